@@ -1,0 +1,68 @@
+# make demo    set up and run the main example
+# make test    set up and check everything: style, types, tests
+# Everything lives in .venv; `make clean` takes it away again.  Needs Python 3.11 or later.
+
+PYTHON ?= python3
+BIN := .venv/bin
+# Two processes: the tests compile kernels, and more of them would only wait for each other.
+WORKERS ?= 2
+
+.PHONY: help demo test bench lint fmt clean
+.DEFAULT_GOAL := help
+
+help:
+	@echo "make demo    set up and run the wind-farm example"
+	@echo "make test    set up and check everything: ruff, mypy, pytest"
+	@echo "make lint    ruff and mypy only"
+	@echo "make fmt     let ruff mend what it can"
+	@echo "make bench   measure"
+	@echo "make clean   remove .venv, caches and output"
+
+.venv/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "holdfast needs Python 3.11 or later; name one with: make PYTHON=python3.12 …"; exit 1; }
+	@echo "== making .venv with $$($(PYTHON) --version)"
+	@$(PYTHON) -m venv .venv || \
+		{ rm -rf .venv; echo "that Python cannot make environments (on Debian: apt install python3-venv)"; exit 1; }
+
+.venv/installed: pyproject.toml | .venv/bin/python
+	@echo "== installing holdfast and what it needs into .venv (a minute or so)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+.venv/installed-dev: pyproject.toml .venv/installed
+	@echo "== installing what the tests need into .venv"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+.venv/installed-bench: pyproject.toml .venv/installed
+	@echo "== installing what the measurements need into .venv"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
+	@touch $@
+
+demo: .venv/installed
+	@echo "== running examples/windfarm/demo.py"
+	@$(BIN)/python examples/windfarm/demo.py
+
+lint: .venv/installed-dev
+	@echo "== ruff"
+	@$(BIN)/ruff check .
+	@echo "== mypy --strict"
+	@$(BIN)/mypy
+
+test: lint
+	@echo "== pytest, $(WORKERS) processes"
+	@$(BIN)/pytest -n $(WORKERS)
+
+fmt: .venv/installed-dev
+	@echo "== ruff --fix"
+	@$(BIN)/ruff check --fix .
+
+bench: .venv/installed-bench
+	@echo "== python -m bench"
+	@$(BIN)/python -m bench
+
+clean:
+	@echo "== removing .venv, caches and out/"
+	@rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis out build dist
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,51 @@
+"""`holdfast check`: is the program good, and if not, everything that is wrong with it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from holdfast.cli import files, options, terminal
+
+if TYPE_CHECKING:
+    from holdfast.program.model import Program
+
+EXAMPLE = "holdfast check examples/policy/policy.dl"
+
+
+def check(program: options.ProgramFile, json: options.AsJson = False) -> None:
+    """Check a program without running it.
+
+    Names, types, unbound variables, negation in cycles: all that is wrong is said at once.
+    """
+    checked = load(program)
+    counts = _counts(checked)
+    if json:
+        warnings = [warning.to_json() for warning in checked.warnings]
+        terminal.json({"ok": True, **counts, "diagnostics": warnings})
+        return
+    terminal.diagnostics(checked.warnings)
+    terminal.line("ok: " + ", ".join(_counted(number, noun) for noun, number in counts.items()))
+
+
+def load(path: Path) -> Program:
+    """Parse and check a file."""
+    text = files.read_text(path)
+    from holdfast import language
+    from holdfast.program import check as check_tree
+
+    return check_tree(language.parse(text, str(path)))
+
+
+def _counts(program: Program) -> dict[str, int]:
+    """What a user wrote: relations and rules that the checker added do not count."""
+    written = {rule.span for rule in (*program.rules, *program.aggregates) if rule.span is not None}
+    return {
+        "relations": sum(not relation.auxiliary for relation in program.relations.values()),
+        "rules": len({(span.line, span.column) for span in written}),
+        "hyper-nodes": len(program.nodes),
+    }
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun.removesuffix('s') if number == 1 else noun}"

@@ -1,0 +1,36 @@
+"""What `run` and `query` share: open the program with its facts, under limits, with progress."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from holdfast.cli import files, progress
+
+if TYPE_CHECKING:
+    from holdfast import KnowledgeBase, Limits
+
+
+def evaluate(program: Path, facts: Sequence[Path], limits: Limits) -> KnowledgeBase:
+    """The materialised program.  Whatever happens, the progress line is gone afterwards."""
+    files.existing_file(program)
+    for path in facts:
+        files.existing(path)
+    import holdfast
+
+    watcher = progress.for_this_terminal()
+    try:
+        return holdfast.open(program, facts=_sources(facts), limits=limits, progress=watcher)
+    finally:
+        watcher.finished()
+
+
+def _sources(facts: Sequence[Path]) -> Path | list[Path] | None:
+    match facts:
+        case []:
+            return None
+        case [folder] if folder.is_dir():
+            return folder
+        case _:
+            return list(facts)

@@ -1,0 +1,80 @@
+"""Files that the command line names: found or explained, read, and written whole or not at all."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+from holdfast.cli import codes
+from holdfast.errors import Diagnostic, UsageError
+
+
+def existing_file(path: Path) -> Path:
+    """The path, if there is a file; otherwise an error that offers similar names."""
+    if path.is_dir():
+        programs = sorted(path.glob("*.dl"))
+        hint = f"did you mean {programs[0]}?" if programs else None
+        raise UsageError(Diagnostic(codes.NO_SUCH_FILE, f"{path} is a folder, not a file", help=hint))
+    return existing(path, "file")
+
+
+def existing(path: Path, what: str = "file or folder") -> Path:
+    """The path, if there is anything."""
+    if not path.exists():
+        raise UsageError(Diagnostic(codes.NO_SUCH_FILE, f"there is no {what} {path}", help=_similar(path)))
+    return path
+
+
+def _similar(path: Path) -> str | None:
+    """What the user may have meant: a similar name beside it, or how far the path does exist."""
+    folder = path.parent
+    if not folder.is_dir():
+        return f"there is no folder {folder} either"
+    names = [entry.name for entry in folder.iterdir() if not entry.name.startswith(".")]
+    # The ending is left out of the comparison, or all `.dl` files would look alike.
+    similar = [name for name in names if Path(name).stem == path.stem] or difflib.get_close_matches(path.name, names, 1)
+    if not similar:
+        similar = [name for name in names if difflib.get_close_matches(path.stem, [Path(name).stem], 1)]
+    return f"did you mean {folder / sorted(similar)[0]}?" if similar else None
+
+
+def read_text(path: Path) -> str:
+    """The text of a program; `-` is standard input."""
+    try:
+        if str(path) == "-":
+            return sys.stdin.read()
+        return existing_file(path).read_text(encoding="utf-8")
+    except UnicodeDecodeError as failure:
+        message = f"{path} is not UTF-8 text (byte {failure.start + 1})"
+        raise UsageError(Diagnostic(codes.UNREADABLE, message)) from failure
+    except OSError as failure:
+        raise UsageError(Diagnostic(codes.UNREADABLE, f"{path} cannot be read: {failure.strerror}")) from failure
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file whole: a reader, or a Ctrl-C, meets the old text or the new one."""
+    try:
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            os.close(handle)
+            Path(temporary).write_text(text, encoding="utf-8")
+            _keep_mode(path, Path(temporary))
+            Path(temporary).replace(path)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+    except OSError as failure:
+        raise UsageError(Diagnostic(codes.CANNOT_WRITE, f"{path} cannot be written: {failure.strerror}")) from failure
+
+
+def _keep_mode(path: Path, temporary: Path) -> None:
+    if path.exists():
+        mode = path.stat().st_mode
+    else:
+        mask = os.umask(0)
+        os.umask(mask)
+        mode = 0o666 & ~mask
+    temporary.chmod(mode)

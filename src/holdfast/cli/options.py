@@ -1,0 +1,47 @@
+"""The arguments and options that several commands share, and what their texts mean."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from holdfast.cli import codes
+from holdfast.errors import Diagnostic, UsageError
+
+if TYPE_CHECKING:
+    from holdfast import Limits
+
+ProgramFile = Annotated[Path, typer.Argument(metavar="PROGRAM", help="The program, a .dl file.", show_default=False)]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, errors included.")]
+Facts = Annotated[list[Path], typer.Option(
+    "-F", "--facts", metavar="PATH", show_default=False,
+    help="A folder with facts files, or an RDF file; may be given several times.")]
+LimitFacts = Annotated[int | None, typer.Option(
+    metavar="N", min=1, help="Stop with exit code 3 when there are more facts than this.")]
+LimitRounds = Annotated[int | None, typer.Option(
+    metavar="N", min=1, help="Stop when a recursive hyper-node takes more rounds than this.")]
+LimitSeconds = Annotated[float | None, typer.Option(
+    metavar="S", min=0, help="Stop when the run takes longer than this.")]
+LimitMemory = Annotated[str | None, typer.Option(
+    metavar="SIZE", help="Stop when more memory is used than this: 512M, 4G.")]
+
+_UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+
+
+def limits(facts: int | None, rounds: int | None, seconds: float | None, memory: str | None) -> Limits:
+    """The four limits as the library takes them."""
+    from holdfast import Limits
+
+    return Limits(facts=facts, rounds=rounds, seconds=seconds, memory=None if memory is None else bytes_of(memory))
+
+
+def bytes_of(size: str) -> int:
+    """The number of bytes that a text such as `4G`, `512 MiB` or `1000000` means."""
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?\s*", size, re.IGNORECASE)
+    if found is None:
+        raise UsageError(Diagnostic(codes.BAD_AMOUNT, f"`{size}` is not an amount of memory",
+                                    help="write a number with K, M, G or T, for example 4G"))
+    return int(float(found[1]) * _UNITS[found[2].upper()])

@@ -1,0 +1,90 @@
+"""Progress of a run on a terminal: silent for two seconds, then the hyper-node, the round and the new facts."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from typing import TYPE_CHECKING
+
+from holdfast.cli import terminal
+
+if TYPE_CHECKING:
+    from rich.status import Status
+
+SILENT_SECONDS = 2.0
+COMPILING = "compiling the kernels (only on the first run, about 15 s) …"
+
+
+class PlainProgress:
+    """For logs and pipes: a word when the user has to wait for the compiler, and nothing else."""
+
+    def started(self, nodes: int) -> None:
+        """The run begins."""
+
+    def compiling(self) -> None:
+        """Kernels are compiled for the first time on this machine."""
+        terminal.note(COMPILING)
+
+    def round(self, node: str, round: int, new_facts: int, facts: int) -> None:
+        """A round has ended."""
+
+    def finished(self) -> None:
+        """The run is over."""
+
+
+class TerminalProgress:
+    """For a person: one line that changes, and goes when the run is over."""
+
+    def __init__(self) -> None:
+        self._status: Status | None = None
+        self._timer: threading.Timer | None = None
+        self._text = "reading facts …"
+        self._lock = threading.Lock()
+
+    def started(self, nodes: int) -> None:
+        """The run begins; the line appears when it is not over in two seconds."""
+        self._text = f"{nodes} hyper-nodes …"
+        self.wait()
+
+    def wait(self) -> None:
+        """Show the line after two seconds, unless `finished` comes first."""
+        if self._timer is None:
+            self._timer = threading.Timer(SILENT_SECONDS, self._show)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def compiling(self) -> None:
+        """Kernels are compiled for the first time on this machine: said at once."""
+        self._text = COMPILING
+        self._show()
+
+    def round(self, node: str, round: int, new_facts: int, facts: int) -> None:
+        """A round has ended."""
+        self._text = f"{node}: round {round:,}, {new_facts:,} new, {facts:,} facts"
+        if self._status is not None:
+            self._status.update(self._text)
+
+    def finished(self) -> None:
+        """The run is over: the line goes."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        with self._lock:
+            if self._status is not None:
+                self._status.stop()
+                self._status = None
+
+    def _show(self) -> None:
+        from rich.console import Console
+        from rich.status import Status
+
+        with self._lock:
+            if self._status is None:
+                self._status = Status(self._text, console=Console(stderr=True, highlight=False, markup=False))
+                self._status.start()
+            self._status.update(self._text)
+
+
+def for_this_terminal() -> PlainProgress | TerminalProgress:
+    """The progress that suits where stderr goes."""
+    return TerminalProgress() if terminal.is_terminal(sys.stderr) else PlainProgress()

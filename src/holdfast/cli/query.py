@@ -1,0 +1,62 @@
+"""`holdfast query`: ask a materialised program."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from holdfast.cli import options, terminal
+from holdfast.cli.cells import row_as_json
+from holdfast.cli.evaluate import evaluate
+
+if TYPE_CHECKING:
+    from holdfast import RelationView
+
+EXAMPLE = "holdfast query examples/reachability/reachability.dl -F examples/reachability/facts 'path(1, x), x > 3'"
+
+
+def query(
+    program: options.ProgramFile,
+    question: Annotated[str, typer.Argument(metavar="QUERY", show_default=False,
+                                            help="What would stand in the body of a rule, in quotes.")],
+    facts: options.Facts = [],  # noqa: B006  typer copies it
+    limit_facts: options.LimitFacts = None,
+    limit_rounds: options.LimitRounds = None,
+    limit_seconds: options.LimitSeconds = None,
+    limit_memory: options.LimitMemory = None,
+    json: options.AsJson = False,
+) -> None:
+    """Print the answers to a query.
+
+    The values of the query's variables: a table on a terminal, tab-separated lines in a pipe.
+    """
+    limits = options.limits(limit_facts, limit_rounds, limit_seconds, limit_memory)
+    base = evaluate(program, facts, limits)
+    answer = base.query(question)
+    if json:
+        terminal.json(answer_as_json(answer))
+    else:
+        _tell(answer)
+
+
+def answer_as_json(answer: RelationView) -> dict[str, object]:
+    """A relation for `--json`."""
+    return {
+        "columns": list(answer.columns),
+        "types": [type.value for type in answer.types],
+        "size": len(answer),
+        "rows": [row_as_json(row) for row in answer.sorted_rows()],
+    }
+
+
+def _tell(answer: RelationView) -> None:
+    if not answer.columns:
+        terminal.line("true" if len(answer) else "false")
+    elif not terminal.is_terminal(sys.stdout):
+        terminal.tab_separated(answer.sorted_rows())
+    elif len(answer):
+        terminal.table(answer.columns, answer.sorted_rows())
+    else:
+        terminal.line("no answers")

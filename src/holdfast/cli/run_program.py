@@ -1,0 +1,116 @@
+"""`holdfast run`: materialise a program, and write or print what came out."""
+
+from __future__ import annotations
+
+import dataclasses
+import json as json_module
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from holdfast.cli import files, options, terminal
+from holdfast.cli.evaluate import evaluate
+from holdfast.cli.query import answer_as_json
+
+if TYPE_CHECKING:
+    from holdfast import KnowledgeBase, RelationView
+
+EXAMPLE = "holdfast run examples/reachability/reachability.dl -F examples/reachability/facts -D out/"
+ROWS_SHOWN = 20
+
+
+def run_program(
+    program: options.ProgramFile,
+    facts: options.Facts = [],  # noqa: B006  typer copies it
+    output: Annotated[Path | None, typer.Option("-D", "--output", metavar="FOLDER", show_default=False,
+                                                help="Write output relations here instead of printing.")] = None,
+    limit_facts: options.LimitFacts = None,
+    limit_rounds: options.LimitRounds = None,
+    limit_seconds: options.LimitSeconds = None,
+    limit_memory: options.LimitMemory = None,
+    stats: Annotated[Path | None, typer.Option("--stats", metavar="FILE", show_default=False,
+                                               help="Write figures of the run to this file, as JSON.")] = None,
+    json: options.AsJson = False,
+) -> None:
+    """Derive what follows; print it or write files.
+
+    Facts come from <relation>.facts and similar files in the folder, or from RDF files.
+    """
+    base = evaluate(program, facts, options.limits(limit_facts, limit_rounds, limit_seconds, limit_memory))
+    terminal.diagnostics([] if json else base.program.warnings)
+    written = [] if output is None else base.write_outputs(output)
+    if stats is not None:
+        files.write_text(stats, json_module.dumps(_figures(base), indent=2) + "\n")
+    if json:
+        terminal.json(_as_json(base, written, output is None))
+        return
+    _print_sizes(base)
+    if output is None:
+        _print_relations(base)
+    else:
+        _tell_written(program, output, written)
+    terminal.note(_summary(base))
+
+
+def _figures(base: KnowledgeBase) -> dict[str, object]:
+    return dataclasses.asdict(base.statistics)
+
+
+def _as_json(base: KnowledgeBase, written: list[Path], with_rows: bool) -> dict[str, object]:
+    shown = set(_shown(base)) if with_rows else set()
+    return {
+        "ok": True,
+        "relations": {name: answer_as_json(view) if name in shown else {"size": len(view)}
+                      for name, view in base.relations.items()},
+        "written": [str(path) for path in written],
+        "statistics": _figures(base),
+        "diagnostics": [warning.to_json() for warning in base.program.warnings],
+    }
+
+
+def _with_directive(base: KnowledgeBase, kind: str) -> Iterator[str]:
+    """The names of the relations that have a directive, in the program's order."""
+    relations = base.program.relations
+    return (name for name in base.relations if any(io.kind == kind for io in relations[name].io))
+
+
+def _shown(base: KnowledgeBase) -> list[str]:
+    """The relations whose rows are printed: the outputs, or everything that rules derive when there are none."""
+    derived = {rule.predicate for rule in (*base.program.rules, *base.program.aggregates)}
+    return list(_with_directive(base, "output")) or [name for name in base.relations if name in derived]
+
+
+def _print_sizes(base: KnowledgeBase) -> None:
+    for name in _with_directive(base, "printsize"):
+        terminal.line(f"{base.program.relations[name].display}\t{len(base.relations[name])}")
+
+
+def _print_relations(base: KnowledgeBase) -> None:
+    for name in _shown(base):
+        _print_rows(base.program.relations[name].display, base.relations[name])
+    sizes = [(base.program.relations[name].display, len(view)) for name, view in base.relations.items()]
+    terminal.table(("relation", "facts"), sizes)
+
+
+def _print_rows(name: str, view: RelationView) -> None:
+    terminal.heading(f"{name}: {len(view):,} {'fact' if len(view) == 1 else 'facts'}")
+    if len(view) and view.columns:
+        terminal.table(view.columns, islice(view.sorted_rows(), ROWS_SHOWN))
+    if len(view) > ROWS_SHOWN:
+        terminal.line(f"  … and {len(view) - ROWS_SHOWN:,} more; -D FOLDER writes them all")
+    terminal.line("")
+
+
+def _tell_written(program: Path, folder: Path, written: list[Path]) -> None:
+    if not written:
+        terminal.note(f"{program} has no .output, so nothing was written to {folder}")
+    for path in written:
+        terminal.line(f"wrote {path}")
+
+
+def _summary(base: KnowledgeBase) -> str:
+    s = base.statistics
+    return f"{s.facts:,} facts in, {s.derived:,} derived, {s.rounds:,} rounds, {s.seconds:.2f} s"

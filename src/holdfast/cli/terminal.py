@@ -1,0 +1,105 @@
+"""Writing to the user: lines, tables, JSON and diagnostics.  Colour only on a terminal, and never with NO_COLOR."""
+
+from __future__ import annotations
+
+import json as json_module
+import os
+import re
+import shutil
+import sys
+from collections.abc import Iterable, Sequence
+from typing import TextIO
+
+from holdfast.cli.cells import cell
+from holdfast.errors import Diagnostic
+from holdfast.values import Row
+
+_RED, _YELLOW, _BLUE, _CYAN, _BOLD, _RESET = "\x1b[1;31m", "\x1b[1;33m", "\x1b[34m", "\x1b[36m", "\x1b[1m", "\x1b[0m"
+
+
+def is_terminal(stream: TextIO) -> bool:
+    """Whether a person reads this stream as it is written."""
+    return stream.isatty()
+
+
+def has_colour(stream: TextIO) -> bool:
+    """Whether escape codes are welcome on this stream."""
+    return is_terminal(stream) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def line(text: str) -> None:
+    """One line of output."""
+    sys.stdout.write(text + "\n")
+
+
+def text(drawing: str) -> None:
+    """A ready-made text, ended by a line end."""
+    sys.stdout.write(drawing if drawing.endswith("\n") else drawing + "\n")
+
+
+def note(text: str) -> None:
+    """A remark beside the output: on stderr, so that it never gets into a pipe."""
+    sys.stderr.write(text + "\n")
+
+
+def json(value: object) -> None:
+    """A JSON document on stdout."""
+    sys.stdout.write(json_module.dumps(value, ensure_ascii=False, indent=2, allow_nan=False) + "\n")
+
+
+def tab_separated(rows: Iterable[Row]) -> None:
+    """Rows for the next program: a line each, as in a facts file."""
+    sys.stdout.writelines("\t".join(map(cell, row)) + "\n" for row in rows)
+
+
+def table(columns: Sequence[str], rows: Iterable[Row]) -> None:
+    """Rows for a person: aligned, numbers to the right."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    shown = [[cell(value) for value in row] for row in rows]
+    drawing = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for index, name in enumerate(columns):
+        right = all(_is_number(texts[index]) for texts in shown)
+        drawing.add_column(Text(name), justify="right" if right else "left", overflow="fold")
+    for row in shown:
+        drawing.add_row(*(Text(text) for text in row))
+    _print_indented(drawing)
+
+
+def _is_number(text: str) -> bool:
+    return re.fullmatch(r"-?[0-9.]+(e[+-]?[0-9]+)?|-?inf|nan", text) is not None
+
+
+def _print_indented(drawing: object) -> None:
+    """Rich draws; trailing blanks go, so that what is copied from the screen is clean."""
+    from rich.console import Console
+    from rich.padding import Padding
+
+    # A pipe has no width: nothing may be cut there.
+    width = shutil.get_terminal_size().columns if is_terminal(sys.stdout) else 10_000
+    console = Console(width=width, color_system="standard" if has_colour(sys.stdout) else None, force_terminal=False)
+    with console.capture() as capture:
+        console.print(Padding(drawing, (0, 0, 0, 2), expand=False))  # type: ignore[arg-type]
+    sys.stdout.writelines(text.rstrip() + "\n" for text in capture.get().splitlines())
+
+
+def heading(text: str) -> None:
+    """A line that names what follows."""
+    line(f"{_BOLD}{text}{_RESET}" if has_colour(sys.stdout) else text)
+
+
+def diagnostics(items: Iterable[Diagnostic]) -> None:
+    """Errors and warnings, as a person reads them, on stderr."""
+    paint = _painted if has_colour(sys.stderr) else str
+    for item in items:
+        sys.stderr.write(paint(item.render()) + "\n")
+
+
+def _painted(text: str) -> str:
+    text = re.sub(r"\A(error\[\w+\])(: .*)", rf"{_RED}\1{_RESET}{_BOLD}\2{_RESET}", text)
+    text = re.sub(r"\A(warning\[\w+\])(: .*)", rf"{_YELLOW}\1{_RESET}{_BOLD}\2{_RESET}", text)
+    text = re.sub(r"(?m)^( +)(-->)", rf"\1{_BLUE}\2{_RESET}", text)
+    text = re.sub(r"(?m)^( +\| *\t*)(\^+)$", rf"\1{_RED}\2{_RESET}", text)
+    return re.sub(r"(?m)^( += )(note|help):", rf"\1{_CYAN}\2{_RESET}:", text)
