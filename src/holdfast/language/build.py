@@ -1,0 +1,411 @@
+"""From the parser's reductions to the syntax tree.
+
+Terms and formulas come through the same grammar rules; here, where the surroundings are known, each is asked
+to be what its place needs, and what cannot be is a diagnostic that names it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any, Final, TypeAlias
+
+from lark import Token
+
+from holdfast.errors import Diagnostics, Source, Span
+from holdfast.language import mistakes, refused, tree
+from holdfast.language.tokens import AGGREGATES
+
+CONSTRAINTS: Final = frozenset({"match", "contains"})
+_LARGEST: Final = 2**63 - 1
+_LARGEST_UNSIGNED: Final = 2**64 - 1
+_ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "'": "'", "\\": "\\", "b": "\b", "f": "\f"}
+_escape = re.compile(r"\\(?:u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|.)")
+_FORMULAS: Final = (
+    tree.Atom, tree.Negation, tree.Comparison, tree.Constraint, tree.Truth, tree.Conjunction, tree.Disjunction,
+)
+
+Expression: TypeAlias = tree.Term | tree.Formula
+# What a reduction hands over: tokens and nodes in the order of the grammar rule, which alone knows their kinds.
+Children: TypeAlias = list[Any]
+
+
+class Builder:
+    """The callbacks of the grammar's rules; each has the name of its rule."""
+
+    def __init__(self) -> None:
+        self._source = Source("", "")
+        self._diagnostics = Diagnostics()
+        self._loose: list[tree.Call] = []  # `count(t)`, `max(t)`: good only as an argument of a head
+        self._edge: list[tree.Number] = []  # 2^63: good only behind a minus
+
+    def begin(self, source: Source, diagnostics: Diagnostics) -> None:
+        """Point the callbacks at another text."""
+        self._source, self._diagnostics = source, diagnostics
+        self._loose, self._edge = [], []
+
+    def _span(self, first: Token | tree.Node, last: Token | tree.Node) -> Span:
+        start = first if isinstance(first, Token) else first.span
+        end = last if isinstance(last, Token) else last.span
+        return Span(self._source, start.line, start.column, end.end_line, end.end_column)  # type: ignore[arg-type]
+
+    def _here(self, token: Token) -> Span:
+        return Span(self._source, token.line, token.column, token.end_line, token.end_column)  # type: ignore[arg-type]
+
+    # --- items ---
+
+    def program(self, children: Children) -> tree.Program:
+        """All items."""
+        return tree.Program(tuple(children), self._source)
+
+    def query(self, children: Children) -> tree.Formula:
+        """A body on its own."""
+        formula = self._formula(children[0])
+        self._finish_clause()
+        return formula
+
+    def declaration(self, children: Children) -> tree.Declaration:
+        """`.decl a, b(x: number) btree`."""
+        names, attributes = children[1], children[3] if isinstance(children[3], tuple) else ()
+        qualifiers = [c for c in children[4:] if isinstance(c, Token) and c.type == "QUALIFIER"]
+        return tree.Declaration(names, attributes, tuple(map(str, qualifiers)), span=self._span(children[0], children[-1]))
+
+    def names(self, children: Children) -> tuple[tree.Name, ...]:
+        """`a, b`."""
+        return tuple(children[::2])
+
+    def name(self, children: Children) -> tree.Name:
+        """The name of a relation."""
+        return self._name(children[0])
+
+    def _name(self, token: Token) -> tree.Name:
+        span = self._here(token)
+        match token.type:
+            case "IDENT":
+                return tree.Name(str(token), span=span)
+            case "PREFIXED":
+                return tree.Name(str(token), tree.NameKind.PREFIXED, span=span)
+            case "IRI":
+                return tree.Name(token[1:-1], tree.NameKind.IRI, span=span)
+            case _:
+                return tree.Name(token[1:-1].replace("''", "'"), tree.NameKind.QUOTED, span=span)
+
+    def attributes(self, children: Children) -> tuple[tree.Attribute, ...]:
+        """`x: number, y: symbol`."""
+        return tuple(children[::2])
+
+    def attribute(self, children: Children) -> tree.Attribute:
+        """`x: number`."""
+        return tree.Attribute(str(children[0]), str(children[2]), span=self._span(children[0], children[2]))
+
+    def type_declaration(self, children: Children) -> tree.TypeDeclaration:
+        """`.type A <: symbol`, `.type A = B | C`."""
+        targets = tuple(str(c) for c in children[3::2])
+        return tree.TypeDeclaration(str(children[1]), children[2].type == "SUBTYPE", targets,
+                                    span=self._span(children[0], children[-1]))
+
+    def directive(self, children: Children) -> tree.Directive:
+        """`.input a, b(IO=file)`."""
+        parameters = tuple(c for c in children if isinstance(c, tree.Parameter))
+        last = children[1][-1] if len(children) == 2 else children[-1]
+        return tree.Directive(children[0][1:], children[1], parameters, span=self._span(children[0], last))
+
+    def parameter(self, children: Children) -> tree.Parameter:
+        """`delimiter=","`."""
+        value = children[2]
+        text = self._unescape(value) if value.type == "STRING" else str(value)
+        return tree.Parameter(str(children[0]), text, span=self._span(children[0], value))
+
+    def pragma(self, children: Children) -> tree.Pragma:
+        """`.pragma "key" "value"`."""
+        values = [self._unescape(c) for c in children[1:]]
+        return tree.Pragma(*values, span=self._span(children[0], children[-1]))
+
+    def prefix(self, children: Children) -> tree.Prefix:
+        """`@prefix ex: <http://example.org/> .`"""
+        label = str(children[1]) if children[1].type == "IDENT" else ""
+        return tree.Prefix(label, children[-2][1:-1], span=self._span(children[0], children[-1]))
+
+    def rule(self, children: Children) -> tree.Rule:
+        """`h1, h2 :- body.`"""
+        attributes = tuple(c for c in children if isinstance(c, tree.RuleAttribute))
+        clause = children[len(attributes):]
+        heads = clause[0].items if isinstance(clause[0], tree.Conjunction) else (clause[0],)
+        body = self._formula(clause[2]) if len(clause) == 4 else None
+        rule = tree.Rule(tuple(map(self._head, heads)), body, attributes, span=self._span(children[0], children[-1]))
+        self._finish_clause()
+        return rule
+
+    def rule_attribute(self, children: Children) -> tree.RuleAttribute:
+        """`#[name("r1")]`."""
+        return tree.RuleAttribute(str(children[1]), self._unescape(children[3]), span=self._span(children[0], children[-1]))
+
+    # --- formulas ---
+
+    def disjunction(self, children: Children) -> tree.Disjunction:
+        """`f ; g`."""
+        items = _flat(tree.Disjunction, map(self._formula, children[::2]))
+        return tree.Disjunction(items, span=self._span(children[0], children[-1]))
+
+    def conjunction(self, children: Children) -> tree.Conjunction:
+        """`f, g`; in a head the items are looked at by `rule`."""
+        items = _flat(tree.Conjunction, map(self._formula, children[::2]))
+        return tree.Conjunction(items, span=self._span(children[0], children[-1]))
+
+    def negation(self, children: Children) -> tree.Negation:
+        """`!f`."""
+        return tree.Negation(self._formula(children[1]), span=self._span(children[0], children[1]))
+
+    def comparison(self, children: Children) -> tree.Comparison:
+        """`x < y`."""
+        left, operator, right = children
+        return tree.Comparison(operator.value, self._term(left), self._term(right), span=self._span(left, right))
+
+    def truth(self, children: Children) -> tree.Truth:
+        """`true`, `false`."""
+        return tree.Truth(children[0] == "true", span=self._here(children[0]))
+
+    def atom(self, children: Children) -> tree.Atom:
+        """An atom that cannot be a functor: `ex:knows(x, y)`, `'a:b'(x)`."""
+        arguments = children[2] if len(children) == 4 else ()
+        return tree.Atom(self._name(children[0]), arguments, span=self._span(children[0], children[-1]))
+
+    def braces(self, children: Children) -> tree.Formula:
+        """`{ body }` of an aggregate."""
+        return self._formula(children[1])
+
+    def parenthesis(self, children: Children) -> Expression:
+        """`( … )`, around a term or a formula."""
+        inside: Expression = children[1]
+        return inside
+
+    # --- terms ---
+
+    def arguments(self, children: Children) -> tuple[tree.Term, ...]:
+        """`x, 1`."""
+        return tuple(map(self._term, children[::2]))
+
+    def variable(self, children: Children) -> tree.Variable:
+        """`x`."""
+        if children[0] == "nil":
+            refused.NIL.report(self._diagnostics, self._here(children[0]))
+        return tree.Variable(str(children[0]), span=self._here(children[0]))
+
+    def wildcard(self, children: Children) -> tree.Wildcard:
+        """`_`."""
+        return tree.Wildcard(span=self._here(children[0]))
+
+    def number(self, children: Children) -> tree.Number:
+        """A literal; its range is looked at here, but for 2^63, which a minus makes good."""
+        token = children[0]
+        kind, text = _number_kind(token)
+        number = tree.Number(text, kind, span=self._here(token))
+        mistake = _range_mistake(number)
+        if kind is tree.NumberKind.NUMBER and int(text, 0) == _LARGEST + 1:
+            self._edge.append(number)
+        elif mistake:
+            mistake.report(self._diagnostics, number.span)
+        return number
+
+    def string(self, children: Children) -> tree.String:
+        """`"text"`."""
+        return tree.String(self._unescape(children[0]), span=self._here(children[0]))
+
+    def language_literal(self, children: Children) -> tree.RdfLiteral:
+        """`"chat"@fr`."""
+        text, language = children
+        return tree.RdfLiteral(self._unescape(text), language=language[1:], span=self._span(text, language))
+
+    def typed_literal(self, children: Children) -> tree.RdfLiteral:
+        """`"1"^^xsd:byte`."""
+        text, datatype = children[0], children[2]
+        term = self.iri([datatype]) if datatype.type == "IRI" else self.prefixed([datatype])
+        return tree.RdfLiteral(self._unescape(text), term, span=self._span(text, datatype))
+
+    def iri(self, children: Children) -> tree.IriTerm:
+        """`<http://…>`."""
+        return tree.IriTerm(children[0][1:-1], span=self._here(children[0]))
+
+    def prefixed(self, children: Children) -> tree.PrefixedName:
+        """`ex:alice`."""
+        prefix, _, local = children[0].partition(":")
+        return tree.PrefixedName(prefix, local, span=self._here(children[0]))
+
+    def quoted(self, children: Children) -> tree.String:
+        """`'text'` without arguments: a mistake of people who come from elsewhere."""
+        token, text = children[0], children[0][1:-1].replace("''", "'")
+        self._diagnostics.error(
+            "E0109", "a name in single quotes must be followed by its arguments", self._here(token),
+            help=f'a string constant stands in double quotes: "{text}"')
+        return tree.String(text, span=self._here(token))
+
+    def unary(self, children: Children) -> tree.Unary:
+        """`-x`."""
+        operator, operand = children
+        if operator == "-" and self._edge and operand is self._edge[-1]:
+            self._edge.pop()
+        return tree.Unary(str(operator), self._term(operand), span=self._span(operator, operand))
+
+    def binary(self, children: Children) -> tree.Binary:
+        """`x + y`."""
+        left, operator, right = children
+        return tree.Binary(str(operator), self._term(left), self._term(right), span=self._span(left, right))
+
+    def call(self, children: Children) -> tree.Call:
+        """`f(x)`: a functor, or an atom when its place asks for a formula."""
+        name, arguments = children[0], children[2] if len(children) == 4 else ()
+        call = tree.Call(str(name), arguments, span=self._span(name, children[-1]))
+        if name in AGGREGATES and len(arguments) == 1:
+            self._loose.append(call)
+        if name == "autoinc":
+            refused.AUTOINC.report(self._diagnostics, call.span)
+        return call
+
+    def cast(self, children: Children) -> tree.Cast:
+        """`as(x, T)`."""
+        return tree.Cast(self._term(children[2]), str(children[4]), span=self._span(children[0], children[-1]))
+
+    def aggregate(self, children: Children) -> tree.Aggregate:
+        """`sum e : { body }`."""
+        target = self._term(children[1]) if len(children) == 4 else None
+        body = self._formula(children[-1])
+        return tree.Aggregate(str(children[0]), target, body, span=self._span(children[0], children[-1]))
+
+    # --- what a place asks for ---
+
+    def _term(self, node: Expression) -> tree.Term:
+        if not isinstance(node, _FORMULAS):
+            return node
+        self._diagnostics.error("E0110", f"{_described(node)} stands where a value is needed", node.span)
+        return tree.Wildcard(span=node.span)
+
+    def _formula(self, node: Expression) -> tree.Formula:
+        match node:
+            case tree.Call(function, arguments) if function in CONSTRAINTS:
+                return tree.Constraint(function, arguments, span=node.span)
+            case tree.Call():
+                return self._call_atom(node)
+            case _ if isinstance(node, _FORMULAS):
+                return node
+        help = f"an atom without arguments is written {node.name}()" if isinstance(node, tree.Variable) else None
+        self._diagnostics.error("E0111", f"{_described(node)} stands where an atom or a comparison is needed", node.span,
+                                help=help)
+        return tree.Atom(tree.Name("", span=node.span), (), span=node.span)
+
+    def _call_atom(self, call: tree.Call) -> tree.Atom:
+        if self._loose and self._loose[-1] is call:
+            self._loose.pop()
+        start = call.span
+        place = Span(self._source, start.line, start.column, start.line, start.column + len(call.function))
+        return tree.Atom(tree.Name(call.function, span=place), call.arguments, span=call.span)
+
+    def _head(self, node: Expression) -> tree.Atom:
+        match node:
+            case tree.Call():
+                return self._head(self._call_atom(node))
+            case tree.Atom(name, arguments):
+                return tree.Atom(name, tuple(map(self._head_argument, arguments)), span=node.span)
+            case tree.Comparison("<=", tree.Call(), tree.Call()):
+                refused.SUBSUMPTION.report(self._diagnostics, node.span)
+            case tree.Variable(name):
+                self._diagnostics.error("E0112", f"a head is an atom, but {name} has no arguments", node.span,
+                                        help=f"an atom without arguments is written {name}()")
+            case _:
+                self._diagnostics.error("E0112", f"a head is an atom, but this is {_described(node)}", node.span,
+                                        help="a rule is written `head(x) :- body(x).`, a fact `relation(1).`")
+        return tree.Atom(tree.Name("", span=node.span), (), span=node.span)
+
+    def _head_argument(self, term: tree.Term) -> tree.Term:
+        if isinstance(term, tree.Call) and any(term is loose for loose in self._loose):
+            self._loose = [loose for loose in self._loose if loose is not term]
+            return tree.HeadAggregate(term.function, term.arguments[0], span=term.span)
+        return term
+
+    def _finish_clause(self) -> None:
+        """Report what only a place that never came could have made good."""
+        for call in self._loose:
+            self._diagnostics.error(
+                "E0113", f"{call.function}(…) of one value is an argument of a head, not a part of other places", call.span,
+                help=f"in a body write `{call.function} x : {{ … }}`" if call.function != "count"
+                else "in a body write `count : { … }`")
+        for number in self._edge:
+            mistake = _range_mistake(number)
+            assert mistake is not None
+            mistake.report(self._diagnostics, number.span)
+        self._loose, self._edge = [], []
+
+    def _unescape(self, token: Token) -> str:
+        text = token[1:-1]
+        return _escape.sub(lambda found: self._escaped(found.group(), token, found.start()), text) if "\\" in text else text
+
+    def _escaped(self, escape: str, token: Token, offset: int) -> str:
+        if len(escape) > 2 and int(escape[2:], 16) < 0x110000:
+            return chr(int(escape[2:], 16))
+        if len(escape) == 2 and escape[1] in _ESCAPES:
+            return _ESCAPES[escape[1]]
+        column = (token.column or 1) + 1 + offset
+        span = Span(self._source, token.line or 1, column, token.line or 1, column + len(escape))
+        mistakes.bad_escape(escape).report(self._diagnostics, span)
+        return escape
+
+
+def _flat(kind: type[tree.Conjunction] | type[tree.Disjunction], items: Iterable[tree.Formula]) -> tuple[tree.Formula, ...]:
+    """The items, with those of nested formulas of the same kind in their place."""
+    return tuple(part for item in items for part in (item.items if isinstance(item, kind) else (item,)))
+
+
+def _number_kind(text: str) -> tuple[tree.NumberKind, str]:
+    if text.endswith("u"):
+        return tree.NumberKind.UNSIGNED, _without_zeros(text[:-1])
+    if text[:2].lower() not in ("0x", "0b") and any(c in text for c in ".eE"):
+        return tree.NumberKind.FLOAT, str(text)
+    return tree.NumberKind.NUMBER, _without_zeros(text)
+
+
+def _without_zeros(text: str) -> str:
+    """Decimal digits without leading zeros, which Python would not read."""
+    return (text.lstrip("0") or "0") if text.isdigit() else str(text)
+
+
+def _range_mistake(number: tree.Number) -> mistakes.Mistake | None:
+    match number.kind:
+        case tree.NumberKind.FLOAT if float(number.text) == float("inf"):
+            return mistakes.number_too_large(number.text, "a float is at most about 1.8e308", None)
+        case tree.NumberKind.UNSIGNED if int(number.text, 0) > _LARGEST_UNSIGNED:
+            return mistakes.number_too_large(number.text + "u", f"an unsigned number is at most {_LARGEST_UNSIGNED}u", None)
+        case tree.NumberKind.NUMBER if int(number.text, 0) > _LARGEST:
+            fits = int(number.text, 0) <= _LARGEST_UNSIGNED
+            return mistakes.number_too_large(number.text, f"a number is at most {_LARGEST}",
+                                             f"as an unsigned number it is written {number.text}u" if fits else None)
+    return None
+
+
+def _described(node: Expression) -> str:
+    """A node in the user's words."""
+    match node:
+        case tree.Atom(name):
+            return f"the atom {name.text}(…)"
+        case tree.Variable(name):
+            return f"the variable {name}"
+        case tree.Call(function):
+            return f"{function}(…)"
+        case tree.Negation():
+            return "a negation"
+        case tree.Comparison(operator):
+            return f"a comparison with `{operator}`"
+        case tree.Constraint(function):
+            return f"the condition {function}(…)"
+        case tree.Truth(value):
+            return f"`{str(value).lower()}`"
+        case tree.Conjunction():
+            return "a list of conditions"
+        case tree.Disjunction():
+            return "a choice of conditions"
+        case tree.Wildcard():
+            return "`_`"
+        case tree.Unary(operator) | tree.Binary(operator):
+            return f"a value computed with `{operator}`"
+        case tree.Aggregate(function):
+            return f"the aggregate {function}"
+        case _:
+            return "a constant"

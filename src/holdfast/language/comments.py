@@ -1,0 +1,17 @@
+"""The comments of a source, kept beside the tree so that `fmt` loses none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from holdfast.errors import Span
+
+
+@dataclass(frozen=True)
+class Comment:
+    """A comment as written, with its marks; `own_line` says that nothing stands before it on its line."""
+
+    text: str
+    position: int
+    span: Span
+    own_line: bool

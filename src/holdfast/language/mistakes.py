@@ -1,0 +1,93 @@
+"""What is wrong with single words and characters, in the user's words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from holdfast.errors import Diagnostics, Span
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A diagnostic that still lacks its place."""
+
+    code: str
+    message: str
+    help: str | None = None
+    notes: tuple[str, ...] = ()
+
+    def report(self, diagnostics: Diagnostics, span: Span) -> None:
+        """Collect it at a place."""
+        diagnostics.error(self.code, self.message, span, notes=self.notes, help=self.help)
+
+
+OPEN_STRING: Final = Mistake("E0102", "this string has no closing quote on its line",
+                             'end it with "; a line end inside a string is written \\n')
+OPEN_QUOTED: Final = Mistake("E0102", "this quoted name has no closing quote on its line",
+                             "end it with '; a quote inside a quoted name is doubled")
+OPEN_COMMENT: Final = Mistake("E0103", "this comment is never closed", "close it with */")
+
+
+def no_such_character(character: str) -> Mistake:
+    """A character that begins nothing in the language."""
+    if character == "\\":
+        return Mistake("E0104", "`\\` has no meaning outside strings")
+    shown = f"`{character}`" if character.isprintable() else f"the character U+{ord(character):04X}"
+    return Mistake("E0104", f"{shown} has no meaning here", _CHARACTER_HELP.get(character))
+
+
+_CHARACTER_HELP: Final = {
+    "“": 'strings stand in straight quotes: "…"', "”": 'strings stand in straight quotes: "…"',
+    "‘": "quoted names stand in straight quotes: '…'", "’": "quoted names stand in straight quotes: '…'",
+    "?": "a variable is written x or ?x",
+}
+
+
+def bad_number(text: str) -> Mistake:
+    """Digits with something behind them that makes no number."""
+    return Mistake("E0105", f"`{text}` is not a number", _number_help(text))
+
+
+def _number_help(text: str) -> str:
+    lowered = text.lower()
+    if lowered.startswith("0x"):
+        return "hexadecimal digits follow 0x, as in 0xff"
+    if lowered.startswith("0b"):
+        return "binary digits follow 0b, as in 0b101"
+    if "_" in text:
+        return f"write the digits together: {text.replace('_', '')}"
+    digits = text[: next(i for i, c in enumerate(text) if not c.isdigit() and c != ".")]
+    return f"put something between {digits} and {text[len(digits):]}, or begin a name with a letter"
+
+
+def number_too_large(text: str, limit: str, hint: str | None) -> Mistake:
+    """A literal beyond the range of its type."""
+    return Mistake("E0106", f"{text} does not fit: {limit}", hint)
+
+
+def bad_escape(escape: str) -> Mistake:
+    """A backslash in a string with something behind it that has no meaning."""
+    return Mistake("E0107", f"`{escape}` is no escape", 'a backslash is written \\\\',
+                   ('the escapes are \\n \\t \\r \\" \\\\ \\\' \\uXXXX \\UXXXXXXXX',))
+
+
+def _spelled(wrong: str, right: str, meaning: str) -> Mistake:
+    return Mistake("E0108", f"`{wrong}` is not an operator here", f"{meaning} is written `{right}`")
+
+
+_MEANINGS: Final = {
+    "=": ("EQUALS", "equality", ("==",)),
+    "!=": ("COMPARE", "inequality", ("<>", "\\=", "=\\=", "\\==", "≠")),
+    "<=": ("COMPARE", "less or equal", ("=<", "≤")),
+    ">=": ("COMPARE", "greater or equal", ("=>", "≥")),
+    "!": ("NOT", "negation", ("\\+", "~", "¬")),
+    ",": ("COMMA", "“and”", ("&&", "&", "∧")),
+    ";": ("SEMICOLON", "“or”", ("||", "∨")),
+    ":-": ("IF", "“if”", ("<-", "←", ":=")),
+}
+# A foreign spelling, what to say about it, and the token to go on with.
+SPELLINGS: Final[dict[str, tuple[Mistake, str, str]]] = {
+    wrong: (_spelled(wrong, right, meaning), type, right)
+    for right, (type, meaning, spellings) in _MEANINGS.items() for wrong in spellings
+}

@@ -1,0 +1,91 @@
+"""From text to the syntax tree, with every syntax error of the text collected."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from threading import Lock
+from typing import Any, TypeVar
+
+from lark import Lark, Token, UnexpectedToken
+from lark.lexer import Lexer as LarkLexer
+
+from holdfast.errors import Diagnostics, Source
+from holdfast.language import tree
+from holdfast.language.build import Builder
+from holdfast.language.comments import Comment
+from holdfast.language.recovery import recover
+from holdfast.language.tokens import Lexer
+from holdfast.language.unexpected import report
+
+# The parser calls one builder, which stands on one text at a time.
+_builder = Builder()
+_lock = Lock()
+
+
+class _Ready(LarkLexer):
+    """Hands tokens that are already there to the parser."""
+
+    def __init__(self, conf: Any) -> None:
+        """Nothing of lark's lexer configuration is needed."""
+
+    def lex(self, tokens: list[Token]) -> Iterator[Token]:  # type: ignore[override]
+        """The tokens, in their order."""
+        return iter(tokens)
+
+
+@cache
+def _parser() -> Lark:
+    return Lark.open("grammar.lark", rel_to=__file__, parser="lalr", lexer=_Ready, transformer=_builder,
+                     start=["program", "query"], maybe_placeholders=False)
+
+
+def parse(text: str, name: str = "<text>") -> tree.Program:
+    """The program of a text; raises `ProgramError` with all syntax errors."""
+    return parse_with_comments(text, name)[0]
+
+
+def parse_with_comments(text: str, name: str = "<text>") -> tuple[tree.Program, list[Comment]]:
+    """The program of a text, and the comments that the tree leaves out."""
+    program, comments = _parse(Source(name, text), "program")
+    assert isinstance(program, tree.Program)
+    return program, comments
+
+
+def parse_body(text: str, name: str = "<query>") -> tree.Formula:
+    """The formula of a query such as `path(1, x), !blocked(x)`; a dot at its end is allowed."""
+    formula: tree.Formula = _parse(Source(name, text), "query")[0]
+    return formula
+
+
+def _parse(source: Source, start: str) -> tuple[Any, list[Comment]]:
+    diagnostics = Diagnostics()
+    lexer = Lexer(source, diagnostics, in_body=start == "query")
+    tokens = lexer.run()
+    with _lock:
+        _builder.begin(source, diagnostics)
+        result = _run(source, tokens, start, diagnostics)
+    diagnostics.raise_errors()
+    return result, lexer.comments
+
+
+def _run(source: Source, tokens: list[Token], start: str, diagnostics: Diagnostics) -> Any:
+    """Parse; after an error, report it and go on behind it to find the next one."""
+    position = 0
+    while True:
+        try:
+            return _parser().parse(tokens[position:], start=start)  # type: ignore[arg-type]
+        except UnexpectedToken as error:
+            failed = _index(tokens, error.token, position)
+            missing_dot = report(source, tokens, failed, error, diagnostics)
+            if start == "query":
+                return None
+            _builder.begin(source, diagnostics)
+            position = failed if missing_dot else recover(tokens, position, failed)
+
+
+def _index(tokens: list[Token], token: Token, start: int) -> int:
+    """Where a token stands; the end of the text stands behind the last."""
+    if token.type == "$END":
+        return len(tokens)
+    return next(i for i in range(start, len(tokens)) if tokens[i] is token)

@@ -1,0 +1,56 @@
+"""Where to go on after a syntax error, so that the next error is found and no false one."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from lark import Token
+
+_BEGINS_ITEM: Final = frozenset({"DECL", "TYPE", "PRAGMA", "DIRECTIVE", "REFUSED", "PREFIX", "ATTRIBUTE", "PREPROCESSOR"})
+_BEGINS_CLAUSE: Final = frozenset({"IDENT", "PREFIXED", "IRI", "QUOTED"})
+_GOES_ON: Final = frozenset({
+    "COMMA", "SEMICOLON", "IF", "LPAR", "LBRACE", "NOT", "COLON", "EQUALS", "COMPARE", "PLUS", "MINUS", "TIMES", "CARET",
+})
+
+
+def recover(tokens: list[Token], start: int, failed: int) -> int:
+    """The index of the token that begins the next item behind the failed one."""
+    if failed < len(tokens) and tokens[failed] == ".comp":
+        return _behind_braces(tokens, failed)
+    first = tokens[min(item_start(tokens, start, failed), len(tokens) - 1)]
+    for i in range(failed, len(tokens)):
+        token = tokens[i]
+        if token.type == "DOT":
+            return i + 1
+        if i > failed and (token.type in _BEGINS_ITEM or _begins_clause(tokens, i, first)):
+            return i
+    return len(tokens)
+
+
+def item_start(tokens: list[Token], start: int, index: int) -> int:
+    """Where the item begins that the token at `index` belongs to."""
+    for i in range(min(index, len(tokens) - 1), start, -1):
+        if tokens[i - 1].type == "DOT" or tokens[i].type in _BEGINS_ITEM:
+            return i
+    return start
+
+
+def first_on_line(tokens: list[Token], i: int) -> bool:
+    """Whether no token stands before this one on its line."""
+    return i == 0 or tokens[i - 1].end_line != tokens[i].line
+
+
+def _begins_clause(tokens: list[Token], i: int, first: Token) -> bool:
+    """Whether a token that stands no deeper than the failed item's first one begins a clause."""
+    token = tokens[i]
+    return (token.type in _BEGINS_CLAUSE and first_on_line(tokens, i) and (token.column or 0) <= (first.column or 0)
+            and tokens[i - 1].type not in _GOES_ON)
+
+
+def _behind_braces(tokens: list[Token], start: int) -> int:
+    depth = 0
+    for i in range(start, len(tokens)):
+        depth += {"LBRACE": 1, "RBRACE": -1}.get(tokens[i].type, 0)
+        if tokens[i].type == "RBRACE" and depth == 0:
+            return i + 1
+    return len(tokens)

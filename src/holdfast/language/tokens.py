@@ -1,0 +1,352 @@
+"""From text to tokens.
+
+Most tokens are told by their characters alone.  Four are told by what stands before them, and the rules are
+these:
+
+- `%` is modulo where an operator can stand (after a term, in a rule) and is not the first thing on its line;
+  everywhere else it begins a comment.
+- `<` is a comparison where an operator can stand, and begins an IRI everywhere else.
+- `y:A` is a prefixed name, unless `y` is no declared prefix and the target of an aggregate is being read
+  (`max y:A(1, y)`), or it stands inside the parentheses of a declaration (`.decl R(type:Type)`).
+- `min`, `max`, `count` … are aggregates when a `:` ends their target, and ordinary names otherwise.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from lark import Token
+
+from holdfast.errors import Diagnostics, Source, Span
+from holdfast.language import mistakes
+from holdfast.language.comments import Comment
+
+AGGREGATES: Final = frozenset({"count", "sum", "min", "max", "mean", "median"})
+QUALIFIERS: Final = frozenset({
+    "btree", "btree_delete", "brie", "eqrel", "inline", "no_inline", "magic", "no_magic", "override", "overridable",
+    "output", "input", "printsize",
+})
+_DIRECTIVES: Final = {
+    ".decl": "DECL", ".type": "TYPE", ".pragma": "PRAGMA",
+    ".input": "DIRECTIVE", ".output": "DIRECTIVE", ".printsize": "DIRECTIVE", ".limitsize": "DIRECTIVE",
+}
+_REFUSED_DIRECTIVES: Final = (
+    "comp", "init", "functor", "plan", "lattice", "include", "once", "number_type", "symbol_type", "override",
+)
+_KEYWORDS: Final = {
+    "_": "WILDCARD", "not": "NOT", "true": "TRUE", "false": "FALSE", "lor": "LOR", "lxor": "LXOR", "land": "LAND",
+    "bor": "BOR", "bxor": "BXOR", "band": "BAND", "bshl": "SHIFT", "bshr": "SHIFT", "bshru": "SHIFT",
+    "bnot": "BITS_NOT", "lnot": "BITS_NOT",
+}
+_OPERATORS: Final = {
+    ":-": "IF", "!=": "COMPARE", "<=": "COMPARE", ">=": "COMPARE", "<": "COMPARE", ">": "COMPARE", "=": "EQUALS",
+    "<:": "SUBTYPE", "+": "PLUS", "-": "MINUS", "*": "TIMES", "/": "TIMES", "%": "TIMES", "^": "CARET", "!": "NOT",
+    "(": "LPAR", ")": "RPAR", "{": "LBRACE", "}": "RBRACE", "[": "LSQB", "]": "RSQB", ",": "COMMA",
+    ";": "SEMICOLON", ":": "COLON", ".": "DOT", "|": "PIPE", "$": "DOLLAR",
+}
+_ENDS_TERM: Final = frozenset({
+    "IDENT", "PREFIXED", "IRI", "QUOTED", "WILDCARD", "NUMBER", "STRING", "LANGUAGE", "TRUE", "FALSE", "RPAR", "RBRACE",
+})
+_ENDS_TARGET: Final = frozenset({"COMMA", "SEMICOLON", "DOT", "IF", "EQUALS", "COMPARE", "NOT"})
+_CONTINUES_DIRECTIVE: Final = frozenset(_DIRECTIVES.values()) | {"COMMA", "EQUALS", "SUBTYPE", "PIPE", "COLON", "LPAR"}
+
+_LOCAL: Final = r"(?:[\w]|:(?!-)|%[0-9A-Fa-f]{2})(?:(?:[\w.-]|:(?!-)|%[0-9A-Fa-f]{2})*(?:[\w-]|:(?!-)|%[0-9A-Fa-f]{2}))?"
+_local = re.compile(_LOCAL)
+_iri = re.compile(r"<[^\s<>\"{}|^`\\]*>")
+_prefix_label = re.compile(r"[\w.-]+")
+_declared_prefix = re.compile(r"@prefix\s+([^\s:<]*)\s*:")
+_language = re.compile(r"@[A-Za-z]+(?:-[A-Za-z0-9]+)*")
+_number = re.compile(r"(?:0[xX][0-9A-Fa-f]+|0[bB][01]+|\d+)u?|\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
+_scanner = re.compile(r"""
+    (?P<NEWLINE>\n[ \t\r]*)
+  | (?P<SPACE>[ \t\r\f\v\ufeff]+)
+  | (?P<WORD>\??[^\W\d]\w*)
+  | (?P<DIRECTIVE>\.(?:decl|type|pragma|input|output|printsize|limitsize)\b)
+  | (?P<REFUSED>\.(?:""" + "|".join(_REFUSED_DIRECTIVES) + r""")\b)
+  | (?P<COMMENT>//[^\n]*|/\*[\s\S]*?\*/)
+  | (?P<OPEN_COMMENT>/\*[\s\S]*)
+  | (?P<NUMBER>(?:0[xXbB]|\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)\w*)
+  | (?P<STRING>"(?:[^"\\\n]|\\.)*")
+  | (?P<OPEN_STRING>"[^\n]*)
+  | (?P<QUOTED>'(?:[^'\n]|'')*')
+  | (?P<OPEN_QUOTED>'[^\n]*)
+  | (?P<PREFIX>@prefix\b)
+  | (?P<USER_FUNCTOR>@\w+)
+  | (?P<ATTRIBUTE>\#\[)
+  | (?P<PREPROCESSOR>\#[^\n]*)
+  | (?P<MISTAKE>=\\=|\\==|\\=|\\\+|==|=<(?!\S*>)|=>|:=|<-|<>|&&|\|\||&|~|≠|≤|≥|¬|∧|∨|←)
+  | (?P<OPERATOR>:-|!=|<=|>=|<:|[-+*/^%=<>!(){}\[\],;:.|$])
+  | (?P<OTHER>[\s\S])
+""", re.VERBOSE)
+
+
+class Lexer:
+    """Turns one source into tokens and comments; what is no token at all becomes a diagnostic."""
+
+    def __init__(self, source: Source, diagnostics: Diagnostics, in_body: bool = False) -> None:
+        self.tokens: list[Token] = []
+        self.comments: list[Comment] = []
+        self._source, self._text, self._diagnostics = source, source.text, diagnostics
+        self._prefixes = frozenset(_declared_prefix.findall(source.text))
+        self._compound_prefixes = tuple(p for p in self._prefixes if not p.isidentifier() and p)
+        self._position, self._line, self._line_start = 0, 1, 0
+        self._previous, self._depth = "", 0
+        self._in_directive = self._in_prefix = False
+        self._in_body = in_body
+        self._targets: list[tuple[int, Token]] = []
+
+    def run(self) -> list[Token]:
+        """All tokens of the source."""
+        text, end, match = self._text, len(self._text), _scanner.match
+        handlers = {kind: getattr(self, f"_{kind.lower()}") for kind in _scanner.groupindex}
+        while self._position < end:
+            found = match(text, self._position)
+            assert found is not None and found.lastgroup is not None  # the last alternative takes any character
+            handlers[found.lastgroup](found.group())
+        return self.tokens
+
+    # --- making tokens ---
+
+    def _add(self, type: str, text: str) -> Token:
+        start, column = self._position, self._position - self._line_start + 1
+        end = start + len(text)
+        token = Token(type, text, start, self._line, column, self._line, column + len(text), end)
+        self.tokens.append(token)
+        self._position, self._previous = end, type
+        return token
+
+    def _skip(self, text: str) -> None:
+        self._position += len(text)
+
+    def _span(self, text: str) -> Span:
+        column = self._position - self._line_start + 1
+        first = text.split("\n", 1)[0]
+        return Span(self._source, self._line, column, self._line, column + len(first))
+
+    def _bad(self, mistake: mistakes.Mistake, text: str) -> None:
+        """A stretch that is no token: said once, and the parser passes over its clause in silence."""
+        mistake.report(self._diagnostics, self._span(text))
+        self._add("BAD", text)
+        self._advance_lines(text)
+
+    def _advance_lines(self, text: str) -> None:
+        newlines = text.count("\n")
+        if newlines:
+            self._line += newlines
+            self._line_start = self._position - len(text) + text.rindex("\n") + 1
+
+    @property
+    def _operator_can_stand(self) -> bool:
+        return self._previous in _ENDS_TERM and not self._in_directive
+
+    # --- one handler for each alternative of the scanner ---
+
+    def _newline(self, text: str) -> None:
+        self._line += 1
+        self._line_start = self._position + 1
+        self._position += len(text)
+        if self._text.startswith("%", self._position):
+            self._percent_comment()
+
+    def _space(self, text: str) -> None:
+        self._position += len(text)
+
+    def _comment(self, text: str) -> None:
+        before = self._text[self._line_start:self._position]
+        self.comments.append(Comment(text, self._position, self._span(text), not before.strip()))
+        self._position += len(text)
+        self._advance_lines(text)
+
+    def _percent_comment(self) -> None:
+        end = self._text.find("\n", self._position)
+        self._comment(self._text[self._position:end if end >= 0 else len(self._text)])
+
+    def _open_comment(self, text: str) -> None:
+        self._bad(mistakes.OPEN_COMMENT, text)
+
+    def _directive(self, text: str) -> None:
+        self._start_item(in_directive=True)
+        self._add(_DIRECTIVES[text], text)
+
+    def _refused(self, text: str) -> None:
+        self._start_item(in_directive=True)
+        self._add("REFUSED", text)
+
+    def _prefix(self, text: str) -> None:
+        self._start_item(in_directive=False)
+        self._in_prefix = True
+        self._add("PREFIX", text)
+
+    def _attribute(self, text: str) -> None:
+        self._start_item(in_directive=False)
+        self._add("ATTRIBUTE", text)
+
+    def _preprocessor(self, text: str) -> None:
+        self._start_item(in_directive=False)
+        self._add("PREPROCESSOR", text.rstrip())
+        self._position += len(text) - len(text.rstrip())
+
+    def _start_item(self, in_directive: bool) -> None:
+        self._in_directive, self._in_prefix, self._in_body, self._depth = in_directive, False, False, 0
+        self._targets.clear()
+
+    def _number(self, text: str) -> None:
+        if _number.fullmatch(text):
+            self._add("NUMBER", text)
+        else:
+            mistakes.bad_number(text).report(self._diagnostics, self._span(text))
+            self._add("NUMBER", "0").end_column = self._position - self._line_start + len(text)
+            self._position += len(text) - 1
+
+    def _string(self, text: str) -> None:
+        self._add("STRING", text)
+        language = _language.match(self._text, self._position)
+        if language:
+            self._add("LANGUAGE", language.group())
+        elif self._text.startswith("^^", self._position):
+            self._add("DATATYPE", "^^")
+
+    def _open_string(self, text: str) -> None:
+        self._bad(mistakes.OPEN_STRING, text.rstrip())
+
+    def _quoted(self, text: str) -> None:
+        self._end_directive_before_name()
+        self._add("QUOTED", text)
+
+    def _open_quoted(self, text: str) -> None:
+        self._bad(mistakes.OPEN_QUOTED, text.rstrip())
+
+    def _user_functor(self, text: str) -> None:
+        self._add("USER_FUNCTOR", text)
+
+    def _mistake(self, text: str) -> None:
+        if text == "<-" and (self._in_body or self._depth):
+            self._operator("<")
+            return
+        mistake, type, meant = mistakes.SPELLINGS[text]
+        mistake.report(self._diagnostics, self._span(text))
+        self._add(type, text).value = meant
+        self._in_body = self._in_body or type == "IF"
+
+    def _other(self, text: str) -> None:
+        mistakes.no_such_character(text).report(self._diagnostics, self._span(text))
+        self._skip(text)
+
+    # --- words and names ---
+
+    def _word(self, text: str) -> None:
+        if self._in_prefix:
+            label = _prefix_label.match(self._text, self._position)
+            self._add("IDENT", label.group() if label else text)
+        elif self._is_qualifier(text):
+            self._add("QUALIFIER", text)
+        else:
+            self._end_directive_before_name()
+            if not self._prefixed_name(text):
+                self._plain_word(text)
+
+    def _is_qualifier(self, text: str) -> bool:
+        if not self._in_directive or self._depth or self._previous not in ("RPAR", "QUALIFIER"):
+            return False
+        if text == "choice" and self._text.startswith("choice-domain", self._position):
+            return True
+        return text in QUALIFIERS and not self._text.startswith("(", self._position + len(text))
+
+    def _end_directive_before_name(self) -> None:
+        """A name that nothing in the directive asks for begins the next item."""
+        if self._in_directive and not self._depth and self._previous not in _CONTINUES_DIRECTIVE:
+            self._in_directive = False
+
+    def _plain_word(self, text: str) -> None:
+        if self._in_directive:
+            self._add("WILDCARD" if text == "_" else "IDENT", text)
+        elif text == "as" and self._text.startswith("(", self._position + 2):
+            self._add("AS", text)
+        else:
+            token = self._add(_KEYWORDS.get(text, "IDENT"), text)
+            if text in AGGREGATES:
+                self._targets.append((self._depth, token))
+
+    def _prefixed_name(self, word: str) -> bool:
+        """Take a prefixed name that begins with this word, if one stands here."""
+        prefix = next((p for p in self._compound_prefixes if self._text.startswith(p + ":", self._position)), word)
+        colon = self._position + len(prefix)
+        if not self._text.startswith(":", colon) or not self._can_be_prefix(prefix):
+            return False
+        local = _local.match(self._text, colon + 1)
+        if local is None and prefix not in self._prefixes:
+            return False
+        if self._text.startswith(":-", colon):
+            return False
+        self._add("PREFIXED", self._text[self._position:local.end() if local else colon + 1])
+        return True
+
+    def _can_be_prefix(self, word: str) -> bool:
+        if self._in_directive and self._depth:
+            return False
+        if word in self._prefixes:
+            return True
+        return not self._reads_target() and word not in AGGREGATES and word[0] not in "?_"
+
+    def _reads_target(self) -> bool:
+        return bool(self._targets) and self._targets[-1][0] == self._depth
+
+    # --- operators ---
+
+    def _operator(self, text: str) -> None:
+        if text == "%" and not self._operator_can_stand:
+            self._percent_comment()
+        elif text[0] == "<" and self._iri():
+            pass
+        elif text == ":" and self._default_prefixed_name():
+            pass
+        elif text == "<:" and not self._in_directive:
+            self._plain_operator("<")
+        else:
+            self._plain_operator(text)
+
+    def _iri(self) -> bool:
+        if self._operator_can_stand:
+            return False
+        found = _iri.match(self._text, self._position)
+        if found:
+            if not self._in_prefix:
+                self._end_directive_before_name()
+            self._add("IRI", found.group())
+        return found is not None
+
+    def _default_prefixed_name(self) -> bool:
+        if self._in_prefix or self._reads_target() or (self._in_directive and self._depth) or self._operator_can_stand:
+            return False
+        local = _local.match(self._text, self._position + 1)
+        if local:
+            self._end_directive_before_name()
+            self._add("PREFIXED", self._text[self._position:local.end()])
+        return local is not None
+
+    def _plain_operator(self, text: str) -> None:
+        type = _OPERATORS[text]
+        if type in ("LPAR", "LBRACE", "LSQB"):
+            self._depth += 1
+        elif type in ("RPAR", "RBRACE", "RSQB"):
+            self._depth -= 1
+            self._close_targets(self._depth)
+        elif type == "COLON":
+            self._meet_colon()
+        elif type == "IF":
+            self._in_body = True
+        elif type in _ENDS_TARGET and self._targets:
+            self._close_targets(self._depth - 1)
+        self._add(type, text)
+        if type == "DOT":
+            self._start_item(in_directive=False)
+
+    def _close_targets(self, depth: int) -> None:
+        """Forget the aggregates that were waiting for their `:` deeper than this."""
+        while self._targets and self._targets[-1][0] > depth:
+            self._targets.pop()
+
+    def _meet_colon(self) -> None:
+        if self._reads_target():
+            self._targets.pop()[1].type = "AGGREGATE"

@@ -1,0 +1,304 @@
+"""The syntax tree: what was written, nothing more.  Frozen, with the span of every node.
+
+Spans do not take part in equality, so `parse(print(tree)) == tree` can be said in one line.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TypeAlias
+
+from holdfast.errors import Source, Span
+
+
+@dataclass(frozen=True)
+class Node:
+    """Anything that stands at a place in a source."""
+
+    span: Span = field(compare=False, repr=False, kw_only=True)
+
+
+# --- names -------------------------------------------------------------------------------------------
+
+
+class NameKind(Enum):
+    """How a relation's name was written."""
+
+    PLAIN = "plain"        # edge
+    QUOTED = "quoted"      # 'a1:takesCourse'   (text: without quotes, '' undoubled)
+    PREFIXED = "prefixed"  # ex:knows           (text: as written)
+    IRI = "iri"            # <http://…>         (text: without the brackets)
+
+
+@dataclass(frozen=True)
+class Name(Node):
+    """The name of a relation, as written."""
+
+    text: str
+    kind: NameKind = NameKind.PLAIN
+
+
+# --- terms -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Variable(Node):
+    """`x`, `X` or `?x`; the name keeps its question mark."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Wildcard(Node):
+    """`_`."""
+
+
+class NumberKind(Enum):
+    """Which literal was written."""
+
+    NUMBER = "number"
+    UNSIGNED = "unsigned"
+    FLOAT = "float"
+
+
+@dataclass(frozen=True)
+class Number(Node):
+    """A numeric literal without a sign; `text` keeps hexadecimal, binary and exponents as written."""
+
+    text: str
+    kind: NumberKind
+
+
+@dataclass(frozen=True)
+class String(Node):
+    """A string literal; `value` has its escapes resolved."""
+
+    value: str
+
+
+@dataclass(frozen=True)
+class IriTerm(Node):
+    """`<http://…>` as a term; `iri` is without the brackets."""
+
+    iri: str
+
+
+@dataclass(frozen=True)
+class PrefixedName(Node):
+    """`ex:alice` as a term."""
+
+    prefix: str
+    local: str
+
+
+@dataclass(frozen=True)
+class RdfLiteral(Node):
+    """`"chat"@fr` or `"1"^^xsd:byte`."""
+
+    lexical: str
+    datatype: IriTerm | PrefixedName | None = None
+    language: str | None = None
+
+
+@dataclass(frozen=True)
+class Unary(Node):
+    """`-x`, `bnot x`, `lnot x`."""
+
+    operator: str
+    operand: Term
+
+
+@dataclass(frozen=True)
+class Binary(Node):
+    """`x + y`; operators: + - * / % ^ band bor bxor bshl bshr bshru land lor lxor."""
+
+    operator: str
+    left: Term
+    right: Term
+
+
+@dataclass(frozen=True)
+class Call(Node):
+    """A functor: `cat(x, y)`, `strlen(s)`, `min(a, b)`, `range(1, 5)`."""
+
+    function: str
+    arguments: tuple[Term, ...]
+
+
+@dataclass(frozen=True)
+class Cast(Node):
+    """`as(x, T)`."""
+
+    operand: Term
+    type_name: str
+
+
+@dataclass(frozen=True)
+class Aggregate(Node):
+    """`count : { body }`, `sum e : { body }`; `target` is None for count."""
+
+    function: str
+    target: Term | None
+    body: Formula
+
+
+@dataclass(frozen=True)
+class HeadAggregate(Node):
+    """`count(t)` as an argument of a head: over the distinct substitutions of the body."""
+
+    function: str
+    target: Term
+
+
+Term: TypeAlias = (
+    Variable | Wildcard | Number | String | IriTerm | PrefixedName | RdfLiteral
+    | Unary | Binary | Call | Cast | Aggregate | HeadAggregate
+)
+
+# --- formulas ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Atom(Node):
+    """`edge(x, 1)`, in a head or a body."""
+
+    name: Name
+    arguments: tuple[Term, ...]
+
+
+@dataclass(frozen=True)
+class Negation(Node):
+    """`!f`, also `not f`; f may be any formula."""
+
+    operand: Formula
+
+
+@dataclass(frozen=True)
+class Comparison(Node):
+    """`x < y`; operators: = != < <= > >=."""
+
+    operator: str
+    left: Term
+    right: Term
+
+
+@dataclass(frozen=True)
+class Constraint(Node):
+    """`match(regex, s)`, `contains(part, s)`."""
+
+    function: str
+    arguments: tuple[Term, ...]
+
+
+@dataclass(frozen=True)
+class Truth(Node):
+    """`true` or `false`."""
+
+    value: bool
+
+
+@dataclass(frozen=True)
+class Conjunction(Node):
+    """`f, g`: two or more, none of them itself a conjunction."""
+
+    items: tuple[Formula, ...]
+
+
+@dataclass(frozen=True)
+class Disjunction(Node):
+    """`f ; g`: two or more, none of them itself a disjunction."""
+
+    items: tuple[Formula, ...]
+
+
+Formula: TypeAlias = Atom | Negation | Comparison | Constraint | Truth | Conjunction | Disjunction
+
+# --- items of a program ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Attribute(Node):
+    """`x: number` in a declaration."""
+
+    name: str
+    type_name: str
+
+
+@dataclass(frozen=True)
+class Declaration(Node):
+    """`.decl a, b(x: number) btree`."""
+
+    names: tuple[Name, ...]
+    attributes: tuple[Attribute, ...]
+    qualifiers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class TypeDeclaration(Node):
+    """`.type A <: symbol` (subtype), `.type A = number` (alias), `.type A = B | C` (union)."""
+
+    name: str
+    subtype: bool
+    targets: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Parameter(Node):
+    """`delimiter=","` in a directive; `value` is the text without quotes."""
+
+    key: str
+    value: str
+
+
+@dataclass(frozen=True)
+class Directive(Node):
+    """`.input a, b(IO=file)`; kinds: input, output, printsize, limitsize."""
+
+    kind: str
+    names: tuple[Name, ...]
+    parameters: tuple[Parameter, ...] = ()
+
+
+@dataclass(frozen=True)
+class Pragma(Node):
+    """`.pragma "key" "value"`."""
+
+    key: str
+    value: str | None = None
+
+
+@dataclass(frozen=True)
+class Prefix(Node):
+    """`@prefix ex: <http://example.org/> .`"""
+
+    prefix: str
+    iri: str
+
+
+@dataclass(frozen=True)
+class RuleAttribute(Node):
+    """`#[name("r1")]`."""
+
+    name: str
+    value: str
+
+
+@dataclass(frozen=True)
+class Rule(Node):
+    """`h1, h2 :- body.`; a fact is a rule whose body is None."""
+
+    heads: tuple[Atom, ...]
+    body: Formula | None = None
+    attributes: tuple[RuleAttribute, ...] = ()
+
+
+Item: TypeAlias = Declaration | TypeDeclaration | Directive | Pragma | Prefix | Rule
+
+
+@dataclass(frozen=True)
+class Program:
+    """A parsed text: its items in their order."""
+
+    items: tuple[Item, ...]
+    source: Source = field(compare=False, repr=False)
