@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.cli import files, progress
+from holdfast.cli import files, options, progress
 
 if TYPE_CHECKING:
-    from holdfast import KnowledgeBase, Limits
+    from holdfast import KnowledgeBase
 
 
-def evaluate(program: Path, facts: Sequence[Path], limits: Limits) -> KnowledgeBase:
+def evaluate(program: Path, facts: Sequence[Path], limits: options.LimitValues) -> KnowledgeBase:
     """The materialised program.  Whatever happens, the progress line is gone afterwards."""
     files.existing_file(program)
     for path in facts:
@@ -21,7 +21,7 @@ def evaluate(program: Path, facts: Sequence[Path], limits: Limits) -> KnowledgeB
 
     watcher = progress.for_this_terminal()
     try:
-        return holdfast.open(program, facts=_sources(facts), limits=limits, progress=watcher)
+        return holdfast.open(program, facts=_sources(facts), limits=options.limits(*limits), progress=watcher)
     finally:
         watcher.finished()
 

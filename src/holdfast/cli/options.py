@@ -28,14 +28,18 @@ LimitSeconds = Annotated[float | None, typer.Option(
 LimitMemory = Annotated[str | None, typer.Option(
     metavar="SIZE", help="Stop when more memory is used than this: 512M, 4G.")]
 
+LimitValues = tuple[int | None, int | None, float | None, str | None]
+"""The four limits as they were given: facts, rounds, seconds, memory."""
+
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 
 def limits(facts: int | None, rounds: int | None, seconds: float | None, memory: str | None) -> Limits:
     """The four limits as the library takes them."""
+    size = None if memory is None else bytes_of(memory)
     from holdfast import Limits
 
-    return Limits(facts=facts, rounds=rounds, seconds=seconds, memory=None if memory is None else bytes_of(memory))
+    return Limits(facts=facts, rounds=rounds, seconds=seconds, memory=size)
 
 
 def bytes_of(size: str) -> int:

@@ -32,8 +32,7 @@ def query(
 
     The values of the query's variables: a table on a terminal, tab-separated lines in a pipe.
     """
-    limits = options.limits(limit_facts, limit_rounds, limit_seconds, limit_memory)
-    base = evaluate(program, facts, limits)
+    base = evaluate(program, facts, (limit_facts, limit_rounds, limit_seconds, limit_memory))
     answer = base.query(question)
     if json:
         terminal.json(answer_as_json(answer))

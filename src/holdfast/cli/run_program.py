@@ -39,7 +39,7 @@ def run_program(
 
     Facts come from <relation>.facts and similar files in the folder, or from RDF files.
     """
-    base = evaluate(program, facts, options.limits(limit_facts, limit_rounds, limit_seconds, limit_memory))
+    base = evaluate(program, facts, (limit_facts, limit_rounds, limit_seconds, limit_memory))
     terminal.diagnostics([] if json else base.program.warnings)
     written = [] if output is None else base.write_outputs(output)
     if stats is not None:

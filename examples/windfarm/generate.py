@@ -1,0 +1,43 @@
+"""Makes the facts of the wind-farm example, always the same ones: `python examples/windfarm/generate.py`."""
+
+from __future__ import annotations
+
+import random
+from itertools import pairwise
+from pathlib import Path
+
+FARMS = {"north": 30, "coast": 30, "ridge": 30, "pilot": 3}
+WEATHER = {"north": 11.0, "coast": 14.5, "ridge": 6.0, "pilot": 12.0}
+BROKEN = {"north_07": 31.2, "coast_19": -4.0, "ridge_28": 14.1, "pilot_02": 40.0}
+SILENT = ("north_12", "ridge_03")
+
+
+def turbines(farm: str) -> list[str]:
+    """The turbines of a farm, in their row."""
+    return [f"{farm}_{number:02}" for number in range(1, FARMS[farm] + 1)]
+
+
+def next_to() -> list[tuple[str, str]]:
+    """Each turbine and the one after it in the row: all that a map says."""
+    rows = [turbines(farm) for farm in FARMS]
+    return [pair for row in rows for pair in pairwise(row)]
+
+
+def temperatures(seed: int = 1) -> list[tuple[str, float]]:
+    """What the thermometers say: the weather of the farm, some noise, and a few broken ones."""
+    noise = random.Random(seed)
+    places = [(farm, turbine) for farm in FARMS for turbine in turbines(farm)]
+    readings = [(turbine, round(WEATHER[farm] + noise.gauss(0, 0.6), 1)) for farm, turbine in places]
+    return [(turbine, BROKEN.get(turbine, celsius)) for turbine, celsius in readings if turbine not in SILENT]
+
+
+def write(folder: Path) -> None:
+    """The two facts files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, rows in (("next_to", next_to()), ("temperature", temperatures())):
+        text = "".join("\t".join(map(str, row)) + "\n" for row in rows)
+        (folder / f"{name}.facts").write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write(Path(__file__).parent / "facts")

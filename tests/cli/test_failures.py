@@ -1,0 +1,156 @@
+"""Every way to fail ends in words and an exit code, never in a traceback."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from holdfast.cli import check, main
+from holdfast.errors import DamagedData, Diagnostic, LimitReached
+from tests.cli.shell import holdfast
+
+COMMANDS = ("check", "fmt", "graph", "plan", "run", "query")
+
+
+def words_for(command: str, path: str) -> list[str]:
+    return [command, path, "path(1, x)"] if command == "query" else [command, path]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_missing_file_is_named_and_a_similar_one_offered(command: str, reach: Path) -> None:
+    result = holdfast(*words_for(command, "raech.dl"))
+    assert result.code == 2
+    assert result.err == ("error[E0011]: there is no file raech.dl\n"
+                          "   = help: did you mean reach.dl?\n")
+    assert result.out == ""
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_json_errors_go_to_stdout(command: str) -> None:
+    result = holdfast(*words_for(command, "nope.dl"), "--json")
+    assert result.code == 2
+    assert result.json["ok"] is False
+    assert [item["code"] for item in result.json["diagnostics"]] == ["E0011"]
+    assert result.err == ""
+
+
+def test_a_missing_folder_says_how_far_the_path_exists() -> None:
+    assert "there is no folder programs either" in holdfast("check", "programs/reach.dl").err
+
+
+def test_a_folder_in_place_of_a_program_offers_the_program_inside() -> None:
+    Path("project").mkdir()
+    Path("project/main.dl").write_text("", encoding="utf-8")
+    result = holdfast("check", "project")
+    assert result.code == 2
+    assert "project is a folder" in result.err
+    assert "project/main.dl" in result.err
+
+
+def test_a_missing_facts_folder_is_named(reach: Path) -> None:
+    result = holdfast("run", reach, "-F", "fact")
+    assert (result.code, result.out) == (2, "")
+    assert "there is no file or folder fact\n" in result.err
+    assert "did you mean facts?" in result.err
+
+
+def test_a_program_that_is_not_text_is_refused() -> None:
+    Path("binary.dl").write_bytes(b"p(1).\n\xff\xfe")
+    result = holdfast("check", "binary.dl")
+    assert result.code == 2
+    assert result.err == "error[E0012]: binary.dl is not UTF-8 text (byte 7)\n"
+
+
+@pytest.mark.parametrize(("words", "message"), [
+    (["frobnicate"], "no such command 'frobnicate'"),
+    (["check"], "missing argument 'PROGRAM'"),
+    (["check", "--frob", "x.dl"], "--frob"),
+    (["graph", "x.dl", "--format", "png"], "--format"),
+    (["run", "x.dl", "--limit-facts", "many"], "--limit-facts"),
+    (["run", "x.dl", "--limit-facts", "0"], "--limit-facts"),
+])
+def test_bad_usage_is_an_error_of_ours(words: list[str], message: str) -> None:
+    result = holdfast(*words)
+    assert result.code == 2
+    assert result.err.startswith("error[E0010]: ")
+    assert message in result.err
+    assert "--help` shows what it takes" in result.err
+
+
+def test_all_errors_of_a_program_are_shown_at_once() -> None:
+    Path("bad.dl").write_text("p(x) :- q(y).\nr(z) :- q(1), !s(z, w).\nq(1).\n", encoding="utf-8")
+    result = holdfast("check", "bad.dl")
+    assert result.code == 2
+    assert "--> bad.dl:1:" in result.err
+    assert "--> bad.dl:2:" in result.err
+
+
+def fail_with(failure: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
+    def load(path: Path) -> None:
+        raise failure
+
+    monkeypatch.setattr(check, "load", load)
+
+
+@pytest.mark.parametrize(("failure", "code"), [
+    (LimitReached(Diagnostic("E0001", "too many")), 3),
+    (DamagedData(Diagnostic("E0001", "torn")), 4),
+    (MemoryError(), 3),
+    (RuntimeError("boom"), 2),
+    (PermissionError(13, "Permission denied", "out/path.csv"), 2),
+    (KeyboardInterrupt(), 130),
+])
+def test_exit_codes(failure: BaseException, code: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    fail_with(failure, monkeypatch)
+    result = holdfast("check", "any.dl")
+    assert result.code == code
+    assert "Traceback" not in result.err
+    assert result.err
+
+
+def test_an_unexpected_failure_is_called_our_bug(monkeypatch: pytest.MonkeyPatch) -> None:
+    fail_with(RuntimeError("boom"), monkeypatch)
+    result = holdfast("check", "any.dl")
+    assert result.err == (
+        "error[E0002]: internal error: RuntimeError: boom\n"
+        "   = note: this is a bug in holdfast, not in your program\n"
+        "   = help: run the command again with --debug and report what it prints, with the program if you can\n"
+    )
+
+
+@pytest.mark.parametrize("words", [["--debug", "check", "any.dl"], ["check", "--debug", "any.dl"],
+                                   ["check", "any.dl", "--debug"]])
+def test_debug_shows_the_traceback_wherever_it_stands(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    fail_with(RuntimeError("boom"), monkeypatch)
+    result = holdfast(*words)
+    assert result.code == 2
+    assert "Traceback" in result.err
+    assert "error[E0002]" in result.err
+
+
+def test_debug_after_a_double_dash_is_a_word_like_any_other() -> None:
+    assert "there is no file --debug" in holdfast("check", "--", "--debug").err
+
+
+def test_a_reader_that_goes_away_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    fail_with(BrokenPipeError(), monkeypatch)
+    left = []
+    monkeypatch.setattr(main, "_leave_pipe", lambda: left.append(True))
+    result = holdfast("check", "any.dl")
+    assert (result.code, result.out, result.err, left) == (0, "", "", [True])
+
+
+def test_colour_only_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "\x1b[" not in holdfast("check", "nope.dl").err
+    assert "\x1b[" in holdfast("check", "nope.dl", terminal=True).err
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b[" not in holdfast("check", "nope.dl", terminal=True).err
+
+
+def test_json_errors_carry_the_place() -> None:
+    Path("bad.dl").write_text("p(x) :- q(y).\nq(1).\n", encoding="utf-8")
+    [found] = holdfast("check", "bad.dl", "--json").json["diagnostics"]
+    assert (found["severity"], found["file"], found["line"]) == ("error", "bad.dl", 1)
+    assert json.dumps(found)

@@ -1,0 +1,57 @@
+"""The installed command as a process: what only shows from outside."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+RUN = [sys.executable, "-c", "import sys; from holdfast.cli.main import run; sys.exit(run())"]
+
+
+def test_the_version_imports_nothing_heavy() -> None:
+    code = ("import sys; from holdfast.cli.main import run; run(['--version']);"
+            "print([m for m in ('numpy', 'numba', 'pyarrow', 'lark', 'rich', 'pyoxigraph') if m in sys.modules])")
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert out.splitlines()[1] == "[]"
+
+
+def test_check_imports_no_engine(reach: Path) -> None:
+    code = ("import sys; from holdfast.cli.main import run; run(['check', 'reach.dl']);"
+            "print([m for m in ('numba', 'pyarrow', 'rich', 'pandas', 'pyoxigraph') if m in sys.modules])")
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert out.splitlines()[1] == "[]"
+
+
+def test_a_closed_pipe_is_quiet(reach: Path) -> None:
+    Path("facts/edge.facts").write_text("".join(f"{n}\t{n + 1}\n" for n in range(300)), encoding="utf-8")
+    query = subprocess.Popen([*RUN, "query", str(reach), "-F", "facts", "path(x, y)"],
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert query.stdout is not None
+    assert query.stderr is not None
+    query.stdout.readline()
+    query.stdout.close()
+    errors = query.stderr.read()
+    query.stderr.close()
+    assert query.wait(60) == 0
+    assert b"Traceback" not in errors
+    assert b"Broken" not in errors
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are different there")
+def test_ctrl_c_stops_a_run_and_leaves_nothing_half_written() -> None:
+    Path("count.dl").write_text("n(0).\nn(x + 1) :- n(x), x < 1000000000.\n.output n\n", encoding="utf-8")
+    process = subprocess.Popen([*RUN, "run", "count.dl", "-D", "out", "--stats", "s.json"],
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    time.sleep(4)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert b"Traceback" not in errors
+    assert b"stopped by Ctrl-C" in errors
+    assert not list(Path().glob("out/*"))
+    assert not Path("s.json").exists()

@@ -1,0 +1,98 @@
+"""What exists is documented: commands, options, exit codes, error codes; and what is promised can be imported."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import re
+from collections import Counter
+
+import pytest
+import typer
+
+import holdfast
+from holdfast.cli.main import app
+from holdfast.errors import ExitCode
+from tests.docs.pages import PAGES, ROOT
+
+COMMAND_LINE = (ROOT / "docs/command-line.md").read_text(encoding="utf-8")
+ERRORS = (ROOT / "docs/errors.md").read_text(encoding="utf-8")
+
+
+def code_tables() -> dict[str, dict[str, str]]:
+    """`ALL_CODES` of every part that has one."""
+    found = {}
+    for module in pkgutil.walk_packages(holdfast.__path__, "holdfast."):
+        if module.name.rpartition(".")[2] == "codes":
+            found[module.name] = importlib.import_module(module.name).ALL_CODES
+    return found
+
+
+def section(command: str) -> str:
+    """The part of the page about one command."""
+    return COMMAND_LINE.partition(f"\n## {command}\n")[2].partition("\n## ")[0]
+
+
+def commands() -> list[tuple[str, list[str]]]:
+    group = typer.main.get_command(app)
+    return [(name, [text for parameter in command.params for text in parameter.opts if text.startswith("-")])
+            for name, command in group.commands.items()]
+
+
+@pytest.mark.parametrize(("command", "options"), commands())
+def test_every_command_and_option_is_documented(command: str, options: list[str]) -> None:
+    assert section(command), f"docs/command-line.md has no section on {command}"
+    assert [option for option in options if f"`{option}" not in section(command)] == []
+
+
+def test_the_global_options_are_documented() -> None:
+    assert [word for word in ("--version", "--debug", "--help", "NO_COLOR") if f"`{word}`" not in COMMAND_LINE] == []
+
+
+def test_every_exit_code_is_documented() -> None:
+    assert [code for code in [*map(int, ExitCode), 130] if f"\n| {code} |" not in COMMAND_LINE] == []
+
+
+def test_no_code_is_used_twice() -> None:
+    codes = Counter(code for table in code_tables().values() for code in table)
+    assert [code for code, times in codes.items() if times > 1] == []
+
+
+def test_every_error_code_is_documented_with_its_meaning() -> None:
+    meanings = {code: meaning for table in code_tables().values() for code, meaning in table.items()}
+    documented = dict(re.findall(r"^### ([EW]\d{4}): (.*)$", ERRORS, re.MULTILINE))
+    assert documented == meanings
+
+
+def test_every_code_in_the_source_is_in_a_table() -> None:
+    known = {code for table in code_tables().values() for code in table}
+    used = {(path.name, code) for path in (ROOT / "src").rglob("*.py")
+            for code in re.findall(r'"([EW]\d{4})"', path.read_text(encoding="utf-8"))}
+    assert sorted((name, code) for name, code in used if code not in known) == []
+
+
+def test_every_error_code_has_an_example() -> None:
+    parts = re.split(r"^### ", ERRORS, flags=re.MULTILINE)[1:]
+    assert [part[:5] for part in parts if f"[{part[:5]}]" not in part and "No example:" not in part] == []
+
+
+def test_all_is_what_can_be_imported() -> None:
+    names = {name for name in holdfast.__all__ if getattr(holdfast, name, None) is not None}
+    assert names == set(holdfast.__all__)
+    public = {name for name in dir(holdfast) if not name.startswith("_")}
+    submodules = {module.name for module in pkgutil.iter_modules(holdfast.__path__)}
+    assert public - submodules - {"annotations"} == set(holdfast.__all__) - submodules
+
+
+def test_python_names_are_documented() -> None:
+    page = (ROOT / "docs/python.md").read_text(encoding="utf-8")
+    assert [name for name in holdfast.__all__ if name not in page] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: object) -> None:
+    from pathlib import Path
+
+    assert isinstance(page, Path)
+    targets = re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8"))
+    assert [target for target in targets if not (page.parent / target).exists()] == []

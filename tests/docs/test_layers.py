@@ -1,0 +1,86 @@
+"""The order of the layers and the manners of library code, read from the source itself."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.docs.pages import ROOT
+
+SOURCE = ROOT / "src/holdfast"
+MODULES = sorted(SOURCE.rglob("*.py"))
+LAYERS: tuple[tuple[str, ...], ...] = (
+    ("errors",),
+    ("values",),
+    ("settings", "term_text"),
+    ("encoding",),
+    ("language",),
+    ("program",),
+    ("plans", "formats"),
+    ("backends",),
+    ("maintenance",),
+    ("knowledge_base",),
+    ("__init__",),
+    ("cli",),
+)
+RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
+
+
+def part_of(path: Path) -> str:
+    """The folder or file directly under holdfast/."""
+    first = path.relative_to(SOURCE).parts[0]
+    return first.removesuffix(".py")
+
+
+def imported_parts(tree: ast.AST) -> Iterator[tuple[str, int]]:
+    """Parts of holdfast that a module imports, anywhere in it, types included."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names):
+                yield from ((alias.name, node.lineno) for alias in names if alias.name.split(".")[0] == "holdfast")
+            case ast.ImportFrom(module="holdfast", names=names):
+                yield from ((f"holdfast.{alias.name}", node.lineno) for alias in names)
+            case ast.ImportFrom(module=str(name)) if name.startswith("holdfast."):
+                yield name, node.lineno
+
+
+def target(name: str) -> str:
+    """`holdfast.plans.model` is of plans; a name of the package itself is of `__init__`."""
+    part = [*name.split("."), "__init__"][1]
+    return part if part in RANK else "__init__"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_imports_point_one_way(path: Path) -> None:
+    own = part_of(path)
+    assert own in RANK, f"{own} has no layer yet: give it one in LAYERS"
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    backwards = [f"{path.name}:{line} imports {name}" for name, line in imported_parts(tree)
+                 if target(name) != own and RANK[target(name)] >= RANK[own]]
+    assert backwards == []
+
+
+def test_the_walk_sees_imports_that_point_backwards() -> None:
+    tree = ast.parse("import holdfast\nfrom holdfast import open\ndef f():\n    from holdfast.cli import main\n")
+    assert {target(name) for name, _ in imported_parts(tree)} == {"__init__", "cli"}
+
+
+def outward(tree: ast.AST) -> Iterator[str]:
+    """Printing, exiting, and reading the environment."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Name(id="print" | "input" | "exit" | "quit" as name)):
+                yield f"{node.lineno}: {name}()"
+            case ast.Attribute(value=ast.Name(id="sys"), attr="exit" | "argv" | "stdout" | "stderr" | "stdin" as name):
+                yield f"{node.lineno}: sys.{name}"
+            case ast.Attribute(value=ast.Name(id="os"), attr="environ" | "getenv" | "_exit" | "putenv" as name):
+                yield f"{node.lineno}: os.{name}"
+
+
+@pytest.mark.parametrize("path", [path for path in MODULES if part_of(path) != "cli"],
+                         ids=lambda path: str(path.relative_to(SOURCE)))
+def test_library_code_does_not_print_exit_or_read_the_environment(path: Path) -> None:
+    assert list(outward(ast.parse(path.read_text(encoding="utf-8")))) == []
