@@ -1,5 +1,7 @@
 """The language: from text to the syntax tree and back."""
 
+from holdfast.language.formatter import format_source
 from holdfast.language.parser import parse, parse_body
+from holdfast.language.printer import show
 
-__all__ = ["parse", "parse_body"]
+__all__ = ["format_source", "parse", "parse_body", "show"]

@@ -16,7 +16,7 @@ from holdfast.language.build import Builder
 from holdfast.language.comments import Comment
 from holdfast.language.recovery import recover
 from holdfast.language.tokens import Lexer
-from holdfast.language.unexpected import report
+from holdfast.language.unexpected import Failure, report
 
 # The parser calls one builder, which stands on one text at a time.
 _builder = Builder()
@@ -74,14 +74,14 @@ def _run(source: Source, tokens: list[Token], start: str, diagnostics: Diagnosti
     position = 0
     while True:
         try:
-            return _parser().parse(tokens[position:], start=start)  # type: ignore[arg-type]
+            return _parser().parse(tokens[position:], start=start)
         except UnexpectedToken as error:
             failed = _index(tokens, error.token, position)
-            missing_dot = report(source, tokens, failed, error, diagnostics)
+            resume = report(Failure(source, tokens, position, failed, frozenset(error.accepts or ())), diagnostics)
             if start == "query":
                 return None
             _builder.begin(source, diagnostics)
-            position = failed if missing_dot else recover(tokens, position, failed)
+            position = recover(tokens, position, failed) if resume is None else resume
 
 
 def _index(tokens: list[Token], token: Token, start: int) -> int:

@@ -6,8 +6,8 @@ from typing import Final
 
 from lark import Token
 
-_BEGINS_ITEM: Final = frozenset({"DECL", "TYPE", "PRAGMA", "DIRECTIVE", "REFUSED", "PREFIX", "ATTRIBUTE", "PREPROCESSOR"})
-_BEGINS_CLAUSE: Final = frozenset({"IDENT", "PREFIXED", "IRI", "QUOTED"})
+BEGINS_ITEM: Final = frozenset({"DECL", "TYPE", "PRAGMA", "DIRECTIVE", "REFUSED", "PREFIX", "ATTRIBUTE", "PREPROCESSOR"})
+BEGINS_CLAUSE: Final = frozenset({"IDENT", "PREFIXED", "IRI", "QUOTED"})
 _GOES_ON: Final = frozenset({
     "COMMA", "SEMICOLON", "IF", "LPAR", "LBRACE", "NOT", "COLON", "EQUALS", "COMPARE", "PLUS", "MINUS", "TIMES", "CARET",
 })
@@ -22,7 +22,7 @@ def recover(tokens: list[Token], start: int, failed: int) -> int:
         token = tokens[i]
         if token.type == "DOT":
             return i + 1
-        if i > failed and (token.type in _BEGINS_ITEM or _begins_clause(tokens, i, first)):
+        if i > failed and (token.type in BEGINS_ITEM or _begins_clause(tokens, i, first)):
             return i
     return len(tokens)
 
@@ -30,7 +30,7 @@ def recover(tokens: list[Token], start: int, failed: int) -> int:
 def item_start(tokens: list[Token], start: int, index: int) -> int:
     """Where the item begins that the token at `index` belongs to."""
     for i in range(min(index, len(tokens) - 1), start, -1):
-        if tokens[i - 1].type == "DOT" or tokens[i].type in _BEGINS_ITEM:
+        if tokens[i - 1].type == "DOT" or tokens[i].type in BEGINS_ITEM:
             return i
     return start
 
@@ -43,7 +43,7 @@ def first_on_line(tokens: list[Token], i: int) -> bool:
 def _begins_clause(tokens: list[Token], i: int, first: Token) -> bool:
     """Whether a token that stands no deeper than the failed item's first one begins a clause."""
     token = tokens[i]
-    return (token.type in _BEGINS_CLAUSE and first_on_line(tokens, i) and (token.column or 0) <= (first.column or 0)
+    return (token.type in BEGINS_CLAUSE and first_on_line(tokens, i) and (token.column or 0) <= (first.column or 0)
             and tokens[i - 1].type not in _GOES_ON)
 
 

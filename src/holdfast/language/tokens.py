@@ -27,7 +27,7 @@ QUALIFIERS: Final = frozenset({
     "btree", "btree_delete", "brie", "eqrel", "inline", "no_inline", "magic", "no_magic", "override", "overridable",
     "output", "input", "printsize",
 })
-_DIRECTIVES: Final = {
+DIRECTIVES: Final = {
     ".decl": "DECL", ".type": "TYPE", ".pragma": "PRAGMA",
     ".input": "DIRECTIVE", ".output": "DIRECTIVE", ".printsize": "DIRECTIVE", ".limitsize": "DIRECTIVE",
 }
@@ -49,10 +49,12 @@ _ENDS_TERM: Final = frozenset({
     "IDENT", "PREFIXED", "IRI", "QUOTED", "WILDCARD", "NUMBER", "STRING", "LANGUAGE", "TRUE", "FALSE", "RPAR", "RBRACE",
 })
 _ENDS_TARGET: Final = frozenset({"COMMA", "SEMICOLON", "DOT", "IF", "EQUALS", "COMPARE", "NOT"})
-_CONTINUES_DIRECTIVE: Final = frozenset(_DIRECTIVES.values()) | {"COMMA", "EQUALS", "SUBTYPE", "PIPE", "COLON", "LPAR"}
+_CONTINUES_DIRECTIVE: Final = frozenset(DIRECTIVES.values()) | {"COMMA", "EQUALS", "SUBTYPE", "PIPE", "COLON", "LPAR"}
 
-_LOCAL: Final = r"(?:[\w]|:(?!-)|%[0-9A-Fa-f]{2})(?:(?:[\w.-]|:(?!-)|%[0-9A-Fa-f]{2})*(?:[\w-]|:(?!-)|%[0-9A-Fa-f]{2}))?"
-_local = re.compile(_LOCAL)
+_local = re.compile(r"""
+    (?: \w | :(?!-) | %[0-9A-Fa-f]{2} )
+    (?: (?: [\w.-] | :(?!-) | %[0-9A-Fa-f]{2} )* (?: [\w-] | :(?!-) | %[0-9A-Fa-f]{2} ) )?
+""", re.VERBOSE)
 _iri = re.compile(r"<[^\s<>\"{}|^`\\]*>")
 _prefix_label = re.compile(r"[\w.-]+")
 _declared_prefix = re.compile(r"@prefix\s+([^\s:<]*)\s*:")
@@ -167,7 +169,7 @@ class Lexer:
 
     def _directive(self, text: str) -> None:
         self._start_item(in_directive=True)
-        self._add(_DIRECTIVES[text], text)
+        self._add(DIRECTIVES[text], text)
 
     def _refused(self, text: str) -> None:
         self._start_item(in_directive=True)
@@ -241,6 +243,8 @@ class Lexer:
             self._add("IDENT", label.group() if label else text)
         elif self._is_qualifier(text):
             self._add("QUALIFIER", text)
+        elif self._in_directive and self._text.startswith("choice-domain", self._position):
+            self._add("CHOICE", "choice-domain")
         else:
             self._end_directive_before_name()
             if not self._prefixed_name(text):
@@ -249,9 +253,7 @@ class Lexer:
     def _is_qualifier(self, text: str) -> bool:
         if not self._in_directive or self._depth or self._previous not in ("RPAR", "QUALIFIER"):
             return False
-        if text == "choice" and self._text.startswith("choice-domain", self._position):
-            return True
-        return text in QUALIFIERS and not self._text.startswith("(", self._position + len(text))
+        return text in QUALIFIERS and not self._text.startswith(("(", ":"), self._position + len(text))
 
     def _end_directive_before_name(self) -> None:
         """A name that nothing in the directive asks for begins the next item."""
@@ -275,9 +277,7 @@ class Lexer:
         if not self._text.startswith(":", colon) or not self._can_be_prefix(prefix):
             return False
         local = _local.match(self._text, colon + 1)
-        if local is None and prefix not in self._prefixes:
-            return False
-        if self._text.startswith(":-", colon):
+        if self._text.startswith(":-", colon) or (local is None and prefix not in self._prefixes):
             return False
         self._add("PREFIXED", self._text[self._position:local.end() if local else colon + 1])
         return True
@@ -285,7 +285,7 @@ class Lexer:
     def _can_be_prefix(self, word: str) -> bool:
         if self._in_directive and self._depth:
             return False
-        if word in self._prefixes:
+        if word in self._prefixes or self._previous == "DATATYPE":
             return True
         return not self._reads_target() and word not in AGGREGATES and word[0] not in "?_"
 
@@ -297,14 +297,8 @@ class Lexer:
     def _operator(self, text: str) -> None:
         if text == "%" and not self._operator_can_stand:
             self._percent_comment()
-        elif text[0] == "<" and self._iri():
-            pass
-        elif text == ":" and self._default_prefixed_name():
-            pass
-        elif text == "<:" and not self._in_directive:
-            self._plain_operator("<")
-        else:
-            self._plain_operator(text)
+        elif not (text[0] == "<" and self._iri()) and not (text == ":" and self._default_prefixed_name()):
+            self._plain_operator("<" if text == "<:" and not self._in_directive else text)
 
     def _iri(self) -> bool:
         if self._operator_can_stand:

@@ -1,0 +1,126 @@
+"""`holdfast fmt`: a program in its canonical form, with its comments and its blank lines.
+
+A comment belongs to the item it stands in, behind (on the same line) or before.  Inside a rule it belongs to
+a literal, and the rule is then broken one literal a line, so that the comment keeps its neighbour.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from holdfast.errors import Span
+from holdfast.language import tree
+from holdfast.language.comments import Comment
+from holdfast.language.parser import parse_with_comments
+from holdfast.language.printer import Piece, pieces, show_attribute, show_item
+
+
+@dataclass
+class _Block:
+    """Lines that stay together, and the lines of the source they come from."""
+
+    lines: list[str]
+    first: int
+    last: int
+
+
+@dataclass
+class _Placed:
+    """An item with the comments that stand inside it and behind it."""
+
+    item: tree.Item
+    inside: list[Comment] = field(default_factory=list)
+    behind: list[Comment] = field(default_factory=list)
+
+
+def format_source(text: str, name: str = "<text>") -> str:
+    """The canonical form of a program's text; formatting it again changes nothing."""
+    program, comments = parse_with_comments(text, name)
+    blocks = _blocks(program.items, comments)
+    lines: list[str] = []
+    for before, block in zip((None, *blocks), blocks, strict=False):
+        if before is not None and block.first - before.last > 1:
+            lines.append("")
+        lines += block.lines
+    return "".join(line + "\n" for line in lines)
+
+
+def _blocks(items: Sequence[tree.Item], comments: Iterable[Comment]) -> list[_Block]:
+    """Items and the comments between them, in the order of the source."""
+    placed = [_Placed(item) for item in items]
+    blocks = []
+    index = 0
+    for comment in comments:
+        while index < len(placed) and _end(placed[index].item.span) <= _start(comment.span):
+            index += 1
+        if index < len(placed) and _start(placed[index].item.span) <= _start(comment.span):
+            placed[index].inside.append(comment)
+        elif index and not comment.own_line and placed[index - 1].item.span.end_line == comment.span.line:
+            placed[index - 1].behind.append(comment)
+        else:
+            blocks.append(_Block([_text(comment)], comment.span.line, _last_line(comment)))
+    blocks += [_item_block(each) for each in placed]
+    return sorted(blocks, key=lambda block: block.first)
+
+
+def _item_block(placed: _Placed) -> _Block:
+    span = placed.item.span
+    if isinstance(placed.item, tree.Rule):
+        lines, last = _commented_rule(placed.item, placed.inside)
+    else:
+        lines, last = [show_item(placed.item)], placed.inside
+    end = max([span.end_line, *map(_last_line, placed.behind)])
+    return _Block(_with_behind("\n".join(lines), "", [*last, *placed.behind]), span.line, end)
+
+
+def _commented_rule(rule: tree.Rule, comments: list[Comment]) -> tuple[list[str], list[Comment]]:
+    """The lines of a rule with comments inside, and the comments that go behind it."""
+    parts = list(pieces(rule))
+    before, behind = _by_piece(parts, comments)
+    leading = list(map(_text, before[0]))
+    if not any(before[1:]) and not any(behind[:-1]):
+        return [*leading, show_item(rule)], behind[-1]
+    lines = [*leading, *map(show_attribute, rule.attributes)]
+    for i, piece in enumerate(parts):
+        lines += [piece.indent + _text(comment) for comment in before[i] if i]
+        lines += _with_behind(piece.indent + piece.text, piece.indent, behind[i] if i < len(parts) - 1 else [])
+    return lines, behind[-1]
+
+
+def _by_piece(parts: list[Piece], comments: list[Comment]) -> tuple[list[list[Comment]], list[list[Comment]]]:
+    """For each piece the comments on lines before it, and those behind it."""
+    before: list[list[Comment]] = [[] for _ in parts]
+    behind: list[list[Comment]] = [[] for _ in parts]
+    starts = [_start(piece.nodes[0].span) for piece in parts]
+    for comment in comments:
+        following = next((i for i, start in enumerate(starts) if start > _start(comment.span)), len(parts))
+        if following < len(parts) and (comment.own_line or following == 0):
+            before[following].append(comment)
+        else:
+            behind[following - 1].append(comment)
+    return before, behind
+
+
+def _with_behind(text: str, indent: str, comments: Sequence[Comment]) -> list[str]:
+    """A text with comments behind it: one on its line, the others below."""
+    if not comments:
+        return [text]
+    rest = [indent + _text(comment) for comment in comments[1:]]
+    return [f"{text}  {_text(comments[0])}", *rest]
+
+
+def _text(comment: Comment) -> str:
+    return "\n".join(line.rstrip() for line in comment.text.split("\n"))
+
+
+def _last_line(comment: Comment) -> int:
+    return comment.span.line + comment.text.count("\n")
+
+
+def _start(span: Span) -> tuple[int, int]:
+    return span.line, span.column
+
+
+def _end(span: Span) -> tuple[int, int]:
+    return span.end_line, span.end_column

@@ -1,0 +1,225 @@
+"""From the syntax tree to text, in the one canonical form that `holdfast fmt` writes.
+
+Parentheses stand only where the tree needs them (and around a negated comparison, for the reader's sake).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from holdfast.language import tree
+from holdfast.values import quote
+
+WIDTH: Final = 100
+INDENT: Final = "    "
+
+_LEVELS: Final = {
+    "lor": 1, "lxor": 2, "land": 3, "bor": 4, "bxor": 5, "band": 6, "bshl": 7, "bshr": 7, "bshru": 7,
+    "+": 8, "-": 8, "*": 9, "/": 9, "%": 9, "^": 11,
+}
+_UNARY: Final = 10
+_PRIMARY: Final = 12
+_bare_value = re.compile(r"(?!_$)[^\W\d]\w*|0|[1-9][0-9]*")
+
+
+def show(program: tree.Program) -> str:
+    """The canonical text of a program, with a blank line where the kind of item changes."""
+    lines: list[str] = []
+    for before, item in zip((None, *program.items), program.items, strict=False):
+        if before is not None and type(before) is not type(item):
+            lines.append("")
+        lines.append(show_item(item))
+    return "".join(line + "\n" for line in lines)
+
+
+def show_item(item: tree.Item) -> str:
+    """One item, without a line end."""
+    match item:
+        case tree.Rule():
+            return show_rule(item)
+        case tree.Declaration(names, attributes, qualifiers):
+            columns = ", ".join(f"{attribute.name}: {attribute.type_name}" for attribute in attributes)
+            return " ".join([f".decl {_names(names)}({columns})", *qualifiers])
+        case tree.TypeDeclaration(name, subtype, targets):
+            return f".type {name} {'<:' if subtype else '='} {' | '.join(targets)}"
+        case tree.Directive(kind, names, parameters):
+            return f".{kind} {_names(names)}" + (f"({', '.join(map(_parameter, parameters))})" if parameters else "")
+        case tree.Pragma(key, value):
+            return f".pragma {quote(key)}" + (f" {quote(value)}" if value is not None else "")
+        case tree.Prefix(prefix, iri):
+            return f"@prefix {prefix}: <{iri}> ."
+
+
+def _names(names: Iterable[tree.Name]) -> str:
+    return ", ".join(map(show_name, names))
+
+
+def show_name(name: tree.Name) -> str:
+    """The name of a relation as it is written."""
+    match name.kind:
+        case tree.NameKind.QUOTED:
+            return "'" + name.text.replace("'", "''") + "'"
+        case tree.NameKind.IRI:
+            return f"<{name.text}>"
+        case _:
+            return name.text
+
+
+def _parameter(parameter: tree.Parameter) -> str:
+    value = parameter.value if _bare_value.fullmatch(parameter.value) else quote(parameter.value)
+    return f"{parameter.key}={value}"
+
+
+# --- rules -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A part of a rule that gets a line of its own when the rule is broken: heads or a literal."""
+
+    nodes: tuple[tree.Node, ...]
+    text: str
+    indent: str = INDENT
+
+
+def show_rule(rule: tree.Rule) -> str:
+    """A rule on one line, or one literal a line when it is too long for that."""
+    attributes = [show_attribute(attribute) for attribute in rule.attributes]
+    parts = list(pieces(rule))
+    line = " ".join(piece.text for piece in parts)
+    broken = len(line) > WIDTH and len(parts) > 1
+    return "\n".join([*attributes, *([piece.indent + piece.text for piece in parts] if broken else [line])])
+
+
+def show_attribute(attribute: tree.RuleAttribute) -> str:
+    """`#[name("r1")]`."""
+    return f"#[{attribute.name}({quote(attribute.value)})]"
+
+
+def pieces(rule: tree.Rule) -> Iterator[Piece]:
+    """The heads, then each literal of the body, with the sign that follows it."""
+    heads = ", ".join(map(show_formula, rule.heads))
+    yield Piece(rule.heads, heads + (" :-" if rule.body is not None else "."), "")
+    if rule.body is None:
+        return
+    choices = rule.body.items if isinstance(rule.body, tree.Disjunction) else (rule.body,)
+    for choice in choices:
+        literals = choice.items if isinstance(choice, tree.Conjunction) else (choice,)
+        for literal in literals:
+            sign = "," if literal is not literals[-1] else " ;" if choice is not choices[-1] else "."
+            yield Piece((literal,), _show_member(literal) + sign)
+
+
+# --- formulas ----------------------------------------------------------------------------------------
+
+
+def show_formula(formula: tree.Formula) -> str:
+    """A formula on one line."""
+    match formula:
+        case tree.Atom(name, arguments):
+            return f"{show_name(name)}({_terms(arguments)})"
+        case tree.Constraint(function, arguments):
+            return f"{function}({_terms(arguments)})"
+        case tree.Comparison(operator, left, right):
+            return f"{show_term(left)} {operator} {show_term(right)}"
+        case tree.Truth(value):
+            return "true" if value else "false"
+        case tree.Negation(tree.Comparison() | tree.Conjunction() | tree.Disjunction() as operand):
+            return f"!({show_formula(operand)})"
+        case tree.Negation(operand):
+            return f"!{show_formula(operand)}"
+        case tree.Conjunction(items):
+            return ", ".join(map(_show_member, items))
+        case tree.Disjunction(items):
+            return " ; ".join(map(show_formula, items))
+
+
+def _show_member(formula: tree.Formula) -> str:
+    """A formula as a member of a conjunction."""
+    shown = show_formula(formula)
+    return f"({shown})" if isinstance(formula, tree.Disjunction) else shown
+
+
+# --- terms -------------------------------------------------------------------------------------------
+
+
+def _terms(terms: Iterable[tree.Term]) -> str:
+    return ", ".join(map(show_term, terms))
+
+
+def show_term(term: tree.Term, level: int = 0) -> str:
+    """A term; in parentheses if it binds less than `level`."""
+    match term:
+        case tree.Binary(operator):
+            own, text = _LEVELS[operator], _show_binary(term)
+        case tree.Unary(operator, operand):
+            own, text = _UNARY, operator + (" " if operator.isalpha() else "") + show_term(operand, _UNARY)
+        case _:
+            return _show_primary(term)
+    return f"({text})" if own < level else text
+
+
+def _show_binary(term: tree.Binary) -> str:
+    own = _LEVELS[term.operator]
+    left, right = (_PRIMARY, _UNARY) if term.operator == "^" else (own, own + 1)
+    return f"{show_term(term.left, left)} {term.operator} {show_term(term.right, right)}"
+
+
+def _show_primary(term: tree.Term) -> str:
+    match term:
+        case tree.Variable(name):
+            return name
+        case tree.Wildcard():
+            return "_"
+        case tree.Number(text, kind):
+            return text + ("u" if kind is tree.NumberKind.UNSIGNED else "")
+        case tree.Call(function, arguments):
+            return f"{function}({_terms(arguments)})"
+        case tree.Cast(operand, type_name):
+            return f"as({show_term(operand)}, {type_name})"
+        case tree.HeadAggregate(function, target):
+            return f"{function}({show_term(target)})"
+        case tree.Aggregate(function, target, body):
+            return " ".join([function, *_target(target), ":", "{", show_formula(body), "}"])
+        case tree.Unary() | tree.Binary():
+            return show_term(term)
+        case _:
+            return _show_constant(term)
+
+
+def _target(target: tree.Term | None) -> list[str]:
+    """The target of an aggregate; parentheses keep the colon of a prefixed name from ending it."""
+    if target is None:
+        return []
+    shown = show_term(target)
+    return [f"({shown})" if _has_prefixed_name(target) else shown]
+
+
+def _has_prefixed_name(term: tree.Term) -> bool:
+    match term:
+        case tree.PrefixedName():
+            return True
+        case tree.Unary(_, operand):
+            return _has_prefixed_name(operand)
+        case tree.Binary(_, left, right):
+            return _has_prefixed_name(left) or _has_prefixed_name(right)
+        case _:
+            return False
+
+
+def _show_constant(term: tree.String | tree.IriTerm | tree.PrefixedName | tree.RdfLiteral) -> str:
+    match term:
+        case tree.String(value):
+            return quote(value)
+        case tree.IriTerm(iri):
+            return f"<{iri}>"
+        case tree.PrefixedName(prefix, local):
+            return f"{prefix}:{local}"
+        case tree.RdfLiteral(lexical, None, language):
+            return f"{quote(lexical)}@{language}"
+        case tree.RdfLiteral(lexical, datatype):
+            assert datatype is not None
+            return f"{quote(lexical)}^^{_show_constant(datatype)}"
