@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
-from holdfast.values import BlankNode, Iri, Literal, Row, Value
+from holdfast.term_text import term_text
+from holdfast.values import BlankNode, Iri, Literal, Row, Type, Value
+
+_CONTROLS = str.maketrans({"\t": "\\t", "\n": "\\n", "\r": "\\r", "\\": "\\\\"})
 
 
-def cell(value: Value) -> str:
-    """A value as text: strings without quotes, as in facts files; RDF terms as Turtle writes them."""
-    if isinstance(value, str):
-        return value.replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")
-    return str(value)
+def row_as_text(row: Row, types: Sequence[Type]) -> list[str]:
+    """The cells of a row, as in facts files: a string is itself, unless a column of type `any` would make it
+    look like another value; a cell stays on its line."""
+    return [term_text(value) if type is Type.ANY else str(value).translate(_CONTROLS)
+            for value, type in zip(row, types, strict=True)]
 
 
 def row_as_json(row: Row) -> list[object]:

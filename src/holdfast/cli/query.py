@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from holdfast.cli import options, terminal
-from holdfast.cli.cells import row_as_json
+from holdfast.cli.cells import row_as_json, row_as_text
 from holdfast.cli.evaluate import evaluate
 
 if TYPE_CHECKING:
@@ -50,12 +51,17 @@ def answer_as_json(answer: RelationView) -> dict[str, object]:
     }
 
 
+def rows_as_text(answer: RelationView) -> Iterator[list[str]]:
+    """The rows of a relation in their order, for a table or a pipe."""
+    return (row_as_text(row, answer.types) for row in answer.sorted_rows())
+
+
 def _tell(answer: RelationView) -> None:
     if not answer.columns:
         terminal.line("true" if len(answer) else "false")
     elif not terminal.is_terminal(sys.stdout):
-        terminal.tab_separated(answer.sorted_rows())
+        terminal.tab_separated(rows_as_text(answer))
     elif len(answer):
-        terminal.table(answer.columns, answer.sorted_rows())
+        terminal.table(answer.columns, rows_as_text(answer))
     else:
         terminal.line("no answers")

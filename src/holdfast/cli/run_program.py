@@ -13,7 +13,7 @@ import typer
 
 from holdfast.cli import files, options, terminal
 from holdfast.cli.evaluate import evaluate
-from holdfast.cli.query import answer_as_json
+from holdfast.cli.query import answer_as_json, rows_as_text
 
 if TYPE_CHECKING:
     from holdfast import KnowledgeBase, RelationView
@@ -91,14 +91,14 @@ def _print_sizes(base: KnowledgeBase) -> None:
 def _print_relations(base: KnowledgeBase) -> None:
     for name in _shown(base):
         _print_rows(base.program.relations[name].display, base.relations[name])
-    sizes = [(base.program.relations[name].display, len(view)) for name, view in base.relations.items()]
+    sizes = [(base.program.relations[name].display, f"{len(view)}") for name, view in base.relations.items()]
     terminal.table(("relation", "facts"), sizes)
 
 
 def _print_rows(name: str, view: RelationView) -> None:
     terminal.heading(f"{name}: {len(view):,} {'fact' if len(view) == 1 else 'facts'}")
     if len(view) and view.columns:
-        terminal.table(view.columns, islice(view.sorted_rows(), ROWS_SHOWN))
+        terminal.table(view.columns, islice(rows_as_text(view), ROWS_SHOWN))
     if len(view) > ROWS_SHOWN:
         terminal.line(f"  … and {len(view) - ROWS_SHOWN:,} more; -D FOLDER writes them all")
     terminal.line("")

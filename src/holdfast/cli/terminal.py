@@ -10,9 +10,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import TextIO
 
-from holdfast.cli.cells import cell
 from holdfast.errors import Diagnostic
-from holdfast.values import Row
 
 _RED, _YELLOW, _BLUE, _CYAN, _BOLD, _RESET = "\x1b[1;31m", "\x1b[1;33m", "\x1b[34m", "\x1b[36m", "\x1b[1m", "\x1b[0m"
 
@@ -47,18 +45,18 @@ def json(value: object) -> None:
     sys.stdout.write(json_module.dumps(value, ensure_ascii=False, indent=2, allow_nan=False) + "\n")
 
 
-def tab_separated(rows: Iterable[Row]) -> None:
+def tab_separated(rows: Iterable[Sequence[str]]) -> None:
     """Rows for the next program: a line each, as in a facts file."""
-    sys.stdout.writelines("\t".join(map(cell, row)) + "\n" for row in rows)
+    sys.stdout.writelines("\t".join(row) + "\n" for row in rows)
 
 
-def table(columns: Sequence[str], rows: Iterable[Row]) -> None:
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Rows for a person: aligned, numbers to the right."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
-    shown = [[cell(value) for value in row] for row in rows]
+    shown = list(rows)
     drawing = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for index, name in enumerate(columns):
         right = all(_is_number(texts[index]) for texts in shown)
