@@ -1,0 +1,1 @@
+"""Independent judges: random programs, and the same program said to clingo and to Nemo."""
