@@ -23,7 +23,6 @@ from holdfast.term_text import MAX_NUMBER, MIN_NUMBER, literal_value, parse_term
 from holdfast.values import BlankNode, Iri, Literal, Row, Type, Value
 
 Codes: TypeAlias = npt.NDArray[np.int64]
-_Encoder: TypeAlias = Callable[[list[Any]], Codes]
 
 MAX_UNSIGNED: Final = 2**64 - 1
 _SIGN = np.int64(MIN_NUMBER)
@@ -141,26 +140,16 @@ class Dictionary:
             case Type.FLOAT if pa.types.is_integer(kind) or pa.types.is_floating(kind):
                 return float_codes(_to_numpy(_cast(column, pa.float64(), type)))
             case Type.SYMBOL | Type.ANY if _is_text(kind):
-                return self._encode_distinct(column, self._encode_distinct_strings)
+                return encode_distinct(column, self._encode_distinct_strings)
             case Type.ANY if pa.types.is_integer(kind) or pa.types.is_floating(kind):
-                return self._encode_distinct(column, self._encode_any)
+                return encode_distinct(column, self._encode_any)
         if len(column) == 0:
             return np.empty(0, np.int64)
         raise EncodingError(f"values of Arrow type {kind} do not fit type {type.value}")
 
-    def encode_texts(self, column: pa.Array | pa.ChunkedArray) -> Codes:
-        """The codes of a column of type `any` that was written as text (see `holdfast.term_text`)."""
-        return self._encode_distinct(column, lambda texts: self._encode_any([parse_term(text) for text in texts]))
-
-    def _encode_distinct(self, column: pa.Array | pa.ChunkedArray, encode: _Encoder) -> Codes:
-        """Codes through the distinct values of each chunk, so that each crosses into Python once."""
-        encoded = column if pa.types.is_dictionary(column.type) else pc.dictionary_encode(column)
-        chunks = encoded.unify_dictionaries().chunks if isinstance(encoded, pa.ChunkedArray) else [encoded]
-        if not chunks:
-            return np.empty(0, np.int64)
-        ids = encode(chunks[0].dictionary.to_numpy(zero_copy_only=False).tolist())
-        parts = [ids[chunk.indices.to_numpy(zero_copy_only=False)] for chunk in chunks]
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+    def encode_texts(self, column: pa.Array | pa.ChunkedArray, parse: Callable[[str], Value] = parse_term) -> Codes:
+        """The codes of a column of text, each distinct one read by `parse`: as a value of type `any` if not told."""
+        return encode_distinct(column, lambda texts: self._encode_any([parse(text) for text in texts]))
 
     def encode_strings(self, strings: Sequence[str]) -> Codes:
         """The ids of strings, in order; new ones are added together."""
@@ -290,6 +279,17 @@ class Dictionary:
         # Python compares strings by code point, which is the order of their UTF-8 bytes
         ranks[sorted(range(len(keys)), key=keys.__getitem__)] = np.arange(len(ids))
         return ranks[positions]
+
+
+def encode_distinct(column: pa.Array | pa.ChunkedArray, encode: Callable[[list[Any]], Codes]) -> Codes:
+    """The codes of a column, given the codes of its distinct values, so that each crosses into Python once."""
+    encoded = column if pa.types.is_dictionary(column.type) else pc.dictionary_encode(column)
+    chunks = encoded.unify_dictionaries().chunks if isinstance(encoded, pa.ChunkedArray) else [encoded]
+    if not chunks:
+        return np.empty(0, np.int64)
+    codes = encode(chunks[0].dictionary.to_numpy(zero_copy_only=False).tolist())
+    parts = [codes[chunk.indices.to_numpy(zero_copy_only=False)] for chunk in chunks]
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def float_codes(values: npt.NDArray[np.float64]) -> Codes:

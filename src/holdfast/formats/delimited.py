@@ -1,0 +1,162 @@
+"""Facts in lines of separated values: the fast way, through pyarrow.
+
+pyarrow reads lines a little otherwise than we do (it takes hexadecimal for two's complement, any carriage
+return for a line end, an empty line for a row of empty values, an open quote for closed at the end).  Data in
+which that could make a difference, and data that pyarrow refuses, go the exact way (`holdfast.formats.exact`),
+which also tells what is wrong and where.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+
+from holdfast.encoding import Codes, Dictionary, encode_distinct
+from holdfast.formats import exact
+from holdfast.formats.escapes import unescape
+from holdfast.formats.numbers import NumberError, parse_integer
+from holdfast.formats.parameters import Layout
+from holdfast.program.model import Relation
+from holdfast.term_text import parse_term
+from holdfast.values import Type
+
+BOM = b"\xef\xbb\xbf"
+_TEXT = pa.dictionary(pa.int32(), pa.string())
+_INTEGERS = (Type.NUMBER, Type.UNSIGNED)
+_ARROW = {Type.NUMBER: pa.int64(), Type.UNSIGNED: pa.uint64(), Type.FLOAT: pa.float64(),
+          Type.SYMBOL: _TEXT, Type.ANY: _TEXT}
+_BLOCK = 1 << 24
+
+
+def read_delimited(path: Path, data: bytes, layout: Layout, relation: Relation, dictionary: Dictionary) -> Codes:
+    """The facts in the content of a file."""
+    data = data.removeprefix(BOM)
+    if relation.arity == 0:
+        return exact.read_nullary(path, data, relation)
+    if not data:
+        return np.empty((0, relation.arity), np.int64)
+    hexadecimal = b"0x" in data or b"0X" in data
+    kinds = [_TEXT if hexadecimal and type in _INTEGERS else _ARROW[type] for type in relation.types]
+    table = _parse(data, layout, kinds)
+    try:
+        if table is not None:
+            return _encode_table(table, layout, relation, dictionary)
+    except NumberError:
+        pass
+    return exact.read_exactly(path, data, layout, relation, dictionary)
+
+
+def _encode_table(table: pa.Table, layout: Layout, relation: Relation, dictionary: Dictionary) -> Codes:
+    codes = np.empty((table.num_rows, relation.arity), np.int64)
+    for column, type in enumerate(relation.types):
+        codes[:, column] = _encode(table.column(column), type, layout, dictionary)
+    return codes
+
+
+def _encode(column: pa.ChunkedArray, type: Type, layout: Layout, dictionary: Dictionary) -> Codes:
+    if type in _INTEGERS and column.type == _TEXT:
+        return encode_distinct(column, lambda texts: dictionary.encode_values(
+            [parse_integer(text, type) for text in texts], type))
+    if type is Type.ANY:
+        parse = (lambda text: parse_term(unescape(text))) if layout.escape else parse_term
+        return dictionary.encode_texts(column, parse)
+    if type is Type.SYMBOL and layout.escape:
+        return dictionary.encode_texts(column, unescape)
+    return dictionary.encode_column(column, type)
+
+
+def sniff_delimited(data: bytes, layout: Layout, arity: int | None) -> tuple[Type, ...]:
+    """The narrowest types that fit every value: number, else float, else symbol; nothing for no rows."""
+    data = data.removeprefix(BOM)
+    if layout.columns is not None:
+        arity = len(layout.columns)
+    arity = _width(data, layout) if arity is None else arity
+    if not data or not arity:
+        return ()
+    table = _parse(data, layout, [pa.int64()] * arity)
+    if table is None:
+        table = _parse(data, layout, [_TEXT] * arity)
+    if table is None:
+        return (Type.SYMBOL,) * arity  # malformed: reading it will say where
+    return tuple(_narrowest(column) for column in table.columns) if table.num_rows else ()
+
+
+def _narrowest(column: pa.ChunkedArray) -> Type:
+    if not pa.types.is_dictionary(column.type):
+        return Type.NUMBER
+    texts = pc.unique(column).cast(pa.string())
+    if not pc.all(pc.match_substring_regex(texts, "[0-9]")).as_py():
+        return Type.SYMBOL  # the words nan and inf alone do not make a float
+    for type in (Type.NUMBER, Type.FLOAT):
+        try:
+            texts.cast(_ARROW[type])
+        except pa.ArrowInvalid:
+            continue
+        return type
+    return Type.SYMBOL
+
+
+def _parse(data: bytes, layout: Layout, kinds: Sequence[pa.DataType]) -> pa.Table | None:
+    """The table in the data, or None where only the exact way can tell."""
+    if not _is_plain(data, layout, len(kinds)):
+        return None
+    single = _single_delimiter(data, layout.delimiter)
+    if single is None:
+        return None
+    width = len(kinds) if layout.columns is None else _width(data, layout)
+    names = [str(column) for column in range(width)]
+    chosen = names if layout.columns is None else [str(column) for column in layout.columns]
+    if not set(chosen) <= set(names):
+        return None
+    try:
+        return pa.csv.read_csv(
+            pa.BufferReader(data if layout.delimiter == single else data.replace(layout.delimiter.encode(),
+                                                                                 single.encode())),
+            read_options=_read_options(layout, names),
+            parse_options=pa.csv.ParseOptions(
+                delimiter=single, quote_char='"' if layout.rfc4180 else False, double_quote=layout.rfc4180,
+                newlines_in_values=layout.rfc4180, ignore_empty_lines=False),
+            convert_options=pa.csv.ConvertOptions(
+                column_types=dict(zip(chosen, kinds, strict=False)),
+                include_columns=list(dict.fromkeys(chosen)), null_values=[], strings_can_be_null=False),
+        ).select(chosen)
+    except (pa.ArrowInvalid, pa.ArrowKeyError):
+        return None
+
+
+def _read_options(layout: Layout, names: list[str]) -> pa.csv.ReadOptions:
+    # a header in quotes may span lines; without quotes it is the first line, however it is separated
+    skipped = {"skip_rows_after_names" if layout.rfc4180 else "skip_rows": int(layout.headers)}
+    return pa.csv.ReadOptions(column_names=names, block_size=_BLOCK, **skipped)
+
+
+def _is_plain(data: bytes, layout: Layout, arity: int) -> bool:
+    """Whether pyarrow reads these data as we mean them."""
+    returns = data.count(b"\r")
+    if returns and returns != data.count(b"\r\n"):
+        return False
+    if layout.rfc4180 and data.count(b'"') % 2:
+        return False
+    return arity == 1 or not (data.startswith((b"\n", b"\r\n")) or b"\n\n" in data or b"\n\r\n" in data)
+
+
+def _single_delimiter(data: bytes, delimiter: str) -> str | None:
+    """A one-byte delimiter: the given one, or a control character that the data do not have."""
+    if len(delimiter) == 1 and delimiter.isascii():
+        return delimiter
+    return next((chr(byte) for byte in (31, 30, 29, 28, 1, 2) if bytes([byte]) not in data), None)
+
+
+def _width(data: bytes, layout: Layout) -> int:
+    """The number of values in the first row."""
+    lines = data.split(b"\n", 2)
+    first = lines[1] if layout.headers and not layout.rfc4180 and len(lines) > 1 else lines[0]
+    if not layout.rfc4180:
+        return first.count(layout.delimiter.encode()) + 1 if first or len(lines) > 1 else 0
+    row = next(exact.rows(data.decode(errors="replace"), layout), None)
+    return len(row.fields) if row else 0

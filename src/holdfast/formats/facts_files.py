@@ -1,0 +1,62 @@
+"""Reading and writing a relation's facts; the format follows from the file's name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+
+from holdfast.encoding import Codes, Dictionary
+from holdfast.formats.delimited import read_delimited, sniff_delimited
+from holdfast.formats.files import read_bytes, write_bytes
+from holdfast.formats.json_lines import json_lines, read_json_lines, sniff_json_lines
+from holdfast.formats.parameters import check_parameters, input_layout, kind_of, output_layout
+from holdfast.formats.parquet import read_parquet, sniff_parquet, to_arrow, write_parquet
+from holdfast.formats.writing import delimited_lines, in_order
+from holdfast.program.model import Relation
+from holdfast.values import Type
+
+_NONE: Final[Mapping[str, str]] = MappingProxyType({})
+
+
+def read_relation(path: Path, relation: Relation, dictionary: Dictionary,
+                  parameters: Mapping[str, str] = _NONE) -> Codes:
+    """The facts in a file, as codes; the same fact may be there several times."""
+    check_parameters(relation, parameters)
+    if kind_of(path) == ".parquet":
+        return read_parquet(path, relation, dictionary)
+    data = read_bytes(path, compressed=parameters.get("compress") == "true")
+    if kind_of(path) == ".jsonl":
+        return read_json_lines(path, data, relation, dictionary)
+    return read_delimited(path, data, input_layout(path, relation, parameters, data), relation, dictionary)
+
+
+def sniff_types(path: Path, arity: int | None = None, parameters: Mapping[str, str] = _NONE) -> tuple[Type, ...]:
+    """The types of a file's columns, from all its values: number if all are 64-bit integers, else float, else symbol.
+
+    Without an arity the first row tells it.  A file without facts gives no types.  Only a file that cannot be
+    read at all is an error here; what is wrong inside it, reading will tell.
+    """
+    check_parameters(None, parameters)
+    if kind_of(path) == ".parquet":
+        return sniff_parquet(path)
+    data = read_bytes(path, compressed=parameters.get("compress") == "true")
+    if kind_of(path) == ".jsonl":
+        return sniff_json_lines(path, data)
+    return sniff_delimited(data, input_layout(path, None, parameters, data), arity)
+
+
+def write_relation(path: Path, relation: Relation, codes: Codes, dictionary: Dictionary,
+                   parameters: Mapping[str, str] = _NONE) -> None:
+    """Write facts to a file, sorted; the file appears whole or not at all."""
+    layout = output_layout(path, relation, parameters)
+    codes = in_order(relation, codes, dictionary)
+    if layout.kind == ".parquet":
+        write_parquet(path, to_arrow(relation, codes, dictionary))
+        return
+    if layout.kind == ".jsonl":
+        lines = json_lines(relation, dictionary.decode_rows(codes, relation.types), layout.headers)
+    else:
+        lines = delimited_lines(relation, codes, dictionary, layout)
+    write_bytes(path, lines, compressed=layout.compressed)

@@ -1,0 +1,169 @@
+"""Facts as JSON lines: each line an array of values, or an object with the columns' names.
+
+Numbers and strings are themselves.  In a column of type `any` RDF terms are objects as in JSON-LD:
+`{"@id": "http://a/b"}`, `{"@id": "_:b"}`, `{"@value": "chat", "@language": "fr"}`, `{"@value": …, "@type": …}`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from holdfast.encoding import Codes, Dictionary, EncodingError
+from holdfast.formats.files import as_text
+from holdfast.formats.places import Problems
+from holdfast.program.model import Relation
+from holdfast.term_text import literal_value
+from holdfast.values import BlankNode, Iri, Literal, Row, Type, Value
+
+_CHUNK = 100_000
+
+
+class _LineError(ValueError):
+    def __init__(self, code: str, message: str, column: int = 1) -> None:
+        super().__init__(message)
+        self.code, self.column = code, column
+
+
+def read_json_lines(path: Path, data: bytes, relation: Relation, dictionary: Dictionary) -> Codes:
+    """The facts in the content of a file."""
+    text = as_text(path, data)
+    facts = _load_together(text)
+    if facts is not None:
+        try:
+            return dictionary.encode_rows([_row(fact, relation) for fact in facts], relation.types)
+        except (EncodingError, _LineError):
+            pass  # the way below finds the lines
+    return _read_each(path, text, relation, dictionary)
+
+
+def _load_together(text: str) -> list[Any] | None:
+    """All lines as one JSON array, which is quicker than each by itself; None if some line is no fact."""
+    lines = [line for line in text.split("\n") if line and not line.isspace()]
+    if not all(line[0] in "[{" and line.rstrip()[-1] in "]}" for line in lines):
+        return None
+    try:
+        facts = json.loads("[" + ",".join(lines) + "]")
+    except ValueError:
+        return None
+    return cast("list[Any]", facts) if len(facts) == len(lines) else None
+
+
+def _read_each(path: Path, text: str, relation: Relation, dictionary: Dictionary) -> Codes:
+    problems = Problems(path)
+    rows = []
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line or line.isspace():
+            continue
+        try:
+            rows.append(_encode_line(line, relation, dictionary))
+        except _LineError as error:
+            problems.add(error.code, str(error), number, error.column, 1, line.rstrip("\r"))
+    problems.raise_any()
+    return np.concatenate(rows) if rows else np.empty((0, relation.arity), np.int64)
+
+
+def _encode_line(line: str, relation: Relation, dictionary: Dictionary) -> Codes:
+    try:
+        fact = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise _LineError("E0613", f"the line is not JSON: {error.msg[0].lower()}{error.msg[1:]}", error.colno) from None
+    except (ValueError, RecursionError):
+        raise _LineError("E0613", "the line has a number or a nesting that is too long to be a fact") from None
+    row = _row(fact, relation)
+    if len(row) != relation.arity:
+        raise _LineError("E0605", f"the line has {len(row)} value{'s' if len(row) != 1 else ''}, relation "
+                                 f"{relation.display} has {relation.arity} columns")
+    try:
+        return dictionary.encode_rows([row], relation.types)
+    except EncodingError as error:
+        assert error.column is not None, "the length was checked above"
+        name = relation.columns[error.column].name
+        raise _LineError("E0606", f"column {error.column + 1} ({name}) of relation {relation.display}: "
+                                 f"{error.reason}") from None
+
+
+def _row(fact: object, relation: Relation) -> Sequence[Value]:
+    match fact:
+        case list():
+            return [_value(item) if item.__class__ is dict else item for item in fact]
+        case dict():
+            return [_value(item) if item.__class__ is dict else item for item in _by_name(fact, relation)]
+    raise _LineError("E0613", "the line is neither an array nor an object")
+
+
+def _by_name(fact: dict[str, Any], relation: Relation) -> Iterator[Any]:
+    for column in relation.columns:
+        if column.name not in fact:
+            raise _LineError("E0615", f"the object lacks column {column.name} of relation {relation.display}")
+        yield fact[column.name]
+    if len(fact) > relation.arity:
+        extra = next(name for name in fact if all(name != column.name for column in relation.columns))
+        raise _LineError("E0615", f"the object has {extra!r}, which is no column of relation {relation.display}")
+
+
+def _value(item: dict[str, Any]) -> Value:
+    """The RDF term that an object stands for; what is none is left for the encoding to refuse."""
+    match item:
+        case {"@id": str(name)} if len(item) == 1:
+            return BlankNode(name[2:]) if name.startswith("_:") else Iri(name)
+        case {"@value": str(lexical), "@language": str(language)} if len(item) == 2:
+            return literal_value(lexical, None, language)
+        case {"@value": str(lexical), "@type": str(datatype)} if len(item) == 2:
+            return literal_value(lexical, datatype)
+    return cast("Value", item)
+
+
+def sniff_json_lines(path: Path, data: bytes) -> tuple[Type, ...]:
+    """The narrowest types that fit every value of each column."""
+    facts = _load_together(as_text(path, data)) or []
+    rows = [list(fact.values()) if isinstance(fact, dict) else fact for fact in facts]
+    return sniff_rows(rows)
+
+
+def sniff_rows(rows: Sequence[Sequence[object]]) -> tuple[Type, ...]:
+    """The narrowest type of each column of Python values; nothing for no rows or rows of different lengths."""
+    if not rows or len(set(map(len, rows))) != 1:
+        return ()
+    return tuple(sniff_values(column) for column in zip(*rows, strict=True))
+
+
+def sniff_values(values: Sequence[object]) -> Type:
+    """The narrowest type that fits all values."""
+    kinds = {value.__class__ for value in values}
+    if kinds <= {int}:
+        return _integers(cast("Sequence[int]", values))
+    if kinds <= {int, float}:
+        return Type.FLOAT
+    return Type.SYMBOL if kinds <= {str} else Type.ANY
+
+
+def _integers(values: Sequence[int]) -> Type:
+    return Type.UNSIGNED if values and min(values) >= 0 and max(values) > 2**63 - 1 else Type.NUMBER
+
+
+def json_lines(relation: Relation, rows: list[Row], headers: bool) -> Iterator[bytes]:
+    """The lines of facts, many at a time: arrays, or objects if there are to be headers."""
+    names = [column.name for column in relation.columns]
+    encode = json.JSONEncoder(ensure_ascii=False, default=_term).encode
+    for start in range(0, len(rows), _CHUNK):
+        chunk = rows[start:start + _CHUNK]
+        facts = (dict(zip(names, row, strict=True)) for row in chunk) if headers else chunk
+        yield "".join(encode(fact) + "\n" for fact in facts).encode()
+
+
+def _term(value: Value) -> dict[str, str | None]:
+    match value:
+        case Iri():
+            return {"@id": value.value}
+        case BlankNode():
+            return {"@id": f"_:{value.label}"}
+        case Literal() if value.language is not None:
+            return {"@value": value.lexical, "@language": value.language}
+        case Literal():
+            return {"@value": value.lexical, "@type": value.datatype}
+    raise TypeError(f"{value!r} is not a value")

@@ -1,0 +1,39 @@
+"""Numbers as Soufflé's facts files write them: decimal, hexadecimal `0x1F`, binary `0b101`, floats."""
+
+from __future__ import annotations
+
+import re
+
+from holdfast.values import Type
+
+_INTEGER = re.compile(r"\s*([+-]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|([0-9]+))\s*", re.ASCII)
+_FLOAT = re.compile(r"\s*[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|nan|inf(?:inity)?)\s*",
+                    re.ASCII | re.IGNORECASE)
+_LONGEST = 400  # no 64-bit integer needs as many digits; Python refuses to convert thousands of them
+_RANGES = {Type.NUMBER: (-(2**63), 2**63 - 1), Type.UNSIGNED: (0, 2**64 - 1)}
+
+
+class NumberError(ValueError):
+    """A text that is no number of the type; its message says why, to stand after the value."""
+
+
+def parse_integer(text: str, type: Type) -> int:
+    """The integer that a text stands for, checked against the range of NUMBER or UNSIGNED."""
+    found = _INTEGER.fullmatch(text)
+    if found is None or len(text) > _LONGEST:
+        raise NumberError("is not a number" if type is Type.NUMBER else "is not an unsigned number")
+    sign, hexadecimal, binary, decimal = found.groups()
+    size = int(hexadecimal, 16) if hexadecimal else int(binary, 2) if binary else int(decimal)
+    number = -size if sign == "-" else size
+    low, high = _RANGES[type]
+    if not low <= number <= high:
+        kind = "a 64-bit number" if type is Type.NUMBER else "an unsigned 64-bit number"
+        raise NumberError(f"is out of range for {kind}, {low} to {high}")
+    return number
+
+
+def parse_float(text: str) -> float:
+    """The float that a text stands for."""
+    if not _FLOAT.fullmatch(text):
+        raise NumberError("is not a float")
+    return float(text)

@@ -1,0 +1,62 @@
+"""Places in data files, and the collection of what is wrong in one of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NoReturn
+
+from holdfast.errors import DataError, Diagnostic, Source, Span
+
+SHOWN = 5  # problems told one by one; the rest is counted
+_LONGEST_EXCERPT = 160
+
+
+@dataclass(frozen=True)
+class FileLine(Source):
+    """A source of which only one line is held: data files are too large to carry in an error."""
+
+    number: int = 1
+
+    def line(self, number: int) -> str:
+        """The line's text, or nothing for any other line and for lines too long to show."""
+        return self.text if number == self.number and len(self.text) <= _LONGEST_EXCERPT else ""
+
+
+def file_span(path: Path | str, line: int = 1, column: int = 1, width: int = 1, text: str = "") -> Span:
+    """A place in a data file; `text` is the line, if it is to be shown."""
+    name = path.as_posix() if isinstance(path, Path) else path
+    return Span(FileLine(name, text, line), line, column, line, column + max(1, width))
+
+
+def refuse(code: str, message: str, span: Span | None = None, *, notes: tuple[str, ...] = (),
+           help: str | None = None) -> NoReturn:
+    """Raise a data error with one diagnostic."""
+    raise DataError(Diagnostic(code, message, span, notes=notes, help=help))
+
+
+@dataclass
+class Problems:
+    """What is wrong in one file: the first few in full, the others counted."""
+
+    path: Path
+    shown: list[Diagnostic] = field(default_factory=list)
+    count: int = 0
+
+    def add(self, code: str, message: str, line: int, column: int = 1, width: int = 1, text: str = "", *,
+            help: str | None = None) -> None:
+        """Collect a problem at a place of the file."""
+        self.count += 1
+        if len(self.shown) < SHOWN:
+            self.shown.append(Diagnostic(code, message, file_span(self.path, line, column, width, text), help=help))
+
+    def raise_any(self) -> None:
+        """Raise what was collected, if anything was."""
+        if not self.shown:
+            return
+        more = self.count - len(self.shown)
+        if more:
+            last = self.shown[-1]
+            rest = f"{more} more row{'s' if more > 1 else ''} of {self.path.as_posix()} cannot be read"
+            self.shown[-1] = Diagnostic(last.code, last.message, last.span, notes=(*last.notes, rest), help=last.help)
+        raise DataError(self.shown)

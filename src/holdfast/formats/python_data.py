@@ -1,0 +1,133 @@
+"""Facts given from Python: rows, dicts, a dict of columns, a pandas frame, an Arrow table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NoReturn, TypeAlias, cast
+
+import numpy as np
+import pyarrow as pa
+
+from holdfast.encoding import Codes, Dictionary, EncodingError
+from holdfast.formats.json_lines import sniff_rows, sniff_values
+from holdfast.formats.parquet import arrow_type, column_places, encode_table
+from holdfast.formats.places import refuse
+from holdfast.program.model import Relation
+from holdfast.values import Type, Value
+
+Facts: TypeAlias = Any  # what a user may give; `encode_facts` tells apart and refuses the rest
+_SHAPES = "a list of tuples, a list of dicts, a dict of columns, a pandas DataFrame or an Arrow table"
+
+
+def encode_facts(data: Facts, relation: Relation, dictionary: Dictionary) -> Codes:
+    """The facts that a Python user gave for a relation, as codes.
+
+    Dicts, frames and tables are matched by the columns' names, or by position where no name is the same.
+    """
+    origin = f"facts for relation {relation.display}"
+    table = _as_table(data)
+    if table is not None:
+        return encode_table(table, relation, dictionary, origin)
+    if isinstance(data, Mapping):
+        return _encode_columns(data, relation, dictionary, origin)
+    return _encode_rows(_rows(data, relation), relation, dictionary, origin)
+
+
+def sniff_python(data: Facts, arity: int | None = None) -> tuple[Type, ...]:
+    """The types of facts given from Python; nothing where there are none or where they differ in length."""
+    table = _as_table(data)
+    if table is not None:
+        types = tuple(map(arrow_type, table.schema)) if table.num_rows else ()
+    elif isinstance(data, Mapping):
+        types = tuple(sniff_values(list(column)) for column in data.values())
+    else:
+        rows = [_sequence(row) for row in _iterate(data)]
+        types = sniff_rows([row for row in rows if row is not None])
+    return types if arity is None or len(types) == arity else ()
+
+
+def _as_table(data: Facts) -> pa.Table | None:
+    """Tables, record batches and frames as an Arrow table, None for anything else."""
+    match data:
+        case pa.Table():
+            return data
+        case pa.RecordBatch():
+            return pa.Table.from_batches([data])
+    if not hasattr(data, "__dataframe__") and not hasattr(data, "__arrow_c_stream__"):
+        return None
+    return _from_frame(data)
+
+
+def _from_frame(frame: Any) -> pa.Table:
+    try:
+        if type(frame).__module__.startswith("pandas"):
+            return pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata()
+        return pa.table(frame)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        refuse("E0630", f"the frame has a column that mixes kinds of values: {str(error).splitlines()[0]}",
+               help="give the rows as a list of tuples instead")
+
+
+def _encode_columns(data: Mapping[str, Iterable[Value]], relation: Relation, dictionary: Dictionary,
+                    origin: str) -> Codes:
+    places = column_places(list(map(str, data)), relation, origin, None)
+    given = [column.tolist() if isinstance(column, np.ndarray) else list(column) for column in data.values()]
+    columns = [given[place] for place in places]
+    if len({len(column) for column in columns}) > 1:
+        lengths = ", ".join(f"{column.name} has {len(values)}"
+                            for column, values in zip(relation.columns, columns, strict=True))
+        refuse("E0615", f"{origin}: the columns differ in length: {lengths}")
+    return _encode_rows(list(zip(*columns, strict=True)), relation, dictionary, origin)
+
+
+def _rows(data: Facts, relation: Relation) -> list[Sequence[Value]]:
+    rows = []
+    for number, given in enumerate(_iterate(data), 1):
+        row = _by_name(given, relation, number) if isinstance(given, Mapping) else _sequence(given)
+        if row is None:
+            refuse("E0630", f"row {number} of the facts for relation {relation.display} is {given!r}, not a tuple",
+                   help=f"write ({given!r},) for a row of one value" if relation.arity == 1 else None)
+        rows.append(row)
+    return rows
+
+
+def _iterate(data: Facts) -> Iterable[Any]:
+    if isinstance(data, np.ndarray):
+        return cast("Iterable[Any]", data.tolist())
+    if isinstance(data, str | bytes) or not isinstance(data, Iterable):
+        refuse("E0630", f"facts are {_SHAPES}, not {type(data).__name__}")
+    return data
+
+
+def _sequence(row: object) -> Sequence[Value] | None:
+    """A row as a sequence; a string is one value, never a row of letters."""
+    if isinstance(row, np.ndarray):
+        return cast("list[Value]", row.tolist())
+    if isinstance(row, Mapping):
+        return list(row.values())
+    return row if isinstance(row, Sequence) and not isinstance(row, str | bytes) else None
+
+
+def _by_name(row: Mapping[str, Value], relation: Relation, number: int) -> Sequence[Value]:
+    places = column_places(list(map(str, row)), relation, f"row {number} of the facts for {relation.display}", None,
+                           by_position=False)
+    values = list(row.values())
+    return [values[place] for place in places]
+
+
+def _encode_rows(rows: list[Sequence[Value]], relation: Relation, dictionary: Dictionary, origin: str) -> Codes:
+    try:
+        return dictionary.encode_rows(rows, relation.types)
+    except EncodingError as error:
+        _refuse(error, relation, origin)
+
+
+def _refuse(error: EncodingError, relation: Relation, origin: str) -> NoReturn:
+    row = (error.row or 0) + 1
+    if error.column is None:
+        given = cast("Sequence[object]", error.value)
+        refuse("E0605", f"{origin}, row {row}: {given!r} has {len(given)} value{'s' if len(given) != 1 else ''}, "
+                        f"the relation has {relation.arity} column{'s' if relation.arity != 1 else ''}")
+    column = relation.columns[error.column]
+    refuse("E0606", f"{origin}, row {row}, column {column.name}: {error.reason}",
+           notes=(f"column {column.name} has type {column.type.value}",))
