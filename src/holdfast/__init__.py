@@ -1,0 +1,45 @@
+"""holdfast: Datalog whose consequences stay true while facts and rules change."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from holdfast.errors import HoldfastError
+from holdfast.settings import Limits, Progress
+from holdfast.values import BlankNode, Iri, Literal, Type
+
+if TYPE_CHECKING:
+    from holdfast.knowledge_base import KnowledgeBase, Statistics, from_text, open
+    from holdfast.relation_view import RelationView
+
+__all__ = [
+    "BlankNode",
+    "HoldfastError",
+    "Iri",
+    "KnowledgeBase",
+    "Limits",
+    "Literal",
+    "Progress",
+    "RelationView",
+    "Statistics",
+    "Type",
+    "from_text",
+    "open",
+]
+
+_HEAVY = {
+    "KnowledgeBase": "knowledge_base",
+    "RelationView": "relation_view",
+    "Statistics": "knowledge_base",
+    "from_text": "knowledge_base",
+    "open": "knowledge_base",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Load what needs NumPy and Arrow only when it is asked for, so that `holdfast check` starts quickly."""
+    if name not in _HEAVY:
+        raise AttributeError(f"module 'holdfast' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"holdfast.{_HEAVY[name]}"), name)

@@ -1,0 +1,178 @@
+"""Arithmetic on columns: 64 bits, exact or refused.
+
+Every function takes and gives NumPy columns of the operands' own kind: int64 for numbers, uint64 for unsigned
+numbers, float64 for floats.  What has no value (a division by zero, a result beyond 64 bits) raises `Undefined`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.encoding import float_codes
+from holdfast.values import Type
+
+Column = NDArray[Any]
+
+
+class Undefined(ArithmeticError):
+    """A functor has no value for its arguments; the message says why in the user's words."""
+
+
+def typed(codes: NDArray[np.int64], type: Type) -> Column:
+    """Codes of a numeric type as the numbers they stand for."""
+    match type:
+        case Type.FLOAT:
+            return codes.view(np.float64)
+        case Type.UNSIGNED:
+            return codes.view(np.uint64)
+    return codes
+
+
+def codes_of(column: Column, type: Type) -> NDArray[np.int64]:
+    """Numbers of a type as codes."""
+    return float_codes(column) if type is Type.FLOAT else column.view(np.int64)
+
+
+def add(left: Column, right: Column) -> Column:
+    """`+`."""
+    result = left + right
+    if left.dtype == np.int64:
+        _refuse(((left ^ result) & (right ^ result)) < 0, left, "+", right)
+    elif left.dtype == np.uint64:
+        _refuse(result < left, left, "+", right)
+    return result
+
+
+def subtract(left: Column, right: Column) -> Column:
+    """`-`."""
+    result = left - right
+    if left.dtype == np.int64:
+        _refuse(((left ^ right) & (left ^ result)) < 0, left, "-", right)
+    elif left.dtype == np.uint64:
+        _refuse(right > left, left, "-", right)
+    return result
+
+
+def multiply(left: Column, right: Column) -> Column:
+    """`*`."""
+    result = left * right
+    if left.dtype != np.float64:
+        near = np.abs(left.astype(np.float64) * right.astype(np.float64)) > 2.0**62
+        if near.any():
+            wanted = [int(a) * int(b) for a, b in zip(left[near], right[near], strict=True)]
+            wrong = np.zeros(len(left), np.bool_)
+            wrong[near] = [int(r) != w for r, w in zip(result[near], wanted, strict=True)]
+            _refuse(wrong, left, "*", right)
+    return result
+
+
+def divide(left: Column, right: Column) -> Column:
+    """`/`: cut towards zero for integers."""
+    if left.dtype == np.float64:
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            return left / right
+    _refuse(right == 0, left, "/", right, "division by zero")
+    if left.dtype == np.uint64:
+        return left // right
+    _refuse((left == np.iinfo(np.int64).min) & (right == -1), left, "/", right)
+    quotient = left // right
+    return quotient + ((quotient * right != left) & ((left < 0) != (right < 0)))
+
+
+def remainder(left: Column, right: Column) -> Column:
+    """`%`: has the sign of the left operand."""
+    _refuse(right == 0, left, "%", right, "division by zero")
+    return np.fmod(left, np.where((left.dtype == np.int64) & (right == -1), np.ones_like(right), right))
+
+
+def power(base: Column, exponent: Column) -> Column:
+    """`^`; a negative exponent of an integer is cut towards zero."""
+    if base.dtype == np.float64:
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            return np.power(base, exponent)
+    return _exactly("^", _integer_power, base, exponent)
+
+
+def _integer_power(base: int, exponent: int) -> int:
+    if exponent >= 0:
+        if abs(base) > 1 and exponent > 64:
+            raise OverflowError
+        return base**exponent
+    if base == 0:
+        raise ZeroDivisionError
+    return int(base ** (exponent % 2)) if abs(base) == 1 else 0
+
+
+def negate(operand: Column) -> Column:
+    """Unary `-`."""
+    if operand.dtype == np.int64 and (operand == np.iinfo(np.int64).min).any():
+        raise Undefined(f"-({np.iinfo(np.int64).min}) does not fit 64 bits")
+    return -operand
+
+
+def absolute(operand: Column) -> Column:
+    """`abs`."""
+    return np.where(operand < 0, negate(np.where(operand < 0, operand, np.zeros_like(operand))), operand)
+
+
+def shift_left(left: Column, right: Column) -> Column:
+    """`bshl`: bits that leave the 64 are gone."""
+    return left << (right & right.dtype.type(63))
+
+
+def shift_right(left: Column, right: Column) -> Column:
+    """`bshr`: keeps the sign of a number."""
+    return left >> (right & right.dtype.type(63))
+
+
+def shift_right_unsigned(left: Column, right: Column) -> Column:
+    """`bshru`: fills with zeros."""
+    return (left.view(np.uint64) >> (right & right.dtype.type(63)).astype(np.uint64)).view(left.dtype)
+
+
+def as_truth(operation: Callable[..., Column]) -> Callable[..., Column]:
+    """A logical functor: any number but 0 is true, the result is 1 or 0."""
+    return lambda *operands: operation(*(operand != 0 for operand in operands)).astype(operands[0].dtype)
+
+
+def to_integer(column: Column) -> Column:
+    """A float or an unsigned number as a number, cut towards zero."""
+    if column.dtype == np.uint64:
+        _refuse_single(column > np.uint64(2**63 - 1), column, "number")
+    else:
+        _refuse_single(~((column >= -(2.0**63)) & (column < 2.0**63)), column, "number")
+    return column.astype(np.int64)
+
+
+def to_natural(column: Column) -> Column:
+    """A float or a number as an unsigned number, cut towards zero."""
+    too_large = (column >= 2.0**64) | np.isnan(column) if column.dtype == np.float64 else np.zeros(len(column), np.bool_)
+    _refuse_single((column <= -1) | too_large, column, "unsigned")
+    return column.astype(np.uint64)
+
+
+def _exactly(operator: str, function: Callable[[int, int], int], left: Column, right: Column) -> Column:
+    """An integer function in Python's integers, once for each distinct pair."""
+    pairs, places = np.unique(np.stack([left, right]), axis=1, return_inverse=True)
+    try:
+        results = [function(int(a), int(b)) for a, b in pairs.T]
+        return np.array(results, left.dtype)[places.reshape(-1)] if results else left
+    except OverflowError as error:
+        raise Undefined(f"the result of `{operator}` does not fit 64 bits") from error
+    except ZeroDivisionError as error:
+        raise Undefined(f"0 {operator} a negative number has no value") from error
+
+
+def _refuse(wrong: Column, left: Column, operator: str, right: Column, reason: str = "") -> None:
+    if wrong.any():
+        at = int(np.argmax(wrong))
+        raise Undefined(f"{left[at]} {operator} {right[at]}: {reason or 'the result does not fit 64 bits'}")
+
+
+def _refuse_single(wrong: Column, column: Column, type_name: str) -> None:
+    if wrong.any():
+        raise Undefined(f"{column[int(np.argmax(wrong))]} does not fit type {type_name}")

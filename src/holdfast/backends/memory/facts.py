@@ -1,0 +1,252 @@
+"""Sets of facts over tables: expressions that cost nothing to make and are worked out when they are needed.
+
+A kept set (E, I, D, A …) is a bit of every row's status byte.  A momentary set (Δ, N) is a list of row ids.  A
+combination such as `I - Δ` is only a formula.  To probe it, the formula becomes a table of 256 truth
+values over the status byte, the momentary sets in it marked by scratch bits meanwhile; to walk through it, the
+rows of a part that includes it are passed through that table.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.backends.memory import kernels
+from holdfast.backends.memory.table import Ids, Table
+from holdfast.backends.protocol import Facts
+
+Tables = Mapping[str, Table]
+Truth = NDArray[np.bool_]
+
+EVERY_STATUS: NDArray[np.uint8] = np.ones(256, np.uint8)
+_STATUS = np.arange(256, dtype=np.uint8)
+_SEEN = np.uint8(128)
+_NOTHING = np.uint8(0)
+_SCRATCH = (np.uint8(64), np.uint8(32), np.uint8(16))
+_NO_IDS: Ids = np.empty(0, np.int32)
+
+
+class FactSet(ABC):
+    """A set of facts of some tables."""
+
+    def __init__(self, tables: Tables) -> None:
+        self.tables = tables
+
+    @abstractmethod
+    def predicates(self) -> Iterable[str]:
+        """The predicates that may have facts in it."""
+
+    @abstractmethod
+    def candidates(self, predicate: str) -> Ids:
+        """Row ids that include all of the set's, perhaps more, perhaps repeated."""
+
+    @abstractmethod
+    def truth(self, bits: Mapping[Momentary, np.uint8]) -> Truth:
+        """For each status byte, whether a fact with it is in the set."""
+
+    @abstractmethod
+    def momentary(self) -> Iterator[Momentary]:
+        """The momentary sets that the formula mentions."""
+
+    def __or__(self, other: Facts) -> FactSet:
+        other = _own(other)
+        formula = _Combined(self.tables, self, other, np.logical_or)
+        return formula.worked_out() if _is_momentary(self) and _is_momentary(other) else formula
+
+    def __and__(self, other: Facts) -> FactSet:
+        other = _own(other)
+        formula = _Combined(self.tables, self, other, np.logical_and)
+        return formula.worked_out() if _is_momentary(self) or _is_momentary(other) else formula
+
+    def __sub__(self, other: Facts) -> FactSet:
+        formula = _Combined(self.tables, self, _own(other), _without)
+        return formula.worked_out() if _is_momentary(self) else formula
+
+    def of(self, predicates: Iterable[str]) -> FactSet:
+        """The facts of some predicates only."""
+        wanted = set(predicates)
+        return Momentary(self.tables, {p: self.ids(p) for p in self.predicates() if p in wanted})
+
+    def ids(self, predicate: str) -> Ids:
+        """The row ids of the set's facts of one predicate, each once."""
+        candidates = self.candidates(predicate)
+        if not len(candidates):
+            return candidates
+        with marked((self,), predicate) as bits:
+            return _distinct(self.tables[predicate], candidates, as_bytes(self.truth(bits)))
+
+    def worked_out(self) -> Momentary:
+        """The same set as lists of row ids."""
+        found = {predicate: self.ids(predicate) for predicate in self.predicates()}
+        return Momentary(self.tables, {predicate: ids for predicate, ids in found.items() if len(ids)})
+
+    def __len__(self) -> int:
+        return sum(len(self.ids(predicate)) for predicate in self.predicates())
+
+    def __bool__(self) -> bool:
+        return any(len(self.ids(predicate)) for predicate in self.predicates())
+
+
+class Momentary(FactSet):
+    """A set given by row ids, each once."""
+
+    def __init__(self, tables: Tables, rows: Mapping[str, Ids]) -> None:
+        super().__init__(tables)
+        self.rows = rows
+
+    def predicates(self) -> Iterable[str]:
+        return self.rows.keys()
+
+    def candidates(self, predicate: str) -> Ids:
+        return self.rows.get(predicate, _NO_IDS)
+
+    def ids(self, predicate: str) -> Ids:
+        return self.rows.get(predicate, _NO_IDS)
+
+    def truth(self, bits: Mapping[Momentary, np.uint8]) -> Truth:
+        return (_STATUS & bits[self]) != 0
+
+    def momentary(self) -> Iterator[Momentary]:
+        yield self
+
+    def worked_out(self) -> Momentary:
+        return self
+
+    def restatus(self, clear: np.uint8, set: np.uint8, predicate: str | None = None) -> None:
+        """Clear and set status bits of the set's rows, of one predicate or of all."""
+        for name, ids in self.rows.items():
+            if predicate is None or predicate == name:
+                kernels.restatus(ids, self.tables[name].status, clear, set)
+
+
+class Kept(FactSet):
+    """A set that stays: a bit of the status byte."""
+
+    def __init__(self, tables: Tables, bit: int) -> None:
+        super().__init__(tables)
+        self.bit = np.uint8(bit)
+
+    def predicates(self) -> Iterable[str]:
+        return [name for name, table in self.tables.items() if table.size]
+
+    def candidates(self, predicate: str) -> Ids:
+        table = self.tables[predicate]
+        return np.flatnonzero(table.status[: table.size] & self.bit).astype(np.int32)
+
+    def ids(self, predicate: str) -> Ids:
+        return self.candidates(predicate)
+
+    def truth(self, bits: Mapping[Momentary, np.uint8]) -> Truth:
+        return (_STATUS & self.bit) != 0
+
+    def momentary(self) -> Iterator[Momentary]:
+        return iter(())
+
+    def __ior__(self, more: Facts) -> Kept:
+        _own(more).worked_out().restatus(_NOTHING, self.bit)
+        return self
+
+    def __isub__(self, fewer: Facts) -> Kept:
+        _own(fewer).worked_out().restatus(self.bit, _NOTHING)
+        return self
+
+
+class Support(FactSet):
+    """The facts of a bag, taken once each; the bag's repetitions are dropped only when the set is worked out."""
+
+    def __init__(self, tables: Tables, rows: Mapping[str, Ids]) -> None:
+        super().__init__(tables)
+        self.rows = rows
+
+    def predicates(self) -> Iterable[str]:
+        return self.rows.keys()
+
+    def candidates(self, predicate: str) -> Ids:
+        return self.rows.get(predicate, _NO_IDS)
+
+    def truth(self, bits: Mapping[Momentary, np.uint8]) -> Truth:
+        return np.ones(256, np.bool_)  # only ever asked about its own candidates
+
+    def momentary(self) -> Iterator[Momentary]:
+        return iter(())
+
+
+class _Combined(FactSet):
+    """Two sets under a connective."""
+
+    def __init__(self, tables: Tables, left: FactSet, right: FactSet, connective: Callable[[Truth, Truth], Truth]) -> None:
+        super().__init__(tables)
+        # a bag's support cannot be marked, so only one that also gives the candidates may stay as it is
+        keeps_support = connective is not np.logical_or
+        self.left = left if keeps_support or not isinstance(left, Support) else left.worked_out()
+        self.right = right.worked_out() if isinstance(right, Support) else right
+        self.connective = connective
+
+    def predicates(self) -> Iterable[str]:
+        if self.connective is np.logical_or:
+            return {*self.left.predicates(), *self.right.predicates()}
+        return self.left.predicates()
+
+    def candidates(self, predicate: str) -> Ids:
+        if self.connective is np.logical_or:
+            return np.concatenate([self.left.candidates(predicate), self.right.candidates(predicate)])
+        if self.connective is np.logical_and and _is_momentary(self.right):
+            return self.right.candidates(predicate)
+        return self.left.candidates(predicate)
+
+    def truth(self, bits: Mapping[Momentary, np.uint8]) -> Truth:
+        return self.connective(self.left.truth(bits), self.right.truth(bits))
+
+    def momentary(self) -> Iterator[Momentary]:
+        yield from self.left.momentary()
+        yield from self.right.momentary()
+
+
+@contextmanager
+def marked(formulas: Iterable[FactSet], predicate: str | None = None) -> Iterator[Mapping[Momentary, np.uint8]]:
+    """Give each momentary set of some formulas a scratch bit in the status of its rows, for a while.
+
+    With a predicate, only in that one's rows.
+    """
+    leaves = list(dict.fromkeys(leaf for formula in formulas for leaf in formula.momentary()))
+    if len(leaves) > len(_SCRATCH):
+        raise AssertionError("a formula with more than three momentary sets")
+    bits = dict(zip(leaves, _SCRATCH, strict=False))
+    for leaf, bit in bits.items():
+        leaf.restatus(_NOTHING, bit, predicate)
+    try:
+        yield bits
+    finally:
+        for leaf, bit in bits.items():
+            leaf.restatus(bit, _NOTHING, predicate)
+
+
+def as_bytes(truth: Truth) -> NDArray[np.uint8]:
+    """Truth values as the kernels take them."""
+    return truth.astype(np.uint8)
+
+
+def _distinct(table: Table, candidates: Ids, visible: NDArray[np.uint8]) -> Ids:
+    out = np.empty(len(candidates), np.int32)
+    found = out[: kernels.distinct(candidates, table.status, visible, _SEEN, out)]
+    kernels.restatus(found, table.status, _SEEN, _NOTHING)
+    return found
+
+
+def _is_momentary(facts: FactSet) -> bool:
+    return isinstance(facts, Momentary | Support)
+
+
+def _without(left: Truth, right: Truth) -> Truth:
+    return left & ~right
+
+
+def _own(facts: Facts) -> FactSet:
+    """A fact set of this backend; another backend's cannot be combined with it."""
+    if not isinstance(facts, FactSet):
+        raise TypeError("fact sets of two backends cannot be combined")
+    return facts

@@ -1,0 +1,262 @@
+"""Terms, comparisons, tests and ranges over a batch of bindings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.backends.memory import arithmetic
+from holdfast.backends.memory.arithmetic import Column, Undefined, codes_of, typed
+from holdfast.backends.memory.table import Rows
+from holdfast.encoding import Dictionary
+from holdfast.program.model import Apply, Compare, Const, Range, Term, Test, Var
+from holdfast.term_text import term_text
+from holdfast.values import BlankNode, Iri, Literal, Type, Value
+
+Codes = NDArray[np.int64]
+
+_XSD = "http://www.w3.org/2001/XMLSchema#"
+
+
+@dataclass(frozen=True)
+class Bindings:
+    """A batch of bindings with the variables that its columns hold."""
+
+    rows: Rows
+    variables: tuple[Var, ...]
+    dictionary: Dictionary
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def column(self, variable: Var) -> Codes:
+        """The codes of a variable."""
+        codes: Codes = self.rows[:, self.variables.index(variable)]
+        return codes
+
+    def extended(self, variable: Var, codes: Codes) -> Bindings:
+        """The same bindings with one more variable."""
+        rows = np.concatenate([self.rows, codes.reshape(-1, 1)], axis=1)
+        return Bindings(rows, (*self.variables, variable), self.dictionary)
+
+    def repeated(self, places: NDArray[np.int64]) -> Bindings:
+        """The bindings at some places."""
+        return Bindings(np.ascontiguousarray(self.rows[places]), self.variables, self.dictionary)
+
+
+def evaluate(term: Term, given: Bindings) -> Codes:
+    """The codes of a term for each binding."""
+    match term:
+        case Var():
+            return given.column(term)
+        case Const(value=value, type=type):
+            return np.full(len(given), given.dictionary.encode_value(value, type), np.int64)
+        case Apply(function=function, arguments=arguments):
+            columns = [evaluate(argument, given) for argument in arguments]
+            return _apply(function, columns, [argument.type for argument in arguments], term.type, given.dictionary)
+
+
+def holds(condition: Compare | Test, given: Bindings) -> NDArray[np.bool_]:
+    """For each binding, whether a condition holds."""
+    match condition:
+        case Test(function=function, arguments=arguments, negated=negated):
+            values = [given.dictionary.decode_values(evaluate(a, given), a.type) for a in arguments]
+            found = np.fromiter(map(_TESTS[function], *values), np.bool_, len(given))
+            return ~found if negated else found
+        case Compare(operator=operator, left=left, right=right):
+            columns = [evaluate(left, given), evaluate(right, given)]
+            if operator not in ("=", "!="):
+                columns = _comparable(columns, left.type, given.dictionary)
+            result: NDArray[np.bool_] = _COMPARISONS[operator](*columns)
+            return result
+
+
+def spread(range: Range, given: Bindings, most: int) -> Iterator[Bindings]:
+    """The bindings with the range's variable taking each of its values, in batches of about `most`."""
+    type = range.variable.type
+    start, stop = (typed(evaluate(term, given), type) for term in (range.start, range.stop))
+    if range.step is None:
+        step = np.where(start <= stop, 1, -1).astype(start.dtype) if type is not Type.UNSIGNED else np.ones_like(start)
+    else:
+        step = typed(evaluate(range.step, given), type)
+    for place in np.arange(len(given)):
+        if step[place] == 0:
+            raise Undefined("a range with step 0 has no end")
+        values = np.arange(start[place], stop[place], step[place], dtype=start.dtype)
+        for first in np.arange(0, len(values), most):
+            chunk = codes_of(values[first : first + most], type)
+            yield from _bound(range.variable, chunk, given.repeated(np.full(len(chunk), place)))
+
+
+def _bound(variable: Var, codes: Codes, given: Bindings) -> Iterator[Bindings]:
+    if variable not in given.variables:
+        yield given.extended(variable, codes)
+    else:
+        kept = given.repeated(np.flatnonzero(given.column(variable) == codes))
+        if len(kept):
+            yield kept
+
+
+# --- functors ----------------------------------------------------------------------------------------
+
+
+def _apply(function: str, columns: Sequence[Codes], types: Sequence[Type], type: Type, dictionary: Dictionary) -> Codes:
+    if function in _ON_VALUES:
+        return _by_value(_ON_VALUES[function], columns, types, type, dictionary)
+    if function in ("min", "max"):
+        return _extreme(function, columns, type, dictionary)
+    if function == "ord":
+        return columns[0]
+    operands = [typed(column, t) for column, t in zip(columns, types, strict=True)]
+    with np.errstate(over="ignore", invalid="ignore"):
+        return codes_of(_ARITHMETIC[function](*operands), type)
+
+
+def _extreme(function: str, columns: Sequence[Codes], type: Type, dictionary: Dictionary) -> Codes:
+    keys = _comparable(columns, type, dictionary)
+    table, ranks = np.stack(columns), np.stack(keys)
+    best = np.argmin(ranks, axis=0) if function == "min" else np.argmax(ranks, axis=0)
+    chosen: Codes = np.take_along_axis(table, best[np.newaxis], axis=0)[0]
+    return chosen
+
+
+def _comparable(columns: Sequence[Codes], type: Type, dictionary: Dictionary) -> list[Column]:
+    """Columns whose entries compare as the values do."""
+    if not type.in_dictionary:
+        return [typed(column, type) for column in columns]
+    keys = dictionary.order_keys(np.concatenate(columns))
+    return list(np.split(keys, np.cumsum([len(column) for column in columns])[:-1]))
+
+
+def _by_value(function: Callable[..., Any], columns: Sequence[Codes], types: Sequence[Type], type: Type,
+              dictionary: Dictionary) -> Codes:
+    """A functor in Python, once for each distinct tuple of arguments."""
+    distinct, places = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
+    values = [dictionary.decode_values(distinct[:, i], t) for i, t in enumerate(types)]
+    results = [dictionary.encode_value(function(*arguments), type) for arguments in zip(*values, strict=True)]
+    return np.array(results, np.int64)[places.reshape(-1)]
+
+
+def _substring(text: str, start: int, length: int) -> str:
+    if start < 0 or length < 0:
+        raise Undefined(f"substr({text!r}, {start}, {length}): start and length must not be negative")
+    return text[start : start + length]
+
+
+def _to_number(value: Value) -> int:
+    if isinstance(value, float):
+        return int(arithmetic.to_integer(np.array([value]))[0])
+    return _parsed(value, "number", lambda text: int(text, 10))
+
+
+def _to_unsigned(value: Value) -> int:
+    number = _to_number(value)
+    if number < 0:
+        raise Undefined(f"{value} does not fit type unsigned")
+    return number
+
+
+def _to_float(value: Value) -> float:
+    return _parsed(value, "float", float)
+
+
+def _parsed(value: Value, type_name: str, parse: Callable[[str], Any]) -> Any:
+    if not isinstance(value, str):
+        return parse(str(value))
+    try:
+        return parse(value)
+    except ValueError as error:
+        raise Undefined(f'"{value}" is not a {type_name}') from error
+
+
+def _lexical(value: Value) -> str:
+    match value:
+        case Iri(value=text) | BlankNode(label=text) | Literal(lexical=text):
+            return text
+    return term_text(value) if not isinstance(value, str) else value
+
+
+def _datatype(value: Value) -> Iri:
+    match value:
+        case int():
+            return Iri(_XSD + "integer")
+        case float():
+            return Iri(_XSD + "double")
+        case str():
+            return Iri(_XSD + "string")
+        case Literal(datatype=datatype, language=language):
+            return Iri("http://www.w3.org/1999/02/22-rdf-syntax-ns#langString" if language else str(datatype))
+    raise Undefined(f"{value} is not a literal and has no datatype")
+
+
+@lru_cache(maxsize=256)
+def _pattern(text: str) -> re.Pattern[str]:
+    try:
+        return re.compile(text)
+    except re.error as error:
+        raise Undefined(f'"{text}" is not a regular expression: {error}') from error
+
+
+_ON_VALUES: dict[str, Callable[..., Any]] = {
+    "cat": lambda *texts: "".join(texts),
+    "strlen": len,
+    "substr": _substring,
+    "to_number": _to_number,
+    "to_unsigned": _to_unsigned,
+    "to_float": _to_float,
+    "to_string": lambda value: value if isinstance(value, str) else term_text(value),
+    "str": _lexical,
+    "lang": lambda value: (value.language or "") if isinstance(value, Literal) else "",
+    "datatype": _datatype,
+}
+
+_ARITHMETIC: dict[str, Callable[..., Column]] = {
+    "+": arithmetic.add,
+    "-": arithmetic.subtract,
+    "*": arithmetic.multiply,
+    "/": arithmetic.divide,
+    "%": arithmetic.remainder,
+    "^": arithmetic.power,
+    "neg": arithmetic.negate,
+    "abs": arithmetic.absolute,
+    "band": np.bitwise_and,
+    "bor": np.bitwise_or,
+    "bxor": np.bitwise_xor,
+    "bnot": np.bitwise_not,
+    "bshl": arithmetic.shift_left,
+    "bshr": arithmetic.shift_right,
+    "bshru": arithmetic.shift_right_unsigned,
+    "land": arithmetic.as_truth(np.logical_and),
+    "lor": arithmetic.as_truth(np.logical_or),
+    "lxor": arithmetic.as_truth(np.logical_xor),
+    "lnot": arithmetic.as_truth(np.logical_not),
+    "ftoi": arithmetic.to_integer,
+    "utoi": arithmetic.to_integer,
+    "ftou": arithmetic.to_natural,
+    "itou": arithmetic.to_natural,
+    "itof": lambda column: column.astype(np.float64),
+    "utof": lambda column: column.astype(np.float64),
+}
+
+_COMPARISONS: dict[str, Callable[[Column, Column], Column]] = {
+    "=": np.equal,
+    "!=": np.not_equal,
+    "<": np.less,
+    "<=": np.less_equal,
+    ">": np.greater,
+    ">=": np.greater_equal,
+}
+
+_TESTS: dict[str, Callable[..., bool]] = {
+    "match": lambda pattern, text: _pattern(pattern).fullmatch(text) is not None,
+    "contains": lambda part, text: part in text,
+    "is_iri": lambda value: isinstance(value, Iri),
+    "is_blank": lambda value: isinstance(value, BlankNode),
+    "is_literal": lambda value: not isinstance(value, Iri | BlankNode),
+}

@@ -1,0 +1,164 @@
+"""The memory backend: tables, kept sets, counters, and Π by pipelines over tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Protocol as _Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.backends.memory import kernels
+from holdfast.backends.memory.aggregates import aggregate
+from holdfast.backends.memory.facts import FactSet, Kept, Momentary, Support, as_bytes, marked
+from holdfast.backends.memory.pipeline import Pipeline, Views
+from holdfast.backends.memory.table import Ids, Rows, Table
+from holdfast.backends.protocol import Bag, Facts
+from holdfast.encoding import Dictionary
+from holdfast.plans.model import AggregatePlan, AnyPlan, Join, Keep, Plan, Read, Scan
+from holdfast.program.model import Relation
+
+
+class Watch(_Protocol):
+    """Told of work as it goes on, inside a round too; raises to stop it."""
+
+    def batch(self, new_facts: int) -> None:
+        """A batch of rule instances was taken in, with so many facts never seen before."""
+        ...
+
+    def grown(self, table: str, nbytes: int) -> None:
+        """A table now takes so many bytes."""
+        ...
+
+
+class MemoryBag:
+    """The heads of rule instances as row ids, repeated as they occur."""
+
+    def __init__(self, tables: Mapping[str, Table], rows: Mapping[str, Ids]) -> None:
+        self.tables = tables
+        self.rows = rows
+
+    def __len__(self) -> int:
+        return sum(map(len, self.rows.values()))
+
+    def support(self) -> FactSet:
+        """The facts that occur at least once."""
+        return Support(self.tables, self.rows)
+
+
+class MemoryCounters:
+    """One of the two counters that stand beside each row."""
+
+    def __init__(self, tables: Mapping[str, Table], column: str) -> None:
+        self.tables = tables
+        self.column = column
+
+    def of(self, predicate: str) -> NDArray[np.int32]:
+        """The numbers of a table's rows."""
+        numbers: NDArray[np.int32] = getattr(self.tables[predicate], self.column)
+        return numbers
+
+    def add(self, facts: Bag | Facts) -> None:
+        """Count each occurrence once more."""
+        self._move(facts, 1)
+
+    def subtract(self, facts: Bag | Facts) -> None:
+        """Count each occurrence once less."""
+        self._move(facts, -1)
+
+    def zero(self, facts: Facts) -> FactSet:
+        """Those of some facts whose number is 0."""
+        assert isinstance(facts, FactSet)
+        found = facts.worked_out()
+        return Momentary(self.tables, {p: ids[self.of(p)[ids] == 0] for p, ids in found.rows.items()})
+
+    def _move(self, facts: Bag | Facts, step: int) -> None:
+        rows = facts.worked_out().rows if isinstance(facts, FactSet) else facts.rows  # type: ignore[union-attr]
+        for predicate, ids in rows.items():
+            kernels.count(ids, self.of(predicate), step)
+
+
+class MemoryBackend:
+    """Facts in this process."""
+
+    def __init__(self, relations: Mapping[str, Relation], dictionary: Dictionary, watch: Watch) -> None:
+        self.dictionary = dictionary
+        self.watch = watch
+        self.relations: dict[str, Relation] = {}
+        self.tables: dict[str, Table] = {}
+        self.explicit = Kept(self.tables, 1)
+        self.materialisation = Kept(self.tables, 2)
+        self.nonrecursive = MemoryCounters(self.tables, "nonrecursive")
+        self.recursive = MemoryCounters(self.tables, "recursive")
+        self._pipelines: dict[Plan, Pipeline] = {}
+        for relation in relations.values():
+            self.add_relation(relation)
+
+    def add_relation(self, relation: Relation) -> None:
+        """Make room for the facts of one more relation."""
+        self.relations[relation.name] = relation
+        self.tables[relation.name] = Table(
+            relation.name, relation.arity, lambda nbytes: self.watch.grown(relation.name, nbytes)
+        )
+
+    def drop_relation(self, name: str) -> None:
+        """Forget a relation and its facts."""
+        del self.relations[name], self.tables[name]
+
+    def facts(self, rows: Mapping[str, Rows]) -> FactSet:
+        """Encoded rows as a set of facts."""
+        return Support(self.tables, {name: self.tables[name].intern(found) for name, found in rows.items()}).worked_out()
+
+    def rows(self, predicate: str, facts: Facts) -> Rows:
+        """The encoded rows of a set's facts of one predicate."""
+        assert isinstance(facts, FactSet)
+        rows: Rows = self.tables[predicate].rows[facts.ids(predicate)]
+        return rows
+
+    def apply(self, plans: Iterable[AnyPlan], sources: Mapping[Read, Facts]) -> MemoryBag:
+        """The heads of all instances of the plans: Π⟦…⟧ of ALGORITHMS.md."""
+        heads: dict[str, list[Ids]] = {}
+        plans = [plan for plan in plans if self._can_start(plan, sources)]
+        probed = {read: _own(sources[read]) for plan in plans for read in _probed_reads(plan)}
+        with marked(probed.values()) as bits:
+            views = Views(self.tables, sources, {read: as_bytes(facts.truth(bits)) for read, facts in probed.items()})
+            for plan in plans:
+                found = heads.setdefault(plan.rule.predicate, [])
+                if isinstance(plan, AggregatePlan):
+                    found += self._aggregate(plan, views)
+                else:
+                    found += self._pipeline(plan).run(views)
+        return MemoryBag(self.tables, {name: np.concatenate(ids) for name, ids in heads.items() if ids})
+
+    def _can_start(self, plan: AnyPlan, sources: Mapping[Read, Facts]) -> bool:
+        """A plan whose pivot has no facts has no instances; to see that costs nothing."""
+        if isinstance(plan, AggregatePlan) or plan.delta_predicate is None:
+            return True
+        step = plan.steps[0]
+        assert isinstance(step, Scan)
+        return plan.delta_predicate in _own(sources[step.read]).predicates()
+
+    def _pipeline(self, plan: Plan) -> Pipeline:
+        pipeline = self._pipelines.get(plan)
+        if pipeline is None:
+            pipeline = self._pipelines[plan] = Pipeline(plan, self.tables, self.dictionary, self.watch)
+        return pipeline
+
+    def _aggregate(self, plan: AggregatePlan, views: Views) -> list[Ids]:
+        rule = plan.rule
+        source, head = self.relations[rule.source], self.relations[rule.predicate]
+        rows = self.rows(rule.source, _own(views.sources[Read.ALL]))
+        result = aggregate(rule, rows, source.types, head.types, self.dictionary)
+        return [self.tables[rule.predicate].intern(result)]
+
+
+def _probed_reads(plan: AnyPlan) -> Iterable[Read]:
+    """The reads of a plan that are looked into rather than walked through."""
+    if isinstance(plan, AggregatePlan):
+        return ()
+    return [step.read for step in plan.steps if isinstance(step, Join | Keep)]
+
+
+def _own(facts: Facts) -> FactSet:
+    assert isinstance(facts, FactSet)
+    return facts

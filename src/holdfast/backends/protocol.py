@@ -1,0 +1,93 @@
+"""The waist of the hourglass: what a maintenance algorithm may ask of a backend.
+
+The algorithms speak of sets of facts, of bags (facts with multiplicity), of counters, and of one operator:
+`apply(plans, sources)`, the multiset Π⟦…⟧ of ALGORITHMS.md.  What a plan's atoms read is named by a `Read`, and
+`sources` says which set each name stands for.  Laziness, indexes, batches and storage are the backend's affair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Protocol, Self
+
+from holdfast.plans.model import AnyPlan, Read
+
+
+class Facts(Protocol):
+    """A set of facts, of any number of predicates."""
+
+    def __or__(self, other: Facts) -> Facts: ...
+
+    def __sub__(self, other: Facts) -> Facts: ...
+
+    def __and__(self, other: Facts) -> Facts: ...
+
+    def __bool__(self) -> bool: ...
+
+    def __len__(self) -> int: ...
+
+    def of(self, predicates: Iterable[str]) -> Facts:
+        """The facts of some predicates only."""
+        ...
+
+
+class KeptFacts(Facts, Protocol):
+    """A set that stays and changes, such as E, I, D and A."""
+
+    def __ior__(self, more: Facts) -> Self: ...
+
+    def __isub__(self, fewer: Facts) -> Self: ...
+
+
+class Bag(Protocol):
+    """Facts with multiplicity: the heads of rule instances, one for each instance."""
+
+    def __len__(self) -> int: ...
+
+    def support(self) -> Facts:
+        """The facts that occur at least once."""
+        ...
+
+
+class Counters(Protocol):
+    """A number of derivations for each fact."""
+
+    def add(self, facts: Bag | Facts) -> None:
+        """Count each occurrence once more."""
+        ...
+
+    def subtract(self, facts: Bag | Facts) -> None:
+        """Count each occurrence once less."""
+        ...
+
+    def zero(self, facts: Facts) -> Facts:
+        """Those of some facts whose number is 0."""
+        ...
+
+
+class Backend(Protocol):
+    """Where facts live and rules run."""
+
+    @property
+    def explicit(self) -> KeptFacts:
+        """E."""
+        ...
+
+    @property
+    def materialisation(self) -> KeptFacts:
+        """I."""
+        ...
+
+    @property
+    def nonrecursive(self) -> Counters:
+        """Cn: nonrecursive derivations, plus 1 for an explicit fact."""
+        ...
+
+    @property
+    def recursive(self) -> Counters:
+        """Cr: recursive derivations."""
+        ...
+
+    def apply(self, plans: Iterable[AnyPlan], sources: Mapping[Read, Facts]) -> Bag:
+        """The heads of all instances of the plans, each atom reading the set that its `Read` stands for."""
+        ...

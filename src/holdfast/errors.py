@@ -1,0 +1,209 @@
+"""Every error a user can meet: what it says, where, and what to do about it.
+
+An error is data (`Diagnostic`), collected in a `Diagnostics` list and raised together.  The shape of a
+rendered one, which the golden files in tests/ hold fixed:
+
+    error[E0301]: the head uses y, but no positive atom of the body binds it
+      --> reach.dl:4:9
+       |
+     4 | path(x, y) :- edge(x, z).
+       |         ^
+       = note: a variable is bound by a positive atom, or by `=` with bound values
+       = help: did you mean z?
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from enum import Enum, IntEnum
+
+
+class ExitCode(IntEnum):
+    """What the command line answers to the shell."""
+
+    GOOD = 0
+    CHECK_FAILED = 1
+    BAD_INPUT = 2
+    LIMIT_REACHED = 3
+    DAMAGED_DATA = 4
+
+
+@dataclass(frozen=True)
+class Source:
+    """A text that positions point into: a program, an argument, a line of an update stream."""
+
+    name: str
+    text: str = field(repr=False)
+
+    def line(self, number: int) -> str:
+        """The text of a line, counted from 1, without its line end."""
+        lines = self.text.split("\n")
+        return lines[number - 1].rstrip("\r") if 0 < number <= len(lines) else ""
+
+
+@dataclass(frozen=True)
+class Span:
+    """A stretch of a source; lines and columns count from 1, `end_column` is one past the last."""
+
+    source: Source = field(repr=False)
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+    def __str__(self) -> str:
+        return f"{self.source.name}:{self.line}:{self.column}"
+
+
+class Severity(Enum):
+    """An error refuses the program or the data; a warning does not."""
+
+    ERROR = "error"
+    WARNING = "warning"
+
+
+@dataclass(frozen=True)
+class Label:
+    """A further place that belongs to a diagnostic, with what happens there."""
+
+    span: Span
+    text: str
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One thing that is wrong.  `code` is listed with its meaning in docs/errors.md."""
+
+    code: str
+    message: str
+    span: Span | None = None
+    labels: tuple[Label, ...] = ()
+    notes: tuple[str, ...] = ()
+    help: str | None = None
+    severity: Severity = Severity.ERROR
+
+    def render(self) -> str:
+        """The diagnostic as a person reads it, without colour."""
+        lines = [f"{self.severity.value}[{self.code}]: {self.message}"]
+        margin = max((len(str(span.line)) for span in self._spans()), default=1)
+        if self.span is not None:
+            lines += _excerpt(self.span, margin)
+        for label in self.labels:
+            lines += _excerpt(label.span, margin, label.text)
+        lines += [f" {' ' * margin} = note: {note}" for note in self.notes]
+        if self.help:
+            lines.append(f" {' ' * margin} = help: {self.help}")
+        return "\n".join(lines)
+
+    def to_json(self) -> dict[str, object]:
+        """The diagnostic for `--json`."""
+        return {
+            "severity": self.severity.value,
+            "code": self.code,
+            "message": self.message,
+            **(_place(self.span) if self.span else {}),
+            "labels": [{**_place(label.span), "text": label.text} for label in self.labels],
+            "notes": list(self.notes),
+            "help": self.help,
+        }
+
+    def _spans(self) -> Iterator[Span]:
+        if self.span is not None:
+            yield self.span
+        yield from (label.span for label in self.labels)
+
+
+def _place(span: Span) -> dict[str, object]:
+    return {"file": span.source.name, "line": span.line, "column": span.column}
+
+
+def _excerpt(span: Span, margin: int, text: str = "") -> list[str]:
+    """The place, the source line and a caret line below it."""
+    pad = " " * margin
+    place = f" {pad}--> {span}" + (f": {text}" if text else "")
+    line = span.source.line(span.line)
+    if not line:
+        return [place]
+    end = span.end_column if span.end_line == span.line else len(line) + 1
+    carets = "^" * max(1, end - span.column)
+    indent = "".join("\t" if character == "\t" else " " for character in line[: span.column - 1])
+    return [place, f" {pad} |", f" {span.line:>{margin}} | {line}", f" {pad} | {indent}{carets}"]
+
+
+class HoldfastError(Exception):
+    """Base of every error a user can meet; carries diagnostics and the exit code."""
+
+    exit_code: ExitCode = ExitCode.BAD_INPUT
+
+    def __init__(self, diagnostics: Iterable[Diagnostic] | Diagnostic | str) -> None:
+        if isinstance(diagnostics, str):
+            diagnostics = Diagnostic("E0001", diagnostics)
+        if isinstance(diagnostics, Diagnostic):
+            diagnostics = (diagnostics,)
+        self.diagnostics: tuple[Diagnostic, ...] = tuple(diagnostics)
+        super().__init__("\n".join(d.render() for d in self.diagnostics))
+
+
+class ProgramError(HoldfastError):
+    """The program is refused: syntax, names, types, safety, stratification."""
+
+
+class UsageError(HoldfastError):
+    """The call itself is off: an unknown option value, a missing file, an unknown relation."""
+
+
+class DataError(HoldfastError):
+    """Facts that do not fit: unreadable, malformed, of the wrong type or arity."""
+
+
+class EvaluationError(HoldfastError):
+    """A rule met a value it has no meaning for: division by zero, overflow."""
+
+
+class LimitReached(HoldfastError):
+    """A limit on facts, rounds, seconds or memory stopped the run; nothing was kept."""
+
+    exit_code = ExitCode.LIMIT_REACHED
+
+
+class DamagedData(HoldfastError):
+    """Stored data is not what was written."""
+
+    exit_code = ExitCode.DAMAGED_DATA
+
+
+class Diagnostics:
+    """Collects what is wrong, so that a user sees all of it at once."""
+
+    def __init__(self) -> None:
+        self.items: list[Diagnostic] = []
+
+    def error(self, code: str, message: str, span: Span | None = None, *, labels: Iterable[Label] = (),
+              notes: Iterable[str] = (), help: str | None = None) -> None:
+        """Collect an error."""
+        self.items.append(Diagnostic(code, message, span, tuple(labels), tuple(notes), help))
+
+    def warning(self, code: str, message: str, span: Span | None = None, *, labels: Iterable[Label] = (),
+                notes: Iterable[str] = (), help: str | None = None) -> None:
+        """Collect a warning."""
+        self.items.append(Diagnostic(code, message, span, tuple(labels), tuple(notes), help, Severity.WARNING))
+
+    @property
+    def errors(self) -> tuple[Diagnostic, ...]:
+        """The collected errors, in the order of the source."""
+        return tuple(d for d in _in_source_order(self.items) if d.severity is Severity.ERROR)
+
+    @property
+    def warnings(self) -> tuple[Diagnostic, ...]:
+        """The collected warnings, in the order of the source."""
+        return tuple(d for d in _in_source_order(self.items) if d.severity is Severity.WARNING)
+
+    def raise_errors(self, kind: type[HoldfastError] = ProgramError) -> None:
+        """Raise everything collected so far if there is an error among it."""
+        if self.errors:
+            raise kind(self.errors)
+
+
+def _in_source_order(items: Iterable[Diagnostic]) -> list[Diagnostic]:
+    return sorted(items, key=lambda d: (d.span.line, d.span.column) if d.span else (0, 0))

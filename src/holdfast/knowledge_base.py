@@ -1,0 +1,204 @@
+"""What a Python user holds: a program with everything that follows from its facts."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from holdfast.encoding import Codes, Dictionary
+from holdfast.errors import Diagnostic, UsageError
+from holdfast.language import parse, parse_body, tree
+from holdfast.loading import Facts, Loaded, load
+from holdfast.maintenance.seminaive import NodeFigures, materialise
+from holdfast.maintenance.watch import Watch
+from holdfast.plans import plan_node
+from holdfast.program import check_query
+from holdfast.program.model import Program, Relation
+from holdfast.program.similar import similar
+from holdfast.relation_view import RelationView
+from holdfast.settings import Limits, Progress, Silent
+from holdfast.values import Row
+
+if TYPE_CHECKING:
+    from holdfast.backends.memory.store import MemoryBackend
+
+_SILENCE = 1.0  # seconds of compiling before the user is told
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Figures of a materialisation."""
+
+    facts: int  # explicit
+    derived: int
+    rounds: int
+    instances: int
+    seconds: float
+    memory: int  # bytes of facts, counters and indexes
+    nodes: tuple[NodeFigures, ...]
+
+
+class KnowledgeBase:
+    """A materialised program.  Made by `holdfast.open` and `holdfast.from_text`."""
+
+    def __init__(self, loaded: Loaded, backend: MemoryBackend, statistics: Statistics) -> None:
+        self._dictionary = loaded.dictionary
+        self._backend = backend
+        self.program: Program = loaded.program
+        self.statistics = statistics
+
+    @property
+    def warnings(self) -> tuple[Diagnostic, ...]:
+        """What the checker found odd, without refusing it."""
+        return self.program.warnings
+
+    @property
+    def relations(self) -> Mapping[str, RelationView]:
+        """All relations by name, without those that the checker made for itself."""
+        visible = [relation for relation in self.program.relations.values() if not relation.auxiliary]
+        return {relation.name: self._view(relation) for relation in visible}
+
+    def __getitem__(self, name: str) -> RelationView:
+        return self._view(self._relation(name))
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self._find(name) is not None
+
+    def query(self, text: str) -> RelationView:
+        """The answers to a query, which is what may stand in a rule's body: `path(1, x), !blocked(x)`."""
+        columns, question = check_query(parse_body(text, "<query>"), self.program)
+        backend = self._backend
+        added = [relation for name, relation in question.relations.items() if name not in self.program.relations]
+        for relation in added:
+            backend.add_relation(relation)
+        try:
+            for node in question.nodes:
+                materialise(plan_node(node, self._size), backend, Watch())
+            answer = next(relation for relation in added if relation.name == "?")
+            return self._view(answer)
+        finally:
+            for relation in added:
+                backend.drop_relation(relation.name)
+
+    def counters(self, name: str) -> dict[Row, tuple[int, int]]:
+        """For each fact its number of nonrecursive derivations, plus 1 if it is explicit, and of recursive ones."""
+        relation = self._relation(name)
+        ids = self._backend.materialisation.ids(relation.name)
+        rows = self._dictionary.decode_rows(self._backend.tables[relation.name].rows[ids], relation.types)
+        nonrecursive = self._backend.nonrecursive.of(relation.name)[ids].tolist()
+        recursive = self._backend.recursive.of(relation.name)[ids].tolist()
+        return dict(zip(rows, zip(nonrecursive, recursive, strict=True), strict=True))
+
+    def write_outputs(self, folder: str | Path) -> list[Path]:
+        """Write each `.output` relation to a file in the folder; gives the files."""
+        from holdfast.formats.facts_files import write_relation
+        from holdfast.formats.paths import output_path
+
+        folder = Path(folder)
+        outputs = [(r, io.parameters) for r in self.program.relations.values() for io in r.io if io.kind == "output"]
+        wanted = [(output_path(folder, relation, parameters), relation, parameters) for relation, parameters in outputs]
+        folder.mkdir(parents=True, exist_ok=True)
+        for path, relation, parameters in wanted:
+            write_relation(path, relation, self._codes(relation), self._dictionary, parameters)
+        return [path for path, _, _ in wanted]
+
+    def __repr__(self) -> str:
+        return f"<knowledge base: {self.statistics.facts:,} facts, {self.statistics.derived:,} derived>"
+
+    def _view(self, relation: Relation) -> RelationView:
+        return RelationView(relation, self._codes(relation), self._dictionary)
+
+    def _codes(self, relation: Relation) -> Codes:
+        return self._backend.rows(relation.name, self._backend.materialisation)
+
+    def _size(self, predicate: str) -> int:
+        return self._backend.tables[predicate].size
+
+    def _find(self, name: str) -> Relation | None:
+        """A relation by its name, by the name as written in the program, or by an IRI or prefixed name."""
+        relations = self.program.relations
+        prefix, colon, local = name.partition(":")
+        expanded = f"<{self.program.prefixes.get(prefix, '')}{local}>" if colon else ""
+        for spelling in (name, f"<{name}>", expanded):
+            if spelling in relations and not relations[spelling].auxiliary:
+                return relations[spelling]
+        return None
+
+    def _relation(self, name: str) -> Relation:
+        relation = self._find(name)
+        if relation is None:
+            names = [r.display for r in self.program.relations.values() if not r.auxiliary]
+            help = similar(name, names) or f"there are: {', '.join(names)}"
+            raise UsageError(Diagnostic("E0901", f"there is no relation {name}", help=help))
+        return relation
+
+
+def open(program: str | Path, facts: Facts = None, *, limits: Limits | None = None,
+         progress: Progress | None = None) -> KnowledgeBase:
+    """Read a program file, load its facts and compute everything that follows."""
+    path = Path(program)
+    return from_text(_read(path), facts, name=path.as_posix(), limits=limits, progress=progress)
+
+
+def from_text(text: str, facts: Facts = None, *, name: str = "<text>", limits: Limits | None = None,
+              progress: Progress | None = None) -> KnowledgeBase:
+    """As `open`, for a program given as text."""
+    return _materialised(parse(text, name), facts, limits, progress or Silent())
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise UsageError(Diagnostic("E0902", f"cannot read the program {path.as_posix()}: {reason}")) from error
+
+
+def _materialised(program: tree.Program, facts: Facts, limits: Limits | None, progress: Progress) -> KnowledgeBase:
+    with _patience(progress):
+        from holdfast.backends.memory.store import MemoryBackend
+    watch = Watch(limits, progress)
+    loaded = load(program, facts, Dictionary())
+    backend = MemoryBackend(loaded.program.relations, loaded.dictionary, watch)
+    for name, rows in loaded.rows.items():
+        before = backend.tables[name].size
+        backend.explicit |= backend.facts({name: rows})
+        watch.batch(backend.tables[name].size - before)
+    progress.started(len(loaded.program.nodes))
+    figures = [
+        materialise(plan_node(node, lambda name: backend.tables[name].size), backend, watch)
+        for node in loaded.program.nodes
+    ]
+    progress.finished()
+    return KnowledgeBase(loaded, backend, _statistics(loaded.program, backend, watch, figures))
+
+
+def _statistics(program: Program, backend: MemoryBackend, watch: Watch, figures: list[NodeFigures]) -> Statistics:
+    visible = [name for name, relation in program.relations.items() if not relation.auxiliary]
+    explicit = sum(len(backend.explicit.ids(name)) for name in visible)
+    facts = sum(len(backend.materialisation.ids(name)) for name in visible)
+    return Statistics(
+        facts=explicit,
+        derived=facts - explicit,
+        rounds=sum(node.rounds for node in figures),
+        instances=sum(node.instances for node in figures),
+        seconds=watch.seconds,
+        memory=sum(table.nbytes for table in backend.tables.values()),
+        nodes=tuple(figures),
+    )
+
+
+@contextmanager
+def _patience(progress: Progress) -> Iterator[None]:
+    """Tell the user when loading the kernels takes long: they are compiled once on a machine."""
+    timer = threading.Timer(_SILENCE, progress.compiling)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()

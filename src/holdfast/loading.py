@@ -1,0 +1,176 @@
+"""From a program and what its facts were given as to a checked program and encoded rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+
+from holdfast.encoding import Codes, Dictionary
+from holdfast.errors import Diagnostic, UsageError
+from holdfast.formats.facts_files import read_relation, sniff_types
+from holdfast.formats.paths import input_path
+from holdfast.formats.python_data import FactData, encode_facts, sniff_python
+from holdfast.formats.rdf import is_rdf, read_rdf
+from holdfast.language import tree
+from holdfast.program import check
+from holdfast.program.model import Io, Program, Relation
+from holdfast.program.similar import similar
+from holdfast.values import Type
+
+Facts: TypeAlias = None | str | Path | Sequence[str | Path] | Mapping[str, FactData]
+"""A folder, RDF files, several of these, or data by relation name."""
+
+Hints: TypeAlias = Mapping[tuple[str, int], Type]
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A checked program with its explicit facts, the text's own among them."""
+
+    program: Program
+    rows: Mapping[str, Codes]
+    dictionary: Dictionary
+
+
+@dataclass(frozen=True)
+class _Input:
+    """One place where facts of a relation come from."""
+
+    relation: Relation
+    path: Path
+    parameters: Mapping[str, str]
+
+
+def load(tree_program: tree.Program, facts: Facts, dictionary: Dictionary) -> Loaded:
+    """Check a program and read its facts; column types that the program leaves open follow the data."""
+    program = check(tree_program)
+    match facts:
+        case Mapping():
+            given = _by_relation(program, facts)
+            program = _rechecked(tree_program, program, _python_hints(program, given))
+            parts = _python_rows(program, given, dictionary)
+        case _:
+            paths = _paths(facts)
+            program = _rechecked(tree_program, program, _file_hints(_inputs(program, paths)))
+            parts = _file_rows(program, paths, dictionary)
+    return Loaded(program, _together(program, [*_text_rows(program, dictionary), *parts]), dictionary)
+
+
+def _rechecked(tree_program: tree.Program, program: Program, hints: Hints) -> Program:
+    """The program with the types that the data suggests for columns that it leaves open."""
+    return check(tree_program, hints) if hints else program
+
+
+def _is_open(relation: Relation) -> bool:
+    """Whether the checker found nothing that decides some column's type."""
+    return relation.span is None and any(type is Type.ANY for type in relation.types)
+
+
+def _text_rows(program: Program, dictionary: Dictionary) -> Iterator[tuple[str, Codes]]:
+    for name, rows in program.facts.items():
+        yield name, dictionary.encode_rows(rows, program.relations[name].types)
+
+
+def _together(program: Program, parts: Iterable[tuple[str, Codes]]) -> dict[str, Codes]:
+    by_name: dict[str, list[Codes]] = {}
+    for name, rows in parts:
+        by_name.setdefault(name, []).append(rows)
+    return {name: np.ascontiguousarray(np.concatenate(rows)) for name, rows in by_name.items()}
+
+
+# --- facts as Python data ----------------------------------------------------------------------------
+
+
+def _by_relation(program: Program, facts: Mapping[str, FactData]) -> list[tuple[str, FactData]]:
+    spelled = {relation.display: name for name, relation in program.relations.items() if not relation.auxiliary}
+    found = []
+    for name, data in facts.items():
+        known = name if name in program.relations else spelled.get(name)
+        if known is None:
+            help = similar(name, spelled) or "the program mentions: " + ", ".join(spelled)
+            raise UsageError(Diagnostic("E0901", f"there is no relation {name} to put facts into", help=help))
+        found.append((known, data))
+    return found
+
+
+def _python_hints(program: Program, given: Sequence[tuple[str, FactData]]) -> dict[tuple[str, int], Type]:
+    hints = {}
+    for name, data in given:
+        relation = program.relations[name]
+        if _is_open(relation):
+            hints.update({(name, i): type for i, type in enumerate(sniff_python(data, relation.arity))})
+    return hints
+
+
+def _python_rows(program: Program, given: Sequence[tuple[str, FactData]], dictionary: Dictionary
+                 ) -> Iterator[tuple[str, Codes]]:
+    for name, data in given:
+        yield name, encode_facts(data, program.relations[name], dictionary)
+
+
+# --- facts in files ----------------------------------------------------------------------------------
+
+
+def _paths(facts: None | str | Path | Sequence[str | Path]) -> list[Path]:
+    given = [] if facts is None else [facts] if isinstance(facts, str | Path) else facts
+    paths = [Path(path) for path in given]
+    for path in paths:
+        if not path.exists():
+            raise UsageError(Diagnostic("E0903", f"there is no file or folder {path.as_posix()} to read facts from"))
+        if not path.is_dir() and not is_rdf(path):
+            raise UsageError(Diagnostic("E0904", f"{path.as_posix()} is neither a folder nor an RDF file",
+                                        help="give the folder with <relation>.facts files, or a .nt, .ttl, .nq or .rdf file"))
+    return paths
+
+
+def _inputs(program: Program, paths: Sequence[Path]) -> Iterator[_Input]:
+    """The files to read: those of `.input` directives, or, without any, of every relation that has one."""
+    folders = [path for path in paths if path.is_dir()]
+    directed = [(r, io) for r in program.relations.values() for io in r.io if io.kind == "input"]
+    if directed:
+        for relation, io in directed:
+            yield from _directed(relation, io, folders or [Path()])
+        return
+    for relation in program.relations.values():
+        for folder in folders:
+            path = None if relation.auxiliary else input_path(folder, relation, {})
+            if path is not None:
+                yield _Input(relation, path, {})
+
+
+def _directed(relation: Relation, io: Io, folders: Sequence[Path]) -> Iterator[_Input]:
+    found = [input_path(folder, relation, io.parameters) for folder in folders]
+    existing = [path for path in found if path is not None and path.exists()]
+    if not existing:
+        where = " or ".join(folder.as_posix() for folder in folders)
+        name = io.parameters.get("filename", f"{relation.display}.facts")
+        raise UsageError(Diagnostic("E0601", f"cannot find {name}, the facts of {relation.display}, in {where}", io.span,
+                                    help="name the folder with -F (facts=… in Python), or take the .input away"))
+    for path in existing:
+        yield _Input(relation, path, io.parameters)
+
+
+def _file_hints(inputs: Iterable[_Input]) -> dict[tuple[str, int], Type]:
+    hints: dict[tuple[str, int], Type] = {}
+    for input in inputs:
+        if _is_open(input.relation):
+            types = sniff_types(input.path, input.relation.arity, input.parameters)
+            hints.update({(input.relation.name, i): type for i, type in enumerate(types)})
+    return hints
+
+
+def _file_rows(program: Program, paths: Sequence[Path], dictionary: Dictionary) -> Iterator[tuple[str, Codes]]:
+    for input in _inputs(program, paths):
+        relation = program.relations[input.relation.name]
+        yield relation.name, read_relation(input.path, relation, dictionary, input.parameters)
+    for path in _rdf_files(paths):
+        yield from read_rdf(path, program.relations, dictionary).items()
+
+
+def _rdf_files(paths: Sequence[Path]) -> Iterator[Path]:
+    for path in paths:
+        yield from (sorted(p for p in path.iterdir() if is_rdf(p)) if path.is_dir() else [path])

@@ -1,0 +1,57 @@
+"""Keeps an eye on a run: limits that stop it, inside a round too, and progress."""
+
+from __future__ import annotations
+
+import time
+
+from holdfast.errors import Diagnostic, LimitReached
+from holdfast.settings import Limits, Progress, Silent
+
+
+class Watch:
+    """Counts what a run does; raises `LimitReached` when a limit is passed."""
+
+    def __init__(self, limits: Limits | None = None, progress: Progress | None = None) -> None:
+        self.limits = limits or Limits()
+        self.progress = progress or Silent()
+        self.begun = time.monotonic()
+        self.facts = 0
+        self.rounds = 0
+        self._node = ""
+        self._bytes: dict[str, int] = {}
+
+    @property
+    def seconds(self) -> float:
+        """Since the run began."""
+        return time.monotonic() - self.begun
+
+    def node(self, name: str) -> None:
+        """A hyper-node's evaluation begins."""
+        self._node = name
+        self.rounds = 0
+
+    def round(self, new_facts: int) -> None:
+        """A round begins."""
+        self.rounds += 1
+        self.progress.round(self._node, self.rounds, new_facts, self.facts)
+        if self.limits.rounds is not None and self.rounds > self.limits.rounds:
+            self._stop("E0801", f"{self._node} needs more than {self.limits.rounds:,} rounds")
+
+    def batch(self, new_facts: int) -> None:
+        """A batch of facts came in, so many of them new."""
+        self.facts += new_facts
+        if self.limits.facts is not None and self.facts > self.limits.facts:
+            self._stop("E0802", f"there are more than {self.limits.facts:,} facts")
+        if self.limits.seconds is not None and self.seconds > self.limits.seconds:
+            self._stop("E0803", f"the run takes more than {self.limits.seconds:g} seconds")
+
+    def grown(self, table: str, nbytes: int) -> None:
+        """A table takes so many bytes now."""
+        self._bytes[table] = nbytes
+        if self.limits.memory is not None and sum(self._bytes.values()) > self.limits.memory:
+            self._stop("E0804", f"facts and indexes take more than {self.limits.memory / 2**20:,.0f} MiB")
+
+    def _stop(self, code: str, reason: str) -> None:
+        where = f" while evaluating {self._node}, round {self.rounds}" if self._node else ""
+        note = f"{self.facts:,} facts after {self.seconds:.1f} s{where}; nothing of this run was kept"
+        raise LimitReached(Diagnostic(code, f"limit reached: {reason}", notes=(note,), help="raise the limit, or bound the rules"))

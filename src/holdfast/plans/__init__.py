@@ -1,0 +1,7 @@
+"""Plans: join orders and delta rules, the same for every backend."""
+
+from holdfast.plans.explain import explain, explain_json
+from holdfast.plans.model import AggregatePlan, AnyPlan, NodePlans, Plan, Read
+from holdfast.plans.planner import plan_node, plan_rule
+
+__all__ = ["AggregatePlan", "AnyPlan", "NodePlans", "Plan", "Read", "explain", "explain_json", "plan_node", "plan_rule"]

@@ -1,0 +1,121 @@
+"""Plans: how a rule's body is walked, as plain data that can be printed and that every backend runs.
+
+A plan is a list of steps that starts from one empty binding and ends with the head.  Which facts an atom reads is
+a `Read`; the maintenance algorithms say what the reads mean by handing `apply` a mapping from reads to fact sets.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeAlias
+
+from holdfast.program.model import AggregateRule, Assign, Atom, Compare, Negated, Range, Rule, Test, Var
+
+
+class Read(Enum):
+    """What an atom reads, in the letters of Π⟦Ip, In : P, N⟧ (ALGORITHMS.md, "Notation").
+
+    A delta plan is split at a pivot: atoms before it read OLD, the pivot DELTA, atoms after it ALL, so that an
+    instance with several facts of the delta is met once.
+    """
+
+    ALL = "all"  # Ip
+    OLD = "old"  # Ip \ P
+    DELTA = "delta"  # P
+    ABSENT = "absent"  # for a negated atom: not in In
+    ABSENT_OLD = "absent-old"  # neither in In nor in N
+    ABSENT_DELTA = "absent-delta"  # in N, and not in In
+
+
+@dataclass(frozen=True)
+class Scan:
+    """Bind the atom's variables from every fact it reads; only a first step.  `key` columns hold constants."""
+
+    atom: Atom
+    read: Read
+    key: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Join:
+    """Extend each binding by every fact that agrees with it in the `key` columns."""
+
+    atom: Atom
+    read: Read
+    key: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Keep:
+    """Keep the bindings for which no such fact is read; `key` are the columns that are not wildcards."""
+
+    atom: Negated
+    read: Read
+    key: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Keep the bindings that pass a comparison or a test."""
+
+    condition: Compare | Test
+
+
+@dataclass(frozen=True)
+class Compute:
+    """Bind a variable to the value of a term."""
+
+    assignment: Assign
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Bind a variable to each value of a range."""
+
+    range: Range
+
+
+Step: TypeAlias = Scan | Join | Keep | Filter | Compute | Spread
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """The steps of one rule; `pivot` is the position in the body of the literal that reads the delta, if any.
+
+    `live[i]` are the variables that a binding carries after step i.  Equal only to itself, so that a backend can
+    keep what it prepared for a plan without comparing rules.
+    """
+
+    rule: Rule
+    pivot: int | None
+    steps: tuple[Step, ...]
+    live: tuple[tuple[Var, ...], ...]
+
+    @property
+    def delta_predicate(self) -> str | None:
+        """The predicate whose changed facts start this plan."""
+        if self.pivot is None:
+            return None
+        literal = self.rule.body[self.pivot]
+        assert isinstance(literal, Atom | Negated)
+        return literal.predicate
+
+
+@dataclass(frozen=True)
+class AggregatePlan:
+    """One aggregate rule, over all the facts of its source."""
+
+    rule: AggregateRule
+
+
+AnyPlan: TypeAlias = Plan | AggregatePlan
+
+
+@dataclass(frozen=True)
+class NodePlans:
+    """What it takes to evaluate one hyper-node from scratch."""
+
+    predicates: tuple[str, ...]
+    nonrecursive: tuple[AnyPlan, ...]  # Π_n, over all facts
+    recursive: tuple[Plan, ...]  # Π_r, one for each recursive atom of each rule

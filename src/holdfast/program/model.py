@@ -1,0 +1,227 @@
+"""The checked program: what every later stage reads.  Immutable; made only by `holdfast.program.check`.
+
+Everything a user may write has been brought into a small core here:
+
+* one head per rule, a body that is a conjunction of `Literal`s;
+* arguments of body atoms are variables, constants or wildcards (a computed argument became an `Assign`);
+* names are resolved, constants typed, functors chosen by type;
+* an aggregate is a rule of its own, `AggregateRule`, over one relation.  `n = count : { q(x, y), y > 3 }`
+  in the body of a rule becomes an auxiliary relation with the distinct substitutions of the inner body (or
+  q itself when the inner body is a single atom over distinct variables), an aggregate relation over it, and an
+  atom of that relation in the rule; for count and sum a second rule covers the groups that are empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from holdfast.errors import Diagnostic, Span
+from holdfast.values import Row, Type, Value
+
+# --- terms -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Var:
+    """A variable of a rule; inside one rule equal names are the same variable."""
+
+    name: str
+    type: Type
+
+
+@dataclass(frozen=True)
+class Const:
+    """A constant; `value` fits `type` (an int for NUMBER, a str for SYMBOL, any value for ANY …)."""
+
+    value: Value
+    type: Type
+
+
+@dataclass(frozen=True)
+class Wildcard:
+    """An argument that may be anything."""
+
+
+@dataclass(frozen=True)
+class Apply:
+    """A functor on terms.  `function` is a key of `holdfast.program.functors.FUNCTORS`; its arguments' types
+    tell which meaning of an overloaded operator is meant."""
+
+    function: str
+    arguments: tuple[Term, ...]
+    type: Type
+
+
+Term: TypeAlias = Var | Const | Apply
+Argument: TypeAlias = Var | Const | Wildcard
+
+# --- literals ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Atom:
+    """A positive atom of a body."""
+
+    predicate: str
+    arguments: tuple[Argument, ...]
+
+
+@dataclass(frozen=True)
+class Negated:
+    """There is no fact of this form; every variable in it is bound elsewhere."""
+
+    predicate: str
+    arguments: tuple[Argument, ...]
+
+
+@dataclass(frozen=True)
+class Compare:
+    """`left op right`; op is one of = != < <= > >=, both sides have the same type."""
+
+    operator: str
+    left: Term
+    right: Term
+
+
+@dataclass(frozen=True)
+class Test:
+    """`match` or `contains`, or its negation."""
+
+    function: str
+    arguments: tuple[Term, ...]
+    negated: bool = False
+
+
+@dataclass(frozen=True)
+class Assign:
+    """`variable = term`: binds the variable if it is free, compares if it is bound."""
+
+    variable: Var
+    term: Term
+
+
+@dataclass(frozen=True)
+class Range:
+    """`variable = range(start, stop[, step])`: the variable takes each value in turn, stop excluded."""
+
+    variable: Var
+    start: Term
+    stop: Term
+    step: Term | None = None
+
+
+Literal: TypeAlias = Atom | Negated | Compare | Test | Assign | Range
+
+# --- rules and relations -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Rule:
+    """`predicate(arguments) :- body`.  Several core rules share a `name` when one written rule gave them."""
+
+    name: str
+    predicate: str
+    arguments: tuple[Term, ...]
+    body: tuple[Literal, ...]
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class AggregateRule:
+    """`predicate(group…, f(target)) :- source(…)`: one fact for each group that has a source fact.
+
+    `group` are column numbers of the source, in the order of the head's columns; the aggregate's value is
+    the head's last column.  `target` is the aggregated column, None for count.  Every source fact counts once.
+    """
+
+    name: str
+    predicate: str
+    source: str
+    group: tuple[int, ...]
+    function: str  # count sum min max mean median
+    target: int | None
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a relation; `type_name` is the type as declared, for messages."""
+
+    name: str
+    type: Type
+    type_name: str
+
+
+@dataclass(frozen=True)
+class Io:
+    """One `.input`, `.output`, `.printsize` or `.limitsize` of a relation, with its parameters."""
+
+    kind: str
+    parameters: Mapping[str, str]
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Relation:
+    """A relation.  `name` is the predicate: plain text, or `<iri>` with the brackets for RDF names.
+
+    `auxiliary` relations were made by the checker and are not shown to users; `display` is the name as
+    the user wrote it first.
+    """
+
+    name: str
+    display: str
+    columns: tuple[Column, ...]
+    io: tuple[Io, ...] = ()
+    auxiliary: bool = False
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def arity(self) -> int:
+        """The number of columns."""
+        return len(self.columns)
+
+    @property
+    def types(self) -> tuple[Type, ...]:
+        """The columns' types."""
+        return tuple(column.type for column in self.columns)
+
+
+# --- the graph of hyper-nodes ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class HyperNode:
+    """A strongly connected component of the predicates: one step of evaluation (a node of the HRDG)."""
+
+    index: int  # position in topological order
+    predicates: tuple[str, ...]
+    nonrecursive: tuple[Rule, ...]
+    recursive: tuple[Rule, ...]  # a positive body atom has its predicate in this node
+    aggregates: tuple[AggregateRule, ...]
+    positive: tuple[int, ...]  # nodes this one reads through positive atoms, without itself
+    negative: tuple[int, ...]  # nodes this one reads through negation or aggregation
+
+    @property
+    def is_recursive(self) -> bool:
+        """Whether a fixpoint is needed."""
+        return bool(self.recursive)
+
+
+@dataclass(frozen=True)
+class Program:
+    """A checked program.  `nodes` are in topological order: a node reads only itself and earlier ones."""
+
+    relations: Mapping[str, Relation]
+    rules: tuple[Rule, ...]
+    aggregates: tuple[AggregateRule, ...]
+    facts: Mapping[str, tuple[Row, ...]]  # explicit facts of the text
+    nodes: tuple[HyperNode, ...]
+    prefixes: Mapping[str, str]
+    warnings: tuple[Diagnostic, ...] = ()
+
+    def node_of(self, predicate: str) -> HyperNode:
+        """The hyper-node that a predicate belongs to."""
+        return next(node for node in self.nodes if predicate in node.predicates)

@@ -1,0 +1,93 @@
+"""A relation as a Python user holds it: a sized, iterable set of rows that turns into frames."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Collection, Iterator
+from functools import cached_property
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from holdfast.encoding import Codes, Dictionary, EncodingError
+from holdfast.program.model import Relation
+from holdfast.values import Row, Type
+
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow
+
+_ROWS_SHOWN = 20
+
+
+class RelationView(Collection[Row]):
+    """The facts of a relation, or the answers of a query, as they were when it was asked for."""
+
+    def __init__(self, relation: Relation, codes: Codes, dictionary: Dictionary) -> None:
+        self._relation = relation
+        self._codes = codes
+        self._dictionary = dictionary
+
+    @property
+    def name(self) -> str:
+        """The relation's name as the program writes it."""
+        return self._relation.display
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(column.name for column in self._relation.columns)
+
+    @property
+    def types(self) -> tuple[Type, ...]:
+        """The types of the columns."""
+        return self._relation.types
+
+    def __len__(self) -> int:
+        return len(self._codes)
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self._dictionary.decode_rows(self._codes, self.types))
+
+    def __contains__(self, row: object) -> bool:
+        if not isinstance(row, tuple) or len(row) != len(self.types):
+            return False
+        try:
+            wanted = tuple(self._dictionary.encode_value(v, t) for v, t in zip(row, self.types, strict=True))
+        except EncodingError:
+            return False
+        return wanted in self._encoded
+
+    @cached_property
+    def _encoded(self) -> frozenset[tuple[int, ...]]:
+        return frozenset(map(tuple, self._codes.tolist()))
+
+    def sorted_rows(self) -> Iterator[Row]:
+        """The rows in order: numbers by value, strings by bytes, column by column."""
+        from holdfast.formats.writing import in_order
+
+        return iter(self._dictionary.decode_rows(in_order(self._relation, self._codes, self._dictionary), self.types))
+
+    def to_arrow(self) -> pyarrow.Table:
+        """The facts as an Arrow table."""
+        from holdfast.formats.parquet import to_arrow
+
+        return to_arrow(self._relation, self._codes, self._dictionary)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The facts as a pandas data frame; pandas must be installed."""
+        return self.to_arrow().to_pandas()
+
+    def __repr__(self) -> str:
+        columns = ", ".join(f"{c.name}: {c.type_name}" for c in self._relation.columns)
+        return f"<{self.name}({columns}): {len(self):,} facts>"
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{html.escape(column)}</th>" for column in self.columns)
+        body = "".join(f"<tr>{_cells(row)}</tr>" for row in islice(self.sorted_rows(), _ROWS_SHOWN))
+        more = f"<p>… and {len(self) - _ROWS_SHOWN:,} more</p>" if len(self) > _ROWS_SHOWN else ""
+        caption = f"<caption>{html.escape(self.name)}: {len(self):,} facts</caption>"
+        return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+
+
+def _cells(row: tuple[Any, ...]) -> str:
+    return "".join(f"<td>{html.escape(str(value))}</td>" for value in row)

@@ -1,0 +1,52 @@
+"""What a user may set: limits, and who is told of progress."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When to stop a run and keep nothing of it; None is no limit."""
+
+    facts: int | None = None
+    rounds: int | None = None  # of one hyper-node
+    seconds: float | None = None
+    memory: int | None = None  # bytes that facts, counters and indexes take
+
+
+class Progress(Protocol):
+    """Told how a run gets on."""
+
+    def compiling(self) -> None:
+        """The kernels are compiled, once on a machine; this takes some seconds."""
+        ...
+
+    def started(self, nodes: int) -> None:
+        """So many hyper-nodes will be evaluated."""
+        ...
+
+    def round(self, node: str, round: int, new_facts: int, facts: int) -> None:
+        """A round of a hyper-node begins; the last one found so many new facts."""
+        ...
+
+    def finished(self) -> None:
+        """The run is over."""
+        ...
+
+
+class Silent:
+    """Progress that nobody looks at."""
+
+    def compiling(self) -> None:
+        """Say nothing."""
+
+    def started(self, nodes: int) -> None:
+        """Say nothing."""
+
+    def round(self, node: str, round: int, new_facts: int, facts: int) -> None:
+        """Say nothing."""
+
+    def finished(self) -> None:
+        """Say nothing."""
