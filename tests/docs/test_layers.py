@@ -22,6 +22,8 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("plans", "formats"),
     ("backends",),
     ("maintenance",),
+    ("relation_view",),
+    ("loading",),
     ("knowledge_base",),
     ("__init__",),
     ("cli",),

@@ -37,21 +37,15 @@ class TerminalProgress:
 
     def __init__(self) -> None:
         self._status: Status | None = None
-        self._timer: threading.Timer | None = None
         self._text = "reading facts …"
         self._lock = threading.Lock()
+        self._timer = threading.Timer(SILENT_SECONDS, self._show)
+        self._timer.daemon = True
+        self._timer.start()
 
     def started(self, nodes: int) -> None:
-        """The run begins; the line appears when it is not over in two seconds."""
-        self._text = f"{nodes} hyper-nodes …"
-        self.wait()
-
-    def wait(self) -> None:
-        """Show the line after two seconds, unless `finished` comes first."""
-        if self._timer is None:
-            self._timer = threading.Timer(SILENT_SECONDS, self._show)
-            self._timer.daemon = True
-            self._timer.start()
+        """The facts are read and the rules' turn begins."""
+        self._text = f"evaluating {nodes} hyper-nodes …"
 
     def compiling(self) -> None:
         """Kernels are compiled for the first time on this machine: said at once."""
@@ -66,9 +60,7 @@ class TerminalProgress:
 
     def finished(self) -> None:
         """The run is over: the line goes."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        self._timer.cancel()
         with self._lock:
             if self._status is not None:
                 self._status.stop()

@@ -85,18 +85,18 @@ def _shown(base: KnowledgeBase) -> list[str]:
 
 def _print_sizes(base: KnowledgeBase) -> None:
     for name in _with_directive(base, "printsize"):
-        terminal.line(f"{base.program.relations[name].display}\t{len(base.relations[name])}")
+        terminal.line(f"{base.relations[name].name}\t{len(base.relations[name])}")
 
 
 def _print_relations(base: KnowledgeBase) -> None:
     for name in _shown(base):
-        _print_rows(base.program.relations[name].display, base.relations[name])
-    sizes = [(base.program.relations[name].display, f"{len(view)}") for name, view in base.relations.items()]
+        _print_rows(base.relations[name])
+    sizes = [(view.name, f"{len(view)}") for view in base.relations.values()]
     terminal.table(("relation", "facts"), sizes)
 
 
-def _print_rows(name: str, view: RelationView) -> None:
-    terminal.heading(f"{name}: {len(view):,} {'fact' if len(view) == 1 else 'facts'}")
+def _print_rows(view: RelationView) -> None:
+    terminal.heading(f"{view.name}: {len(view):,} {'fact' if len(view) == 1 else 'facts'}")
     if len(view) and view.columns:
         terminal.table(view.columns, islice(rows_as_text(view), ROWS_SHOWN))
     if len(view) > ROWS_SHOWN:
