@@ -258,7 +258,7 @@ class Builder:
         if name in AGGREGATES and len(arguments) == 1:
             self._loose.append(call)
         if name == "autoinc":
-            refused.AUTOINC.report(self._diagnostics, call.span)
+            refused.COUNTERS.report(self._diagnostics, call.span)
         return call
 
     def cast(self, children: Children) -> tree.Cast:
@@ -325,9 +325,8 @@ class Builder:
         """Report what only a place that never came could have made good."""
         for call in self._loose:
             self._diagnostics.error(
-                "E0113", f"{call.function}(…) of one value is an argument of a head, not a part of other places", call.span,
-                help=f"in a body write `{call.function} x : {{ … }}`" if call.function != "count"
-                else "in a body write `count : { … }`")
+                "E0113", f"{call.function}(…) of one value can only be a whole argument of a head", call.span,
+                help=f"in a body write `{call.function}{' x' if call.function != 'count' else ''} : {{ … }}`")
         for number in self._edge:
             mistake = _range_mistake(number)
             assert mistake is not None

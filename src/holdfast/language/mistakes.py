@@ -73,7 +73,7 @@ def bad_escape(escape: str) -> Mistake:
 
 
 def _spelled(wrong: str, right: str, meaning: str) -> Mistake:
-    return Mistake("E0108", f"`{wrong}` is not an operator here", f"{meaning} is written `{right}`")
+    return Mistake("E0108", f"`{wrong}` is not part of the language", f"{meaning} is written `{right}`")
 
 
 _MEANINGS: Final = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 from threading import Lock
-from typing import Any, TypeVar
+from typing import Any
 
 from lark import Lark, Token, UnexpectedToken
 from lark.lexer import Lexer as LarkLexer

@@ -32,9 +32,9 @@ DIRECTIVES: Final = {
     ".input": "DIRECTIVE", ".output": "DIRECTIVE", ".printsize": "DIRECTIVE", ".limitsize": "DIRECTIVE",
 }
 _REFUSED_DIRECTIVES: Final = (
-    "comp", "init", "functor", "plan", "lattice", "include", "once", "number_type", "symbol_type", "override",
+    "comp", "init", "functor", "plan", "lattice", "include", "number_type", "symbol_type", "override",
 )
-_KEYWORDS: Final = {
+KEYWORDS: Final = {
     "_": "WILDCARD", "not": "NOT", "true": "TRUE", "false": "FALSE", "lor": "LOR", "lxor": "LXOR", "land": "LAND",
     "bor": "BOR", "bxor": "BXOR", "band": "BAND", "bshl": "SHIFT", "bshr": "SHIFT", "bshru": "SHIFT",
     "bnot": "BITS_NOT", "lnot": "BITS_NOT",
@@ -49,7 +49,7 @@ _ENDS_TERM: Final = frozenset({
     "IDENT", "PREFIXED", "IRI", "QUOTED", "WILDCARD", "NUMBER", "STRING", "LANGUAGE", "TRUE", "FALSE", "RPAR", "RBRACE",
 })
 _ENDS_TARGET: Final = frozenset({"COMMA", "SEMICOLON", "DOT", "IF", "EQUALS", "COMPARE", "NOT"})
-_CONTINUES_DIRECTIVE: Final = frozenset(DIRECTIVES.values()) | {"COMMA", "EQUALS", "SUBTYPE", "PIPE", "COLON", "LPAR"}
+_CONTINUES_DIRECTIVE: Final = frozenset(DIRECTIVES.values()) | {"REFUSED", "COMMA", "EQUALS", "SUBTYPE", "PIPE", "COLON", "LPAR"}
 
 _local = re.compile(r"""
     (?: \w | :(?!-) | %[0-9A-Fa-f]{2} )
@@ -94,7 +94,7 @@ class Lexer:
         self._compound_prefixes = tuple(p for p in self._prefixes if not p.isidentifier() and p)
         self._position, self._line, self._line_start = 0, 1, 0
         self._previous, self._depth = "", 0
-        self._in_directive = self._in_prefix = False
+        self._in_directive = self._in_prefix = self._in_refused = False
         self._in_body = in_body
         self._targets: list[tuple[int, Token]] = []
 
@@ -117,9 +117,6 @@ class Lexer:
         self.tokens.append(token)
         self._position, self._previous = end, type
         return token
-
-    def _skip(self, text: str) -> None:
-        self._position += len(text)
 
     def _span(self, text: str) -> Span:
         column = self._position - self._line_start + 1
@@ -173,6 +170,7 @@ class Lexer:
 
     def _refused(self, text: str) -> None:
         self._start_item(in_directive=True)
+        self._in_refused = True
         self._add("REFUSED", text)
 
     def _prefix(self, text: str) -> None:
@@ -190,7 +188,8 @@ class Lexer:
         self._position += len(text) - len(text.rstrip())
 
     def _start_item(self, in_directive: bool) -> None:
-        self._in_directive, self._in_prefix, self._in_body, self._depth = in_directive, False, False, 0
+        self._in_directive, self._in_refused, self._in_prefix = in_directive, False, False
+        self._in_body, self._depth = False, 0
         self._targets.clear()
 
     def _number(self, text: str) -> None:
@@ -226,14 +225,16 @@ class Lexer:
         if text == "<-" and (self._in_body or self._depth):
             self._operator("<")
             return
+        if self._in_refused:
+            self._add("BAD", text)
+            return
         mistake, type, meant = mistakes.SPELLINGS[text]
         mistake.report(self._diagnostics, self._span(text))
         self._add(type, text).value = meant
         self._in_body = self._in_body or type == "IF"
 
     def _other(self, text: str) -> None:
-        mistakes.no_such_character(text).report(self._diagnostics, self._span(text))
-        self._skip(text)
+        self._bad(mistakes.no_such_character(text), text)
 
     # --- words and names ---
 
@@ -258,7 +259,7 @@ class Lexer:
     def _end_directive_before_name(self) -> None:
         """A name that nothing in the directive asks for begins the next item."""
         if self._in_directive and not self._depth and self._previous not in _CONTINUES_DIRECTIVE:
-            self._in_directive = False
+            self._in_directive = self._in_refused = False
 
     def _plain_word(self, text: str) -> None:
         if self._in_directive:
@@ -266,7 +267,7 @@ class Lexer:
         elif text == "as" and self._text.startswith("(", self._position + 2):
             self._add("AS", text)
         else:
-            token = self._add(_KEYWORDS.get(text, "IDENT"), text)
+            token = self._add(KEYWORDS.get(text, "IDENT"), text)
             if text in AGGREGATES:
                 self._targets.append((self._depth, token))
 
@@ -301,12 +302,12 @@ class Lexer:
             self._plain_operator("<" if text == "<:" and not self._in_directive else text)
 
     def _iri(self) -> bool:
-        if self._operator_can_stand:
+        if self._operator_can_stand and not self._in_prefix:
             return False
         found = _iri.match(self._text, self._position)
         if found:
-            if not self._in_prefix:
-                self._end_directive_before_name()
+            self._end_directive_before_name()
+            self._in_prefix = False
             self._add("IRI", found.group())
         return found is not None
 

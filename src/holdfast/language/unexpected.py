@@ -14,7 +14,7 @@ from holdfast.errors import Diagnostics, Label, Source, Span
 from holdfast.language import refused
 from holdfast.language.mistakes import Mistake
 from holdfast.language.recovery import BEGINS_CLAUSE, BEGINS_ITEM, first_on_line, item_start
-from holdfast.language.tokens import DIRECTIVES
+from holdfast.language.tokens import DIRECTIVES, KEYWORDS
 
 _SIGNS: Final = {
     "COMMA": ",", "SEMICOLON": ";", "DOT": ".", "IF": ":-", "LPAR": "(", "RPAR": ")", "LBRACE": "{", "RBRACE": "}",
@@ -69,6 +69,8 @@ class Failure:
     @property
     def span(self) -> Span:
         """The token's place; at the end of the text, the place behind the last token."""
+        if self.directive_ends:
+            return self.behind(self.tokens[self.index - 1])
         if not self.at_end:
             return _span(self.source, self.tokens[self.index])
         if not self.tokens:
@@ -87,7 +89,14 @@ class Failure:
 
     def found(self) -> str:
         """What stands here."""
-        return "the text ends" if self.at_end else f"found `{self.text}`"
+        if self.at_end:
+            return "the text ends"
+        return "the directive ends" if self.directive_ends else f"found `{self.text}`"
+
+    @property
+    def directive_ends(self) -> bool:
+        """Whether another item begins while a directive still lacks something."""
+        return self.in_directive and self.type in BEGINS_ITEM and self.before is not None
 
     def open_parenthesis(self) -> Token | None:
         """The innermost bracket of the item that is still open here."""
@@ -114,21 +123,24 @@ def report(failure: Failure, diagnostics: Diagnostics) -> int | None:
             return resume if resume >= 0 else None
     message = f"expected {failure.expected()}, but {failure.found()}"
     diagnostics.error("E0101", message, failure.span, help=_hint(failure))
-    return None
+    return failure.index if failure.directive_ends else None
 
 
 # --- whole stories ------------------------------------------------------------------------------------
 
 _REFUSED_TOKENS: Final = {
-    "LSQB": refused.RECORDS, "DOLLAR": refused.BRANCHES, "USER_FUNCTOR": refused.USER_FUNCTORS,
+    "LSQB": refused.RECORDS, "USER_FUNCTOR": refused.USER_FUNCTORS,
     "PREPROCESSOR": refused.PREPROCESSOR, "CHOICE": refused.CHOICE,
 }
 
 
 def _refusal(failure: Failure) -> Mistake | None:
     """The construct of Soufflé that begins here, if one does."""
+    following = failure.tokens[failure.index + 1].type if failure.index + 1 < len(failure.tokens) else ""
     if failure.type == "REFUSED":
         return refused.DIRECTIVES[failure.text]
+    if failure.type == "DOLLAR":
+        return refused.BRANCHES if following == "IDENT" else refused.COUNTERS
     if failure.type == "LBRACE" and failure.in_directive:
         return refused.BRANCHES
     if failure.type == "COLON" and failure.before is not None and failure.before.type == "WILDCARD":
@@ -156,8 +168,8 @@ def _missing_dot(failure: Failure, diagnostics: Diagnostics) -> int | None:
     """A new item begins, or the text ends, where the clause before could have ended."""
     if "DOT" not in failure.accepts or failure.before is None or not _new_item_begins(failure):
         return None
-    diagnostics.error("E0114", "this clause has no `.` at its end", failure.behind(failure.before),
-                      help="every fact and every rule ends with `.`")
+    diagnostics.error("E0114", "there is no `.` at the end of this", failure.behind(failure.before),
+                      help="every fact, every rule and every @prefix ends with `.`")
     return failure.index
 
 
@@ -196,7 +208,15 @@ def _hint(failure: Failure) -> str | None:
     return next((hint for hint in (ask(failure) for ask in _HINTS) if hint), None)
 
 
+def _modulo_hint(failure: Failure) -> str | None:
+    if failure.before is not None and failure.before == "%":
+        return "behind a term `%` is modulo; there a comment begins with `//`"
+    return None
+
+
 def _word_hint(failure: Failure) -> str | None:
+    if failure.text in KEYWORDS and failure.text.isalpha() and "IDENT" in failure.accepts:
+        return f"`{failure.text}` is a reserved word"
     meant = {"and": "“and” is written `,`", "or": "“or” is written `;`", "if": "“if” is written `:-`"}
     if failure.type == "IDENT" and failure.text.lower() in meant:
         return meant[failure.text.lower()]
@@ -245,23 +265,24 @@ def _body_hint(failure: Failure) -> str | None:
     before = failure.before.type if failure.before is not None else ""
     if failure.type == "DOT" and before == "IF":
         return "a fact is written without `:-`; a rule needs a body"
-    if failure.type in ("DOT", "END") and before in ("COMMA", "SEMICOLON"):
+    if failure.type in ("DOT", "END", "RPAR", "RBRACE") and before in ("COMMA", "SEMICOLON"):
         return f"leave the last `{_SIGNS[before]}` away, or write what should follow it"
     if failure.type == "IF" and not before:
         return "a rule has a head before `:-`"
-    if failure.type == "IF" and "COMMA" in failure.accepts and _has(failure, "IF"):
+    if failure.type == "IF" and _has(failure, "IF"):
         return "a clause has one `:-`; is a `.` missing before this head?"
     return None
 
 
 def _aggregate_hint(failure: Failure) -> str | None:
-    if "LBRACE" in failure.accepts and failure.before is not None and failure.before.type == "COLON":
+    colon = failure.tokens[max(failure.item, failure.index - 2):failure.index]
+    if failure.accepts & {"LBRACE", "LPAR"} and any(token.type == "COLON" for token in colon):
         return "the body of an aggregate is an atom, or stands in braces: `count : { p(x), q(x) }`"
     return None
 
 
 _HINTS: Final[tuple[Callable[[Failure], str | None], ...]] = (
-    _word_hint, _colon_hint, _declaration_hint, _comparison_hint, _body_hint, _aggregate_hint,
+    _modulo_hint, _word_hint, _colon_hint, _declaration_hint, _comparison_hint, _body_hint, _aggregate_hint,
 )
 
 
@@ -295,7 +316,8 @@ def _expected_words(accepts: frozenset[str]) -> list[str]:
 
 def _said_otherwise(type: str, accepts: frozenset[str]) -> bool:
     """Signs that a longer word already covers."""
-    return (type == "EQUALS" and "COMPARE" in accepts) or (type == "LPAR" and accepts >= _VALUE)
+    return (type == "EQUALS" and "COMPARE" in accepts) or (
+        type == "LPAR" and bool(accepts >= _VALUE or accepts & _OPERATORS))
 
 
 def _span(source: Source, token: Token) -> Span:

@@ -1,0 +1,19 @@
+"""Writes the golden files anew: `python -m tests.errors.rewrite [NAME …]`.  Read the difference before you commit it."""
+
+from __future__ import annotations
+
+import sys
+
+from tests.errors.golden import programs, told
+
+
+def rewrite(names: list[str]) -> None:
+    """Write the expected diagnostics of the named programs, or of all."""
+    for program in programs():
+        if not names or program.stem in names:
+            program.with_suffix(".txt").write_text(told(program), encoding="utf-8")
+            print("wrote", program.with_suffix(".txt"))
+
+
+if __name__ == "__main__":
+    rewrite(sys.argv[1:])
