@@ -55,7 +55,8 @@ class Dictionary:
         self._strings: dict[str, int] = {}
         self._integers: dict[int, int] = {}
         self._floats: dict[int, int] = {}  # by code, which tells NaN equal to itself
-        self._terms: dict[Iri | BlankNode | Literal, int] = {}
+        self._iris: dict[str, int] = {}
+        self._terms: dict[BlankNode | Literal, int] = {}
 
     def __len__(self) -> int:
         return len(self._values)
@@ -81,7 +82,9 @@ class Dictionary:
             case Literal():
                 plain = literal_value(value.lexical, value.datatype, value.language)
                 return self._terms.get(value) if isinstance(plain, Literal) else self.find(plain)
-            case Iri() | BlankNode():
+            case Iri():
+                return self._iris.get(value.value)
+            case BlankNode():
                 return self._terms.get(value)
         raise _wrong(value, Type.ANY)
 
@@ -120,7 +123,9 @@ class Dictionary:
                 if not isinstance(plain, Literal):
                     return self._add(plain)
                 self._terms[value] = id
-            case _:
+            case Iri():
+                self._iris[_checked_string(value.value)] = id
+            case BlankNode():
                 self._terms[value] = id
         self._values.append(value)
         return id
@@ -140,7 +145,7 @@ class Dictionary:
             case Type.FLOAT if pa.types.is_integer(kind) or pa.types.is_floating(kind):
                 return float_codes(_to_numpy(_cast(column, pa.float64(), type)))
             case Type.SYMBOL | Type.ANY if _is_text(kind):
-                return encode_distinct(column, self._encode_distinct_strings)
+                return encode_distinct(column, self.encode_distinct_strings)
             case Type.ANY if pa.types.is_integer(kind) or pa.types.is_floating(kind):
                 return encode_distinct(column, self._encode_any)
         if len(column) == 0:
@@ -156,30 +161,39 @@ class Dictionary:
         ids: list[int | None] = list(map(self._strings.get, strings))
         if None not in ids:
             return np.array(ids, np.int64)
-        self._add_strings(list(dict.fromkeys(string for string, id in zip(strings, ids, strict=True) if id is None)))
+        new = list(dict.fromkeys(string for string, id in zip(strings, ids, strict=True) if id is None))
+        self._add_together(self._strings, new, new)
         return np.fromiter(map(self._strings.__getitem__, strings), np.int64, len(strings))
 
-    def _encode_distinct_strings(self, strings: Sequence[str]) -> Codes:
+    def encode_distinct_strings(self, strings: Sequence[str]) -> Codes:
         """As `encode_strings` for strings without repetition: half the work, and loading is mostly this."""
-        ids: list[int | None] = list(map(self._strings.get, strings))
+        return self._encode_new(self._strings, strings, lambda new: new)
+
+    def encode_distinct_iris(self, iris: Sequence[str]) -> Codes:
+        """The ids of IRIs, given as their text, without repetition."""
+        return self._encode_new(self._iris, iris, lambda new: list(map(Iri, new)))
+
+    def _encode_new(self, table: dict[str, int], keys: Sequence[str], make: Callable[[list[str]], Sequence[Value]]
+                    ) -> Codes:
+        ids: list[int | None] = list(map(table.get, keys))
         if None not in ids:
             return np.array(ids, np.int64)
         is_new = np.fromiter(map(_is_none, ids), np.bool_, len(ids))
-        new = list(strings) if is_new.all() else [strings[place] for place in np.flatnonzero(is_new).tolist()]
+        new = list(keys) if is_new.all() else [keys[place] for place in np.flatnonzero(is_new).tolist()]
         first = len(self._values)
-        self._add_strings(new)
+        self._add_together(table, new, make(new))
         codes = np.empty(len(ids), np.int64)
         codes[is_new] = np.arange(first, first + len(new))
         codes[~is_new] = [id for id in ids if id is not None]
         return codes
 
-    def _add_strings(self, new: list[str]) -> None:
-        if not all(map(str.isascii, new)):
-            for string in new:
-                _checked_string(string)
+    def _add_together(self, table: dict[str, int], keys: list[str], values: Sequence[Value]) -> None:
+        if not all(map(str.isascii, keys)):
+            for key in keys:
+                _checked_string(key)
         first = len(self._values)
-        self._strings.update(zip(new, range(first, first + len(new)), strict=True))
-        self._values.extend(new)
+        table.update(zip(keys, range(first, first + len(keys)), strict=True))
+        self._values.extend(values)
 
     def _encode_any(self, values: Sequence[Value]) -> Codes:
         return np.fromiter(map(self.id_of, values), np.int64, len(values))

@@ -15,11 +15,11 @@ from holdfast.formats.places import refuse
 from holdfast.program.model import Relation
 from holdfast.values import Type, Value
 
-Facts: TypeAlias = Any  # what a user may give; `encode_facts` tells apart and refuses the rest
+FactData: TypeAlias = Any  # what a user may give; `encode_facts` tells apart and refuses the rest
 _SHAPES = "a list of tuples, a list of dicts, a dict of columns, a pandas DataFrame or an Arrow table"
 
 
-def encode_facts(data: Facts, relation: Relation, dictionary: Dictionary) -> Codes:
+def encode_facts(data: FactData, relation: Relation, dictionary: Dictionary) -> Codes:
     """The facts that a Python user gave for a relation, as codes.
 
     Dicts, frames and tables are matched by the columns' names, or by position where no name is the same.
@@ -33,7 +33,7 @@ def encode_facts(data: Facts, relation: Relation, dictionary: Dictionary) -> Cod
     return _encode_rows(_rows(data, relation), relation, dictionary, origin)
 
 
-def sniff_python(data: Facts, arity: int | None = None) -> tuple[Type, ...]:
+def sniff_python(data: FactData, arity: int | None = None) -> tuple[Type, ...]:
     """The types of facts given from Python; nothing where there are none or where they differ in length."""
     table = _as_table(data)
     if table is not None:
@@ -46,7 +46,7 @@ def sniff_python(data: Facts, arity: int | None = None) -> tuple[Type, ...]:
     return types if arity is None or len(types) == arity else ()
 
 
-def _as_table(data: Facts) -> pa.Table | None:
+def _as_table(data: FactData) -> pa.Table | None:
     """Tables, record batches and frames as an Arrow table, None for anything else."""
     match data:
         case pa.Table():
@@ -80,7 +80,7 @@ def _encode_columns(data: Mapping[str, Iterable[Value]], relation: Relation, dic
     return _encode_rows(list(zip(*columns, strict=True)), relation, dictionary, origin)
 
 
-def _rows(data: Facts, relation: Relation) -> list[Sequence[Value]]:
+def _rows(data: FactData, relation: Relation) -> list[Sequence[Value]]:
     rows = []
     for number, given in enumerate(_iterate(data), 1):
         row = _by_name(given, relation, number) if isinstance(given, Mapping) else _sequence(given)
@@ -91,7 +91,7 @@ def _rows(data: Facts, relation: Relation) -> list[Sequence[Value]]:
     return rows
 
 
-def _iterate(data: Facts) -> Iterable[Any]:
+def _iterate(data: FactData) -> Iterable[Any]:
     if isinstance(data, np.ndarray):
         return cast("Iterable[Any]", data.tolist())
     if isinstance(data, str | bytes) or not isinstance(data, Iterable):

@@ -1,0 +1,84 @@
+"""Facts as RDF: the way of `holdfast.formats.rdf` backwards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final, NoReturn
+
+import pyoxigraph as ox
+
+from holdfast.encoding import Codes, Dictionary
+from holdfast.formats.files import write_bytes
+from holdfast.formats.places import refuse
+from holdfast.formats.rdf import RDF_TYPE, rdf_format
+from holdfast.formats.rdf_terms import TermError, to_term
+from holdfast.formats.writing import in_order
+from holdfast.program.model import Relation
+from holdfast.values import Row, Value, quote
+
+_NO_PREFIXES: Final[Mapping[str, str]] = MappingProxyType({})
+_TYPE = ox.NamedNode(RDF_TYPE[1:-1])
+
+
+def write_rdf(path: Path, facts: Iterable[tuple[Relation, Codes]], dictionary: Dictionary,
+              prefixes: Mapping[str, str] = _NO_PREFIXES) -> None:
+    """Write facts as RDF, in the format that the name tells; the file appears whole or not at all.
+
+    Unary relations are classes, binary ones properties, `triple` is triples; no other can be written.
+    """
+    format = rdf_format(path)
+    if format is None:
+        refuse("E0618", f"{path.as_posix()} is no RDF file by its name", help="the names end with .nt or .ttl")
+    triples = (triple for relation, codes in facts for triple in _triples(relation, codes, dictionary))
+    shown = None if format in (ox.RdfFormat.N_TRIPLES, ox.RdfFormat.N_QUADS) else dict(prefixes)
+    write_bytes(path, [ox.serialize(triples, format=format, prefixes=shown) or b""])
+
+
+def _triples(relation: Relation, codes: Codes, dictionary: Dictionary) -> Iterator[ox.Triple]:
+    make = _maker(relation)
+    for row in dictionary.decode_rows(in_order(relation, codes, dictionary), relation.types):
+        try:
+            yield make(row)
+        except TermError as error:
+            _refuse_fact(relation, row, str(error))
+
+
+def _maker(relation: Relation) -> Callable[[Row], ox.Triple]:
+    """What makes a triple of a row of this relation."""
+    if relation.name == "triple" and relation.arity == 3:
+        return lambda row: ox.Triple(_subject(row[0]), _property(row[1]), to_term(row[2]))
+    if relation.arity not in (1, 2) or not relation.name.startswith("<"):
+        refuse("E0623", f"relation {relation.display} cannot be written as RDF", relation.span,
+               notes=("RDF has unary and binary relations named by IRIs, and triple(s, p, o)",))
+    name = _name(relation)
+    if relation.arity == 1:
+        return lambda row: ox.Triple(_subject(row[0]), _TYPE, name)
+    return lambda row: ox.Triple(_subject(row[0]), name, to_term(row[1]))
+
+
+def _name(relation: Relation) -> ox.NamedNode:
+    try:
+        return ox.NamedNode(relation.name[1:-1])
+    except ValueError:
+        refuse("E0623", f"{relation.name} is not a valid IRI", relation.span)
+
+
+def _subject(value: Value) -> ox.NamedNode | ox.BlankNode:
+    term = to_term(value)
+    if isinstance(term, ox.Literal):
+        raise TermError("a subject is an IRI or a blank node")
+    return term
+
+
+def _property(value: Value) -> ox.NamedNode:
+    term = to_term(value)
+    if not isinstance(term, ox.NamedNode):
+        raise TermError("a property is an IRI")
+    return term
+
+
+def _refuse_fact(relation: Relation, row: Row, reason: str) -> NoReturn:
+    shown = ", ".join(quote(value) if isinstance(value, str) else str(value) for value in row)
+    refuse("E0623", f"the fact {relation.display}({shown}) cannot be written as RDF: {reason}")
