@@ -14,14 +14,15 @@ from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 
-from holdfast.values import Row
+from holdfast.values import Iri, Row
 
 T = TypeVar("T")
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 
 DOMAIN: dict[str, tuple[Any, ...]] = {
-    "number": (0, 1, 2, 3, -1), "symbol": ("a", "b", "c", "a b"), "float": (0.5, 1.0, 2.5)}
-NAMES = {"number": ("x", "y", "z", "?w"), "symbol": ("s", "T", "u"), "float": ("f", "g")}
+    "number": (0, 1, 2, 3, -1), "symbol": ("a", "b", "c", "a b"), "float": (0.5, 1.0, 2.5),
+    "any": (1, 1.0, "1", "a", Iri("http://example.org/a"))}
+NAMES = {"number": ("x", "y", "z", "?w"), "symbol": ("s", "T", "u"), "float": ("f", "g"), "any": ("m", "n")}
 BOUND = 6  # integers made by arithmetic stay within -BOUND … BOUND
 
 
@@ -35,12 +36,13 @@ class Features:
     disjunction: bool = True
     functors: bool = True
     string_order: bool = True
+    any_columns: bool = True  # in programs with declarations
 
 
 EVERYTHING = Features()
 COUNTABLE = Features(aggregates=(), head_aggregates=False, disjunction=False)
 FOR_CLINGO = Features(types=("number", "number", "symbol"), aggregates=("count", "sum", "min", "max"),
-                      head_aggregates=False, functors=False)
+                      head_aggregates=False, functors=False, any_columns=False)
 FOR_NEMO = replace(FOR_CLINGO, string_order=False)
 
 
@@ -86,7 +88,7 @@ class Sketch:
 
 def literal(value: Any) -> str:
     """A value as the language writes it."""
-    return f'"{value}"' if isinstance(value, str) else repr(value)
+    return f'"{value}"' if isinstance(value, str) else str(value)
 
 
 @dataclass
@@ -98,7 +100,7 @@ class RuleBuilder:
     here: Sequence[Predicate]  # may be read positively
     below: Sequence[Predicate]  # may be negated and aggregated
     body: list[str] = field(default_factory=list)
-    bound: dict[str, list[str]] = field(default_factory=lambda: {"number": [], "symbol": [], "float": []})
+    bound: dict[str, list[str]] = field(default_factory=lambda: {type_: [] for type_ in DOMAIN})
     made: int = 0
 
     def pick(self, options: Sequence[T]) -> T:
@@ -123,7 +125,7 @@ class RuleBuilder:
 
     def argument(self, type_: str) -> str:
         match self.draw(st.integers(0, 9)):
-            case 8:
+            case 8 if self.chance(50):
                 return literal(self.pick(DOMAIN[type_]))
             case 9:
                 return "_"
@@ -145,7 +147,7 @@ class RuleBuilder:
         type_ = self.pick([t for t in self.bound if self.bound[t]] or ["number"])
         left = self.pick(self.bound[type_]) if self.bound[type_] else literal(self.pick(DOMAIN[type_]))
         right = self.pick(self.bound[type_]) if self.bound[type_] and self.chance(50) else None
-        ordered = type_ != "symbol" or self.features.string_order
+        ordered = type_ != "any" and (type_ != "symbol" or self.features.string_order)
         operator = self.pick(("=", "!=", "<", "<=", ">", ">=") if ordered else ("=", "!="))
         return f"{left} {operator} {right or literal(self.pick(DOMAIN[type_]))}"
 
@@ -206,7 +208,7 @@ class RuleBuilder:
     def aggregate(self) -> None:
         """`v = f e : { q(outer, local, _), … }` over a predicate below."""
         predicate = self.pick(self.below)
-        local: dict[str, list[str]] = {"number": [], "symbol": [], "float": []}
+        local: dict[str, list[str]] = {type_: [] for type_ in DOMAIN}
         arguments = [self.inner_argument(type_, local) for type_ in predicate.types]
         inner = [f"{predicate.name}({', '.join(arguments)})"]
         if local["number"] and self.chance(30):
@@ -242,6 +244,8 @@ class RuleBuilder:
         return f"{predicate.name}({', '.join(map(self.head_argument, predicate.types))})"
 
     def head_argument(self, type_: str) -> str:
+        if type_ == "any" and self.bound["symbol"] and self.chance(30):
+            return self.pick(self.bound["symbol"])  # a symbol is a value of any kind
         if not self.bound[type_] or self.chance(10):
             return literal(self.pick(DOMAIN[type_]))
         name = self.pick(self.bound[type_])
@@ -271,7 +275,7 @@ def _head_aggregate_rule(draw: Draw, head: Predicate, below: Sequence[Predicate]
     build = RuleBuilder(draw, EVERYTHING, below, below)
     for _ in range(draw(st.integers(1, 2))):
         build.body.append(build.atom(build.pick(below)))
-    if not head.types or head.types[-1] == "symbol" or not build.bound["number"]:
+    if not head.types or head.types[-1] in ("symbol", "any") or not build.bound["number"]:
         return None
     function = build.pick(("count", "sum", "min", "max") if head.types[-1] == "number" else ("mean", "median"))
     group = [build.pick(build.bound[t]) if build.bound[t] else literal(DOMAIN[t][0]) for t in head.types[:-1]]
@@ -280,16 +284,16 @@ def _head_aggregate_rule(draw: Draw, head: Predicate, below: Sequence[Predicate]
 
 
 def _predicates(draw: Draw, features: Features, prefix: str, least: int, most: int) -> list[Predicate]:
-    arities = [draw(st.sampled_from((0, 1, 1, 2, 2, 2, 2, 3))) for _ in range(draw(st.integers(least, most)))]
+    arities = [draw(st.sampled_from((2, 2, 2, 1, 1, 3, 2, 0))) for _ in range(draw(st.integers(least, most)))]
     return [Predicate(f"{prefix}{i}", tuple(features.types[draw(st.integers(0, len(features.types) - 1))]
                                             for _ in range(arity))) for i, arity in enumerate(arities)]
 
 
-def _rows(draw: Draw, predicate: Predicate, most: int) -> list[Row]:
+def _rows(draw: Draw, predicate: Predicate, least: int, most: int) -> list[Row]:
     def row() -> Row:
         return tuple(DOMAIN[t][draw(st.integers(0, len(DOMAIN[t]) - 1))] for t in predicate.types)
 
-    return [row() for _ in range(draw(st.integers(0, most)))]
+    return [row() for _ in range(draw(st.integers(least, most)))]
 
 
 def _write(predicate: Predicate, row: Row) -> str:
@@ -299,8 +303,12 @@ def _write(predicate: Predicate, row: Row) -> str:
 @st.composite
 def sketches(draw: Draw, features: Features = EVERYTHING) -> Sketch:
     """A random program with its facts."""
+    declared = draw(st.booleans())
+    if declared and features.any_columns:
+        features = replace(features, types=(*features.types, "any"))
+    least = (8, 4, 0) if declared else (8, 4, 1)  # without a declaration, the facts tell the types
     data = _predicates(draw, features, "e", 1, 3)
-    facts: dict[str, list[Row]] = {p.name: _rows(draw, p, 12) for p in data}
+    facts: dict[str, list[Row]] = {p.name: _rows(draw, p, draw(st.sampled_from(least)), 12) for p in data}
     known, rules, text_facts = list(data), [], []
     for layer in range(draw(st.integers(1, 3))):
         own = _predicates(draw, features, f"p{layer}", 1, 2)
@@ -313,11 +321,10 @@ def sketches(draw: Draw, features: Features = EVERYTHING) -> Sketch:
             own += [head] if aggregated else []
         for predicate in own:
             if draw(st.integers(0, 4)) == 4:
-                facts[predicate.name] = _rows(draw, predicate, 2)
+                facts[predicate.name] = _rows(draw, predicate, 0, 2)
             if draw(st.integers(0, 4)) == 4:
-                text_facts += [_write(predicate, row) for row in _rows(draw, predicate, 2)]
+                text_facts += [_write(predicate, row) for row in _rows(draw, predicate, 0, 2)]
         known += own
-    declared = draw(st.booleans())
     declarations = [_declare(p) for p in known] if declared else []
     return Sketch(tuple(declarations), tuple(text_facts), tuple(rules), facts, tuple(known))
 

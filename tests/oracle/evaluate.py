@@ -207,7 +207,8 @@ class Evaluation:
         found = []
         for left, extra in self.answers(item.left, binding, around, used):
             for right, both in self.answers(item.right, extra, around, used):
-                if functors.COMPARISONS[item.operator](*alike(left, right)):
+                pair = [left, right] if item.operator in ("=", "!=") else alike(left, right)
+                if functors.COMPARISONS[item.operator](*pair):
                     found.append(both)
         return found
 

@@ -45,9 +45,7 @@ def coerce(value: Tagged, column: str | None) -> Tagged:
 def alike(*values: Tagged) -> list[object]:
     """Bare values for an operation; integer literals beside floats are floats."""
     kinds = {kind for kind, _ in values}
-    if kinds == {"number", "float"}:
-        return [float(value) for _, value in values]  # type: ignore[arg-type]
-    return [value for _, value in values] if len(kinds) == 1 else list(values)
+    return [float(value) if kinds == {"number", "float"} else value for _, value in values]  # type: ignore[arg-type]
 
 
 def base_types(items: Iterable[tree.Item]) -> dict[str, str]:

@@ -12,7 +12,7 @@ import holdfast
 def facts_after(rules: str, *explicit: str) -> set[str]:
     """The names of the predicates that hold of c, when the named explicit ones do."""
     kb = holdfast.from_text(rules, facts={name: [("c",)] if name in explicit else [] for name in PREDICATES})
-    return {name for name in kb if set(kb[name]) == {("c",)}}
+    return {name for name in kb.relations if set(kb[name]) == {("c",)}}
 
 
 PREDICATES = ("p1", "p2", "p3", "p4")

@@ -64,8 +64,37 @@ def test_program_gives_its_csv(test: str, tmp_path: Path) -> None:
 
 # --- refusals ----------------------------------------------------------------------------------------
 
-# The family of our code that each refusal must belong to: what is wrong, said in our terms.
-FAMILIES: dict[str, str] = {}
+# What is wrong with each program, as our codes say it; a code that ends in … stands for its family.
+REASONS: dict[str, set[str]] = {
+    "semantic/attrib_dupl": {"E0203"},
+    "semantic/choice": {"E0501"},
+    "semantic/divide_by_zero": {"E0406"},
+    "semantic/fact_arity": {"E0205"},
+    "semantic/fact_number": {"E0403"},
+    "semantic/fact_number2": {"E0403"},
+    "semantic/fact_variable": {"E0302"},
+    "semantic/inline_exclude": {"E0301"},
+    "semantic/load10": {"E0606"},
+    "semantic/load2": {"E0601"},
+    "semantic/load3": {"E0606"},
+    "semantic/load4": {"E0605"},
+    "semantic/mutually_dependent_aggregate": {"E0306"},
+    "semantic/rel_stratification": {"E0501"},
+    "semantic/rel_stratification2": {"E0501"},
+    "semantic/rel_udef": {"E0201"},
+    "semantic/rule_arity": {"E0205"},
+    "semantic/rule_typecompat": {"E0401", "E0402", "E0301"},
+    "semantic/rule_undeclared_relation": {"E0201"},
+    "semantic/rule_undeclared_relation2": {"E0201"},
+    "semantic/type_dupl": {"E0204"},
+    "semantic/var_single": {"E0301"},
+    "syntactic/rule": {"E01…"},
+    "syntactic/syntax1": {"E01…"},
+    "syntactic/syntax2": {"E01…"},
+    "syntactic/syntax3": {"E01…"},
+    "syntactic/syntax4": {"E01…"},
+    "syntactic/syntax5": {"E01…"},
+}
 
 
 def expected_lines(test: str) -> set[int]:
@@ -73,8 +102,10 @@ def expected_lines(test: str) -> set[int]:
     file = FOLDER / test / f"{Path(test).name}.err"
     if not file.exists():
         return set()
-    errors = re.findall(r"^Error: .* at line (\d+)$", read_text(file), flags=re.MULTILINE)
-    return set(map(int, errors))
+    text = read_text(file)
+    in_program = re.findall(r"^Error: .* at line (\d+)$|^has cyclic negation .* at line (\d+)$", text, re.MULTILINE)
+    in_facts = re.findall(r"^Error loading .* in line (\d+);", text, re.MULTILINE)
+    return {int(line) for found in in_program for line in found if line} | set(map(int, in_facts))
 
 
 def refusal(test: str) -> HoldfastError:
@@ -88,3 +119,14 @@ def test_program_is_refused_at_the_right_line(test: str) -> None:
     error = refusal(test)
     places = {span.line for d in error.diagnostics for span in (d.span, *(label.span for label in d.labels)) if span}
     assert expected_lines(test) <= places
+
+
+@pytest.mark.parametrize("test", NEGATIVE)
+def test_program_is_refused_for_the_right_reason(test: str) -> None:
+    codes = {diagnostic.code for diagnostic in refusal(test).diagnostics}
+    for reason in REASONS[test]:
+        assert any(code.startswith(reason.removesuffix("…")) for code in codes), codes
+
+
+def test_every_refusal_has_its_reason() -> None:
+    assert set(REASONS) == set(NEGATIVE)
