@@ -1,0 +1,299 @@
+"""Aggregates in bodies: each becomes a relation of its own and an atom of it in the rule.
+
+`n = count : { q(x, y), y > k }` in a rule that binds x and k gives
+
+    h.body1(x, k, y) :- …what binds k…, q(x, y), y > k.     the distinct substitutions
+    h.agg1(x, k, n)  = count of h.body1 by x, k              an AggregateRule
+    h(…) :- …, h.agg1(x, k, n).                              the groups that are not empty
+    h(…) :- …, n = 0, !h.agg1(x, k, _).                      the others (count and sum only)
+
+The variables shared with the rule are the group; a group variable that the inner body does not bind itself
+makes the collecting rule start with the literals of the outer body.  A shared variable that nothing outside
+binds takes, for min and max, the values of the rows that attain the extremum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from holdfast.errors import Label, Span
+from holdfast.language import tree
+from holdfast.program.core import (
+    Body,
+    CoreAggregate,
+    CoreAtom,
+    CoreCompare,
+    CoreLiteral,
+    CoreRule,
+    bound_variables,
+    is_fresh,
+)
+from holdfast.program.flatten import Flat, Flattener, Fresh, Pending, read_lonely_as_wildcards
+from holdfast.program.names import Names
+
+ZERO_WHEN_EMPTY = ("count", "sum")
+EXTREMES = ("min", "max")
+
+
+@dataclass(frozen=True)
+class Place:
+    """The written rule that is being brought into the core."""
+
+    rule: str
+    predicate: str
+    span: Span
+    fresh: Fresh
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where an aggregate reads: a relation, its columns as terms of the rule, and the aggregated column."""
+
+    predicate: str
+    columns: tuple[tree.Term, ...]
+    target: int | None
+
+    def position(self, name: str) -> int:
+        """The column of a variable."""
+        return next(i for i, c in enumerate(self.columns) if isinstance(c, tree.Variable) and c.name == name)
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which columns the relation of an aggregate's substitutions has: the `first` ones, with `keep_all` every
+    variable of the inner body that does not occur `outside`."""
+
+    first: list[str]
+    keep_all: bool
+    outside: frozenset[str] = frozenset()
+
+
+class Expander:
+    """Expands aggregates; collects the rules and relations that this needs."""
+
+    def __init__(self, scope: Names) -> None:
+        self.scope = scope
+        self.rules: list[CoreRule] = []
+        self.aggregates: list[CoreAggregate] = []
+        self._known: dict[tuple[str, tuple[int, ...], str, int | None], str] = {}
+        self._sources: dict[tuple[int, tuple[str, ...], Body], Source] = {}
+
+    def bodies(self, place: Place, flat: Flat, outside: frozenset[str]) -> list[Body]:
+        """The core bodies that together stand for a conjunction with aggregates."""
+        flat = read_lonely_as_wildcards(flat, outside, self.scope)
+        self._report_mutual(flat, outside)
+        here = outside.union(flat.names)
+        work = [flat.literals]
+        waiting = list(flat.pending)
+        while waiting:
+            bound = bound_variables(work[0])
+            chosen = next((p for p in waiting if bound.issuperset(_shared(p, here))), waiting[0])
+            waiting.remove(chosen)
+            work = [new for body in work for new in self._expand(place, chosen, body, here)]
+        return work
+
+    def _report_mutual(self, flat: Flat, outside: frozenset[str]) -> None:
+        here = outside.union(flat.names)
+        for i, first in enumerate(flat.pending):
+            for second in flat.pending[:i]:
+                if _depends(first, second, here) and _depends(second, first, here):
+                    for one, other in ((first, second), (second, first)):
+                        self._mutual(one, other, _depends(one, other, here))
+
+    def _mutual(self, one: Pending, other: Pending, by: list[str]) -> None:
+        message = f"this aggregate and another one depend on each other, through {', '.join(by)}"
+        labels = [Label(other.aggregate.span, "the other one")]
+        help = "give one of them a rule of its own"
+        self.scope.diagnostics.error("E0306", message, one.aggregate.span, labels=labels, help=help)
+
+    def _expand(self, place: Place, pending: Pending, body: Body, here: frozenset[str]) -> list[Body]:
+        """The bodies for one aggregate."""
+        bound = bound_variables(body)
+        shared = _shared(pending, here)
+        free = [name for name in shared if name not in bound]
+        witnesses = free if pending.aggregate.function in EXTREMES else []
+        if free and not witnesses:
+            self._report_free(pending, free)
+        group = [name for name in shared if name not in witnesses]
+        source = self._source(place, pending, group, witnesses, body, here)
+        relation = self.relation(place, source, group, pending.aggregate.function, pending.aggregate.span)
+        keys = tuple(source.columns[source.position(name)] for name in group)
+        full = (*body, _atom(relation, (*keys, pending.variable), pending))
+        if witnesses:
+            full = (*full, _witness_atom(source, pending, [*group, *witnesses]))
+        if pending.aggregate.function not in ZERO_WHEN_EMPTY:
+            return [full]
+        span = pending.aggregate.span
+        zero = CoreCompare("=", pending.variable, tree.Number("0", tree.NumberKind.NUMBER, span=span), span)
+        none = _atom(relation, (*keys, tree.Wildcard(span=span)), pending, negated=True)
+        return [full, (*body, zero, none)]
+
+    def _report_free(self, pending: Pending, free: list[str]) -> None:
+        for name in free:
+            message = f"{name} is used outside this aggregate, but only the aggregate's own body binds it"
+            note = "an aggregate binds its result; a variable to group by must be bound beside it"
+            self.scope.diagnostics.error("E0305", message, pending.aggregate.span, notes=[note])
+
+    def relation(self, place: Place, source: Source, group: Iterable[str], function: str, span: Span) -> str:
+        """The aggregate's relation; equal aggregates of the same relation share one."""
+        positions = tuple(source.position(name) for name in group)
+        key = (source.predicate, positions, function, source.target)
+        if key not in self._known:
+            columns = (*(_column_name(source.columns[i], i) for i in positions), function)
+            name = self.scope.add_auxiliary(f"{place.predicate}.agg", columns, span)
+            self.aggregates.append(CoreAggregate(place.rule, name, *key, span))
+            self._known[key] = name
+        return self._known[key]
+
+    def _source(self, place: Place, pending: Pending, group: list[str], witnesses: list[str], body: Body,
+                here: frozenset[str]) -> Source:
+        aggregate = pending.aggregate
+        direct = direct_source(pending.inner, aggregate.target, [*group, *witnesses])
+        if direct is not None:
+            return direct
+        seed = self._seed(pending, group, body)
+        key = (id(aggregate), tuple(group), seed)
+        if key not in self._sources:
+            inner = [replace(flat, literals=(*seed, *flat.literals)) for flat in self._countable(place, pending)]
+            columns = Columns([*group, *witnesses], aggregate.function not in EXTREMES, here)
+            self._sources[key] = self.collect(place, inner, columns, aggregate.target, aggregate.span)
+        return self._sources[key]
+
+    def _seed(self, pending: Pending, group: list[str], body: Body) -> Body:
+        """The outer body, where the aggregate's own does not bind the whole group."""
+        return () if all(bound_variables(flat.literals).issuperset(group) for flat in pending.inner) else body
+
+    def _countable(self, place: Place, pending: Pending) -> list[Flat]:
+        """Each different value of a `_` inside an aggregate counts, so it gets a name; for an extremum it need not."""
+        if pending.aggregate.function in EXTREMES:
+            return list(pending.inner)
+        return [
+            replace(flat, literals=tuple(_named(place.fresh, literal) for literal in flat.literals))
+            for flat in pending.inner
+        ]
+
+    def collect(self, place: Place, inner: list[Flat], columns: Columns, target: tree.Term | None,
+                span: Span) -> Source:
+        """A relation of the substitutions of the inner body."""
+        chosen = list(columns.first)
+        if target is not None:
+            name, inner = with_value(place.fresh, self.scope, inner, target)
+            chosen += [name] if name not in chosen else []
+        chosen += self._other_columns(inner, chosen, columns, span)
+        terms = tuple(tree.Variable(name, span=span) for name in chosen)
+        titles = tuple(_column_name(term, i) for i, term in enumerate(terms))
+        head = CoreAtom(self.scope.add_auxiliary(f"{place.predicate}.body", titles, span), terms, span)
+        for flat in inner:
+            for body in self.bodies(place, flat, columns.outside.union(chosen)):
+                self.rules.append(CoreRule(place.rule, head, body, span, inner=True))
+        return Source(head.predicate, terms, None if target is None else chosen.index(name))
+
+    def _other_columns(self, inner: list[Flat], chosen: list[str], columns: Columns, span: Span) -> list[str]:
+        if not columns.keep_all:
+            return []
+        taken = columns.outside.union(chosen)
+        found = [[name for name in _countable_names(flat) if name not in taken] for flat in inner]
+        for names in found[1:]:
+            for name in sorted(set(names) ^ set(found[0])):
+                what = "`_`" if is_fresh(name) else name
+                message = f"{what} does not occur in every alternative of the aggregate's body"
+                help = "then it is not clear what counts as different; give the alternatives a relation of their own"
+                self.scope.diagnostics.error("E0307", message, span, help=help)
+        return found[0] if found else []
+
+
+def with_value(fresh: Fresh, scope: Names, inner: list[Flat], term: tree.Term) -> tuple[str, list[Flat]]:
+    """The variable that holds a term's value, and the alternatives that compute it."""
+    if isinstance(term, tree.Variable):
+        return term.name, inner
+    variable = fresh.variable(term.span)
+    return variable.name, [_with_computed(fresh, scope, flat, variable, term) for flat in inner]
+
+
+def _with_computed(fresh: Fresh, scope: Names, flat: Flat, variable: tree.Variable, term: tree.Term) -> Flat:
+    flattener = Flattener(scope, fresh)
+    flattener.literals.append(CoreCompare("=", variable, flattener.term(term), term.span))
+    return Flat((*flat.literals, *flattener.literals), (*flat.pending, *flattener.pending))
+
+
+def _named(fresh: Fresh, literal: CoreLiteral) -> CoreLiteral:
+    if not isinstance(literal, CoreAtom) or literal.negated:
+        return literal
+    terms = (fresh.variable(a.span) if isinstance(a, tree.Wildcard) else a for a in literal.arguments)
+    return replace(literal, arguments=tuple(terms))
+
+
+def _countable_names(flat: Flat) -> list[str]:
+    """The variables that tell substitutions apart: written ones and named wildcards, not computed ones."""
+    wildcards = _named_wildcards(flat)
+    return [name for name in flat.names if not is_fresh(name) or name in wildcards]
+
+
+def _named_wildcards(flat: Flat) -> set[str]:
+    computed = {
+        literal.left.name
+        for literal in flat.literals
+        if isinstance(literal, CoreCompare) and isinstance(literal.left, tree.Variable)
+    }
+    found = {
+        argument.name
+        for literal in flat.literals
+        if isinstance(literal, CoreAtom) and not literal.negated
+        for argument in literal.arguments
+        if isinstance(argument, tree.Variable) and is_fresh(argument.name)
+    }
+    return found - computed - {pending.variable.name for pending in flat.pending}
+
+
+def direct_source(inner: Iterable[Flat], target: tree.Term | None, needed: Iterable[str]) -> Source | None:
+    """The relation itself, when the body is one positive atom over distinct variables and wildcards."""
+    match list(inner):
+        case [Flat(literals=(CoreAtom(negated=False) as atom,), pending=())]:
+            pass
+        case _:
+            return None
+    if not all(isinstance(argument, (tree.Variable, tree.Wildcard)) for argument in atom.arguments):
+        return None
+    names = [argument.name for argument in atom.arguments if isinstance(argument, tree.Variable)]
+    if len(set(names)) < len(names) or not set(names).issuperset(needed):
+        return None
+    source = Source(atom.predicate, atom.arguments, None)
+    if target is None:
+        return source
+    if isinstance(target, tree.Variable) and target.name in names:
+        return replace(source, target=source.position(target.name))
+    return None
+
+
+def _shared(pending: Pending, here: frozenset[str]) -> list[str]:
+    return [name for name in pending.names if name in here]
+
+
+def _depends(one: Pending, other: Pending, here: frozenset[str]) -> list[str]:
+    """The shared variables that `one` does not bind itself and that `other` uses too."""
+    bound = [bound_variables(flat.literals) for flat in one.inner]
+    used = set(other.names)
+    return [name for name in _shared(one, here) if name in used and not all(name in b for b in bound)]
+
+
+def _atom(predicate: str, arguments: tuple[tree.Term, ...], pending: Pending, negated: bool = False) -> CoreAtom:
+    return CoreAtom(predicate, arguments, pending.aggregate.span, negated)
+
+
+def _witness_atom(source: Source, pending: Pending, kept: list[str]) -> CoreAtom:
+    """The rows of the source that attain the extremum."""
+    arguments = [
+        column if isinstance(column, tree.Variable) and column.name in kept else tree.Wildcard(span=column.span)
+        for column in source.columns
+    ]
+    if source.target is not None:
+        arguments[source.target] = pending.variable
+    return _atom(source.predicate, tuple(arguments), pending)
+
+
+def _column_name(column: tree.Term, index: int) -> str:
+    if isinstance(column, tree.Variable) and not is_fresh(column.name):
+        return column.name
+    return f"c{index + 1}"
+

@@ -1,0 +1,56 @@
+"""From the syntax tree to the checked program: the passes, in their order.
+
+1. names      what every name stands for                    names.py, type_names.py
+2. desugar    one head, a conjunction, no aggregates        desugar.py, normal_form.py, flatten.py, aggregates.py
+3. safety     every variable is bound                       safety.py
+4. types      by name, then of storage                      nominal.py, inference.py, evidence.py, typing.py
+5. strata     no negation or aggregation on a cycle         stratify.py, graph.py
+6. ending     a warning of recursions that may not end      termination.py
+"""
+
+from __future__ import annotations
+
+from holdfast.errors import Diagnostic, Diagnostics
+from holdfast.language import tree
+from holdfast.program.core import CoreProgram
+from holdfast.program.desugar import desugar
+from holdfast.program.graph import hyper_nodes
+from holdfast.program.inference import Hints, Inference
+from holdfast.program.model import Program
+from holdfast.program.names import Names, resolve
+from holdfast.program.nominal import check_nominal
+from holdfast.program.safety import check_safety
+from holdfast.program.stratify import check_strata
+from holdfast.program.termination import warn_of_endless
+from holdfast.program.typing import Typer
+
+
+def check(program: tree.Program, hints: Hints | None = None) -> Program:
+    """The checked program; raises a ProgramError with everything that is wrong.
+
+    `hints` are types sniffed from data files for (predicate, column): they decide only where the program does not.
+    """
+    diagnostics = Diagnostics()
+    scope = resolve(program, diagnostics)
+    core = desugar(program, scope)
+    return checked(core, scope, hints or {}, diagnostics)
+
+
+def checked(core: CoreProgram, scope: Names, hints: Hints, diagnostics: Diagnostics) -> Program:
+    """The passes after names: what a program and a query have in common."""
+    check_safety(core, diagnostics)
+    check_nominal(core, scope, diagnostics)
+    typer = Typer(scope, Inference(core, scope, hints, diagnostics), diagnostics)
+    rules, aggregates, facts = typer.rules(core), typer.aggregates(core), typer.facts(core)
+    relations = typer.relations()
+    check_strata(core, scope, diagnostics)
+    nodes = hyper_nodes(tuple(relations), rules, aggregates)
+    warn_of_endless(nodes, diagnostics)
+    diagnostics.items[:] = _each_once(diagnostics.items)
+    diagnostics.raise_errors()
+    return Program(relations, rules, aggregates, facts, nodes, scope.prefixes, diagnostics.warnings)
+
+
+def _each_once(items: list[Diagnostic]) -> list[Diagnostic]:
+    """One written rule may give several core rules, and each would complain."""
+    return list({(item.code, item.message, item.span): item for item in items}.values())

@@ -1,0 +1,229 @@
+"""The core before types: one head, a conjunction of literals, no aggregates inside terms.
+
+Terms are still those of the syntax tree, so that every later message can point at what the user wrote; but
+`Aggregate`, `HeadAggregate` and the functor `range` no longer occur in them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from holdfast.errors import Span
+from holdfast.language import tree
+
+
+@dataclass(frozen=True)
+class CoreAtom:
+    """An atom with its name resolved; in a body possibly negated."""
+
+    predicate: str
+    arguments: tuple[tree.Term, ...]
+    span: Span
+    negated: bool = False
+
+
+@dataclass(frozen=True)
+class CoreCompare:
+    """`left op right`; with `=` it may bind a variable."""
+
+    operator: str
+    left: tree.Term
+    right: tree.Term
+    span: Span
+
+
+@dataclass(frozen=True)
+class CoreTest:
+    """A constraint functor or its negation."""
+
+    function: str
+    arguments: tuple[tree.Term, ...]
+    negated: bool
+    span: Span
+
+
+@dataclass(frozen=True)
+class CoreRange:
+    """`variable = range(start, stop[, step])`."""
+
+    variable: tree.Variable
+    bounds: tuple[tree.Term, ...]
+    span: Span
+
+
+CoreLiteral: TypeAlias = CoreAtom | CoreCompare | CoreTest | CoreRange
+Body: TypeAlias = tuple[CoreLiteral, ...]
+
+
+@dataclass(frozen=True)
+class CoreRule:
+    """One head and one conjunction.
+
+    `alternative` is the place of the disjunct that gave the body, None when the written body has only one;
+    `inner` says that the rule collects the substitutions of an aggregate's body.
+    """
+
+    name: str
+    head: CoreAtom
+    body: Body
+    span: Span
+    alternative: Span | None = None
+    inner: bool = False
+
+
+@dataclass(frozen=True)
+class CoreAggregate:
+    """An aggregate rule; as `model.AggregateRule`."""
+
+    name: str
+    predicate: str
+    source: str
+    group: tuple[int, ...]
+    function: str
+    target: int | None
+    span: Span
+
+
+@dataclass(frozen=True)
+class CoreProgram:
+    """All rules and facts of a text in the core."""
+
+    rules: tuple[CoreRule, ...]
+    aggregates: tuple[CoreAggregate, ...]
+    facts: tuple[CoreAtom, ...]
+
+
+def is_fresh(name: str) -> bool:
+    """Whether a variable was made by the checker; a user cannot write `$`."""
+    return name.startswith("$")
+
+
+def source_text(span: Span) -> str:
+    """What the user wrote at a place, on one line."""
+    lines = span.source.text.split("\n")[span.line - 1 : span.end_line]
+    if not lines:
+        return ""
+    if len(lines) == 1:
+        return lines[0][span.column - 1 : span.end_column - 1]
+    parts = [lines[0][span.column - 1 :], *lines[1:-1], lines[-1][: span.end_column - 1]]
+    return " ".join(part.strip() for part in parts)
+
+
+def shown(variable: tree.Variable) -> str:
+    """A variable in the user's words: its name, or the expression that a made one stands for."""
+    return source_text(variable.span) if is_fresh(variable.name) else variable.name
+
+
+# --- walking -----------------------------------------------------------------------------------------
+
+
+def children(term: tree.Term) -> tuple[tree.Term, ...]:
+    """The terms directly inside a term; an aggregate's body is a scope of its own and not among them."""
+    match term:
+        case tree.Unary(operand=operand) | tree.Cast(operand=operand):
+            return (operand,)
+        case tree.Binary(left=left, right=right):
+            return (left, right)
+        case tree.Call(arguments=arguments):
+            return arguments
+        case tree.HeadAggregate(target=target):
+            return (target,)
+        case _:
+            return ()
+
+
+def rebuilt(term: tree.Term, parts: Iterable[tree.Term]) -> tree.Term:
+    """The term with other children."""
+    new = tuple(parts)
+    match term:
+        case tree.Unary() | tree.Cast():
+            return replace(term, operand=new[0])
+        case tree.Binary():
+            return replace(term, left=new[0], right=new[1])
+        case tree.Call():
+            return replace(term, arguments=new)
+        case _:
+            return term
+
+
+def term_variables(term: tree.Term, deep: bool = False) -> Iterator[tree.Variable]:
+    """The variables of a term in their order, with those inside aggregates when `deep`."""
+    if isinstance(term, tree.Variable):
+        yield term
+    elif isinstance(term, tree.Aggregate):
+        if deep:
+            yield from formula_variables(term.body, deep)
+            if term.target is not None:
+                yield from term_variables(term.target, deep)
+    else:
+        for child in children(term):
+            yield from term_variables(child, deep)
+
+
+def formula_terms(formula: tree.Formula) -> Iterator[tree.Term]:
+    """The outermost terms of a formula."""
+    match formula:
+        case tree.Atom(arguments=arguments) | tree.Constraint(arguments=arguments):
+            yield from arguments
+        case tree.Comparison(left=left, right=right):
+            yield from (left, right)
+        case tree.Negation(operand=operand):
+            yield from formula_terms(operand)
+        case tree.Conjunction(items=items) | tree.Disjunction(items=items):
+            for item in items:
+                yield from formula_terms(item)
+        case tree.Truth():
+            return
+
+
+def formula_variables(formula: tree.Formula, deep: bool = False) -> Iterator[tree.Variable]:
+    """The variables of a formula in their order."""
+    for term in formula_terms(formula):
+        yield from term_variables(term, deep)
+
+
+def literal_terms(literal: CoreLiteral) -> tuple[tree.Term, ...]:
+    """The outermost terms of a literal."""
+    match literal:
+        case CoreAtom(arguments=arguments) | CoreTest(arguments=arguments):
+            return arguments
+        case CoreCompare(left=left, right=right):
+            return (left, right)
+        case CoreRange(variable=variable, bounds=bounds):
+            return (variable, *bounds)
+
+
+def literal_variables(literal: CoreLiteral) -> Iterator[tree.Variable]:
+    """The variables of a literal in their order."""
+    for term in literal_terms(literal):
+        yield from term_variables(term)
+
+
+def names(variables: Iterable[tree.Variable]) -> list[str]:
+    """The different names, in order of first appearance."""
+    return list(dict.fromkeys(variable.name for variable in variables))
+
+
+def bound_variables(body: Iterable[CoreLiteral]) -> set[str]:
+    """What a conjunction binds: by positive atoms, then through `=` and ranges over what is bound."""
+    bound: set[str] = set()
+    waiting: list[tuple[str, set[str]]] = []
+    for literal in body:
+        match literal:
+            case CoreAtom(negated=False):
+                bound.update(variable.name for variable in literal_variables(literal))
+            case CoreRange(variable=variable, bounds=bounds):
+                waiting.append((variable.name, {v.name for b in bounds for v in term_variables(b)}))
+            case CoreCompare("=", left, right):
+                waiting += _bindings(left, right) + _bindings(right, left)
+    while ready := [name for name, needs in waiting if needs <= bound and name not in bound]:
+        bound.update(ready)
+    return bound
+
+
+def _bindings(left: tree.Term, right: tree.Term) -> list[tuple[str, set[str]]]:
+    if not isinstance(left, tree.Variable):
+        return []
+    return [(left.name, {variable.name for variable in term_variables(right)})]

@@ -1,0 +1,227 @@
+"""Pass 2: rules as written become core rules: one head, a conjunction, aggregates as relations of their own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from holdfast.errors import Label, Span
+from holdfast.language import tree
+from holdfast.program.aggregates import EXTREMES, Columns, Expander, Place, Source, direct_source, with_value
+from holdfast.program.core import (
+    CoreAtom,
+    CoreLiteral,
+    CoreProgram,
+    CoreRule,
+    children,
+    rebuilt,
+    term_variables,
+)
+from holdfast.program.flatten import CONSTANTS, Flat, Flattener, Fresh, flattened
+from holdfast.program.names import Names
+
+
+def desugar(program: tree.Program, scope: Names) -> CoreProgram:
+    """Every rule and fact of the text in the core."""
+    expander = Expander(scope)
+    facts: list[CoreAtom] = []
+    rules = [item for item in program.items if isinstance(item, tree.Rule)]
+    for rule, name in zip(rules, rule_names(rules, scope), strict=True):
+        if id(rule) in scope.refused:
+            continue
+        if rule.body is None:
+            facts += [fact for head in rule.heads if (fact := _fact(head, scope)) is not None]
+        else:
+            desugar_rule(scope, expander, name, rule)
+    for relation in [r for r in scope.relations.values() if r.equivalence]:
+        expander.rules += _equivalence_rules(relation.name, relation.span or program.items[0].span)
+    return CoreProgram(tuple(expander.rules), tuple(expander.aggregates), tuple(facts))
+
+
+def desugar_rule(scope: Names, expander: Expander, name: str, rule: tree.Rule) -> None:
+    """Add the core rules of a written rule; one with an error gives none."""
+    good = scope.error_count, len(expander.rules), len(expander.aggregates)
+    _Desugarer(scope, expander, name, rule.span).rule(rule.heads, rule.body or tree.Truth(True, span=rule.span))
+    if scope.error_count > good[0]:
+        del expander.rules[good[1] :], expander.aggregates[good[2] :]
+
+
+def rule_names(rules: list[tree.Rule], scope: Names) -> list[str]:
+    """The name of each rule: as given, else r1, r2, … by position among the rules; a fact has none."""
+    given: dict[str, Span] = {}
+    result = []
+    for rule in rules:
+        attribute = next((a for a in rule.attributes if a.name == "name"), None)
+        if attribute is not None and (first := given.setdefault(attribute.value, attribute.span)) is not attribute.span:
+            labels = [Label(first, "the first one")]
+            scope.diagnostics.error("E0208", f"two rules are called {attribute.value}", attribute.span, labels=labels)
+        result.append(attribute.value if attribute is not None else "")
+    return _numbered(rules, result, set(given))
+
+
+def _numbered(rules: list[tree.Rule], result: list[str], taken: set[str]) -> list[str]:
+    position = 0
+    for index, rule in enumerate(rules):
+        position += rule.body is not None
+        if not result[index] and rule.body is not None:
+            name = f"r{position}"
+            while name in taken:
+                name += "'"
+            result[index] = name
+    return result
+
+
+def _fact(head: tree.Atom, scope: Names) -> CoreAtom | None:
+    """A fact of the text; reports what is not constant."""
+    offender = next((t for argument in head.arguments for t in _not_constant(argument)), None)
+    if offender is not None:
+        variable = offender.name if isinstance(offender, tree.Variable) else None
+        what = f"{variable} is a variable" if variable else "this is none"
+        hint = f'a string is written "{variable}"' if variable else None
+        message = f"an argument of a fact must be constant, but {what}"
+        scope.diagnostics.error("E0302", message, offender.span, help=hint)
+        return None
+    flattener = Flattener(scope, Fresh())
+    arguments = tuple(flattener.term(argument) for argument in head.arguments)
+    return CoreAtom(scope.predicate_of(head), arguments, head.span)
+
+
+def _not_constant(term: tree.Term) -> list[tree.Term]:
+    match term:
+        case tree.Variable() | tree.Wildcard() | tree.Aggregate() | tree.HeadAggregate() | tree.Call(function="range"):
+            return [term]
+        case _:
+            return [t for child in children(term) for t in _not_constant(child)]
+
+
+def _equivalence_rules(predicate: str, span: Span) -> list[CoreRule]:
+    """What makes a binary relation symmetric, transitive, and reflexive on its elements."""
+    x, y, z = (tree.Variable(name, span=span) for name in "xyz")
+
+    def rule(kind: str, head: tuple[tree.Term, ...], *body: tuple[tree.Term, ...]) -> CoreRule:
+        atoms = tuple(CoreAtom(predicate, arguments, span) for arguments in body)
+        return CoreRule(f"{predicate}.{kind}", CoreAtom(predicate, head, span), atoms, span)
+
+    return [
+        rule("symmetric", (y, x), (x, y)),
+        rule("transitive", (x, z), (x, y), (y, z)),
+        rule("reflexive", (x, x), (x, y)),
+    ]
+
+
+@dataclass
+class _Desugarer:
+    """One written rule."""
+
+    scope: Names
+    expander: Expander
+    name: str
+    span: Span
+
+    def __post_init__(self) -> None:
+        self.fresh = Fresh()
+
+    def rule(self, heads: tuple[tree.Atom, ...], body: tree.Formula) -> None:
+        """Add the core rules of a written rule."""
+        head_names = [v.name for head in heads for t in head.arguments for v in term_variables(t, deep=True)]
+        inner = flattened(body, self.scope, self.fresh, head_names)
+        grouped = [head for head in heads if any(map(_has_head_aggregate, head.arguments))]
+        plain = [head for head in heads if head not in grouped]
+        if plain:
+            for flat in inner:
+                self._alternative(plain, flat, len(inner) > 1)
+        for head in grouped:
+            self._head_aggregate(head, list(inner))
+
+    def _alternative(self, heads: list[tree.Atom], flat: Flat, several: bool) -> None:
+        """The rules of one alternative; the heads share its body and its aggregates."""
+        flattener = Flattener(self.scope, self.fresh)
+        new_heads = [self._head(head, flattener) for head in heads]
+        extra = flattener.flat(())
+        whole = Flat((*flat.literals, *extra.literals), (*flat.pending, *extra.pending))
+        used = frozenset(v.name for head in new_heads for t in head.arguments for v in term_variables(t))
+        place = self._place(heads[0])
+        where = _span_of(flat.literals) if several else None
+        for body in self.expander.bodies(place, whole, used):
+            for head in new_heads:
+                self.expander.rules.append(CoreRule(self.name, head, body, self.span, where))
+
+    def _head(self, head: tree.Atom, flattener: Flattener) -> CoreAtom:
+        arguments = tuple(flattener.term(argument) for argument in head.arguments)
+        return CoreAtom(self.scope.predicate_of(head), arguments, head.span)
+
+    def _place(self, head: tree.Atom) -> Place:
+        return Place(self.name, self.scope.predicate_of(head), self.span, self.fresh)
+
+    def _head_aggregate(self, head: tree.Atom, inner: list[Flat]) -> None:
+        """`h(x, count(t)) :- body`: aggregates over the distinct substitutions of the body, then a projection."""
+        place = self._place(head)
+        taken = _HeadAggregates(self.scope, self.fresh, inner)
+        arguments = tuple(taken.argument(argument) for argument in head.arguments)
+        source = self._head_source(place, taken, head.span)
+        if source is None:
+            return
+        body = []
+        for value, aggregate, column in taken.aggregates:
+            target = None if aggregate.function == "count" else source.position(column)
+            relation = self.expander.relation(
+                place, Source(source.predicate, source.columns, target), taken.group, aggregate.function, aggregate.span
+            )
+            keys = (tree.Variable(name, span=aggregate.span) for name in taken.group)
+            body.append(CoreAtom(relation, (*keys, value), aggregate.span))
+        core_head = CoreAtom(place.predicate, arguments, head.span)
+        self.expander.rules.append(CoreRule(self.name, core_head, tuple(body), self.span))
+
+    def _head_source(self, place: Place, taken: _HeadAggregates, span: Span) -> Source | None:
+        needed = list(dict.fromkeys([*taken.group, *(column for _, _, column in taken.aggregates)]))
+        extremes = all(aggregate.function in EXTREMES for _, aggregate, _ in taken.aggregates)
+        direct = direct_source(taken.inner, None, needed)
+        if direct is not None and (extremes or all(isinstance(c, tree.Variable) for c in direct.columns)):
+            return direct
+        if not taken.inner:
+            return None
+        return self.expander.collect(place, taken.inner, Columns(needed, keep_all=not extremes), None, span)
+
+
+class _HeadAggregates:
+    """Takes the aggregates out of a head's arguments: what to group by, what to aggregate."""
+
+    def __init__(self, scope: Names, fresh: Fresh, inner: list[Flat]) -> None:
+        self.scope = scope
+        self.fresh = fresh
+        self.inner = inner
+        self.group: list[str] = []
+        self.aggregates: list[tuple[tree.Variable, tree.HeadAggregate, str]] = []
+
+    def argument(self, term: tree.Term) -> tree.Term:
+        """The argument of the projection's head."""
+        if isinstance(term, CONSTANTS):
+            return term
+        if _has_head_aggregate(term):
+            return self._mixed(term)
+        name, self.inner = with_value(self.fresh, self.scope, self.inner, term)
+        return self._group_by(name, term.span)
+
+    def _group_by(self, name: str, span: Span) -> tree.Variable:
+        if name not in self.group:
+            self.group.append(name)
+        return tree.Variable(name, span=span)
+
+    def _mixed(self, term: tree.Term) -> tree.Term:
+        match term:
+            case tree.HeadAggregate():
+                value = self.fresh.variable(term.span)
+                column, self.inner = with_value(self.fresh, self.scope, self.inner, term.target)
+                self.aggregates.append((value, term, column))
+                return value
+            case tree.Variable():
+                return self._group_by(term.name, term.span)
+            case _:
+                return rebuilt(term, [self._mixed(child) for child in children(term)])
+
+
+def _has_head_aggregate(term: tree.Term) -> bool:
+    return isinstance(term, tree.HeadAggregate) or any(map(_has_head_aggregate, children(term)))
+
+
+def _span_of(literals: tuple[CoreLiteral, ...]) -> Span | None:
+    return literals[0].span if literals else None

@@ -1,0 +1,170 @@
+"""Classes of columns, variables and terms that have one type, and what is known about each class."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from enum import IntEnum
+
+from holdfast.errors import Diagnostics, Label, Span
+from holdfast.values import Type
+
+
+class Strength(IntEnum):
+    """How much a piece of evidence weighs; a stronger one decides over all weaker ones."""
+
+    HINT = 1     # sniffed from a data file
+    NUMERIC = 2  # an operand of arithmetic: some numeric type
+    LITERAL = 3  # a constant, which adapts to its surroundings
+    DEMAND = 4   # what a head or a negated atom asks for
+    TERM = 5     # an RDF term: `any`
+    BIND = 6     # what a positive atom or a functor gives
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Something that speaks for a type: where, and in the user's words why."""
+
+    strength: Strength
+    type: Type
+    span: Span | None
+    reason: str
+
+
+class Classes:
+    """A union-find over nodes, with the evidence of each class."""
+
+    def __init__(self, diagnostics: Diagnostics) -> None:
+        self._diagnostics = diagnostics
+        self._parent: list[int] = []
+        self._evidence: list[list[Evidence]] = []
+        self._mixed: list[bool] = []
+        self._nodes: dict[Hashable, int] = {}
+        self._own: dict[int, set[Type]] = {}
+        self._decided: dict[int, Type] = {}
+
+    def node(self, key: Hashable) -> int:
+        """The node of a key, made when it is new."""
+        found = self._nodes.get(key)
+        if found is None:
+            found = self._nodes[key] = len(self._parent)
+            self._parent.append(found)
+            self._evidence.append([])
+            self._mixed.append(False)
+        return found
+
+    def find(self, node: int) -> int:
+        """The representative of a node's class."""
+        parent = self._parent
+        while parent[node] != node:
+            parent[node] = parent[parent[node]]
+            node = parent[node]
+        return node
+
+    def unite(self, first: int, second: int) -> None:
+        """Make two classes one."""
+        first, second = self.find(first), self.find(second)
+        if first == second:
+            return
+        if len(self._evidence[first]) < len(self._evidence[second]):
+            first, second = second, first
+        self._parent[second] = first
+        self._evidence[first] += self._evidence[second]
+        self._mixed[first] = self._mixed[first] or self._mixed[second]
+
+    def add(self, node: int, strength: Strength, type: Type, span: Span | None, reason: str) -> None:
+        """Note a piece of evidence."""
+        self._evidence[self.find(node)].append(Evidence(strength, type, span, reason))
+        if strength is Strength.BIND:
+            self._own.setdefault(node, set()).add(type)
+
+    def allow_mixing(self, node: int) -> None:
+        """Say that a class may hold values of several kinds: it is fed by RDF."""
+        self._mixed[self.find(node)] = True
+
+    def has_strong_evidence(self, node: int) -> bool:
+        """Whether more than constants and hints speak for a type."""
+        return any(e.strength >= Strength.DEMAND for e in self._evidence[self.find(node)])
+
+    def why(self, node: int) -> Evidence | None:
+        """The strongest evidence of a node's class."""
+        return max(self._evidence[self.find(node)], key=lambda e: e.strength, default=None)
+
+    def type_of(self, node: int) -> Type:
+        """The type of a node, once all evidence is in."""
+        root = self.find(node)
+        if root not in self._decided:
+            self._decided[root] = self._decide(root)
+        decided = self._decided[root]
+        if decided is Type.ANY and Type.SYMBOL in self._own.get(node, ()):
+            return Type.SYMBOL  # what a symbol column gives is a symbol, even where it meets `any`
+        return decided
+
+    def _decide(self, root: int) -> Type:
+        evidence = self._evidence[root]
+        if binds := [e for e in evidence if e.strength is Strength.BIND]:
+            return self._joined(binds)
+        if any(e.strength is Strength.TERM for e in evidence):
+            return Type.ANY
+        if demands := {e.type for e in evidence if e.strength is Strength.DEMAND}:
+            return Type.SYMBOL if demands == {Type.SYMBOL, Type.ANY} else next(iter(sorted(demands, key=str)))
+        literals = [e for e in evidence if e.strength is Strength.LITERAL]
+        numeric = any(e.strength is Strength.NUMERIC for e in evidence)
+        hint = _joined_hints(e.type for e in evidence if e.strength is Strength.HINT)
+        return self._from_literals(root, literals, numeric, hint)
+
+    def _joined(self, binds: list[Evidence]) -> Type:
+        types = {e.type for e in binds}
+        if len(types) == 1:
+            return binds[0].type
+        if types == {Type.SYMBOL, Type.ANY}:
+            return Type.ANY
+        first = binds[0]
+        second = next(e for e in binds if not _meet(e.type, first.type))
+        self._clash(first, second)
+        return first.type
+
+    def _from_literals(self, root: int, literals: list[Evidence], numeric: bool, hint: Type | None) -> Type:
+        kinds = {e.type for e in literals}
+        if not kinds:
+            if numeric:
+                return hint if hint is not None and hint.is_numeric else Type.NUMBER
+            return hint or Type.ANY
+        if Type.SYMBOL in kinds and len(kinds) > 1:
+            if not self._mixed[root]:
+                second = next(e for e in literals if e.type is not literals[0].type)
+                self._clash(literals[0], second, "declare the column as any to keep values of several kinds in it")
+            return Type.ANY
+        own = _widest(kinds)
+        return hint if hint is not None and _adapts(own, hint) and not (numeric and not hint.is_numeric) else own
+
+    def _clash(self, first: Evidence, second: Evidence, help: str | None = None) -> None:
+        message = f"{second.type.value} and {first.type.value} meet: {second.reason}, but {first.reason}"
+        labels = [Label(first.span, first.reason)] if first.span is not None else []
+        if help is None and Type.ANY in (first.type, second.type):
+            help = "any holds terms, not numbers to compute with; give both columns the same type"
+        self._diagnostics.error("E0401", message, second.span, labels=labels, help=help)
+
+
+def _meet(first: Type, second: Type) -> bool:
+    return first is second or (first.in_dictionary and second.in_dictionary)
+
+
+def _widest(kinds: set[Type]) -> Type:
+    """The type that all numeric literals, or all strings, can be read as."""
+    for kind in (Type.FLOAT, Type.UNSIGNED, Type.NUMBER):
+        if kind in kinds:
+            return kind
+    return Type.SYMBOL
+
+
+def _adapts(literal: Type, wanted: Type) -> bool:
+    return wanted is Type.ANY or wanted is literal or (literal is Type.NUMBER and wanted.is_numeric)
+
+
+def _joined_hints(hints: Iterable[Type]) -> Type | None:
+    found = set(hints)
+    for kind in (Type.ANY, Type.SYMBOL, Type.FLOAT, Type.NUMBER, Type.UNSIGNED):
+        if kind in found:
+            return kind
+    return None

@@ -1,0 +1,204 @@
+"""Pass 3a: which columns, variables and terms must have the same type, and what speaks for which."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from holdfast.errors import Diagnostics
+from holdfast.language import tree
+from holdfast.program.core import (
+    CoreAggregate,
+    CoreAtom,
+    CoreCompare,
+    CoreLiteral,
+    CoreProgram,
+    CoreRange,
+    CoreTest,
+    source_text,
+)
+from holdfast.program.evidence import Classes, Strength
+from holdfast.program.functors import FUNCTORS, NUMERIC, TESTS, UNARY_OPERATORS, Functor
+from holdfast.program.names import Names
+from holdfast.values import Type
+
+Hints = Mapping[tuple[str, int], Type]
+_LITERAL_TYPES = {
+    tree.NumberKind.NUMBER: Type.NUMBER,
+    tree.NumberKind.UNSIGNED: Type.UNSIGNED,
+    tree.NumberKind.FLOAT: Type.FLOAT,
+}
+FACTS = -1  # stands for the rule in the keys of facts' terms
+
+
+class Inference:
+    """The types of everything in a program.  A term is known by the rule it stands in and its identity."""
+
+    def __init__(self, program: CoreProgram, scope: Names, hints: Hints, diagnostics: Diagnostics) -> None:
+        self._scope = scope
+        self._classes = Classes(diagnostics)
+        self._links: list[tuple[int, int]] = []
+        self._rule = FACTS
+        for fact in program.facts:
+            self._head(fact)
+        for index, rule in enumerate(program.rules):
+            self._rule = index
+            for literal in rule.body:
+                self._literal(literal)
+            self._head(rule.head)
+        for aggregate in program.aggregates:
+            self._aggregate(aggregate)
+        self._add_hints(hints)
+        self._follow_links()
+
+    # --- answers ---
+
+    def column(self, predicate: str, index: int) -> Type:
+        """The type of a relation's column."""
+        declared = self._scope.relations[predicate].type_names[index]
+        if declared is not None:
+            return self._scope.types.base(declared)
+        return self._classes.type_of(self._column_node(predicate, index))
+
+    def term(self, rule: int, term: tree.Term) -> Type:
+        """The type of a term in a rule."""
+        return self._classes.type_of(self._node(rule, term))
+
+    def reason(self, rule: int, term: tree.Term) -> str | None:
+        """In the user's words, why a term has its type."""
+        why = self._classes.why(self._node(rule, term))
+        return why.reason if why is not None else None
+
+    # --- gathering ---
+
+    def _node(self, rule: int, term: tree.Term) -> int:
+        key = (rule, term.name) if isinstance(term, tree.Variable) else (rule, id(term))
+        return self._classes.node(key)
+
+    def _column_node(self, predicate: str, index: int) -> int:
+        node = self._classes.node((predicate, index, "column"))
+        if self._scope.relations[predicate].is_rdf:
+            self._classes.allow_mixing(node)
+        return node
+
+    def _add_hints(self, hints: Hints) -> None:
+        for (predicate, index), type in hints.items():
+            relation = self._scope.relations.get(predicate)
+            if relation is not None and index < relation.arity and relation.type_names[index] is None:
+                self._classes.add(self._column_node(predicate, index), Strength.HINT, type, None, "the data")
+
+    def _follow_links(self) -> None:
+        """A comparison decides a type only where nothing stronger does."""
+        for first, second in self._links:
+            if not (self._classes.has_strong_evidence(first) and self._classes.has_strong_evidence(second)):
+                self._classes.unite(first, second)
+
+    def _literal(self, literal: CoreLiteral) -> None:
+        match literal:
+            case CoreAtom(negated=False):
+                self._atom(literal, Strength.BIND)
+            case CoreAtom():
+                self._atom(literal, Strength.DEMAND)
+            case CoreCompare(operator=operator, left=left, right=right):
+                first, second = self._term(left), self._term(right)
+                if operator == "=":
+                    self._classes.unite(first, second)
+                else:
+                    self._links.append((first, second))
+            case CoreTest(function=function, arguments=arguments):
+                self._functor(TESTS[function], arguments)
+            case CoreRange(variable=variable, bounds=bounds):
+                node = self._term(variable)
+                self._classes.add(node, Strength.NUMERIC, Type.NUMBER, literal.span, "range gives numbers")
+                for bound in bounds:
+                    self._classes.unite(node, self._term(bound))
+
+    def _head(self, atom: CoreAtom) -> None:
+        self._atom(atom, Strength.DEMAND)
+
+    def _atom(self, atom: CoreAtom, strength: Strength) -> None:
+        relation = self._scope.relations[atom.predicate]
+        for index, argument in enumerate(atom.arguments):
+            if isinstance(argument, tree.Wildcard):
+                continue
+            node = self._term(argument)
+            declared = relation.type_names[index]
+            if declared is None:
+                self._classes.unite(node, self._column_node(atom.predicate, index))
+            else:
+                reason = f"the column {relation.columns[index]} of {relation.display} is {declared}"
+                self._classes.add(node, strength, self._scope.types.base(declared), argument.span, reason)
+
+    def _term(self, term: tree.Term) -> int:
+        node = self._node(self._rule, term)
+        match term:
+            case tree.Number(kind=kind):
+                type = _LITERAL_TYPES[kind]
+                self._classes.add(node, Strength.LITERAL, type, term.span, f"{source_text(term.span)} is {_a(type)}")
+            case tree.String():
+                reason = f"{source_text(term.span)} is a string"
+                self._classes.add(node, Strength.LITERAL, Type.SYMBOL, term.span, reason)
+            case tree.IriTerm() | tree.PrefixedName() | tree.RdfLiteral():
+                reason = f"{source_text(term.span)} is an RDF term"
+                self._classes.add(node, Strength.TERM, Type.ANY, term.span, reason)
+            case tree.Unary(operator="-", operand=tree.Number() as number):
+                self._classes.unite(node, self._term(number))
+            case tree.Unary(operator=operator, operand=operand):
+                self._functor(FUNCTORS[UNARY_OPERATORS[operator]], (operand,), term)
+            case tree.Binary(operator=operator, left=left, right=right):
+                self._functor(FUNCTORS[operator], (left, right), term)
+            case tree.Call(function=function, arguments=arguments) if function in FUNCTORS:
+                self._functor(FUNCTORS[function], arguments, term)
+            case tree.Cast(operand=operand, type_name=type_name):
+                self._links.append((self._term(operand), node))
+                base = self._scope.types.base(type_name)
+                self._classes.add(node, Strength.BIND, base, term.span, f"the cast gives {type_name}")
+        return node
+
+    def _functor(self, functor: Functor, arguments: tuple[tree.Term, ...], result: tree.Term | None = None) -> None:
+        for index, argument in enumerate(arguments):
+            node = self._term(argument)
+            wanted = functor.parameter(index)
+            if len(wanted) == 1:
+                [type] = wanted
+                reason = f"{functor.name} takes {_a(type)}"
+                self._classes.add(node, Strength.BIND, type, argument.span, reason)
+            elif wanted <= NUMERIC:
+                reason = f"{functor.name} takes numbers"
+                self._classes.add(node, Strength.NUMERIC, Type.NUMBER, argument.span, reason)
+            if functor.result is None and result is not None:
+                self._classes.unite(node, self._node(self._rule, result))
+        if functor.result is not None and result is not None:
+            reason = f"{functor.name} gives {_a(functor.result)}"
+            self._classes.add(self._node(self._rule, result), Strength.BIND, functor.result, result.span, reason)
+
+    def _aggregate(self, aggregate: CoreAggregate) -> None:
+        for position, column in enumerate(aggregate.group):
+            self._same(aggregate, position, column)
+        position = len(aggregate.group)
+        result = self._column_node(aggregate.predicate, position)
+        function = aggregate.function
+        if aggregate.target is not None and function in ("sum", "min", "max"):
+            self._same(aggregate, position, aggregate.target)
+        else:
+            type = Type.NUMBER if function == "count" else Type.FLOAT
+            self._classes.add(result, Strength.BIND, type, aggregate.span, f"{function} gives {_a(type)}")
+        if aggregate.target is not None and function in ("sum", "mean", "median"):
+            relation = self._scope.relations[aggregate.source]
+            if relation.type_names[aggregate.target] is None:
+                node = self._column_node(aggregate.source, aggregate.target)
+                reason = f"{function} takes numbers"
+                self._classes.add(node, Strength.NUMERIC, Type.NUMBER, aggregate.span, reason)
+
+    def _same(self, aggregate: CoreAggregate, position: int, column: int) -> None:
+        relation = self._scope.relations[aggregate.source]
+        node = self._column_node(aggregate.predicate, position)
+        declared = relation.type_names[column]
+        if declared is None:
+            self._classes.unite(node, self._column_node(aggregate.source, column))
+        else:
+            reason = f"the column {relation.columns[column]} of {relation.display} is {declared}"
+            self._classes.add(node, Strength.BIND, self._scope.types.base(declared), aggregate.span, reason)
+
+
+def _a(type: Type) -> str:
+    return {Type.UNSIGNED: "an unsigned number", Type.ANY: "any term"}.get(type, f"a {type.value}")

@@ -1,0 +1,299 @@
+"""Pass 1: what every name of the text stands for: prefixes, types, relations, directives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from holdfast.errors import Diagnostics, Label, Severity, Span
+from holdfast.language import tree
+from holdfast.language.tree import NameKind
+from holdfast.program.core import children
+from holdfast.program.functors import TESTS
+from holdfast.program.model import Io
+from holdfast.program.similar import similar
+from holdfast.program.type_names import TypeTable
+
+STANDARD_PREFIXES = {
+    "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
+    "rdfs": "http://www.w3.org/2000/01/rdf-schema#",
+    "owl": "http://www.w3.org/2002/07/owl#",
+    "xsd": "http://www.w3.org/2001/XMLSchema#",
+}
+
+
+@dataclass
+class KnownRelation:
+    """A relation as far as names go.  `type_names` are None for a column whose type must be inferred."""
+
+    name: str
+    display: str
+    columns: tuple[str, ...]
+    type_names: tuple[str | None, ...]
+    span: Span | None
+    auxiliary: bool = False
+    equivalence: bool = False
+    declared: bool = False
+    column_spans: tuple[Span, ...] = ()
+    io: list[Io] = field(default_factory=list)
+
+    @property
+    def arity(self) -> int:
+        """The number of columns."""
+        return len(self.columns)
+
+    @property
+    def is_rdf(self) -> bool:
+        """Whether the relation is named by an IRI."""
+        return self.name.startswith("<")
+
+
+class Names:
+    """What is known by name.  Passes after this one look names up here and add auxiliary relations."""
+
+    def __init__(self, types: TypeTable, diagnostics: Diagnostics) -> None:
+        self.types = types
+        self.diagnostics = diagnostics
+        self.prefixes: dict[str, str] = dict(STANDARD_PREFIXES)
+        self.relations: dict[str, KnownRelation] = {}
+        self.refused: set[int] = set()  # ids of rules with an error; later passes leave them out
+
+    @property
+    def error_count(self) -> int:
+        """How many errors there are so far."""
+        return sum(item.severity is Severity.ERROR for item in self.diagnostics.items)
+
+    def expand(self, prefix: str, local: str, span: Span) -> str:
+        """The IRI of a prefixed name."""
+        if prefix not in self.prefixes:
+            hint = similar(prefix, self.prefixes) or f"declare it: @prefix {prefix}: <…> ."
+            self.diagnostics.error("E0207", f"the prefix {prefix}: is not declared", span, help=hint)
+        return self.prefixes.get(prefix, f"{prefix}:") + local
+
+    def predicate(self, name: tree.Name) -> str:
+        """The predicate that a written name stands for."""
+        match name.kind:
+            case NameKind.PREFIXED:
+                prefix, _, local = name.text.partition(":")
+                return f"<{self.expand(prefix, local, name.span)}>"
+            case NameKind.IRI:
+                return f"<{name.text}>"
+            case _:
+                return name.text
+
+    def predicate_of(self, atom: tree.Atom) -> str:
+        """The predicate of an atom; a quoted or RDF name may stand for several relations of different arity."""
+        name = self.predicate(atom.name)
+        relation = self.relations.get(name)
+        overloaded = f"{name}/{len(atom.arguments)}"
+        if relation is None or relation.arity == len(atom.arguments) or overloaded not in self.relations:
+            return name
+        return overloaded
+
+    def is_test(self, atom: tree.Atom) -> bool:
+        """Whether what looks like an atom is a constraint functor: no relation has its name."""
+        return atom.name.kind is NameKind.PLAIN and atom.name.text in TESTS and atom.name.text not in self.relations
+
+    def add_auxiliary(self, stem: str, columns: tuple[str, ...], span: Span) -> str:
+        """Add a relation that the checker needs, under a name that no other relation has."""
+        number = 1
+        while f"{stem}{number}" in self.relations:
+            number += 1
+        name = f"{stem}{number}"
+        self.relations[name] = KnownRelation(name, name, columns, (None,) * len(columns), span, auxiliary=True)
+        return name
+
+
+def resolve(program: tree.Program, diagnostics: Diagnostics) -> Names:
+    """Collect everything that has a name, and report names that are unknown or declared twice."""
+    types = TypeTable((i for i in program.items if isinstance(i, tree.TypeDeclaration)), diagnostics)
+    names = Names(types, diagnostics)
+    seen: dict[str, tree.Prefix] = {}
+    for item in program.items:
+        match item:
+            case tree.Prefix():
+                _add_prefix(item, names, seen)
+            case tree.Pragma():
+                diagnostics.warning("W0001", f'the pragma "{item.key}" has no effect', item.span)
+    for item in program.items:
+        if isinstance(item, tree.Declaration):
+            _declare(item, names)
+    _use_relations(program, names, bool(names.relations))
+    for item in program.items:
+        if isinstance(item, tree.Directive):
+            _direct(item, names)
+    return names
+
+
+def _add_prefix(item: tree.Prefix, names: Names, seen: dict[str, tree.Prefix]) -> None:
+    first = seen.setdefault(item.prefix, item)
+    if first.iri != item.iri:
+        labels = [Label(first.span, "declared here first")]
+        message = f"the prefix {item.prefix}: is declared twice, with different IRIs"
+        names.diagnostics.error("E0215", message, item.span, labels=labels)
+    names.prefixes[item.prefix] = first.iri
+
+
+def display(name: tree.Name) -> str:
+    """A relation's name as it was written."""
+    match name.kind:
+        case NameKind.QUOTED:
+            return "'" + name.text.replace("'", "''") + "'"
+        case NameKind.IRI:
+            return f"<{name.text}>"
+        case _:
+            return name.text
+
+
+def _declare(item: tree.Declaration, names: Names) -> None:
+    first_of: dict[str, tree.Attribute] = {}
+    for attribute in item.attributes:
+        names.types.known(attribute.type_name, attribute)
+        first = first_of.setdefault(attribute.name, attribute)
+        if first is not attribute:
+            labels = [Label(first.span, "the first one")]
+            message = f"two columns are called {attribute.name}"
+            names.diagnostics.error("E0203", message, attribute.span, labels=labels)
+    for name in item.names:
+        _declare_relation(name, item, names)
+
+
+def _declare_relation(name: tree.Name, item: tree.Declaration, names: Names) -> None:
+    predicate = names.predicate(name)
+    if (first := names.relations.get(predicate)) is not None:
+        labels = [Label(first.span, "declared here first")] if first.span else []
+        names.diagnostics.error("E0202", f"{display(name)} is declared twice", name.span, labels=labels)
+        return
+    relation = KnownRelation(
+        predicate,
+        display(name),
+        tuple(a.name for a in item.attributes),
+        tuple(a.type_name for a in item.attributes),
+        name.span,
+        equivalence="eqrel" in item.qualifiers,
+        declared=True,
+        column_spans=tuple(a.span for a in item.attributes),
+    )
+    bases = {names.types.base(attribute.type_name) for attribute in item.attributes}
+    if relation.equivalence and (relation.arity != 2 or len(bases) > 1):
+        message = f"{relation.display} is an eqrel, so it needs two columns of the same type"
+        names.diagnostics.error("E0212", message, name.span)
+        relation.equivalence = False
+    names.relations[predicate] = relation
+
+
+def _use_relations(program: tree.Program, names: Names, declared: bool) -> None:
+    """Check each atom against its relation; without declarations the first atom tells the arity."""
+    for item in program.items:
+        if isinstance(item, tree.Rule):
+            before = names.error_count
+            for atom in rule_atoms(item):
+                _use(atom, names, declared)
+            if names.error_count > before:
+                names.refused.add(id(item))
+
+
+def _use(atom: tree.Atom, names: Names, declared: bool) -> None:
+    if names.is_test(atom):
+        return
+    predicate = names.predicate_of(atom)
+    relation = names.relations.get(predicate)
+    if relation is None:
+        if declared and not predicate.startswith("<"):
+            unknown_relation(atom.name, names)
+        else:
+            _add_undeclared(predicate, display(atom.name), atom, names)
+    elif relation.arity != len(atom.arguments) and not relation.declared and atom.name.kind is not NameKind.PLAIN:
+        # as in RDF, where a name may be a class and a property, and in Prolog
+        overloaded = f"{predicate}/{len(atom.arguments)}"
+        _add_undeclared(overloaded, f"{relation.display}/{len(atom.arguments)}", atom, names)
+        message = f"{relation.display} is used with {_count(relation.arity, 'column')} and with {len(atom.arguments)}"
+        labels = [Label(relation.span, "used first here")] if relation.span else []
+        note = f"these are two relations; the second one is shown as {relation.display}/{len(atom.arguments)}"
+        names.diagnostics.warning("W0004", message, atom.name.span, labels=labels, notes=[note])
+    else:
+        check_arity(atom, relation, names.diagnostics)
+
+
+def _add_undeclared(predicate: str, shown: str, atom: tree.Atom, names: Names) -> None:
+    columns = tuple(f"c{i + 1}" for i in range(len(atom.arguments)))
+    names.relations[predicate] = KnownRelation(predicate, shown, columns, (None,) * len(columns), atom.name.span)
+
+
+def unknown_relation(name: tree.Name, names: Names, note: str = "") -> None:
+    """Report a relation that nothing declares."""
+    known = [relation.display for relation in names.relations.values() if not relation.auxiliary]
+    hint = similar(display(name), known) or f"declare it: .decl {display(name)}(…)"
+    notes = [note] if note else []
+    names.diagnostics.error("E0201", f"there is no relation {display(name)}", name.span, notes=notes, help=hint)
+
+
+def check_arity(atom: tree.Atom, relation: KnownRelation, diagnostics: Diagnostics) -> None:
+    """Report an atom that has not as many arguments as its relation has columns."""
+    if len(atom.arguments) == relation.arity:
+        return
+    how = "declared" if relation.declared else "used first"
+    labels = [Label(relation.span, f"{how} here with {_count(relation.arity, 'column')}")] if relation.span else []
+    given = len(atom.arguments)
+    message = f"{relation.display} has {_count(relation.arity, 'column')}, but here "
+    message += f"{'is' if given == 1 else 'are'} {_count(given, 'argument')}"
+    diagnostics.error("E0205", message, atom.span, labels=labels)
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def _direct(item: tree.Directive, names: Names) -> None:
+    parameters = {parameter.key: parameter.value for parameter in item.parameters}
+    if item.kind == "limitsize" and not parameters.get("n", "").isdigit():
+        help = "for example .limitsize path(n=1000)"
+        names.diagnostics.error("E0216", ".limitsize needs the parameter n, a number", item.span, help=help)
+    for name in item.names:
+        relation = names.relations.get(names.predicate(name))
+        if relation is None:
+            unknown_relation(name, names, f"a directive for it is given, .{item.kind}, but nothing declares or uses it")
+        else:
+            relation.io.append(Io(item.kind, parameters, item.span))
+
+
+def rule_atoms(rule: tree.Rule) -> Iterator[tree.Atom]:
+    """Every atom of a rule, those inside aggregates too, in their order."""
+    for head in rule.heads:
+        yield head
+        for term in head.arguments:
+            yield from _term_atoms(term)
+    if rule.body is not None:
+        yield from formula_atoms(rule.body)
+
+
+def formula_atoms(formula: tree.Formula) -> Iterator[tree.Atom]:
+    """Every atom of a formula, those inside aggregates too."""
+    match formula:
+        case tree.Atom():
+            yield formula
+            terms: tuple[tree.Term, ...] = formula.arguments
+        case tree.Negation(operand=operand):
+            yield from formula_atoms(operand)
+            return
+        case tree.Conjunction(items=items) | tree.Disjunction(items=items):
+            for item in items:
+                yield from formula_atoms(item)
+            return
+        case tree.Comparison(left=left, right=right):
+            terms = (left, right)
+        case tree.Constraint(arguments=arguments):
+            terms = arguments
+        case tree.Truth():
+            return
+    for term in terms:
+        yield from _term_atoms(term)
+
+
+def _term_atoms(term: tree.Term) -> Iterator[tree.Atom]:
+    if isinstance(term, tree.Aggregate):
+        yield from formula_atoms(term.body)
+        if term.target is not None:
+            yield from _term_atoms(term.target)
+    for child in children(term):
+        yield from _term_atoms(child)

@@ -1,0 +1,94 @@
+"""A query: a body over a checked program, as a small program that is evaluated on top of it."""
+
+from __future__ import annotations
+
+from holdfast.errors import Diagnostics
+from holdfast.language import tree
+from holdfast.program.aggregates import Expander
+from holdfast.program.core import CoreProgram, formula_variables
+from holdfast.program.desugar import desugar_rule
+from holdfast.program.graph import hyper_nodes
+from holdfast.program.inference import Inference
+from holdfast.program.model import Program
+from holdfast.program.names import KnownRelation, Names, check_arity, formula_atoms, unknown_relation
+from holdfast.program.nominal import check_nominal
+from holdfast.program.safety import check_safety
+from holdfast.program.type_names import TypeTable
+from holdfast.program.typing import Typer
+
+ANSWER = "?"
+
+
+def check_query(formula: tree.Formula, program: Program) -> tuple[tuple[str, ...], Program]:
+    """The query's columns, and what must be evaluated on top of the program to answer it.
+
+    The columns are the variables in order of appearance, without those that occur only inside aggregates or only
+    inside a negated atom.  The answers are the facts of the relation `?`.  The program returned has all relations
+    of the one below it, but only the query's own rules and hyper-nodes.
+    """
+    diagnostics = Diagnostics()
+    scope = _scope(program, diagnostics)
+    _check_atoms(formula, scope)
+    diagnostics.raise_errors()
+    columns = _columns(formula)
+    core = _core(formula, columns, scope)
+    check_safety(core, diagnostics)
+    check_nominal(core, scope, diagnostics)
+    typer = Typer(scope, Inference(core, scope, {}, diagnostics), diagnostics)
+    rules, aggregates, relations = typer.rules(core), typer.aggregates(core), typer.relations()
+    diagnostics.raise_errors()
+    own = tuple(name for name in relations if name not in program.relations)
+    nodes = hyper_nodes(own, rules, aggregates)
+    return columns, Program(relations, rules, aggregates, {}, nodes, program.prefixes, diagnostics.warnings)
+
+
+def _scope(program: Program, diagnostics: Diagnostics) -> Names:
+    scope = Names(TypeTable((), diagnostics), diagnostics)
+    scope.prefixes.update(program.prefixes)
+    for relation in program.relations.values():
+        names = tuple(column.name for column in relation.columns)
+        types = tuple(type.value for type in relation.types)
+        scope.relations[relation.name] = KnownRelation(
+            relation.name, relation.display, names, types, relation.span, relation.auxiliary, declared=True
+        )
+    return scope
+
+
+def _check_atoms(formula: tree.Formula, scope: Names) -> None:
+    for atom in formula_atoms(formula):
+        relation = scope.relations.get(scope.predicate_of(atom))
+        if relation is not None:
+            check_arity(atom, relation, scope.diagnostics)
+        elif not scope.is_test(atom):
+            unknown_relation(atom.name, scope)
+
+
+def _columns(formula: tree.Formula) -> tuple[str, ...]:
+    lonely = {name for name, uses in _uses(formula).items() if uses == ["negated"]}
+    return tuple(n for n in dict.fromkeys(v.name for v in formula_variables(formula)) if n not in lonely)
+
+
+def _uses(formula: tree.Formula, negated: bool = False) -> dict[str, list[str]]:
+    """How each variable occurs: in a negated atom, or otherwise."""
+    found: dict[str, list[str]] = {}
+    match formula:
+        case tree.Negation(operand=operand):
+            found = _uses(operand, not negated)
+        case tree.Conjunction(items=items) | tree.Disjunction(items=items):
+            for item in items:
+                for name, uses in _uses(item, negated).items():
+                    found.setdefault(name, []).extend(uses)
+        case _:
+            how = "negated" if negated and isinstance(formula, tree.Atom) else "otherwise"
+            for variable in formula_variables(formula):
+                found.setdefault(variable.name, []).append(how)
+    return found
+
+
+def _core(formula: tree.Formula, columns: tuple[str, ...], scope: Names) -> CoreProgram:
+    arguments = tuple(tree.Variable(name, span=formula.span) for name in columns)
+    scope.relations[ANSWER] = KnownRelation(ANSWER, ANSWER, columns, (None,) * len(columns), formula.span, auxiliary=True)
+    head = tree.Atom(tree.Name(ANSWER, span=formula.span), arguments, span=formula.span)
+    expander = Expander(scope)
+    desugar_rule(scope, expander, ANSWER, tree.Rule((head,), formula, span=formula.span))
+    return CoreProgram(tuple(expander.rules), tuple(expander.aggregates), ())

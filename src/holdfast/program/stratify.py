@@ -1,0 +1,108 @@
+"""Pass 5: negation and aggregation must not lie on a cycle; the message names the cycle and each place."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from holdfast.errors import Diagnostics, Label, Span
+from holdfast.program.core import CoreAtom, CoreProgram
+from holdfast.program.graph import components
+from holdfast.program.names import Names
+
+
+@dataclass(frozen=True)
+class Edge:
+    """`head` reads `body` at a place: plainly, through `!`, or through an aggregate."""
+
+    head: str
+    body: str
+    mark: str
+    span: Span
+
+
+def check_strata(program: CoreProgram, scope: Names, diagnostics: Diagnostics) -> None:
+    """Report each component that reads itself through negation or aggregation, once."""
+    edges = list(_edges(program))
+    reads: dict[str, list[str]] = {}
+    for edge in edges:
+        reads.setdefault(edge.head, []).append(edge.body)
+    number = {n: i for i, group in enumerate(components(scope.relations, reads)) for n in group}
+    reported: set[int] = set()
+    for edge in edges:
+        group = number[edge.head]
+        if edge.mark and group == number[edge.body] and group not in reported:
+            reported.add(group)
+            _report([e for e in edges if number[e.head] == group == number[e.body]], scope, diagnostics)
+
+
+def _edges(program: CoreProgram) -> Iterable[Edge]:
+    for rule in program.rules:
+        for literal in rule.body:
+            if isinstance(literal, CoreAtom):
+                yield Edge(rule.head.predicate, literal.predicate, "!" if literal.negated else "", literal.span)
+    for aggregate in program.aggregates:
+        yield Edge(aggregate.predicate, aggregate.source, aggregate.function, aggregate.span)
+
+
+def _report(edges: list[Edge], scope: Names, diagnostics: Diagnostics) -> None:
+    # An aggregate also gives a negated atom of its own relation (the empty groups): name the aggregate, not that.
+    offender = min(
+        (edge for edge in edges if edge.mark),
+        key=lambda edge: (edge.mark == "!" and scope.relations[edge.body].auxiliary, edge.span.line, edge.span.column),
+    )
+    cycle = [offender, *_path(offender.body, offender.head, edges)]
+    user = sorted({e.head for e in edges if not scope.relations[e.head].auxiliary}, key=list(scope.relations).index)
+    kind = "negation" if offender.mark == "!" else "aggregation"
+    code = "E0501" if offender.mark == "!" else "E0502"
+    listed = ", ".join(scope.relations[name].display for name in user)
+    message = f"{kind} inside a cycle: {_drawn(cycle, scope)}"
+    labels = [Label(edge.span, _said(edge, scope)) for edge in cycle[1:]]
+    one = len(user) == 1
+    note = f"what {listed} {'does' if one else 'do'} not hold is known only when {'it is' if one else 'they are'} complete"
+    diagnostics.error(code, message, offender.span, labels=_distinct(labels, offender.span), notes=[note])
+
+
+def _path(start: str, goal: str, edges: list[Edge]) -> list[Edge]:
+    """A shortest way along which `start` comes to read `goal`."""
+    came: dict[str, Edge | None] = {start: None}
+    queue = deque([start])
+    while queue and goal not in came:
+        here = queue.popleft()
+        for edge in edges:
+            if edge.head == here and edge.body not in came:
+                came[edge.body] = edge
+                queue.append(edge.body)
+    path: list[Edge] = []
+    node = goal
+    while (edge_in := came[node]) is not None:
+        path.append(edge_in)
+        node = edge_in.head
+    return path[::-1]
+
+
+def _drawn(cycle: list[Edge], scope: Names) -> str:
+    """`a -> !b -> a`: who reads whom, from a relation of the user's back to itself."""
+    shift = next((i for i, e in enumerate(cycle) if not scope.relations[e.head].auxiliary), 0)
+    turned = cycle[shift:] + cycle[:shift]
+    text = scope.relations[turned[0].head].display
+    mark = ""
+    for edge in turned:
+        mark = edge.mark or mark
+        relation = scope.relations[edge.body]
+        if not relation.auxiliary:
+            text += " -> " + (f"!{relation.display}" if mark == "!" else f"{mark} {relation.display}".strip())
+            mark = ""
+    return text
+
+
+def _said(edge: Edge, scope: Names) -> str:
+    head, body = scope.relations[edge.head], scope.relations[edge.body]
+    if head.auxiliary or body.auxiliary:
+        return "and this reads it"
+    return f"{head.display} reads {body.display}" + (" through negation" if edge.mark else "")
+
+
+def _distinct(labels: list[Label], offender: Span) -> list[Label]:
+    return list({label.span: label for label in labels if label.span != offender}.values())

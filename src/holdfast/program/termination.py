@@ -1,0 +1,77 @@
+"""Pass 6: a recursion that computes new values may not end; say so when nothing in the rule bounds them."""
+
+from __future__ import annotations
+
+from holdfast.errors import Diagnostics
+from holdfast.program.model import Apply, Assign, Atom, Compare, HyperNode, Negated, Rule, Term, Test, Var
+
+GROWING = frozenset({"+", "-", "*", "^", "bshl", "cat", "neg"})
+_BOUNDING = ("<", "<=", ">", ">=", "=")
+
+
+def warn_of_endless(nodes: tuple[HyperNode, ...], diagnostics: Diagnostics) -> None:
+    """Warn of each recursive rule whose head holds a value computed from the recursion itself, without a bound."""
+    for node in nodes:
+        for rule in node.recursive:
+            grown = _grown(rule, set(node.predicates))
+            if grown:
+                message = f"this recursion makes new values from {', '.join(sorted(grown))} and may not end"
+                help = "a comparison that bounds the value, or a limit on facts, rounds or seconds, makes sure"
+                diagnostics.warning("W0003", message, rule.span, help=help)
+
+
+def _grown(rule: Rule, own: set[str]) -> set[str]:
+    """The variables of recursive atoms from which a head value is computed and which nothing bounds."""
+    atoms = [literal for literal in rule.body if isinstance(literal, Atom)]
+    recursive = {name for atom in atoms if atom.predicate in own for name in _names(atom.arguments)}
+    given = {name for atom in atoms if atom.predicate not in own for name in _names(atom.arguments)}
+    definitions = {lit.variable.name: lit.term for lit in rule.body if isinstance(lit, Assign)}
+    bounded = given | _bounded(rule)
+    found: set[str] = set()
+    for argument in rule.arguments:
+        found |= _sources(argument, definitions, recursive - bounded, bounded, False, frozenset())
+    return found
+
+
+def _names(terms: tuple[object, ...]) -> set[str]:
+    return {term.name for term in terms if isinstance(term, Var)}
+
+
+def _bounded(rule: Rule) -> set[str]:
+    """Variables that a comparison, a test or a negated atom can hold back."""
+    found: set[str] = set()
+    for literal in rule.body:
+        match literal:
+            case Compare(operator=operator, left=left, right=right) if operator in _BOUNDING:
+                found |= _variables(left) | _variables(right)
+            case Test(arguments=arguments):
+                found |= {name for argument in arguments for name in _variables(argument)}
+            case Negated(arguments=arguments):
+                found |= _names(arguments)
+    return found
+
+
+def _variables(term: Term) -> set[str]:
+    match term:
+        case Var(name=name):
+            return {name}
+        case Apply(arguments=arguments):
+            return {name for argument in arguments for name in _variables(argument)}
+        case _:
+            return set()
+
+
+def _sources(term: Term, definitions: dict[str, Term], free: set[str], bounded: set[str], growing: bool,
+             seen: frozenset[str]) -> set[str]:
+    match term:
+        case Var(name=name) if name in bounded or name in seen:
+            return set()
+        case Var(name=name) if name in free:
+            return {name} if growing else set()
+        case Var(name=name) if name in definitions:
+            return _sources(definitions[name], definitions, free, bounded, growing, seen | {name})
+        case Apply(function=function, arguments=arguments):
+            grows = growing or function in GROWING
+            return {n for a in arguments for n in _sources(a, definitions, free, bounded, grows, seen)}
+        case _:
+            return set()

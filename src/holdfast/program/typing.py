@@ -1,0 +1,273 @@
+"""Pass 3b: core rules with their types become the rules of the model; what does not fit is reported."""
+
+from __future__ import annotations
+
+from holdfast.errors import Diagnostics, Label
+from holdfast.language import tree
+from holdfast.program import model
+from holdfast.program.constants import DoesNotFitError, constant
+from holdfast.program.core import (
+    CoreAggregate,
+    CoreAtom,
+    CoreCompare,
+    CoreLiteral,
+    CoreProgram,
+    CoreRange,
+    CoreRule,
+    CoreTest,
+    bound_variables,
+    shown,
+    source_text,
+    term_variables,
+)
+from holdfast.program.flatten import CONSTANTS
+from holdfast.program.folding import NoValueError, fold
+from holdfast.program.functors import CONVERSIONS, FUNCTORS, NUMERIC, ORDERED, TESTS, UNARY_OPERATORS, Functor, Types
+from holdfast.program.inference import FACTS, Inference
+from holdfast.program.names import Names
+from holdfast.values import Row, Type, Value
+
+
+class Typer:
+    """Gives every term its type and says where types do not fit."""
+
+    def __init__(self, scope: Names, inference: Inference, diagnostics: Diagnostics) -> None:
+        self._scope = scope
+        self._inference = inference
+        self._diagnostics = diagnostics
+        self._rule = FACTS
+
+    def relations(self) -> dict[str, model.Relation]:
+        """All relations with the types of their columns."""
+        return {name: self._relation(name) for name in self._scope.relations}
+
+    def _relation(self, name: str) -> model.Relation:
+        known = self._scope.relations[name]
+        columns = []
+        for index, (column, declared) in enumerate(zip(known.columns, known.type_names, strict=True)):
+            type = self._inference.column(name, index)
+            columns.append(model.Column(column, type, declared or type.value))
+        return model.Relation(name, known.display, tuple(columns), tuple(known.io), known.auxiliary, known.span)
+
+    # --- rules and facts ---
+
+    def rules(self, program: CoreProgram) -> tuple[model.Rule, ...]:
+        """The typed rules."""
+        return tuple(self._typed_rule(index, rule) for index, rule in enumerate(program.rules))
+
+    def _typed_rule(self, index: int, rule: CoreRule) -> model.Rule:
+        self._rule = index
+        bound = bound_variables(a for a in rule.body if isinstance(a, CoreAtom))
+        body = tuple(self._literal(literal, bound) for literal in rule.body)
+        arguments = tuple(self._into(rule.head, i) for i in range(len(rule.head.arguments)))
+        return model.Rule(rule.name, rule.head.predicate, arguments, body, rule.span)
+
+    def facts(self, program: CoreProgram) -> dict[str, tuple[Row, ...]]:
+        """The facts of the text, each once, in their order."""
+        self._rule = FACTS
+        rows: dict[str, dict[Row, None]] = {}
+        for fact in program.facts:
+            values = [self._into(fact, index) for index in range(len(fact.arguments))]
+            if all(isinstance(value, model.Const) for value in values):
+                row = tuple(value.value for value in values if isinstance(value, model.Const))
+                rows.setdefault(fact.predicate, {})[row] = None
+        return {predicate: tuple(found) for predicate, found in rows.items()}
+
+    def aggregates(self, program: CoreProgram) -> tuple[model.AggregateRule, ...]:
+        """The aggregate rules; reports an aggregate of what cannot be aggregated."""
+        for aggregate in program.aggregates:
+            self._check_aggregate(aggregate)
+        return tuple(
+            model.AggregateRule(a.name, a.predicate, a.source, a.group, a.function, a.target, a.span)
+            for a in program.aggregates
+        )
+
+    def _check_aggregate(self, aggregate: CoreAggregate) -> None:
+        if aggregate.target is None:
+            return
+        type = self._inference.column(aggregate.source, aggregate.target)
+        allowed = ORDERED if aggregate.function in ("min", "max") else NUMERIC
+        if type not in allowed:
+            message = f"{aggregate.function} has no meaning for values of type {type.value}"
+            self._diagnostics.error("E0409", message, aggregate.span)
+
+    # --- literals ---
+
+    def _literal(self, literal: CoreLiteral, bound: set[str]) -> model.Literal:
+        match literal:
+            case CoreAtom(negated=negated):
+                arguments = tuple(self._argument(literal, i) for i in range(len(literal.arguments)))
+                return (model.Negated if negated else model.Atom)(literal.predicate, arguments)
+            case CoreCompare():
+                return self._compare(literal, bound)
+            case CoreTest(function=function, arguments=terms):
+                self._check_parameters(TESTS[function], terms)
+                return model.Test(function, tuple(map(self._term, terms)), literal.negated)
+            case CoreRange(variable=variable, bounds=bounds):
+                self._check_range(literal)
+                start, stop, *step = map(self._term, bounds)
+                return model.Range(self._variable(variable), start, stop, step[0] if step else None)
+
+    def _check_range(self, literal: CoreRange) -> None:
+        type = self._type(literal.variable)
+        if not type.is_numeric:
+            message = f"range gives numbers, but {shown(literal.variable)} is {type.value}"
+            self._diagnostics.error("E0404", message, literal.span)
+
+    def _compare(self, literal: CoreCompare, bound: set[str]) -> model.Literal:
+        self._check_comparison(literal)
+        left, right = self._term(literal.left), self._term(literal.right)
+        if literal.operator != "=":
+            return model.Compare(literal.operator, left, right)
+        sides = [(literal.left, left, right), (literal.right, right, left)]
+        sides.sort(key=lambda side: isinstance(side[0], tree.Variable) and side[0].name in bound)
+        for written, variable, value in sides:
+            occurs = {v.name for other, _, _ in sides if other is not written for v in term_variables(other)}
+            if isinstance(variable, model.Var) and variable.name not in occurs:
+                return model.Assign(variable, value)
+        return model.Compare("=", left, right)
+
+    def _check_comparison(self, literal: CoreCompare) -> None:
+        left, right = self._type(literal.left), self._type(literal.right)
+        if left is not right and not (left.in_dictionary and right.in_dictionary):
+            sides = f"{source_text(literal.left.span)} is {left.value}, {source_text(literal.right.span)} is {right.value}"
+            self._diagnostics.error("E0407", f"{sides}: they cannot be compared", literal.span)
+        elif Type.ANY in (left, right) and literal.operator not in ("=", "!="):
+            message = f"values of type any have no order, so {literal.operator} has no meaning for them"
+            help = "declare the column as number, float or symbol"
+            self._diagnostics.error("E0407", message, literal.span, help=help)
+
+    def _argument(self, atom: CoreAtom, index: int) -> model.Argument:
+        written = atom.arguments[index]
+        if isinstance(written, tree.Wildcard):
+            return model.Wildcard()
+        type = self._inference.column(atom.predicate, index)
+        if isinstance(written, tree.Variable):
+            self._check_meets(atom, index, type)
+            return self._variable(written)
+        return self._constant(written, type, self._column_note(atom, index))
+
+    def _check_meets(self, atom: CoreAtom, index: int, type: Type) -> None:
+        """A variable whose type was decided elsewhere must be comparable with the column."""
+        written = atom.arguments[index]
+        own = self._type(written)
+        if own is not type and not (own.in_dictionary and type.in_dictionary) and atom.negated:
+            self._wrong_column(atom, index, own, type)
+
+    def _into(self, atom: CoreAtom, index: int) -> model.Term:
+        """A value that is put into a column."""
+        written = atom.arguments[index]
+        type = self._inference.column(atom.predicate, index)
+        if isinstance(written, CONSTANTS):
+            return self._constant(written, type, self._column_note(atom, index))
+        own = self._type(written)
+        term = self._term(written)
+        if own is not type and not (own is Type.SYMBOL and type is Type.ANY):
+            self._wrong_column(atom, index, own, type)
+        return term
+
+    def _wrong_column(self, atom: CoreAtom, index: int, own: Type, type: Type) -> None:
+        relation = self._scope.relations[atom.predicate]
+        written = atom.arguments[index]
+        text = shown(written) if isinstance(written, tree.Variable) else source_text(written.span)
+        message = f"{text} is {own.value}, but the column {relation.columns[index]} of {relation.display} is "
+        message += str(relation.type_names[index] or type.value)
+        labels = [Label(relation.column_spans[index], "declared here")] if relation.column_spans else []
+        reason = self._inference.reason(self._rule, written)
+        notes = [reason] if reason and reason not in message else []
+        self._diagnostics.error("E0402", message, written.span, labels=labels, notes=notes)
+
+    def _column_note(self, atom: CoreAtom, index: int) -> str:
+        relation = self._scope.relations[atom.predicate]
+        type = relation.type_names[index] or self._inference.column(atom.predicate, index).value
+        if relation.auxiliary:
+            return f"a value of type {type} is needed here"
+        return f"the column {relation.columns[index]} of {relation.display} is {type}"
+
+    # --- terms ---
+
+    def _type(self, term: tree.Term) -> Type:
+        return self._inference.term(self._rule, term)
+
+    def _variable(self, variable: tree.Variable) -> model.Var:
+        return model.Var(variable.name, self._type(variable))
+
+    def _constant(self, term: tree.Term, type: Type, note: str | None) -> model.Const:
+        try:
+            return model.Const(constant(term, type, self._scope), type)
+        except DoesNotFitError as error:
+            notes = [note] if note else []
+            message = f"{source_text(term.span)} does not fit: {error}"
+            self._diagnostics.error(error.code, message, term.span, notes=notes)
+            return model.Const(_something(type), type)
+
+    def _term(self, term: tree.Term) -> model.Term:
+        match term:
+            case tree.Variable():
+                return self._variable(term)
+            case tree.Unary(operator="-", operand=tree.Number()):
+                return self._constant(term, self._type(term), self._inference.reason(self._rule, term))
+            case tree.Unary(operator=operator, operand=operand):
+                return self._apply(FUNCTORS[UNARY_OPERATORS[operator]], (operand,), term)
+            case tree.Binary(operator=operator, left=left, right=right):
+                return self._apply(FUNCTORS[operator], (left, right), term)
+            case tree.Call(function=function, arguments=arguments):
+                return self._apply(FUNCTORS[function], arguments, term)
+            case tree.Cast():
+                return self._cast(term)
+            case _:
+                return self._constant(term, self._type(term), self._inference.reason(self._rule, term))
+
+    def _apply(self, functor: Functor, written: tuple[tree.Term, ...], term: tree.Term) -> model.Term:
+        fits = self._check_parameters(functor, written)
+        arguments = tuple(map(self._term, written))
+        result = model.Apply(functor.name, arguments, self._type(term))
+        return self._folded(result, term) if fits else result
+
+    def _folded(self, result: model.Apply, term: tree.Term) -> model.Term:
+        """The value, when all arguments are constants; in a rule a missing value is left to the run."""
+        values = [a.value for a in result.arguments if isinstance(a, model.Const)]
+        if len(values) < len(result.arguments):
+            return result
+        try:
+            types = [argument.type for argument in result.arguments]
+            return model.Const(fold(result.function, values, types, result.type), result.type)
+        except NoValueError as error:
+            if self._rule == FACTS:
+                message = f"{source_text(term.span)} has no value: {error}"
+                self._diagnostics.error("E0406", message, term.span)
+            return result
+
+    def _check_parameters(self, functor: Functor, written: tuple[tree.Term, ...]) -> bool:
+        good = True
+        for index, argument in enumerate(written):
+            type, allowed = self._type(argument), functor.parameter(index)
+            if type not in allowed:
+                good = False
+                message = f"{functor.name} takes {_listed(allowed)}, but {source_text(argument.span)} is {type.value}"
+                reason = self._inference.reason(self._rule, argument)
+                notes = [reason] if reason else []
+                self._diagnostics.error("E0404", message, argument.span, notes=notes)
+        return good
+
+    def _cast(self, cast: tree.Cast) -> model.Term:
+        own, wanted = self._type(cast.operand), self._scope.types.base(cast.type_name)
+        operand = self._term(cast.operand)
+        if own is wanted or (own is Type.SYMBOL and wanted is Type.ANY):
+            return operand
+        if (own, wanted) in CONVERSIONS:
+            return model.Apply(CONVERSIONS[own, wanted], (operand,), wanted)
+        message = f"{source_text(cast.operand.span)} is {own.value} and cannot be read as {cast.type_name}"
+        convert = f"convert it: to_{'string' if wanted is Type.SYMBOL else wanted.value}(…)"
+        self._diagnostics.error("E0408", message, cast.span, help=None if wanted is Type.ANY else convert)
+        return operand
+
+
+def _something(type: Type) -> Value:
+    """A value to go on with after an error."""
+    return 0 if type.is_numeric else ""
+
+
+def _listed(types: Types) -> str:
+    order = [type.value for type in Type if type in types]
+    return order[0] if len(order) == 1 else f"{', '.join(order[:-1])} or {order[-1]}"
