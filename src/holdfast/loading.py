@@ -67,7 +67,7 @@ def _rechecked(tree_program: tree.Program, program: Program, hints: Hints) -> Pr
 
 def _is_open(relation: Relation) -> bool:
     """Whether the checker found nothing that decides some column's type."""
-    return relation.span is None and any(type is Type.ANY for type in relation.types)
+    return any(type is Type.ANY for type in relation.types)
 
 
 def _text_rows(program: Program, dictionary: Dictionary) -> Iterator[tuple[str, Codes]]:
