@@ -104,3 +104,10 @@ def _hyper_node(index: int, predicates: tuple[str, ...], rules: list[Rule], aggr
 
 def _positive(rule: Rule) -> list[str]:
     return [literal.predicate for literal in rule.body if isinstance(literal, Atom)]
+
+
+def rule_names(node: HyperNode) -> list[str]:
+    """The names of a node's rules, each once."""
+    names = [rule.name for rule in (*node.nonrecursive, *node.recursive)]
+    names += [rule.name for rule in node.aggregates]
+    return list(dict.fromkeys(names))

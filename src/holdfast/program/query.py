@@ -87,7 +87,8 @@ def _uses(formula: tree.Formula, negated: bool = False) -> dict[str, list[str]]:
 
 def _core(formula: tree.Formula, columns: tuple[str, ...], scope: Names) -> CoreProgram:
     arguments = tuple(tree.Variable(name, span=formula.span) for name in columns)
-    scope.relations[ANSWER] = KnownRelation(ANSWER, ANSWER, columns, (None,) * len(columns), formula.span, auxiliary=True)
+    types = (None,) * len(columns)
+    scope.relations[ANSWER] = KnownRelation(ANSWER, ANSWER, columns, types, formula.span, auxiliary=True)
     head = tree.Atom(tree.Name(ANSWER, span=formula.span), arguments, span=formula.span)
     expander = Expander(scope)
     desugar_rule(scope, expander, ANSWER, tree.Rule((head,), formula, span=formula.span))

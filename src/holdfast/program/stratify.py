@@ -59,9 +59,13 @@ def _report(edges: list[Edge], scope: Names, diagnostics: Diagnostics) -> None:
     listed = ", ".join(scope.relations[name].display for name in user)
     message = f"{kind} inside a cycle: {_drawn(cycle, scope)}"
     labels = [Label(edge.span, _said(edge, scope)) for edge in cycle[1:]]
-    one = len(user) == 1
-    note = f"what {listed} {'does' if one else 'do'} not hold is known only when {'it is' if one else 'they are'} complete"
+    what = "negated" if offender.mark == "!" else "aggregated"
+    note = f"a relation must be complete before it is {what}, but here {_dependence(listed, len(user))}"
     diagnostics.error(code, message, offender.span, labels=_distinct(labels, offender.span), notes=[note])
+
+
+def _dependence(listed: str, count: int) -> str:
+    return f"{listed} depends on itself" if count == 1 else f"{listed} depend on each other"
 
 
 def _path(start: str, goal: str, edges: list[Edge]) -> list[Edge]:

@@ -130,7 +130,8 @@ class Typer:
     def _check_comparison(self, literal: CoreCompare) -> None:
         left, right = self._type(literal.left), self._type(literal.right)
         if left is not right and not (left.in_dictionary and right.in_dictionary):
-            sides = f"{source_text(literal.left.span)} is {left.value}, {source_text(literal.right.span)} is {right.value}"
+            pairs = ((literal.left, left), (literal.right, right))
+            sides = ", ".join(f"{source_text(term.span)} is {type.value}" for term, type in pairs)
             self._diagnostics.error("E0407", f"{sides}: they cannot be compared", literal.span)
         elif Type.ANY in (left, right) and literal.operator not in ("=", "!="):
             message = f"values of type any have no order, so {literal.operator} has no meaning for them"
