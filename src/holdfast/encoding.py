@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from holdfast.term_text import MAX_NUMBER, MIN_NUMBER, literal_value, parse_term, term_text
-from holdfast.values import BlankNode, Iri, Literal, Row, Type, Value
+from holdfast.values import BlankNode, Iri, Literal, Row, Type, Value, quote
 
 Codes: TypeAlias = npt.NDArray[np.int64]
 
@@ -402,7 +402,7 @@ _NOUNS = {Type.NUMBER: "a number", Type.UNSIGNED: "an unsigned number", Type.FLO
 
 
 def _wrong(value: object, type: Type) -> EncodingError:
-    shown = str(value) if isinstance(value, _TERMS) else ascii(value) if value is None else repr(value)
+    shown = quote(value) if isinstance(value, str) else str(value) if isinstance(value, _TERMS) else repr(value)
     return EncodingError(f"{shown} is not {_NOUNS[type]}", value)
 
 

@@ -37,7 +37,7 @@ def read_delimited(path: Path, data: bytes, layout: Layout, relation: Relation, 
     """The facts in the content of a file."""
     data = data.removeprefix(BOM)
     if relation.arity == 0:
-        return exact.read_nullary(path, data, relation)
+        return exact.read_nullary(path, data, layout, relation)
     if not data:
         return np.empty((0, relation.arity), np.int64)
     hexadecimal = b"0x" in data or b"0X" in data
@@ -105,7 +105,7 @@ def _parse(data: bytes, layout: Layout, kinds: Sequence[pa.DataType]) -> pa.Tabl
     """The table in the data, or None where only the exact way can tell."""
     if not _is_plain(data, layout, len(kinds)):
         return None
-    single = _single_delimiter(data, layout.delimiter)
+    single = _single_delimiter(data, layout)
     if single is None:
         return None
     width = len(kinds) if layout.columns is None else _width(data, layout)
@@ -145,10 +145,12 @@ def _is_plain(data: bytes, layout: Layout, arity: int) -> bool:
     return arity == 1 or not (data.startswith((b"\n", b"\r\n")) or b"\n\n" in data or b"\n\r\n" in data)
 
 
-def _single_delimiter(data: bytes, delimiter: str) -> str | None:
+def _single_delimiter(data: bytes, layout: Layout) -> str | None:
     """A one-byte delimiter: the given one, or a control character that the data do not have."""
-    if len(delimiter) == 1 and delimiter.isascii():
-        return delimiter
+    if len(layout.delimiter) == 1 and layout.delimiter.isascii():
+        return layout.delimiter
+    if layout.rfc4180:
+        return None  # the delimiter may also stand inside quotes, where it must stay
     return next((chr(byte) for byte in (31, 30, 29, 28, 1, 2) if bytes([byte]) not in data), None)
 
 

@@ -158,11 +158,12 @@ def _type_message(text: str, number: int, column: Column, relation: Relation, re
     return f"{shown} in column {number} ({column.name}) of relation {relation.display} {reason}"
 
 
-def read_nullary(path: Path, data: bytes, relation: Relation) -> Codes:
+def read_nullary(path: Path, data: bytes, layout: Layout, relation: Relation) -> Codes:
     """The facts of a relation without columns: each line `()` is one."""
     problems = Problems(path)
-    lines = _lines(as_text(path, data))
-    for number, line in enumerate(lines, 1):
+    first = int(layout.headers)
+    lines = _lines(as_text(path, data))[first:]
+    for number, line in enumerate(lines, 1 + first):
         if line.strip() != "()":
             problems.add("E0617", f"line {number} of relation {relation.display}, which has no columns, is not ()",
                          number, 1, len(line), line)

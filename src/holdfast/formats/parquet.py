@@ -39,9 +39,8 @@ def _read_table(path: Path) -> pa.Table:
     try:
         with path.open("rb") as file:
             return pq.read_table(file)
-    except pa.ArrowException as error:
-        refuse("E0614", f"{path.as_posix()} is not a Parquet file, or is damaged", file_span(path),
-               notes=(str(error).split("\n")[0],))
+    except pa.ArrowException:
+        refuse("E0614", f"{path.as_posix()} is not a Parquet file, or is damaged", file_span(path))
     except OSError as error:
         refuse_unreadable(path, error)
 

@@ -121,6 +121,7 @@ def _base(path: Path) -> str:
 
 def _refuse_syntax(path: Path, data: bytes, error: SyntaxError) -> NoReturn:
     message = re.sub(r"^Parser error at line .*?: |^Parser error: ", "", error.msg)
+    message = message[:1].lower() + message[1:]
     if error.lineno is None:
         refuse("E0620", message, file_span(path))
     lines = data.split(b"\n", error.lineno)

@@ -8,11 +8,13 @@ from typing import NoReturn
 import numpy as np
 
 from holdfast.encoding import Codes, Dictionary, EncodingError, distinct
+from holdfast.errors import Span
+from holdfast.formats.files import read_bytes
 from holdfast.formats.numbers import NumberError, parse_float, parse_integer
 from holdfast.formats.places import file_span, refuse
 from holdfast.program.model import Column, Relation
 from holdfast.term_text import XSD
-from holdfast.values import BlankNode, Iri, Literal, Type, Value
+from holdfast.values import BlankNode, Iri, Literal, Row, Type, Value, quote
 
 _INTEGERS = frozenset(XSD + name for name in (
     "integer", "int", "long", "short", "byte", "nonNegativeInteger", "positiveInteger", "nonPositiveInteger",
@@ -25,19 +27,23 @@ def fit_columns(path: Path, codes: Codes, relation: Relation, dictionary: Dictio
     fitted = codes.copy()
     for number, column in enumerate(relation.columns):
         if column.type is not Type.ANY:
-            fitted[:, number] = _fit(path, codes[:, number], column, relation, dictionary)
+            try:
+                fitted[:, number] = _fit(codes[:, number], column.type, dictionary)
+            except EncodingError as error:
+                row = dictionary.decode_rows(codes[error.row:][:1], (Type.ANY,) * relation.arity)[0]
+                _refuse(path, row, column, relation)
     return fitted
 
 
-def _fit(path: Path, codes: Codes, column: Column, relation: Relation, dictionary: Dictionary) -> Codes:
+def _fit(codes: Codes, type: Type, dictionary: Dictionary) -> Codes:
     ids, positions = distinct(codes, len(dictionary))
     converted = np.empty(len(ids), np.int64)
     for place, id in enumerate(ids.tolist()):
         value = dictionary.value_of(id)
         try:
-            converted[place] = dictionary.encode_value(_convert(value, column.type), column.type)
-        except (NumberError, EncodingError):
-            _refuse(path, value, column, relation)
+            converted[place] = dictionary.encode_value(_convert(value, type), type)
+        except (NumberError, EncodingError) as error:
+            raise EncodingError(str(error), value, int(np.flatnonzero(codes == id)[0])) from None
     return converted[positions]
 
 
@@ -63,7 +69,21 @@ def _text(value: Iri | BlankNode | float) -> str:
             return str(value)
 
 
-def _refuse(path: Path, value: Value, column: Column, relation: Relation) -> NoReturn:
-    shown = f'"{value}"' if isinstance(value, str) else str(value)
-    refuse("E0622", f"{shown} does not fit column {column.name} of relation {relation.display}, which has type "
-                    f"{column.type.value}", file_span(path))
+def _refuse(path: Path, row: Row, column: Column, relation: Relation) -> NoReturn:
+    shown = ", ".join(quote(value) if isinstance(value, str) else str(value) for value in row)
+    span = _find_line(path, row)
+    place = "" if span else f" of {path.as_posix()}"
+    refuse("E0622", f"the fact {relation.display}({shown}){place} does not fit: column {column.name} has type "
+                    f"{column.type.value}", span)
+
+
+def _find_line(path: Path, row: Row) -> Span | None:
+    """The line with the terms of a row, in formats that have one statement a line."""
+    if not path.name.removesuffix(".gz").endswith((".nt", ".nq")):
+        return None
+    wanted = [value.value if isinstance(value, Iri) else value.lexical if isinstance(value, Literal) else str(value)
+              for value in row if not isinstance(value, BlankNode)]
+    for number, line in enumerate(read_bytes(path).decode(errors="replace").split("\n"), 1):
+        if all(text in line for text in wanted):
+            return file_span(path, number, 1, len(line), line)
+    return None

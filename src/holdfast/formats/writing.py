@@ -22,6 +22,7 @@ from holdfast.program.model import Column, Relation
 from holdfast.values import quote
 
 _CHUNK = 500_000
+_OF_NUMBERS = frozenset("0123456789+-.einfa")
 
 
 def in_order(relation: Relation, codes: Codes, dictionary: Dictionary) -> Codes:
@@ -55,31 +56,32 @@ def _lines(relation: Relation, codes: Codes, dictionary: Dictionary, layout: Lay
 
 
 def _texts(relation: Relation, column: Column, codes: Codes, dictionary: Dictionary, layout: Layout) -> pa.Array:
-    values = dictionary.decode_column(codes, column.type)
-    if not column.type.in_dictionary:
-        # shortest digits that read back exactly; a whole float prints without a point, as Soufflé has it
-        return values.cast(pa.string())
-    if layout.rfc4180:
-        return _quoted(values, layout)
-    values = escape_column(values) if layout.escape else values
-    for forbidden in (layout.delimiter, "\n", "\r"):
-        found = pc.match_substring(values, forbidden)
-        if pc.any(found).as_py():
-            _refuse(relation, column, values.filter(found)[0].as_py(), forbidden)
-    return values
-
-
-def _quoted(values: pa.Array, layout: Layout) -> pa.Array:
-    values = escape_column(values) if layout.escape else values
-    special = pc.match_substring_regex(values, '["\r\n]')
-    special = pc.or_(special, pc.match_substring(values, layout.delimiter))
+    # floats: the shortest digits that read back exactly; a whole float prints without a point, as Soufflé has it
+    values = dictionary.decode_column(codes, column.type).cast(pa.string())
+    if not column.type.in_dictionary and not set(layout.delimiter) & _OF_NUMBERS:
+        return values
+    if layout.escape and column.type.in_dictionary:
+        values = escape_column(values)
+    special = _is_special(values, layout)
+    if not pc.any(special).as_py():
+        return values
+    if not layout.rfc4180:
+        _refuse(relation, column, values.filter(special)[0].as_py(), layout)
     quoted = pc.binary_join_element_wise('"', pc.replace_substring(values, '"', '""'), '"', "")
     return pc.if_else(special, quoted, values)
 
 
-def _refuse(relation: Relation, column: Column, value: str, forbidden: str) -> NoReturn:
-    names = {"\t": "a tab", "\n": "a line end", "\r": "a carriage return"}
-    what = names.get(forbidden, f"the delimiter {forbidden!r}")
+def _is_special(values: pa.Array, layout: Layout) -> pa.Array:
+    """Which texts a line does not hold as they are."""
+    special = pc.match_substring_regex(values, '["\r\n]' if layout.rfc4180 else "[\r\n]")
+    # a value may also end like the beginning of a longer delimiter, and so move where it is found
+    found = pc.find_substring(pc.binary_join_element_wise(values, layout.delimiter, ""), layout.delimiter)
+    return pc.or_(special, pc.not_equal(found, pc.binary_length(values)))
+
+
+def _refuse(relation: Relation, column: Column, value: str, layout: Layout) -> NoReturn:
+    delimiter = "a tab" if layout.delimiter == "\t" else f"the delimiter {layout.delimiter!r} or a part of it"
+    what = "a line end" if "\n" in value else "a carriage return" if "\r" in value else delimiter
     refuse("E0612", f"the value {quote(value)} in column {column.name} of relation {relation.display} contains {what}, "
                     "which a line of separated values cannot hold",
            help="write with escape=true or rfc4180=true, or to a .jsonl or .parquet file")
