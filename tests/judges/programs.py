@@ -37,13 +37,14 @@ class Features:
     functors: bool = True
     string_order: bool = True
     any_columns: bool = True  # in programs with declarations
+    outer_in_aggregate: bool = True  # an aggregate's body may compare with an outer variable
 
 
 EVERYTHING = Features()
 COUNTABLE = Features(aggregates=(), head_aggregates=False, disjunction=False)
 FOR_CLINGO = Features(types=("number", "number", "symbol"), aggregates=("count", "sum", "min", "max"),
                       head_aggregates=False, functors=False, any_columns=False)
-FOR_NEMO = replace(FOR_CLINGO, string_order=False)
+FOR_NEMO = replace(FOR_CLINGO, string_order=False, outer_in_aggregate=False)
 
 
 @dataclass(frozen=True)
@@ -102,6 +103,7 @@ class RuleBuilder:
     body: list[str] = field(default_factory=list)
     bound: dict[str, list[str]] = field(default_factory=lambda: {type_: [] for type_ in DOMAIN})
     made: int = 0
+    looks_out: bool = False
 
     def pick(self, options: Sequence[T]) -> T:
         return options[self.draw(st.integers(0, len(options) - 1))]
@@ -212,7 +214,7 @@ class RuleBuilder:
         arguments = [self.inner_argument(type_, local) for type_ in predicate.types]
         inner = [f"{predicate.name}({', '.join(arguments)})"]
         if local["number"] and self.chance(30):
-            inner.append(f"{self.pick(local['number'])} {self.pick(('<', '>=', '!='))} {self.pick(('1', '2'))}")
+            inner.append(f"{self.pick(local['number'])} {self.pick(('<', '>=', '!='))} {self.other_side()}")
         function = self.pick(self.features.aggregates)
         numeric = local["number"] or local["float"]
         if function != "count" and not numeric:
@@ -224,6 +226,13 @@ class RuleBuilder:
         if type_ == "number" and function not in ("mean", "median"):
             self.body += [f"{new} <= {BOUND}", f"-{BOUND} <= {new}"]
         self.bind(new, "float" if function in ("mean", "median") else type_)
+
+    def other_side(self) -> str:
+        """What an aggregate's body compares with; an outer variable in one aggregate of a rule only (E0306)."""
+        if self.features.outer_in_aggregate and self.bound["number"] and not self.looks_out:
+            self.looks_out = True
+            return self.pick(self.bound["number"])
+        return self.pick(("1", "2"))
 
     def inner_argument(self, type_: str, local: dict[str, list[str]]) -> str:
         match self.draw(st.integers(0, 9)):
@@ -326,7 +335,10 @@ def sketches(draw: Draw, features: Features = EVERYTHING) -> Sketch:
                 text_facts += [_write(predicate, row) for row in _rows(draw, predicate, 0, 2)]
         known += own
     declarations = [_declare(p) for p in known] if declared else []
-    return Sketch(tuple(declarations), tuple(text_facts), tuple(rules), facts, tuple(known))
+    text = " ".join([*declarations, *text_facts, *map(str, rules)])
+    used = [p for p in known if f"{p.name}(" in text]  # facts of a relation that nothing mentions are refused
+    facts = {p.name: facts[p.name] for p in used if p.name in facts}
+    return Sketch(tuple(declarations), tuple(text_facts), tuple(rules), facts, tuple(used))
 
 
 def _declare(predicate: Predicate) -> str:

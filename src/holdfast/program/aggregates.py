@@ -25,9 +25,12 @@ from holdfast.program.core import (
     CoreAtom,
     CoreCompare,
     CoreLiteral,
+    CoreRange,
     CoreRule,
     bound_variables,
     is_fresh,
+    literal_variables,
+    names,
 )
 from holdfast.program.flatten import Flat, Flattener, Fresh, Pending, read_lonely_as_wildcards
 from holdfast.program.names import Names
@@ -152,7 +155,7 @@ class Expander:
         direct = direct_source(pending.inner, aggregate.target, [*group, *witnesses])
         if direct is not None:
             return direct
-        seed = self._seed(pending, group, body)
+        seed = self._seed(place, pending, group, body)
         key = (id(aggregate), tuple(group), seed)
         if key not in self._sources:
             inner = [replace(flat, literals=(*seed, *flat.literals)) for flat in self._countable(place, pending)]
@@ -160,9 +163,11 @@ class Expander:
             self._sources[key] = self.collect(place, inner, columns, aggregate.target, aggregate.span)
         return self._sources[key]
 
-    def _seed(self, pending: Pending, group: list[str], body: Body) -> Body:
-        """The outer body, where the aggregate's own does not bind the whole group."""
-        return () if all(bound_variables(flat.literals).issuperset(group) for flat in pending.inner) else body
+    def _seed(self, place: Place, pending: Pending, group: list[str], body: Body) -> Body:
+        """What of the outer body binds those of the group that the aggregate's own body does not."""
+        bound = [bound_variables(flat.literals) for flat in pending.inner]
+        missing = {name for name in group if not all(name in variables for variables in bound)}
+        return _binding_part(body, missing, place.predicate) if missing else ()
 
     def _countable(self, place: Place, pending: Pending) -> list[Flat]:
         """Each different value of a `_` inside an aggregate counts, so it gets a name; for an extremum it need not."""
@@ -194,13 +199,43 @@ class Expander:
             return []
         taken = columns.outside.union(chosen)
         found = [[name for name in _countable_names(flat) if name not in taken] for flat in inner]
-        for names in found[1:]:
-            for name in sorted(set(names) ^ set(found[0])):
+        for other in found[1:]:
+            for name in sorted(set(other) ^ set(found[0])):
                 what = "`_`" if is_fresh(name) else name
                 message = f"{what} does not occur in every alternative of the aggregate's body"
                 help = "then it is not clear what counts as different; give the alternatives a relation of their own"
                 self.scope.diagnostics.error("E0307", message, span, help=help)
         return found[0] if found else []
+
+
+def _binding_part(body: Body, wanted: set[str], own: str) -> Body:
+    """As few literals as bind the wanted variables, and every test of what these bind.
+
+    Atoms of the rule's own predicate are spared where others do: an aggregate must not read them.  The tests
+    stay because they may guard a division inside the aggregate.
+    """
+    known = bound_variables(body)
+    usable = [literal for literal in body if known.issuperset(names(literal_variables(literal)))]
+    binding = [literal for literal in usable if _binds(literal)]
+    for literal in sorted(binding, key=lambda literal: getattr(literal, "predicate", None) != own):
+        others = [other for other in binding if other is not literal]
+        if wanted <= bound_variables(others):
+            binding = others
+    bound = bound_variables(binding)
+    return tuple(
+        literal for literal in usable
+        if any(literal is one for one in binding)
+        or (not _is_positive(literal) and bound.issuperset(names(literal_variables(literal))))
+    )
+
+
+def _is_positive(literal: CoreLiteral) -> bool:
+    return isinstance(literal, CoreAtom) and not literal.negated
+
+
+def _binds(literal: CoreLiteral) -> bool:
+    equals = isinstance(literal, CoreCompare) and literal.operator == "="
+    return _is_positive(literal) or equals or isinstance(literal, CoreRange)
 
 
 def with_value(fresh: Fresh, scope: Names, inner: list[Flat], term: tree.Term) -> tuple[str, list[Flat]]:
@@ -255,13 +290,13 @@ def direct_source(inner: Iterable[Flat], target: tree.Term | None, needed: Itera
             return None
     if not all(isinstance(argument, (tree.Variable, tree.Wildcard)) for argument in atom.arguments):
         return None
-    names = [argument.name for argument in atom.arguments if isinstance(argument, tree.Variable)]
-    if len(set(names)) < len(names) or not set(names).issuperset(needed):
+    found = [argument.name for argument in atom.arguments if isinstance(argument, tree.Variable)]
+    if len(set(found)) < len(found) or not set(found).issuperset(needed):
         return None
     source = Source(atom.predicate, atom.arguments, None)
     if target is None:
         return source
-    if isinstance(target, tree.Variable) and target.name in names:
+    if isinstance(target, tree.Variable) and target.name in found:
         return replace(source, target=source.position(target.name))
     return None
 
