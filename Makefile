@@ -27,17 +27,17 @@ help:
 
 .venv/installed: pyproject.toml | .venv/bin/python
 	@echo "== installing holdfast and what it needs into .venv (a minute or so)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --editable .
 	@touch $@
 
 .venv/installed-dev: pyproject.toml .venv/installed
 	@echo "== installing what the tests need into .venv"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
 .venv/installed-bench: pyproject.toml .venv/installed
 	@echo "== installing what the measurements need into .venv"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[bench]'
 	@touch $@
 
 demo: .venv/installed

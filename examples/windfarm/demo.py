@@ -26,7 +26,7 @@ def main() -> None:
     show_anomalies(kb)
     ask(kb, 'neighbour("north_12", x), temperature(x, t), t > 11.5')
     compare(kb)
-    print("Why rules?  Neither the farms nor the comparison were programmed: nine lines say what a neighbour and an")
+    print("Why rules?  Neither the farms nor the comparison were programmed: eight rules say what a neighbour and an")
     print("anomaly are.  Read them in examples/windfarm/windfarm.dl, change one, and run again:\n")
     print("  .venv/bin/holdfast run examples/windfarm/windfarm.dl -F examples/windfarm/facts")
     print("  .venv/bin/holdfast graph examples/windfarm/windfarm.dl\n")

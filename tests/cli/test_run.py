@@ -78,9 +78,10 @@ def test_run_writes_figures(reach: Path) -> None:
     assert figures["seconds"] > 0
 
 
-@pytest.mark.parametrize("limit", [["--limit-facts", "5"], ["--limit-rounds", "1"], ["--limit-seconds", "0"],
-                                   ["--limit-memory", "1K"]])
+@pytest.mark.parametrize("limit", [["--limit-facts", "5000"], ["--limit-rounds", "20"], ["--limit-seconds", "0"],
+                                   ["--limit-memory", "100K"]])
 def test_a_limit_stops_the_run_with_3_and_writes_nothing(limit: list[str], reach: Path) -> None:
+    Path("facts/edge.facts").write_text("".join(f"{n}\t{n + 1}\n" for n in range(300)), encoding="utf-8")
     result = holdfast("run", reach, "-F", "facts", "-D", "out", *limit)
     assert result.code == 3
     assert result.err.startswith("error[")
@@ -128,7 +129,7 @@ def test_query_is_tab_separated_in_a_pipe(reach: Path) -> None:
 def test_query_is_a_table_on_a_terminal(reach: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     lines = holdfast("query", reach, "-F", "facts", "path(1, x)", terminal=True).out.splitlines()
-    assert [line.strip() for line in lines] == ["x", "───", "2", "3", "4"]
+    assert [line.strip() for line in lines] == ["x", "─", "2", "3", "4"]
 
 
 def test_query_json(reach: Path) -> None:

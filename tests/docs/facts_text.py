@@ -15,7 +15,7 @@ def facts_text(kb: KnowledgeBase) -> str:
 
 def _shown(kb: KnowledgeBase) -> list[str]:
     outputs = [name for name in kb.relations if any(io.kind == "output" for io in kb.program.relations[name].io)]
-    derived = {rule.predicate for rule in (*kb.program.rules, *kb.program.aggregates)}
+    derived = {rule.predicate for rule in kb.program.rules} | {rule.predicate for rule in kb.program.aggregates}
     return outputs or [name for name in kb.relations if name in derived]
 
 
