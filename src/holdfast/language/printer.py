@@ -191,21 +191,21 @@ def _show_primary(term: tree.Term) -> str:
 
 
 def _target(target: tree.Term | None) -> list[str]:
-    """The target of an aggregate; parentheses keep the colon of a prefixed name from ending it."""
+    """The target of an aggregate; in parentheses `ex:a` and `<iri>` cannot be taken for `x : …` and `x < …`."""
     if target is None:
         return []
     shown = show_term(target)
-    return [f"({shown})" if _has_prefixed_name(target) else shown]
+    return [f"({shown})" if _has_rdf_name(target) else shown]
 
 
-def _has_prefixed_name(term: tree.Term) -> bool:
+def _has_rdf_name(term: tree.Term) -> bool:
     match term:
-        case tree.PrefixedName():
+        case tree.PrefixedName() | tree.IriTerm():
             return True
         case tree.Unary(_, operand):
-            return _has_prefixed_name(operand)
+            return _has_rdf_name(operand)
         case tree.Binary(_, left, right):
-            return _has_prefixed_name(left) or _has_prefixed_name(right)
+            return _has_rdf_name(left) or _has_rdf_name(right)
         case _:
             return False
 

@@ -14,6 +14,7 @@ these:
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Final
 
 from lark import Token
@@ -83,6 +84,15 @@ _scanner = re.compile(r"""
 """, re.VERBOSE)
 
 
+@dataclass
+class _Candidate:
+    """A word that is an aggregate if a `:` ends its target; `in_parenthesis` while a `(` right behind it is open."""
+
+    token: Token
+    depth: int
+    in_parenthesis: bool = False
+
+
 class Lexer:
     """Turns one source into tokens and comments; what is no token at all becomes a diagnostic."""
 
@@ -96,7 +106,7 @@ class Lexer:
         self._previous, self._depth = "", 0
         self._in_directive = self._in_prefix = self._in_refused = False
         self._in_body = in_body
-        self._targets: list[tuple[int, Token]] = []
+        self._targets: list[_Candidate] = []
 
     def run(self) -> list[Token]:
         """All tokens of the source."""
@@ -222,8 +232,10 @@ class Lexer:
         self._add("USER_FUNCTOR", text)
 
     def _mistake(self, text: str) -> None:
+        if text[0] == "<" and self._iri():
+            return
         if text == "<-" and (self._in_body or self._depth):
-            self._operator("<")
+            self._plain_operator("<")
             return
         if self._in_refused:
             self._add("BAD", text)
@@ -269,7 +281,7 @@ class Lexer:
         else:
             token = self._add(KEYWORDS.get(text, "IDENT"), text)
             if text in AGGREGATES:
-                self._targets.append((self._depth, token))
+                self._targets.append(_Candidate(token, self._depth))
 
     def _prefixed_name(self, word: str) -> bool:
         """Take a prefixed name that begins with this word, if one stands here."""
@@ -291,7 +303,7 @@ class Lexer:
         return not self._reads_target() and word not in AGGREGATES and word[0] not in "?_"
 
     def _reads_target(self) -> bool:
-        return bool(self._targets) and self._targets[-1][0] == self._depth
+        return bool(self._targets) and self._targets[-1].depth == self._depth
 
     # --- operators ---
 
@@ -312,7 +324,8 @@ class Lexer:
         return found is not None
 
     def _default_prefixed_name(self) -> bool:
-        if self._in_prefix or self._reads_target() or (self._in_directive and self._depth) or self._operator_can_stand:
+        in_target = self._reads_target() and self._previous != "DATATYPE"
+        if self._in_prefix or in_target or (self._in_directive and self._depth) or self._operator_can_stand:
             return False
         local = _local.match(self._text, self._position + 1)
         if local:
@@ -323,25 +336,37 @@ class Lexer:
     def _plain_operator(self, text: str) -> None:
         type = _OPERATORS[text]
         if type in ("LPAR", "LBRACE", "LSQB"):
-            self._depth += 1
+            self._open()
         elif type in ("RPAR", "RBRACE", "RSQB"):
-            self._depth -= 1
-            self._close_targets(self._depth)
-        elif type == "COLON":
-            self._meet_colon()
-        elif type == "IF":
-            self._in_body = True
-        elif type in _ENDS_TARGET and self._targets:
-            self._close_targets(self._depth - 1)
+            self._close()
+        elif type == "COLON" and self._reads_target():
+            self._targets.pop().token.type = "AGGREGATE"
+        elif type in _ENDS_TARGET:
+            self._in_body = self._in_body or type == "IF"
+            self._end_targets(type)
         self._add(type, text)
         if type == "DOT":
             self._start_item(in_directive=False)
 
-    def _close_targets(self, depth: int) -> None:
-        """Forget the aggregates that were waiting for their `:` deeper than this."""
-        while self._targets and self._targets[-1][0] > depth:
+    def _open(self) -> None:
+        if self._targets and self._targets[-1].token is self.tokens[-1]:
+            self._targets[-1].in_parenthesis = True
+        self._depth += 1
+
+    def _close(self) -> None:
+        self._depth -= 1
+        self._forget_targets(self._depth)
+        if self._reads_target():
+            self._targets[-1].in_parenthesis = False
+
+    def _end_targets(self, type: str) -> None:
+        """No target goes on over this sign, and `max(a, …` is a functor."""
+        self._forget_targets(self._depth - 1)
+        target = self._targets[-1] if self._targets else None
+        if type == "COMMA" and target and target.in_parenthesis and target.depth == self._depth - 1:
             self._targets.pop()
 
-    def _meet_colon(self) -> None:
-        if self._reads_target():
-            self._targets.pop()[1].type = "AGGREGATE"
+    def _forget_targets(self, depth: int) -> None:
+        """The candidates deeper than this are no aggregates."""
+        while self._targets and self._targets[-1].depth > depth:
+            self._targets.pop()
