@@ -26,8 +26,10 @@ def encode_facts(data: FactData, relation: Relation, dictionary: Dictionary) -> 
     """
     origin = f"facts for relation {relation.display}"
     table = _as_table(data)
-    if table is not None:
+    if table is not None and table.num_columns:
         return encode_table(table, relation, dictionary, origin)
+    if table is not None or (isinstance(data, Mapping) and not data):
+        return np.empty((0, relation.arity), np.int64)
     if isinstance(data, Mapping):
         return _encode_columns(data, relation, dictionary, origin)
     return _encode_rows(_rows(data, relation), relation, dictionary, origin)

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final, NoReturn, TypeAlias, cast
+from urllib.parse import quote
 
 import numpy as np
 import numpy.typing as npt
@@ -86,10 +87,11 @@ def read_rdf(path: Path, relations: Mapping[str, Relation], dictionary: Dictiona
 
 
 def rdf_facts(path: Path, dictionary: Dictionary, *, want_triples: bool = False,
-              predicates: Collection[str] | None = None) -> RdfFacts:
+              predicates: Collection[str] | None = None, base: str | None = None) -> RdfFacts:
     """The facts of an RDF file, all columns of type `any`.
 
-    `predicates` names the relations wanted, `<iri>` each; None means all.
+    `predicates` names the relations wanted, `<iri>` each; None means all.  Relative IRIs are relative to `base`,
+    which is `file:///` and the file's name if not given: the same on every machine.
     """
     format = rdf_format(path)
     if format is None:
@@ -98,7 +100,7 @@ def rdf_facts(path: Path, dictionary: Dictionary, *, want_triples: bool = False,
     data = read_bytes(path)
     if format == ox.RdfFormat.RDF_XML:
         _refuse_entities(path, data)
-    triples = _columns(_statements(path, data, format))
+    triples = _columns(_statements(path, data, format, base or f"file:///{quote(path.name)}"))
     scope = hashlib.sha1(data, usedforsecurity=False).hexdigest()[:8]
     return _sort(triples, TermReader(path, dictionary, scope), want_triples, predicates)
 
@@ -106,17 +108,12 @@ def rdf_facts(path: Path, dictionary: Dictionary, *, want_triples: bool = False,
 # --- parsing -----------------------------------------------------------------------------------------
 
 
-def _statements(path: Path, data: bytes, format: ox.RdfFormat) -> bytes:
+def _statements(path: Path, data: bytes, format: ox.RdfFormat, base: str) -> bytes:
     """The statements of a file as N-Quads, one a line, without escapes that are not needed."""
     try:
-        return ox.serialize(ox.parse(data, format=format, base_iri=_base(path)), format=ox.RdfFormat.N_QUADS) or b""
+        return ox.serialize(ox.parse(data, format=format, base_iri=base), format=ox.RdfFormat.N_QUADS) or b""
     except SyntaxError as error:
         _refuse_syntax(path, data, error)
-
-
-def _base(path: Path) -> str:
-    """What relative IRIs are relative to: the file's own name, the same on every machine."""
-    return f"file:///{path.name}"
 
 
 def _refuse_syntax(path: Path, data: bytes, error: SyntaxError) -> NoReturn:
