@@ -94,17 +94,24 @@ class KnowledgeBase:
         return dict(zip(rows, zip(nonrecursive, recursive, strict=True), strict=True))
 
     def write_outputs(self, folder: str | Path) -> list[Path]:
-        """Write each `.output` relation to a file in the folder; gives the files."""
+        """Write each `.output` relation to a file in the folder; gives the files.  An RDF file may hold several."""
         from holdfast.formats.facts_files import write_relation
         from holdfast.formats.paths import output_path
+        from holdfast.formats.rdf import is_rdf
+        from holdfast.formats.rdf_writing import write_rdf
 
         folder = Path(folder)
         outputs = [(r, io.parameters) for r in self.program.relations.values() for io in r.io if io.kind == "output"]
         wanted = [(output_path(folder, relation, parameters), relation, parameters) for relation, parameters in outputs]
         folder.mkdir(parents=True, exist_ok=True)
+        paths = list(dict.fromkeys(path for path, _, _ in wanted))
+        for path in filter(is_rdf, paths):
+            together = [(relation, self._codes(relation)) for other, relation, _ in wanted if other == path]
+            write_rdf(path, together, self._dictionary, self.program.prefixes)
         for path, relation, parameters in wanted:
-            write_relation(path, relation, self._codes(relation), self._dictionary, parameters)
-        return [path for path, _, _ in wanted]
+            if not is_rdf(path):
+                write_relation(path, relation, self._codes(relation), self._dictionary, parameters)
+        return paths
 
     def __repr__(self) -> str:
         return f"<knowledge base: {self.statistics.facts:,} facts, {self.statistics.derived:,} derived>"

@@ -4,6 +4,10 @@ A kept set (E, I, D, A …) is a bit of every row's status byte.  A momentary se
 combination such as `I - Δ` is only a formula.  To probe it, the formula becomes a table of 256 truth
 values over the status byte, the momentary sets in it marked by scratch bits meanwhile; to walk through it, the
 rows of a part that includes it are passed through that table.
+
+Facts that are new together have consecutive row ids, and while nothing was deleted a kept set is a prefix of its
+table.  Sets know when they are such a *run* of rows; to be in one is then a comparison of numbers, with no look at
+the status.
 """
 
 from __future__ import annotations
@@ -22,7 +26,8 @@ from holdfast.backends.protocol import Facts
 Tables = Mapping[str, Table]
 Truth = NDArray[np.bool_]
 
-EVERY_STATUS: NDArray[np.uint8] = np.ones(256, np.uint8)
+Run = tuple[int, int]
+
 _STATUS = np.arange(256, dtype=np.uint8)
 _SEEN = np.uint8(128)
 _NOTHING = np.uint8(0)
@@ -51,6 +56,10 @@ class FactSet(ABC):
     @abstractmethod
     def momentary(self) -> Iterator[Momentary]:
         """The momentary sets that the formula mentions."""
+
+    def run(self, predicate: str) -> Run | None:
+        """The first row and the one after the last, if the set's rows of a predicate are known to be consecutive."""
+        return None
 
     def __or__(self, other: Facts) -> FactSet:
         other = _own(other)
@@ -97,6 +106,7 @@ class Momentary(FactSet):
     def __init__(self, tables: Tables, rows: Mapping[str, Ids]) -> None:
         super().__init__(tables)
         self.rows = rows
+        self._runs: dict[str, Run | None] = {}
 
     def predicates(self) -> Iterable[str]:
         return self.rows.keys()
@@ -112,6 +122,12 @@ class Momentary(FactSet):
 
     def momentary(self) -> Iterator[Momentary]:
         yield self
+
+    def run(self, predicate: str) -> Run | None:
+        """Consecutive rows if they stand in order; looked up once."""
+        if predicate not in self._runs:
+            self._runs[predicate] = _run_of(self.ids(predicate))
+        return self._runs[predicate]
 
     def worked_out(self) -> Momentary:
         return self
@@ -129,6 +145,7 @@ class Kept(FactSet):
     def __init__(self, tables: Tables, bit: int) -> None:
         super().__init__(tables)
         self.bit = np.uint8(bit)
+        self._prefixes: dict[str, int | None] = {}  # None: no prefix of the table any more
 
     def predicates(self) -> Iterable[str]:
         return [name for name, table in self.tables.items() if table.size]
@@ -146,12 +163,24 @@ class Kept(FactSet):
     def momentary(self) -> Iterator[Momentary]:
         return iter(())
 
+    def run(self, predicate: str) -> Run | None:
+        """The prefix of the table that the set is, while it is one."""
+        prefix = self._prefixes.get(predicate, 0)
+        return None if prefix is None else (0, prefix)
+
     def __ior__(self, more: Facts) -> Kept:
-        _own(more).worked_out().restatus(_NOTHING, self.bit)
+        added = _own(more).worked_out()
+        added.restatus(_NOTHING, self.bit)
+        for predicate in added.rows:
+            prefix, run = self._prefixes.get(predicate, 0), added.run(predicate)
+            extends = prefix is not None and run is not None and run[0] <= prefix
+            self._prefixes[predicate] = max(prefix, run[1]) if extends else None  # type: ignore[index, type-var]
         return self
 
     def __isub__(self, fewer: Facts) -> Kept:
-        _own(fewer).worked_out().restatus(self.bit, _NOTHING)
+        removed = _own(fewer).worked_out()
+        removed.restatus(self.bit, _NOTHING)
+        self._prefixes.update(dict.fromkeys((p for p, ids in removed.rows.items() if len(ids)), None))
         return self
 
 
@@ -201,6 +230,15 @@ class _Combined(FactSet):
     def truth(self, bits: Mapping[Momentary, np.uint8]) -> Truth:
         return self.connective(self.left.truth(bits), self.right.truth(bits))
 
+    def run(self, predicate: str) -> Run | None:
+        """`I - Δ` is a run when I is one and Δ its end."""
+        left, right = self.left.run(predicate), self.right.run(predicate)
+        if self.connective is not _without or left is None or right is None:
+            return None
+        if right[0] >= right[1]:
+            return left
+        return (left[0], right[0]) if right[1] >= left[1] else None
+
     def momentary(self) -> Iterator[Momentary]:
         yield from self.left.momentary()
         yield from self.right.momentary()
@@ -235,6 +273,14 @@ def _distinct(table: Table, candidates: Ids, visible: NDArray[np.uint8]) -> Ids:
     found = out[: kernels.distinct(candidates, table.status, visible, _SEEN, out)]
     kernels.restatus(found, table.status, _SEEN, _NOTHING)
     return found
+
+
+def _run_of(ids: Ids) -> Run | None:
+    if not len(ids):
+        return (0, 0)
+    first, last = int(ids[0]), int(ids[-1])
+    is_run = last - first == len(ids) - 1 and bool((np.diff(ids) == 1).all())
+    return (first, last + 1) if is_run else None
 
 
 def _is_momentary(facts: FactSet) -> bool:

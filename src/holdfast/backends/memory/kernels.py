@@ -66,8 +66,8 @@ def _hash_row(rows, row):
 @njit(inline="always")
 def _hash_key(rows, row, key):
     state = _SEED
-    for column in key:
-        state = _mix(state, rows[row, column])
+    for k in range(len(key)):
+        state = _mix(state, rows[row, key[k]])
     return state * _MULTIPLIER
 
 
@@ -81,18 +81,10 @@ def _same_row(left, i, right, j):
 
 @njit(inline="always")
 def _same_key(rows, i, j, key):
-    for column in key:
-        if rows[i, column] != rows[j, column]:
+    for k in range(len(key)):
+        if rows[i, key[k]] != rows[j, key[k]]:
             return False
     return True
-
-
-@njit(inline="always")
-def _take(bindings, i, constants, origin):
-    """The value that a bound argument has: a binding's column or a constant."""
-    if origin >= FROM_CONSTANT:
-        return constants[origin & _COLUMN]
-    return bindings[i, origin]
 
 
 @njit(void(_slots, _slots), nogil=True, cache=True)
@@ -154,149 +146,295 @@ def intern(new, count, rows, size, slots, ids):
     return size
 
 
-@njit(void(_rows, int64, _rows, _slots, _ids), nogil=True, cache=True)
-def find(wanted, count, rows, slots, ids):
-    """The row ids of the first `count` rows of `wanted`, -1 for those that are not in `rows`."""
+@njit(int64(_rows, int64, int64, _codes, _slots, _ids, _ids, _ids, _ids, int64, int64), nogil=True, cache=True)
+def grow_index(rows, begin, end, key, slots, first, tail, tail_key, following, settled, keys):
+    """Enter rows begin..end-1 into an index, each at the front of its key's tail; gives the number of keys.
+
+    `first[k]` is a row that has key number k, `tail[k]` the newest row of its tail.  `tail_key` and `following` (the
+    key's next older row) belong to row `settled` and after.  The caller has made room.
+    """
     mask = np.uint64(len(slots) - 1)
     drop = _drop(slots)
-    for i in range(count):
-        state = _hash_row(wanted, i)
+    for row in range(begin, end):
+        state = _hash_key(rows, row, key)
         slot = state >> drop
         tag = state & _HIGH
-        ids[i] = -1
+        number = int64(-1)
         while slots[slot] != 0:
             entry = slots[slot]
             if (entry & _HIGH) == tag:
                 candidate = np.int64(entry & _LOW) - 1
-                if _same_row(wanted, i, rows, candidate):
-                    ids[i] = candidate
+                if _same_key(rows, row, first[candidate], key):
+                    number = candidate
                     break
             slot = (slot + _ONE) & mask
-
-
-@njit(int64(_rows, int64, int64, _codes, _slots, _ids, int64), nogil=True, cache=True)
-def grow_index(rows, start, stop, key, slots, following, keys):
-    """Put rows start..stop-1 at the front of the chains of their keys; gives the number of distinct keys."""
-    mask = np.uint64(len(slots) - 1)
-    drop = _drop(slots)
-    for row in range(start, stop):
-        state = _hash_key(rows, row, key)
-        slot = state >> drop
-        tag = state & _HIGH
-        following[row] = -1
-        while slots[slot] != 0:
-            entry = slots[slot]
-            if (entry & _HIGH) == tag:
-                head = np.int64(entry & _LOW) - 1
-                if _same_key(rows, row, head, key):
-                    following[row] = head
-                    break
-            slot = (slot + _ONE) & mask
-        if following[row] < 0:
+        if number < 0:
+            number = keys
             keys += 1
-        slots[slot] = tag | np.uint64(row + 1)
+            first[number] = row
+            tail[number] = -1
+            slots[slot] = tag | np.uint64(number + 1)
+        following[row - settled] = tail[number]
+        tail_key[row - settled] = number
+        tail[number] = row
     return keys
 
 
-@njit(inline="always")
-def _chain(bindings, i, constants, origins, rows, key, slots, mask, drop):
-    """The first row of the chain whose key equals the bound values of binding i, or -1."""
-    state = _SEED
-    for origin in origins:
-        state = _mix(state, _take(bindings, i, constants, origin))
-    state = state * _MULTIPLIER
-    slot = state >> drop
-    tag = state & _HIGH
-    while slots[slot] != 0:
-        entry = slots[slot]
-        if (entry & _HIGH) == tag:
-            head = np.int64(entry & _LOW) - 1
-            same = True
-            for k in range(len(key)):
-                if rows[head, key[k]] != _take(bindings, i, constants, origins[k]):
-                    same = False
+@njit(void(_rows, _codes, int64, int64, _ids, _ids, _ids, _rows, _ids, _ids, _rows, _ids, _ids), nogil=True, cache=True)
+def settle_index(rows, others, keys, settled, stops, ids, tail_key, values, new_stops, new_ids, new_values, tail, places):
+    """Move the tails of an index into its runs: the rows of a key side by side, oldest first, with their other columns.
+
+    Key k's run ends before stops[k] and begins where the one before ends.  `places` is room for one number a key.
+    """
+    for number in range(keys):
+        places[number] = 0
+    for k in range(len(tail_key)):
+        places[tail_key[k]] += 1
+    begin = int64(0)
+    place = int64(0)
+    for number in range(keys):
+        end = int64(stops[number]) if number < len(stops) else begin
+        for old in range(begin, end):
+            new_ids[place] = ids[old]
+            for column in range(len(others)):
+                new_values[place, column] = values[old, column]
+            place += 1
+        begin = end
+        arriving = int64(places[number])
+        places[number] = place
+        place += arriving
+        new_stops[number] = place
+        tail[number] = -1
+    for k in range(len(tail_key)):
+        place = int64(places[tail_key[k]])
+        places[tail_key[k]] += 1
+        new_ids[place] = settled + k
+        for column in range(len(others)):
+            new_values[place, column] = rows[settled + k, others[column]]
+
+
+@njit
+def _gather(bindings, begin, block, constants, origins, wanted):
+    """The key values of a block of bindings, side by side."""
+    for column in range(len(origins)):
+        origin = origins[column]
+        if origin >= FROM_CONSTANT:
+            for k in range(block):
+                wanted[k, column] = constants[origin & _COLUMN]
+        else:
+            for k in range(block):
+                wanted[k, column] = bindings[begin + k, origin]
+
+
+@njit
+def _find_keys(wanted, block, rows, key, slots, first, numbers):
+    """The numbers of a block of keys in an index, -1 for those it does not have."""
+    mask = np.uint64(len(slots) - 1)
+    drop = _drop(slots)
+    for k in range(block):
+        state = _hash_row(wanted, k)
+        slot = state >> drop
+        numbers[k] = -1
+        while slots[slot] != 0:
+            entry = slots[slot]
+            if (entry & _HIGH) == (state & _HIGH):
+                number = np.int64(entry & _LOW) - 1
+                row = int64(first[number])
+                same = True
+                for column in range(len(key)):
+                    if rows[row, key[column]] != wanted[k, column]:
+                        same = False
+                        break
+                if same:
+                    numbers[k] = number
                     break
-            if same:
-                return head
-        slot = (slot + _ONE) & mask
-    return int64(-1)
+            slot = (slot + _ONE) & mask
 
 
-@njit(inline="always")
-def _emit(bindings, i, rows, row, constants, outputs, out, n):
+@njit
+def _find_rows(wanted, block, rows, slots, found):
+    """The row ids of a block of facts in a table, -1 for those it does not have."""
+    mask = np.uint64(len(slots) - 1)
+    drop = _drop(slots)
+    hashes = np.empty(BLOCK, np.uint64)
+    entries = np.empty(BLOCK, np.uint64)
+    for k in range(block):
+        hashes[k] = _hash_row(wanted, k)
+        entries[k] = slots[hashes[k] >> drop]
+    for k in range(block):
+        entry = entries[k]
+        slot = hashes[k] >> drop
+        found[k] = -1
+        while entry != 0:
+            if (entry & _HIGH) == (hashes[k] & _HIGH):
+                row = np.int64(entry & _LOW) - 1
+                if _same_row(wanted, k, rows, row):
+                    found[k] = row
+                    break
+            slot = (slot + _ONE) & mask
+            entry = slots[slot]
+
+
+@njit
+def _sees(row, status, visible, low, high):
+    """Whether a view shows a row: by its status, or, where `visible` is empty, because it lies in a range."""
+    if len(visible):
+        return visible[status[row]] != 0
+    return low <= row < high
+
+
+@njit
+def _emit(bindings, i, facts, fact, columns, constants, outputs, out, n):
     for column in range(len(outputs)):
         origin = outputs[column]
         if origin >= FROM_CONSTANT:
             out[n, column] = constants[origin & _COLUMN]
         elif origin >= FROM_FACT:
-            out[n, column] = rows[row, origin & _COLUMN]
+            out[n, column] = facts[fact, columns[origin & _COLUMN]]
         else:
             out[n, column] = bindings[i, origin]
 
 
-@njit(inline="always")
-def _fits(rows, row, left, right):
+@njit
+def _fits(facts, fact, columns, left, right):
     """Whether the fact has equal values where the atom repeats a variable."""
     for k in range(len(left)):
-        if rows[row, left[k]] != rows[row, right[k]]:
+        if facts[fact, columns[left[k]]] != facts[fact, columns[right[k]]]:
             return False
     return True
 
 
-@njit(types.UniTuple(int64, 3)(_rows, int64, int64, int64, _codes, _rows, _bytes, _bytes, _slots, _ids, _codes, _codes,
-                               _codes, _codes, _codes, _rows), nogil=True, cache=True)
-def expand(bindings, count, i, row, constants, rows, status, visible, slots, following, key, origins,
-           left, right, outputs, out):
-    """Join bindings i..count-1 with the facts of an index, until `out` is full.
+@njit(types.UniTuple(int64, 3)(
+    _rows, int64, int64, int64, _codes, _rows, _bytes, _bytes, int64, int64, _slots, _ids, _ids, _ids, _ids, _rows, _ids, int64,
+    _codes, _codes, _codes, _codes, _codes, _codes, _codes, _rows), nogil=True, cache=True)
+def expand(bindings, count, i, cursor, constants, rows, status, visible, low, high, slots, first, tail, stops, ids, values,
+           following, settled, key, origins, others, straight, left, right, outputs, out):
+    """Join bindings i..count-1 with the facts of an index, newest first, until `out` is full.
 
-    `row` continues an interrupted chain (-1: none).  Gives the number of rows written and where to go on.
+    `others` are the columns that are not in the key, `straight` is 0, 1, 2 …: where they stand in `values`.  `cursor`
+    is where an interrupted join goes on (-1: with a new binding; a place in the runs; or below -1 a row of the tail).
+    Gives the number of rows written and where to go on.
     """
-    mask = np.uint64(len(slots) - 1)
-    drop = _drop(slots)
     n = int64(0)
     room = out.shape[0]
+    wanted = np.empty((BLOCK, len(key)), np.int64)
+    numbers = np.empty(BLOCK, np.int64)
     while i < count:
-        if row < 0:
-            row = _chain(bindings, i, constants, origins, rows, key, slots, mask, drop)
-        while row >= 0:
-            if visible[status[row]] and _fits(rows, row, left, right):
-                if n == room:
-                    return n, i, row
-                _emit(bindings, i, rows, row, constants, outputs, out, n)
-                n += 1
-            row = int64(following[row]) if len(following) else int64(-1)
-        i += 1
-    return n, i, int64(-1)
+        begin_block = i
+        block = min(BLOCK, count - i)
+        _gather(bindings, i, block, constants, origins, wanted)
+        _find_keys(wanted, block, rows, key, slots, first, numbers)
+        while i < begin_block + block:
+            number = numbers[i - begin_block]
+            if number >= 0:
+                begin = int64(stops[number - 1]) if 0 < number <= len(stops) else int64(0)
+                place = int64(stops[number]) - 1 if number < len(stops) else begin - 1
+                row = int64(tail[number])
+                if cursor < -1:
+                    row = -cursor - 2
+                elif cursor >= 0:
+                    row = int64(-1)
+                    place = cursor
+                while row >= low:
+                    if _sees(row, status, visible, low, high) and (not len(left) or _fits(rows, row, others, left, right)):
+                        if n == room:
+                            return n, i, -row - 2
+                        _emit(bindings, i, rows, row, others, constants, outputs, out, n)
+                        n += 1
+                    row = int64(following[row - settled])
+                while place >= begin and ids[place] >= low:
+                    if _sees(ids[place], status, visible, low, high) and (
+                        not len(left) or _fits(values, place, straight, left, right)
+                    ):
+                        if n == room:
+                            return n, i, place
+                        _emit(bindings, i, values, place, straight, constants, outputs, out, n)
+                        n += 1
+                    place -= 1
+            cursor = int64(-1)
+            i += 1
+    return n, i, cursor
 
 
-@njit(int64(_rows, int64, _codes, _rows, _bytes, _bytes, _slots, _ids, _codes, _codes, _codes, _codes, boolean, _codes, _rows),
-      nogil=True, cache=True)
-def keep(bindings, count, constants, rows, status, visible, slots, following, key, origins, left, right, wanted,
-         outputs, out):
-    """The bindings for which a visible fact with their key exists (`wanted`) or does not; gives how many."""
-    mask = np.uint64(len(slots) - 1)
-    drop = _drop(slots)
+@njit(int64(_rows, int64, _codes, _rows, _bytes, _bytes, int64, int64, _slots, _ids, _ids, _ids, _ids, _rows, _ids, int64, _codes,
+            _codes, _codes, _codes, _codes, _codes, _codes, _rows), nogil=True, cache=True)
+def reject(bindings, count, constants, rows, status, visible, low, high, slots, first, tail, stops, ids, values, following,
+           settled, key, origins, others, straight, left, right, outputs, out):
+    """The bindings for which an index shows no fact; gives how many.  Arguments as for `expand`."""
     n = int64(0)
-    for i in range(count):
-        row = _chain(bindings, i, constants, origins, rows, key, slots, mask, drop)
-        while row >= 0 and not (visible[status[row]] and _fits(rows, row, left, right)):
-            row = int64(following[row]) if len(following) else int64(-1)
-        if (row >= 0) == wanted:
-            _emit(bindings, i, rows, int64(0), constants, outputs, out, n)
-            n += 1
+    wanted = np.empty((BLOCK, len(key)), np.int64)
+    numbers = np.empty(BLOCK, np.int64)
+    for begin_block in range(0, count, BLOCK):
+        block = min(BLOCK, count - begin_block)
+        _gather(bindings, begin_block, block, constants, origins, wanted)
+        _find_keys(wanted, block, rows, key, slots, first, numbers)
+        for k in range(block):
+            number = numbers[k]
+            found = False
+            if number >= 0:
+                begin = int64(stops[number - 1]) if 0 < number <= len(stops) else int64(0)
+                place = int64(stops[number]) - 1 if number < len(stops) else begin - 1
+                row = int64(tail[number])
+                while row >= low and not found:
+                    found = _sees(row, status, visible, low, high) and (
+                        not len(left) or _fits(rows, row, others, left, right)
+                    )
+                    row = int64(following[row - settled])
+                while place >= begin and not found:
+                    found = _sees(ids[place], status, visible, low, high) and (
+                        not len(left) or _fits(values, place, straight, left, right)
+                    )
+                    place -= 1
+            if not found:
+                _emit(bindings, begin_block + k, rows, int64(0), others, constants, outputs, out, n)
+                n += 1
     return n
 
 
-@njit(types.UniTuple(int64, 2)(_ids, int64, int64, int64, _rows, _bytes, _bytes, _codes, _codes, _codes, _codes, _codes, _codes,
-                               _rows), nogil=True, cache=True)
-def scan(ids, first, i, stop, rows, status, visible, constants, key, origins, left, right, outputs, out):
-    """Bindings from the facts numbered ids[i..stop-1], or first+i..first+stop-1 when `ids` is empty."""
+@njit(int64(_rows, int64, _codes, _rows, _bytes, _bytes, int64, int64, _slots, _codes, boolean, _codes, _rows),
+      nogil=True, cache=True)
+def probe(bindings, count, constants, rows, status, visible, low, high, slots, origins, wanted, outputs, out):
+    """The bindings whose values are a fact that is seen (`wanted`), or are not; gives how many."""
+    n = int64(0)
+    facts = np.empty((BLOCK, rows.shape[1]), np.int64)
+    found = np.empty(BLOCK, np.int64)
+    for begin in range(0, count, BLOCK):
+        block = min(BLOCK, count - begin)
+        _gather(bindings, begin, block, constants, origins, facts)
+        _find_rows(facts, block, rows, slots, found)
+        for k in range(block):
+            if (found[k] >= 0 and _sees(found[k], status, visible, low, high)) == wanted:
+                _emit(bindings, begin + k, rows, int64(0), outputs, constants, outputs, out, n)
+                n += 1
+    return n
+
+
+@njit(void(_rows, _rows, _slots, _ids), nogil=True, cache=True)
+def find(wanted, rows, slots, ids):
+    """The row ids of some facts, -1 for those that are not in `rows`."""
+    found = np.empty(BLOCK, np.int64)
+    for begin in range(0, len(wanted), BLOCK):
+        block = min(BLOCK, len(wanted) - begin)
+        _find_rows(wanted[begin : begin + block], block, rows, slots, found)
+        for k in range(block):
+            ids[begin + k] = found[k]
+
+
+@njit(types.UniTuple(int64, 2)(_ids, int64, int64, _rows, _bytes, _bytes, _codes, _codes, _codes, _codes, _codes, _codes,
+                               _codes, _rows), nogil=True, cache=True)
+def scan(ids, i, stop, rows, status, visible, constants, key, origins, columns, left, right, outputs, out):
+    """Bindings from the facts numbered ids[i..stop-1], or i..stop-1 when `ids` is empty, until `out` is full.
+
+    An empty `visible` takes them all.  Gives the number of rows written and where to go on.
+    """
     n = int64(0)
     room = out.shape[0]
     while i < stop and n < room:
-        row = int64(ids[i]) if len(ids) else first + i
+        row = int64(ids[i]) if len(ids) else i
         i += 1
-        if not visible[status[row]] or not _fits(rows, row, left, right):
+        if len(visible) and not visible[status[row]]:
+            continue
+        if len(left) and not _fits(rows, row, columns, left, right):
             continue
         fits = True
         for k in range(len(key)):
@@ -304,7 +442,7 @@ def scan(ids, first, i, stop, rows, status, visible, constants, key, origins, le
                 fits = False
                 break
         if fits:
-            _emit(rows, 0, rows, row, constants, outputs, out, n)
+            _emit(rows, 0, rows, row, columns, constants, outputs, out, n)
             n += 1
     return n, i
 

@@ -7,41 +7,74 @@ memory does not grow with the number of instances.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.backends.memory import kernels
-from holdfast.backends.memory.facts import EVERY_STATUS, FactSet, Kept, Momentary
+from holdfast.backends.memory.arithmetic import Undefined
+from holdfast.backends.memory.facts import FactSet, Kept, Run, as_bytes
 from holdfast.backends.memory.functors import Bindings, evaluate, holds, spread
 from holdfast.backends.memory.table import Ids, Rows, Table
 from holdfast.backends.protocol import Facts
 from holdfast.encoding import Dictionary
+from holdfast.errors import Diagnostic, EvaluationError
 from holdfast.plans.model import Compute, Filter, Join, Keep, Plan, Read, Scan, Spread, Step
-from holdfast.program.model import Argument, Const, Term, Var, Wildcard
+from holdfast.program.model import AggregateRule, Argument, Const, Rule, Term, Var, Wildcard
 
 BATCH = 16_384
 _NO_IDS: Ids = np.empty(0, np.int32)
+_NO_STATUS: NDArray[np.uint8] = np.empty(0, np.uint8)
 _ONE_BINDING: Rows = np.empty((1, 0), np.int64)
 _Codes = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Views:
-    """What each read means during one call of `apply`: a set to walk through, a truth table to probe with."""
+class Probe:
+    """Which rows of a table a read sees: those from `low` to `high`, or, if `visible` is not empty, those with such
+    a status."""
 
-    tables: Mapping[str, Table]
+    low: int
+    high: int
+    visible: NDArray[np.uint8]
+
+    @classmethod
+    def of(cls, run: Run | None, visible: NDArray[np.uint8] | None) -> Probe:
+        """From a run of rows if there is one."""
+        if run is not None:
+            return cls(run[0], run[1], _NO_STATUS)
+        assert visible is not None
+        return cls(0, 0, visible)
+
+
+@dataclass(frozen=True)
+class Views:
+    """What each read means during one call of `apply`: a set to walk through, a probe to look into a table."""
+
     sources: Mapping[Read, Facts]
-    visible: Mapping[Read, NDArray[np.uint8]]
+    probes: Mapping[tuple[Read, str], Probe]
 
 
 class Watch(Protocol):
     """Told of each batch, so that limits and Ctrl-C act inside a round."""
 
     def batch(self, new_facts: int) -> None: ...
+
+
+@contextmanager
+def naming_the_rule(rule: Rule | AggregateRule) -> Iterator[None]:
+    """A functor without a value becomes an error that says which rule asked for it."""
+    try:
+        yield
+    except Undefined as error:
+        message = f"rule {rule.name} has no value for some facts: {error}"
+        help = "keep such facts out of the rule by a comparison before it is computed, or mend the data"
+        raise EvaluationError(Diagnostic("E0701", message, rule.span, help=help)) from error
 
 
 class Pipeline:
@@ -56,21 +89,31 @@ class Pipeline:
     def run(self, views: Views) -> list[Ids]:
         """The row ids of the heads of all instances."""
         found: list[Ids] = []
-        self._push(0, _ONE_BINDING, views, found)
+        for step in self.steps:
+            step.prepare(views)
+        with naming_the_rule(self.plan.rule):
+            self._push(0, _ONE_BINDING, found)
         return found
 
-    def _push(self, depth: int, bindings: Rows, views: Views, found: list[Ids]) -> None:
+    def _push(self, depth: int, bindings: Rows, found: list[Ids]) -> None:
         if depth == len(self.steps):
             before = self.head.size
             found.append(self.head.intern(bindings))
             self.watch.batch(self.head.size - before)
             return
-        for batch in self.steps[depth].run(bindings, views):
-            self._push(depth + 1, batch, views, found)
+        for batch in self.steps[depth].run(bindings):
+            self._push(depth + 1, batch, found)
 
 
-class _Runnable(Protocol):
-    def run(self, bindings: Rows, views: Views) -> Iterator[Rows]: ...
+class _Runnable(ABC):
+    """A step ready to run."""
+
+    def prepare(self, views: Views) -> None:  # noqa: B027  most steps read no facts
+        """Look at the facts as they are now; a step sees none that come during the run."""
+
+    @abstractmethod
+    def run(self, bindings: Rows) -> Iterator[Rows]:
+        """The next bindings, in batches; a batch is only valid until the next one is asked for."""
 
 
 class _Columns:
@@ -100,7 +143,7 @@ class _Shape:
     """An atom as the kernels take it: its key with where the key's values come from, the columns that must be
     equal because a variable repeats, and where the output's columns come from."""
 
-    key: tuple[int, ...]
+    key: _Codes
     origins: _Codes
     left: _Codes
     right: _Codes
@@ -108,19 +151,22 @@ class _Shape:
     outputs: _Codes
 
 
-def _shape(arguments: Sequence[Argument], key: tuple[int, ...], columns: _Columns, outputs: Sequence[Term]) -> _Shape:
+def _shape(arguments: Sequence[Argument], key: tuple[int, ...], columns: _Columns, outputs: Sequence[Term],
+           places: Mapping[int, int] | None = None) -> _Shape:
+    """`places` says where a fact's column stands in what the kernel reads, where that is not the table's row."""
     origins = [columns.origin(_known(arguments[column])) for column in key]
     left, right = [], []
     for column, argument in enumerate(arguments):
         if column in key or not isinstance(argument, Var):
             continue
+        place = column if places is None else places[column]
         if argument in columns.fact:
             left.append(columns.fact[argument])
-            right.append(column)
+            right.append(place)
         else:
-            columns.fact[argument] = column
-    places = [columns.origin(term) for term in outputs]
-    return _Shape(key, _codes(origins), _codes(left), _codes(right), _codes(columns.constants), _codes(places))
+            columns.fact[argument] = place
+    wanted = [columns.origin(term) for term in outputs]
+    return _Shape(_codes(key), _codes(origins), _codes(left), _codes(right), _codes(columns.constants), _codes(wanted))
 
 
 def _known(argument: Argument) -> Var | Const:
@@ -128,114 +174,132 @@ def _known(argument: Argument) -> Var | Const:
     return argument
 
 
-class _Scan:
+class _Scan(_Runnable):
     def __init__(self, step: Scan, table: Table, shape: _Shape) -> None:
         self.step = step
         self.table = table
         self.shape = shape
         self.buffer = _Buffer(len(shape.outputs))
 
-    def run(self, bindings: Rows, views: Views) -> Iterator[Rows]:
-        ids, first, stop, visible = self._walk(views.sources[self.step.read])
-        position, shape, table = 0, self.shape, self.table
-        while position < stop:
-            out = self.buffer.room(stop - position)
-            count, position = kernels.scan(ids, first, position, stop, table.rows, table.status, visible, shape.constants,
-                                           self.key, shape.origins, shape.left, shape.right, shape.outputs, out)
+    def prepare(self, views: Views) -> None:
+        facts = views.sources[self.step.read]
+        assert isinstance(facts, FactSet)
+        run = facts.run(self.step.atom.predicate)
+        self.ids, self.visible = _NO_IDS, _NO_STATUS
+        if run is not None:
+            self.first, self.stop = run
+        elif isinstance(facts, Kept):
+            self.first, self.stop, self.visible = 0, self.table.size, as_bytes(facts.truth({}))
+        else:
+            self.ids = facts.ids(self.step.atom.predicate)
+            self.first, self.stop = 0, len(self.ids)
+
+    def run(self, bindings: Rows) -> Iterator[Rows]:
+        shape, table, place = self.shape, self.table, self.first
+        while place < self.stop:
+            out = self.buffer.room(self.stop - place)
+            count, place = kernels.scan(self.ids, place, self.stop, table.rows, table.status, self.visible, shape.constants,
+                                        shape.key, shape.origins, table.all_columns, shape.left, shape.right,
+                                        shape.outputs, out)
             if count:
                 yield out[:count]
 
-    def _walk(self, facts: Facts) -> tuple[Ids, int, int, NDArray[np.uint8]]:
-        """Row ids to walk through (none: a range), the range's first row, how many, and which to take."""
-        assert isinstance(facts, FactSet)
-        if isinstance(facts, Kept) and not len(self.step.key):
-            return _NO_IDS, 0, self.table.size, facts.truth({}).astype(np.uint8)
-        ids = facts.ids(self.step.atom.predicate)
-        return ids, 0, len(ids), EVERY_STATUS
 
-    @property
-    def key(self) -> _Codes:
-        return _codes(self.shape.key)
+class _Join(_Runnable):
+    """A join by an index on some columns; rejecting, it keeps the bindings that meet nothing."""
 
-
-class _Join:
-    def __init__(self, step: Join, table: Table, shape: _Shape) -> None:
+    def __init__(self, step: Join | Keep, table: Table, shape: _Shape) -> None:
         self.step = step
         self.table = table
         self.shape = shape
         self.buffer = _Buffer(len(shape.outputs))
 
-    def run(self, bindings: Rows, views: Views) -> Iterator[Rows]:
-        shape, table = self.shape, self.table
-        index = table.index(shape.key)
-        visible = views.visible[self.step.read]
-        i, row, total = 0, -1, len(bindings)
+    def prepare(self, views: Views) -> None:
+        self.index = self.table.index(self.step.key)
+        self.probe = views.probes[self.step.read, self.step.atom.predicate]
+
+    def run(self, bindings: Rows) -> Iterator[Rows]:
+        if isinstance(self.step, Keep):
+            out = self.buffer.room(len(bindings))
+            count = kernels.reject(bindings, len(bindings), *self._facts(), out)
+            if count:
+                yield out[:count]
+            return
+        i, cursor, total = 0, -1, len(bindings)
         out = self.buffer.room(BATCH)
         while i < total:
-            count, i, row = kernels.expand(bindings, total, i, row, shape.constants, table.rows, table.status, visible,
-                                           index.slots, index.following, index.key, shape.origins, shape.left,
-                                           shape.right, shape.outputs, out)
+            count, i, cursor = kernels.expand(bindings, total, i, cursor, *self._facts(), out)
             if count:
                 yield out[:count]
 
+    def _facts(self) -> tuple[Any, ...]:
+        shape, table, index, probe = self.shape, self.table, self.index, self.probe
+        return (shape.constants, table.rows, table.status, probe.visible, probe.low, probe.high, index.slots, index.first,
+                index.tail, index.stops, index.ids, index.values, index.following, index.settled, index.key,
+                shape.origins, index.others, index.straight, shape.left, shape.right, shape.outputs)
 
-class _Keep:
-    def __init__(self, step: Keep, table: Table, shape: _Shape) -> None:
+
+class _Lookup(_Runnable):
+    """A join where every column is known: the fact is there, or it is not."""
+
+    def __init__(self, step: Join | Keep, table: Table, shape: _Shape) -> None:
         self.step = step
         self.table = table
         self.shape = shape
         self.buffer = _Buffer(len(shape.outputs))
 
-    def run(self, bindings: Rows, views: Views) -> Iterator[Rows]:
-        shape, table = self.shape, self.table
-        index = table.index(shape.key)
+    def prepare(self, views: Views) -> None:
+        self.probe = views.probes[self.step.read, self.step.atom.predicate]
+
+    def run(self, bindings: Rows) -> Iterator[Rows]:
+        shape, table, probe = self.shape, self.table, self.probe
         out = self.buffer.room(len(bindings))
-        count = kernels.keep(bindings, len(bindings), shape.constants, table.rows, table.status,
-                             views.visible[self.step.read], index.slots, index.following, index.key, shape.origins,
-                             shape.left, shape.right, False, shape.outputs, out)
+        count = kernels.probe(bindings, len(bindings), shape.constants, table.rows, table.status, probe.visible, probe.low,
+                              probe.high, table.slots, shape.origins, isinstance(self.step, Join),
+                              shape.outputs, out)
         if count:
             yield out[:count]
 
 
-class _Filter:
+class _Filter(_Runnable):
     def __init__(self, step: Filter, before: Sequence[Var], after: Sequence[Term], dictionary: Dictionary) -> None:
         self.condition = step.condition
         self.before = tuple(before)
         self.after = tuple(after)
         self.dictionary = dictionary
 
-    def run(self, bindings: Rows, views: Views) -> Iterator[Rows]:
+    def run(self, bindings: Rows) -> Iterator[Rows]:
         kept = bindings[holds(self.condition, Bindings(bindings, self.before, self.dictionary))]
         if len(kept):
             yield _project(Bindings(kept, self.before, self.dictionary), self.after)
 
 
-class _Compute:
+class _Compute(_Runnable):
     def __init__(self, step: Compute, before: Sequence[Var], after: Sequence[Term], dictionary: Dictionary) -> None:
         self.assignment = step.assignment
         self.before = tuple(before)
         self.after = tuple(after)
         self.dictionary = dictionary
 
-    def run(self, bindings: Rows, views: Views) -> Iterator[Rows]:
+    def run(self, bindings: Rows) -> Iterator[Rows]:
         given = Bindings(bindings, self.before, self.dictionary)
         value = evaluate(self.assignment.term, given)
         yield _project(given.extended(self.assignment.variable, value), self.after)
 
 
-class _Spread:
+class _Spread(_Runnable):
     def __init__(self, step: Spread, before: Sequence[Var], after: Sequence[Term], dictionary: Dictionary) -> None:
         self.range = step.range
         self.before = tuple(before)
         self.after = tuple(after)
         self.dictionary = dictionary
 
-    def run(self, bindings: Rows, views: Views) -> Iterator[Rows]:
+    def run(self, bindings: Rows) -> Iterator[Rows]:
         for given in spread(self.range, Bindings(bindings, self.before, self.dictionary), BATCH):
             yield _project(given, self.after)
 
 
-class _Project:
+class _Project(_Runnable):
     """The head's arguments from the last bindings, where no kernel could write them at once."""
 
     def __init__(self, before: Sequence[Var], after: Sequence[Term], dictionary: Dictionary) -> None:
@@ -243,7 +307,7 @@ class _Project:
         self.after = tuple(after)
         self.dictionary = dictionary
 
-    def run(self, bindings: Rows, views: Views) -> Iterator[Rows]:
+    def run(self, bindings: Rows) -> Iterator[Rows]:
         yield _project(Bindings(bindings, self.before, self.dictionary), self.after)
 
 
@@ -282,10 +346,13 @@ def _runnable(step: Step, before: Sequence[Var], after: Sequence[Term], tables: 
     match step:
         case Scan(atom=atom, key=key):
             return _Scan(step, tables[atom.predicate], _shape(atom.arguments, key, columns, after))
-        case Join(atom=atom, key=key):
-            return _Join(step, tables[atom.predicate], _shape(atom.arguments, key, columns, after))
-        case Keep(atom=negated, key=key):
-            return _Keep(step, tables[negated.predicate], _shape(negated.arguments, key, columns, after))
+        case Join(atom=atom, key=key) | Keep(atom=atom, key=key):
+            table = tables[atom.predicate]
+            if len(key) == table.arity:
+                return _Lookup(step, table, _shape(atom.arguments, key, columns, after))
+            others = [column for column in range(table.arity) if column not in key]
+            places = {column: place for place, column in enumerate(others)}
+            return _Join(step, table, _shape(atom.arguments, key, columns, after, places))
         case Filter():
             return _Filter(step, before, after, dictionary)
         case Compute():

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from holdfast.backends.memory import kernels
 from holdfast.backends.memory.aggregates import aggregate
 from holdfast.backends.memory.facts import FactSet, Kept, Momentary, Support, as_bytes, marked
-from holdfast.backends.memory.pipeline import Pipeline, Views
+from holdfast.backends.memory.pipeline import Pipeline, Probe, Views, naming_the_rule
 from holdfast.backends.memory.table import Ids, Rows, Table
 from holdfast.backends.protocol import Bag, Facts
 from holdfast.encoding import Dictionary
@@ -119,9 +119,13 @@ class MemoryBackend:
         """The heads of all instances of the plans: Π⟦…⟧ of ALGORITHMS.md."""
         heads: dict[str, list[Ids]] = {}
         plans = [plan for plan in plans if self._can_start(plan, sources)]
-        probed = {read: _own(sources[read]) for plan in plans for read in _probed_reads(plan)}
-        with marked(probed.values()) as bits:
-            views = Views(self.tables, sources, {read: as_bytes(facts.truth(bits)) for read, facts in probed.items()})
+        wanted = {place for plan in plans for place in _probed(plan)}
+        runs = {(read, name): _own(sources[read]).run(name) for read, name in wanted}
+        by_status = {read: _own(sources[read]) for (read, _), run in runs.items() if run is None}
+        with marked(by_status.values()) as bits:
+            visible = {read: as_bytes(facts.truth(bits)) for read, facts in by_status.items()}
+            probes = {place: Probe.of(run, visible.get(place[0])) for place, run in runs.items()}
+            views = Views(sources, probes)
             for plan in plans:
                 found = heads.setdefault(plan.rule.predicate, [])
                 if isinstance(plan, AggregatePlan):
@@ -148,15 +152,16 @@ class MemoryBackend:
         rule = plan.rule
         source, head = self.relations[rule.source], self.relations[rule.predicate]
         rows = self.rows(rule.source, _own(views.sources[Read.ALL]))
-        result = aggregate(rule, rows, source.types, head.types, self.dictionary)
+        with naming_the_rule(rule):
+            result = aggregate(rule, rows, source.types, head.types, self.dictionary)
         return [self.tables[rule.predicate].intern(result)]
 
 
-def _probed_reads(plan: AnyPlan) -> Iterable[Read]:
-    """The reads of a plan that are looked into rather than walked through."""
+def _probed(plan: AnyPlan) -> Iterable[tuple[Read, str]]:
+    """What a plan looks into rather than walks through."""
     if isinstance(plan, AggregatePlan):
         return ()
-    return [step.read for step in plan.steps if isinstance(step, Join | Keep)]
+    return [(step.read, step.atom.predicate) for step in plan.steps if isinstance(step, Join | Keep)]
 
 
 def _own(facts: Facts) -> FactSet:

@@ -22,57 +22,80 @@ Ids = NDArray[np.int32]
 _FIRST_ROOM = 64
 _GROWTH = 4  # pages of room that is not used yet cost nothing until they are touched
 _FULL = 0.7  # of the slots; more makes probing long, less wastes memory
+_TAIL = 0.5  # of the settled rows; a longer tail is settled
 _MOST_ROWS = 2**31 - 2
 
 
 class Index:
-    """The facts of a table by the values of some columns: a hash table of keys, facts of one key chained."""
+    """The facts of a table by the values of some columns.
 
-    def __init__(self, key: tuple[int, ...]) -> None:
+    A hash table numbers the distinct keys.  Most facts stand in runs: those of one key side by side, oldest first,
+    their other columns copied beside their ids, so that a join reads memory in order.  Facts that came since the
+    last settling hang in a linked tail of their key, newest first.
+    """
+
+    def __init__(self, key: tuple[int, ...], arity: int) -> None:
         self.key = np.array(key, np.int64)
+        self.others = np.array([column for column in range(arity) if column not in key], np.int64)
+        self.straight = np.arange(len(self.others))
         self.slots: NDArray[np.uint64] = np.zeros(_FIRST_ROOM, np.uint64)
+        self.keys = 0
+        self.first: Ids = np.empty(_FIRST_ROOM, np.int32)
+        self.tail: Ids = np.empty(_FIRST_ROOM, np.int32)
+        self.stops: Ids = np.empty(0, np.int32)
+        self.ids: Ids = np.empty(0, np.int32)
+        self.values: Rows = np.empty((0, len(self.others)), np.int64)
+        self.tail_key: Ids = np.empty(0, np.int32)
         self.following: Ids = np.empty(0, np.int32)
         self.covered = 0
-        self.keys = 0
+
+    @property
+    def settled(self) -> int:
+        """How many rows stand in runs."""
+        return len(self.ids)
 
     def cover(self, rows: Rows, size: int) -> None:
         """Bring in the rows that came since the last time."""
-        if len(self.following) < size:
-            self.following = _enlarged(self.following, len(rows))
+        self._reserve_tail(size - self.settled)
         while self.covered < size:
-            # a chunk can bring at most as many keys as it has rows
             if self.keys + 1 > _FULL * len(self.slots):
-                self._more_slots(size)
+                self._more_keys(size)
+            # a chunk can bring at most as many keys as it has rows
             chunk = min(size - self.covered, int(_FULL * len(self.slots)) - self.keys)
-            self.keys = kernels.grow_index(rows, self.covered, self.covered + chunk, self.key, self.slots,
-                                           self.following, self.keys)
+            self.keys = kernels.grow_index(rows, self.covered, self.covered + chunk, self.key, self.slots, self.first,
+                                           self.tail, self.tail_key, self.following, self.settled, self.keys)
             self.covered += chunk
+        if self.covered - self.settled > max(_FIRST_ROOM, self.settled * _TAIL):
+            self._settle(rows)
 
-    def _more_slots(self, size: int) -> None:
+    def _reserve_tail(self, wanted: int) -> None:
+        if len(self.following) < wanted:
+            room = max(wanted, 2 * len(self.following))
+            self.following, self.tail_key = _enlarged(self.following, room), _enlarged(self.tail_key, room)
+
+    def _more_keys(self, size: int) -> None:
         wanted = 2 * len(self.slots)
         if self.covered and self.keys / self.covered > 0.5:  # nearly a key for each row: go there at once
             wanted = max(wanted, _slots_for(size))
         fewer, self.slots = self.slots, np.zeros(wanted, np.uint64)
         kernels.move_slots(fewer, self.slots)
+        self.first, self.tail = _enlarged(self.first, wanted), _enlarged(self.tail, wanted)
+
+    def _settle(self, rows: Rows) -> None:
+        stops = np.empty(self.keys, np.int32)
+        ids = np.empty(self.covered, np.int32)
+        values = np.empty((self.covered, len(self.others)), np.int64)
+        kernels.settle_index(rows, self.others, self.keys, self.settled, self.stops, self.ids,
+                             self.tail_key[: self.covered - self.settled], self.values, stops, ids, values, self.tail,
+                             np.empty(self.keys, np.int32))
+        self.stops, self.ids, self.values = stops, ids, values
+        self.following = self.tail_key = np.empty(0, np.int32)
 
     @property
     def nbytes(self) -> int:
         """The memory it takes, untouched room not included."""
-        return self.slots.nbytes + self.covered * self.following.itemsize
-
-
-class WholeRowIndex:
-    """The index on all columns: the table's own slots, where no two facts share a key."""
-
-    def __init__(self, table: Table) -> None:
-        self._table = table
-        self.key = np.arange(table.arity, dtype=np.int64)
-        self.following: Ids = np.empty(0, np.int32)
-
-    @property
-    def slots(self) -> NDArray[np.uint64]:
-        """The table's slots, as they are now."""
-        return self._table.slots
+        runs = self.ids.nbytes + self.values.nbytes + self.stops.nbytes
+        return self.slots.nbytes + 8 * self.keys + runs + 8 * (self.covered - self.settled)
 
 
 class Table:
@@ -88,7 +111,7 @@ class Table:
         self.recursive: NDArray[np.int32] = np.zeros(_FIRST_ROOM, np.int32)
         self.slots: NDArray[np.uint64] = np.zeros(2 * _FIRST_ROOM, np.uint64)
         self._indexes: dict[tuple[int, ...], Index] = {}
-        self._whole = WholeRowIndex(self)
+        self.all_columns = np.arange(arity)
         self._grown = grown
 
     def intern(self, new: Rows) -> Ids:
@@ -101,16 +124,14 @@ class Table:
     def find(self, wanted: Rows) -> Ids:
         """The row ids of some facts, -1 for those never seen."""
         ids = np.empty(len(wanted), np.int32)
-        kernels.find(wanted, len(wanted), self.rows, self.slots, ids)
+        kernels.find(wanted, self.rows, self.slots, ids)
         return ids
 
-    def index(self, key: tuple[int, ...]) -> Index | WholeRowIndex:
-        """The index on some columns, in ascending order, up to date."""
-        if len(key) == self.arity:
-            return self._whole
+    def index(self, key: tuple[int, ...]) -> Index:
+        """The index on some columns but not all, in ascending order, up to date."""
         index = self._indexes.get(key)
         if index is None:
-            index = self._indexes[key] = Index(key)
+            index = self._indexes[key] = Index(key, self.arity)
         if index.covered < self.size:
             index.cover(self.rows, self.size)
         return index

@@ -1,0 +1,17 @@
+"""The codes of errors that come up while facts are loaded and rules run, with what each means."""
+
+from __future__ import annotations
+
+from typing import Final
+
+ALL_CODES: Final[dict[str, str]] = {
+    "E0001": "an error that has no code of its own",
+    "E0801": "the limit on rounds was reached",
+    "E0802": "the limit on facts was reached",
+    "E0803": "the limit on seconds was reached",
+    "E0804": "the limit on memory was reached",
+    "E0901": "a relation is asked for that the program does not mention",
+    "E0902": "the program file cannot be read",
+    "E0903": "there is nothing at a path that facts should come from",
+    "E0904": "facts should come from a file that is neither a folder nor RDF",
+}
