@@ -83,4 +83,4 @@ def normal(text: str) -> str:
     """Without what differs from run to run: seconds, the compiler's line, blank ends of lines."""
     text = text.replace(COMPILING + "\n", "")
     text = re.sub(r"\d+\.\d+ s\b", "0.01 s", text)
-    return "\n".join(line.rstrip() for line in text.splitlines()).strip()
+    return "\n".join(line.rstrip() for line in text.splitlines()).strip("\n")

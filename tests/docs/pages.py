@@ -35,7 +35,7 @@ class Block:
 def blocks(page: Path) -> Iterator[Block]:
     text = page.read_text(encoding="utf-8")
     found = list(_FENCE.finditer(text))
-    for this, following in zip(found, [*found[1:], None], strict=True):
+    for this, following in zip(found, [*found[1:], None][: len(found)], strict=True):
         line = text.count("\n", 0, this.start()) + 1
         output = None
         if following is not None and following[1] == "text" and not text[this.end():following.start()].strip():

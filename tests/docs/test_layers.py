@@ -13,7 +13,7 @@ from tests.docs.pages import ROOT
 SOURCE = ROOT / "src/holdfast"
 MODULES = sorted(SOURCE.rglob("*.py"))
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("errors",),
+    ("codes", "errors"),
     ("values",),
     ("settings", "term_text"),
     ("encoding",),

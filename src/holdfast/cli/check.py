@@ -25,7 +25,7 @@ def check(program: options.ProgramFile, json: options.AsJson = False) -> None:
         terminal.json({"ok": True, **counts, "diagnostics": warnings})
         return
     terminal.diagnostics(checked.warnings)
-    terminal.line("ok: " + ", ".join(_counted(number, noun) for noun, number in counts.items()))
+    terminal.line("ok: " + ", ".join(terminal.counted(number, noun) for noun, number in counts.items()))
 
 
 def load(path: Path) -> Program:
@@ -44,7 +44,3 @@ def _counts(program: Program) -> dict[str, int]:
         "rules": len({rule.name for rule in program.rules} | {rule.name for rule in program.aggregates}),
         "hyper-nodes": len(program.nodes),
     }
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun.removesuffix('s') if number == 1 else noun}"

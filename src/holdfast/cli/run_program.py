@@ -96,7 +96,7 @@ def _print_relations(base: KnowledgeBase) -> None:
 
 
 def _print_rows(view: RelationView) -> None:
-    terminal.heading(f"{view.name}: {len(view):,} {'fact' if len(view) == 1 else 'facts'}")
+    terminal.heading(f"{view.name}: {terminal.counted(len(view), 'facts')}")
     if len(view) and view.columns:
         terminal.table(view.columns, islice(rows_as_text(view), ROWS_SHOWN))
     if len(view) > ROWS_SHOWN:
@@ -113,4 +113,5 @@ def _tell_written(program: Path, folder: Path, written: list[Path]) -> None:
 
 def _summary(base: KnowledgeBase) -> str:
     s = base.statistics
-    return f"{s.facts:,} facts in, {s.derived:,} derived, {s.rounds:,} rounds, {s.seconds:.2f} s"
+    facts, rounds = terminal.counted(s.facts, "facts"), terminal.counted(s.rounds, "rounds")
+    return f"{facts} in, {s.derived:,} derived, {rounds}, {s.seconds:.2f} s"

@@ -83,6 +83,11 @@ def _print_indented(drawing: object) -> None:
     sys.stdout.writelines(text.rstrip() + "\n" for text in capture.get().splitlines())
 
 
+def counted(number: int, noun: str) -> str:
+    """`1 fact`, `2,000 facts`; the noun is given in the plural."""
+    return f"{number:,} {noun.removesuffix('s') if number == 1 else noun}"
+
+
 def heading(text: str) -> None:
     """A line that names what follows."""
     line(f"{_BOLD}{text}{_RESET}" if has_colour(sys.stdout) else text)
