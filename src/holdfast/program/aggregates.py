@@ -14,8 +14,8 @@ binds takes, for min and max, the values of the rows that attain the extremum.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
 from holdfast.errors import Label, Span
 from holdfast.language import tree
@@ -70,6 +70,7 @@ class Columns:
     first: list[str]
     keep_all: bool
     outside: frozenset[str] = frozenset()
+    spans: Mapping[str, Span] = field(default_factory=dict)  # where columns are written, for messages
 
 
 class Expander:
@@ -186,7 +187,8 @@ class Expander:
             name, inner = with_value(place.fresh, self.scope, inner, target)
             chosen += [name] if name not in chosen else []
         chosen += self._other_columns(inner, chosen, columns, span)
-        terms = tuple(tree.Variable(name, span=span) for name in chosen)
+        spans = {**columns.spans, **({} if target is None else {name: target.span})}
+        terms = tuple(tree.Variable(name, span=spans.get(name, span)) for name in chosen)
         titles = tuple(_column_name(term, i) for i, term in enumerate(terms))
         head = CoreAtom(self.scope.add_auxiliary(f"{place.predicate}.body", titles, span), terms, span)
         for flat in inner:

@@ -41,7 +41,7 @@ def checked(core: CoreProgram, scope: Names, hints: Hints, diagnostics: Diagnost
     check_safety(core, diagnostics)
     check_nominal(core, scope, diagnostics)
     typer = Typer(scope, Inference(core, scope, hints, diagnostics), diagnostics)
-    rules, aggregates, facts = typer.rules(core), typer.aggregates(core), typer.facts(core)
+    aggregates, rules, facts = typer.aggregates(core), typer.rules(core), typer.facts(core)
     relations = typer.relations()
     check_strata(core, scope, diagnostics)
     nodes = hyper_nodes(tuple(relations), rules, aggregates)

@@ -34,7 +34,7 @@ ALL_CODES: dict[str, str] = {
     "E0403": "a constant does not fit the type of its column",
     "E0404": "an argument of a functor or constraint has the wrong type",
     "E0405": "a number does not fit into 64 bits",
-    "E0406": "a constant expression has no value",
+    "E0406": "an expression can never have a value: division by zero, overflow",
     "E0407": "values are compared that cannot be compared",
     "E0408": "a cast between types that cannot be converted",
     "E0409": "an aggregate of values that it has no meaning for",

@@ -14,7 +14,7 @@ LARGEST = {Type.NUMBER: 2**63 - 1, Type.UNSIGNED: 2**64 - 1}
 
 
 class DoesNotFitError(Exception):
-    """A constant has no value of the type; `code` and the message say why."""
+    """A constant has no value of the type; the text goes on after "… does not fit"."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -30,7 +30,7 @@ def constant(term: tree.Term, type: Type, scope: Names) -> Value:
             return number(literal, type, negative=True)
         case tree.String(value=value):
             if type.is_numeric:
-                raise DoesNotFitError("E0403", f"a string is no {type.value}")
+                raise DoesNotFitError("E0403", f": a string is no {type.value}")
             return value
         case tree.IriTerm(iri=iri):
             return _only_any(Iri(iri), type)
@@ -45,24 +45,24 @@ def constant(term: tree.Term, type: Type, scope: Names) -> Value:
 def _only_any(value: Value, type: Type) -> Value:
     if type is Type.ANY or (type is Type.SYMBOL and isinstance(value, str)):
         return value
-    raise DoesNotFitError("E0403", f"an RDF term is no {type.value}; only a column of type any holds it")
+    raise DoesNotFitError("E0403", f": an RDF term is no {type.value}; only a column of type any holds it")
 
 
 def number(literal: tree.Number, type: Type, negative: bool = False) -> int | float:
     """The value of a numeric literal; in an `any` column it keeps its own kind."""
     own = Type(literal.kind.value)
     if type is Type.SYMBOL:
-        raise DoesNotFitError("E0403", f"a number is no symbol; as a string it is written \"{literal.text}\"")
+        raise DoesNotFitError("E0403", f": a number is no symbol; as a string it is written \"{literal.text}\"")
     wanted = own if type is Type.ANY else type
     if own is Type.FLOAT and wanted is not Type.FLOAT:
-        raise DoesNotFitError("E0403", f"a float is no {wanted.value}")
+        raise DoesNotFitError("E0403", f": a float is no {wanted.value}")
     if own is Type.UNSIGNED and wanted is Type.FLOAT:
-        raise DoesNotFitError("E0403", "an unsigned number is no float")
+        raise DoesNotFitError("E0403", ": an unsigned number is no float")
     value = _read(literal) * (-1 if negative else 1)
     if wanted is Type.FLOAT:
-        return _finite(value, literal.text)
+        return _finite(value)
     if not SMALLEST[wanted] <= value <= LARGEST[wanted]:
-        raise DoesNotFitError("E0405", f"{'-' if negative else ''}{literal.text} does not fit into {wanted.value}")
+        raise DoesNotFitError("E0405", f" into {wanted.value}")
     return value
 
 
@@ -73,13 +73,13 @@ def _read(literal: tree.Number) -> int | float:
     return int(text, 0 if text[:2].lower() in ("0x", "0b") else 10)
 
 
-def _finite(value: int | float, text: str) -> float:
+def _finite(value: int | float) -> float:
     try:
         result = float(value)
     except OverflowError:
         result = math.inf
     if math.isinf(result):
-        raise DoesNotFitError("E0405", f"{text} does not fit into float")
+        raise DoesNotFitError("E0405", " into float")
     return result
 
 

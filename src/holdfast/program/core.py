@@ -206,9 +206,9 @@ def names(variables: Iterable[tree.Variable]) -> list[str]:
     return list(dict.fromkeys(variable.name for variable in variables))
 
 
-def bound_variables(body: Iterable[CoreLiteral]) -> set[str]:
-    """What a conjunction binds: by positive atoms, then through `=` and ranges over what is bound."""
-    bound: set[str] = set()
+def bound_variables(body: Iterable[CoreLiteral], given: Iterable[str] = ()) -> set[str]:
+    """What a conjunction binds: by positive atoms, then through `=` and ranges over what is bound or given."""
+    bound = set(given)
     waiting: list[tuple[str, set[str]]] = []
     for literal in body:
         match literal:

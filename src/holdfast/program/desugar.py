@@ -13,7 +13,6 @@ from holdfast.program.core import (
     CoreProgram,
     CoreRule,
     children,
-    rebuilt,
     term_variables,
 )
 from holdfast.program.flatten import CONSTANTS, Flat, Flattener, Fresh, flattened
@@ -80,9 +79,9 @@ def _fact(head: tree.Atom, scope: Names) -> CoreAtom | None:
         message = f"an argument of a fact must be constant, but {what}"
         scope.diagnostics.error("E0302", message, offender.span, help=hint)
         return None
-    flattener = Flattener(scope, Fresh())
+    flattener, before = Flattener(scope, Fresh()), scope.error_count
     arguments = tuple(flattener.term(argument) for argument in head.arguments)
-    return CoreAtom(scope.predicate_of(head), arguments, head.span)
+    return None if scope.error_count > before else CoreAtom(scope.predicate_of(head), arguments, head.span)
 
 
 def _not_constant(term: tree.Term) -> list[tree.Term]:
@@ -124,7 +123,7 @@ class _Desugarer:
         """Add the core rules of a written rule."""
         head_names = [v.name for head in heads for t in head.arguments for v in term_variables(t, deep=True)]
         inner = flattened(body, self.scope, self.fresh, head_names)
-        grouped = [head for head in heads if any(map(_has_head_aggregate, head.arguments))]
+        grouped = [head for head in heads if any(isinstance(a, tree.HeadAggregate) for a in head.arguments)]
         plain = [head for head in heads if head not in grouped]
         if plain:
             for flat in inner:
@@ -179,7 +178,7 @@ class _Desugarer:
             return direct
         if not taken.inner:
             return None
-        return self.expander.collect(place, taken.inner, Columns(needed, keep_all=not extremes), None, span)
+        return self.expander.collect(place, taken.inner, Columns(needed, not extremes, spans=taken.spans), None, span)
 
 
 class _HeadAggregates:
@@ -190,37 +189,28 @@ class _HeadAggregates:
         self.fresh = fresh
         self.inner = inner
         self.group: list[str] = []
+        self.spans: dict[str, Span] = {}
         self.aggregates: list[tuple[tree.Variable, tree.HeadAggregate, str]] = []
 
     def argument(self, term: tree.Term) -> tree.Term:
         """The argument of the projection's head."""
-        if isinstance(term, CONSTANTS):
-            return term
-        if _has_head_aggregate(term):
-            return self._mixed(term)
-        name, self.inner = with_value(self.fresh, self.scope, self.inner, term)
-        return self._group_by(name, term.span)
-
-    def _group_by(self, name: str, span: Span) -> tree.Variable:
-        if name not in self.group:
-            self.group.append(name)
-        return tree.Variable(name, span=span)
-
-    def _mixed(self, term: tree.Term) -> tree.Term:
         match term:
             case tree.HeadAggregate():
                 value = self.fresh.variable(term.span)
                 column, self.inner = with_value(self.fresh, self.scope, self.inner, term.target)
                 self.aggregates.append((value, term, column))
+                self.spans[column] = term.target.span
                 return value
-            case tree.Variable():
-                return self._group_by(term.name, term.span)
-            case _:
-                return rebuilt(term, [self._mixed(child) for child in children(term)])
-
-
-def _has_head_aggregate(term: tree.Term) -> bool:
-    return isinstance(term, tree.HeadAggregate) or any(map(_has_head_aggregate, children(term)))
+            case tree.Wildcard():
+                self.scope.diagnostics.error("E0308", "`_` has no value that could be used here", term.span)
+                return term
+        if isinstance(term, CONSTANTS):
+            return term
+        name, self.inner = with_value(self.fresh, self.scope, self.inner, term)
+        if name not in self.group:
+            self.group.append(name)
+            self.spans[name] = term.span
+        return tree.Variable(name, span=term.span)
 
 
 def _span_of(literals: tuple[CoreLiteral, ...]) -> Span | None:

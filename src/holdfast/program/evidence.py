@@ -14,11 +14,12 @@ class Strength(IntEnum):
     """How much a piece of evidence weighs; a stronger one decides over all weaker ones."""
 
     HINT = 1     # sniffed from a data file
-    NUMERIC = 2  # an operand of arithmetic: some numeric type
-    LITERAL = 3  # a constant, which adapts to its surroundings
-    DEMAND = 4   # what a head or a negated atom asks for
-    TERM = 5     # an RDF term: `any`
-    BIND = 6     # what a positive atom or a functor gives
+    ORDERED = 2  # a side of < or an argument of min: anything but `any`
+    NUMERIC = 3  # an operand of arithmetic: some numeric type
+    LITERAL = 4  # a constant, which adapts to its surroundings
+    DEMAND = 5   # what a head, a negated atom or a functor asks for
+    TERM = 6     # an RDF term: `any`
+    BIND = 7     # what a positive atom or a functor gives
 
 
 @dataclass(frozen=True)
@@ -109,9 +110,11 @@ class Classes:
         if demands := {e.type for e in evidence if e.strength is Strength.DEMAND}:
             return Type.SYMBOL if demands == {Type.SYMBOL, Type.ANY} else next(iter(sorted(demands, key=str)))
         literals = [e for e in evidence if e.strength is Strength.LITERAL]
-        numeric = any(e.strength is Strength.NUMERIC for e in evidence)
         hint = _joined_hints(e.type for e in evidence if e.strength is Strength.HINT)
-        return self._from_literals(root, literals, numeric, hint)
+        computed = {e.strength for e in evidence} & {Strength.ORDERED, Strength.NUMERIC}
+        if (hint is Type.ANY and computed) or (hint is Type.SYMBOL and Strength.NUMERIC in computed):
+            hint = Type.NUMBER
+        return self._from_literals(root, literals, hint or (Type.NUMBER if computed else None))
 
     def _joined(self, binds: list[Evidence]) -> Type:
         types = {e.type for e in binds}
@@ -124,11 +127,9 @@ class Classes:
         self._clash(first, second)
         return first.type
 
-    def _from_literals(self, root: int, literals: list[Evidence], numeric: bool, hint: Type | None) -> Type:
+    def _from_literals(self, root: int, literals: list[Evidence], hint: Type | None) -> Type:
         kinds = {e.type for e in literals}
         if not kinds:
-            if numeric:
-                return hint if hint is not None and hint.is_numeric else Type.NUMBER
             return hint or Type.ANY
         if Type.SYMBOL in kinds and len(kinds) > 1:
             if not self._mixed[root]:
@@ -136,9 +137,11 @@ class Classes:
                 self._clash(literals[0], second, "declare the column as any to keep values of several kinds in it")
             return Type.ANY
         own = _widest(kinds)
-        return hint if hint is not None and _adapts(own, hint) and not (numeric and not hint.is_numeric) else own
+        return hint if hint is not None and _adapts(own, hint) else own
 
     def _clash(self, first: Evidence, second: Evidence, help: str | None = None) -> None:
+        if first.span and second.span and (second.span.line, second.span.column) < (first.span.line, first.span.column):
+            first, second = second, first
         message = f"{second.type.value} and {first.type.value} meet: {second.reason}, but {first.reason}"
         labels = [Label(first.span, first.reason)] if first.span is not None else []
         if help is None and Type.ANY in (first.type, second.type):

@@ -43,7 +43,7 @@ class Box:
 
 
 def graph_svg(program: Program) -> str:
-    """The drawing: data flows downwards; negative edges are red and dashed, recursive nodes blue, auxiliary ones dashed."""
+    """The drawing: data flows downwards; negative edges are red and dashed, recursive nodes blue."""
     boxes = _placed(program)
     width = max((box.x + box.width for box in boxes), default=0) + _MARGIN
     height = max((box.y + box.height for box in boxes), default=0) + _MARGIN

@@ -17,7 +17,7 @@ from holdfast.program.core import (
     source_text,
 )
 from holdfast.program.evidence import Classes, Strength
-from holdfast.program.functors import FUNCTORS, NUMERIC, TESTS, UNARY_OPERATORS, Functor
+from holdfast.program.functors import FUNCTORS, NUMERIC, ORDERED, TESTS, UNARY_OPERATORS, Functor
 from holdfast.program.names import Names
 from holdfast.values import Type
 
@@ -104,6 +104,8 @@ class Inference:
                     self._classes.unite(first, second)
                 else:
                     self._links.append((first, second))
+                if operator not in ("=", "!="):
+                    self._classes.add(first, Strength.ORDERED, Type.NUMBER, left.span, f"{operator} needs an order")
             case CoreTest(function=function, arguments=arguments):
                 self._functor(TESTS[function], arguments)
             case CoreRange(variable=variable, bounds=bounds):
@@ -161,10 +163,13 @@ class Inference:
             if len(wanted) == 1:
                 [type] = wanted
                 reason = f"{functor.name} takes {_a(type)}"
-                self._classes.add(node, Strength.BIND, type, argument.span, reason)
+                self._classes.add(node, Strength.DEMAND, type, argument.span, reason)
             elif wanted <= NUMERIC:
                 reason = f"{functor.name} takes numbers"
                 self._classes.add(node, Strength.NUMERIC, Type.NUMBER, argument.span, reason)
+            elif wanted <= ORDERED:
+                reason = f"{functor.name} takes values with an order"
+                self._classes.add(node, Strength.ORDERED, Type.NUMBER, argument.span, reason)
             if functor.result is None and result is not None:
                 self._classes.unite(node, self._node(self._rule, result))
         if functor.result is not None and result is not None:
@@ -182,12 +187,13 @@ class Inference:
         else:
             type = Type.NUMBER if function == "count" else Type.FLOAT
             self._classes.add(result, Strength.BIND, type, aggregate.span, f"{function} gives {_a(type)}")
-        if aggregate.target is not None and function in ("sum", "mean", "median"):
-            relation = self._scope.relations[aggregate.source]
-            if relation.type_names[aggregate.target] is None:
-                node = self._column_node(aggregate.source, aggregate.target)
-                reason = f"{function} takes numbers"
-                self._classes.add(node, Strength.NUMERIC, Type.NUMBER, aggregate.span, reason)
+        declared = self._scope.relations[aggregate.source].type_names
+        if aggregate.target is not None and declared[aggregate.target] is None:
+            node = self._column_node(aggregate.source, aggregate.target)
+            if function in ("min", "max"):
+                self._classes.add(node, Strength.ORDERED, Type.NUMBER, aggregate.span, f"{function} needs an order")
+            else:
+                self._classes.add(node, Strength.NUMERIC, Type.NUMBER, aggregate.span, f"{function} takes numbers")
 
     def _same(self, aggregate: CoreAggregate, position: int, column: int) -> None:
         relation = self._scope.relations[aggregate.source]

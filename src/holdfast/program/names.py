@@ -66,7 +66,8 @@ class Names:
     def expand(self, prefix: str, local: str, span: Span) -> str:
         """The IRI of a prefixed name."""
         if prefix not in self.prefixes:
-            hint = similar(prefix, self.prefixes) or f"declare it: @prefix {prefix}: <…> ."
+            hint = similar(f"{prefix}:", [f"{known}:" for known in self.prefixes])
+            hint = hint or f"declare it: @prefix {prefix}: <…> ."
             self.diagnostics.error("E0207", f"the prefix {prefix}: is not declared", span, help=hint)
         return self.prefixes.get(prefix, f"{prefix}:") + local
 

@@ -35,7 +35,7 @@ def check_query(formula: tree.Formula, program: Program) -> tuple[tuple[str, ...
     check_safety(core, diagnostics)
     check_nominal(core, scope, diagnostics)
     typer = Typer(scope, Inference(core, scope, {}, diagnostics), diagnostics)
-    rules, aggregates, relations = typer.rules(core), typer.aggregates(core), typer.relations()
+    aggregates, rules, relations = typer.aggregates(core), typer.rules(core), typer.relations()
     diagnostics.raise_errors()
     own = tuple(name for name in relations if name not in program.relations)
     nodes = hyper_nodes(own, rules, aggregates)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from difflib import get_close_matches
 
@@ -11,6 +12,7 @@ from holdfast.program.core import (
     CoreAtom,
     CoreCompare,
     CoreProgram,
+    CoreRange,
     CoreRule,
     CoreTest,
     bound_variables,
@@ -26,18 +28,36 @@ def check_safety(program: CoreProgram, diagnostics: Diagnostics) -> None:
     """Report each unbound variable of each rule once, where it is used first."""
     for rule in program.rules:
         bound = bound_variables(rule.body)
-        reported: set[str] = set()
+        blamed = _blamed(rule, bound)
         for code, place, variable in _uses(rule):
-            if variable.name not in bound and variable.name not in reported and not is_fresh(variable.name):
-                reported.add(variable.name)
+            if variable.name in blamed and not is_fresh(variable.name):
+                blamed.remove(variable.name)
                 _report(rule, code, place, variable, bound, diagnostics)
+
+
+def _blamed(rule: CoreRule, bound: set[str]) -> set[str]:
+    """The unbound variables at the root: were they bound, `=` and ranges would bind all the others."""
+    unbound = [name for name in dict.fromkeys(v.name for _, _, v in _uses(rule)) if name not in bound]
+    blamed = set(unbound) - _defined(rule)
+    while left := [name for name in unbound if name not in bound_variables(rule.body, blamed)]:
+        blamed.add(left[0])
+    return blamed
+
+
+def _defined(rule: CoreRule) -> set[str]:
+    found = set()
+    for literal in rule.body:
+        if isinstance(literal, CoreRange):
+            found.add(literal.variable.name)
+        elif isinstance(literal, CoreCompare) and literal.operator == "=":
+            found |= {side.name for side in (literal.left, literal.right) if isinstance(side, tree.Variable)}
+    return found
 
 
 def _uses(rule: CoreRule) -> Iterator[tuple[str, str, tree.Variable]]:
     """Every use of a variable that needs it bound: the code, where, the variable."""
-    code, place = ("E0310", "the aggregate") if rule.inner else ("E0301", "the head")
-    for argument in rule.head.arguments:
-        yield from ((code, place, variable) for variable in term_variables(argument))
+    if not rule.inner:
+        yield from _head_uses(rule, "E0301", "the head")
     for literal in rule.body:
         match literal:
             case CoreAtom(negated=True):
@@ -48,9 +68,16 @@ def _uses(rule: CoreRule) -> Iterator[tuple[str, str, tree.Variable]]:
                 code, place = "E0304", "the comparison"
             case CoreTest():
                 code, place = "E0304", f"the constraint {literal.function}"
-            case _:
+            case CoreRange():
                 code, place = "E0304", "the range"
         yield from ((code, place, variable) for variable in literal_variables(literal))
+    if rule.inner:
+        yield from _head_uses(rule, "E0310", "the aggregate")
+
+
+def _head_uses(rule: CoreRule, code: str, place: str) -> Iterator[tuple[str, str, tree.Variable]]:
+    for argument in rule.head.arguments:
+        yield from ((code, place, variable) for variable in term_variables(argument))
 
 
 def _report(rule: CoreRule, code: str, place: str, variable: tree.Variable, bound: set[str],
@@ -66,13 +93,11 @@ def _report(rule: CoreRule, code: str, place: str, variable: tree.Variable, boun
     diagnostics.error(code, message, variable.span, labels=labels, notes=[_NOTE], help=help)
 
 
-def _hint(rule: CoreRule, variable: tree.Variable, bound: set[str]) -> str | None:
-    written = sorted(name for name in bound if not is_fresh(name))
-    used_in_head = {v.name for argument in rule.head.arguments for v in term_variables(argument)}
-    near = get_close_matches(variable.name, [name for name in written if name not in used_in_head], 1, 0.5)
-    lonely = [name for name in written if name not in used_in_head]
-    if near or (len(lonely) == 1 and len(variable.name) == 1):
+def _hint(rule: CoreRule, variable: tree.Variable, bound: set[str]) -> str:
+    """A bound variable with one use is perhaps the one that was meant."""
+    uses = Counter(v.name for literal in (rule.head, *rule.body) for v in literal_variables(literal))
+    lonely = sorted(name for name in bound if uses[name] == 1 and not is_fresh(name))
+    near = get_close_matches(variable.name, lonely, 1, 0.5)
+    if near or (len(lonely) == 1 and len(variable.name) == len(lonely[0]) == 1):
         return f"did you mean {(near or lonely)[0]}?"
-    if rule.head.arguments and not rule.body:
-        return f"add a positive atom with {variable.name} to the body"
     return f"add a positive atom with {variable.name}"

@@ -103,9 +103,8 @@ def _drawn(cycle: list[Edge], scope: Names) -> str:
 
 def _said(edge: Edge, scope: Names) -> str:
     head, body = scope.relations[edge.head], scope.relations[edge.body]
-    if head.auxiliary or body.auxiliary:
-        return "and this reads it"
-    return f"{head.display} reads {body.display}" + (" through negation" if edge.mark else "")
+    who = "the aggregate" if head.auxiliary else head.display
+    return f"{who} reads {body.display}" + (" through negation" if edge.mark else "")
 
 
 def _distinct(labels: list[Label], offender: Span) -> list[Label]:

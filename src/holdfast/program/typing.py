@@ -21,7 +21,7 @@ from holdfast.program.core import (
     term_variables,
 )
 from holdfast.program.flatten import CONSTANTS
-from holdfast.program.folding import NoValueError, fold
+from holdfast.program.folding import FOLDED, NoValueError, fold
 from holdfast.program.functors import CONVERSIONS, FUNCTORS, NUMERIC, ORDERED, TESTS, UNARY_OPERATORS, Functor, Types
 from holdfast.program.inference import FACTS, Inference
 from holdfast.program.names import Names
@@ -36,6 +36,7 @@ class Typer:
         self._inference = inference
         self._diagnostics = diagnostics
         self._rule = FACTS
+        self._doubtful: set[str] = set()  # aggregates with an error; rules that read them are not blamed
 
     def relations(self) -> dict[str, model.Relation]:
         """All relations with the types of their columns."""
@@ -57,10 +58,20 @@ class Typer:
 
     def _typed_rule(self, index: int, rule: CoreRule) -> model.Rule:
         self._rule = index
+        before = len(self._diagnostics.items)
         bound = bound_variables(a for a in rule.body if isinstance(a, CoreAtom))
         body = tuple(self._literal(literal, bound) for literal in rule.body)
         arguments = tuple(self._into(rule.head, i) for i in range(len(rule.head.arguments)))
+        read = {literal.predicate for literal in rule.body if isinstance(literal, CoreAtom)}
+        self._drop_consequences(before, not read.isdisjoint(self._doubtful))
         return model.Rule(rule.name, rule.head.predicate, arguments, body, rule.span)
+
+    def _drop_consequences(self, before: int, doubtful: bool) -> None:
+        """A functor or variable with clashing types spoils what is next to it; only the first is worth a message."""
+        new = self._diagnostics.items[before:]
+        if doubtful or any(d.code in ("E0401", "E0404") for d in new):
+            kept = [d for d in new if d.code in ("E0401", "E0404", "E0406", "E0408") and not doubtful]
+            self._diagnostics.items[before:] = kept
 
     def facts(self, program: CoreProgram) -> dict[str, tuple[Row, ...]]:
         """The facts of the text, each once, in their order."""
@@ -90,6 +101,7 @@ class Typer:
         if type not in allowed:
             message = f"{aggregate.function} has no meaning for values of type {type.value}"
             self._diagnostics.error("E0409", message, aggregate.span)
+            self._doubtful.add(aggregate.predicate)
 
     # --- literals ---
 
@@ -198,7 +210,7 @@ class Typer:
             return model.Const(constant(term, type, self._scope), type)
         except DoesNotFitError as error:
             notes = [note] if note else []
-            message = f"{source_text(term.span)} does not fit: {error}"
+            message = f"{source_text(term.span)} does not fit{error}"
             self._diagnostics.error(error.code, message, term.span, notes=notes)
             return model.Const(_something(type), type)
 
@@ -226,30 +238,34 @@ class Typer:
         return self._folded(result, term) if fits else result
 
     def _folded(self, result: model.Apply, term: tree.Term) -> model.Term:
-        """The value, when all arguments are constants; in a rule a missing value is left to the run."""
+        """The value, when all arguments are constants."""
+        if result.function in ("/", "%") and _is_zero(result.arguments[1]):
+            return self._without_value(result, term, "division by zero")
         values = [a.value for a in result.arguments if isinstance(a, model.Const)]
-        if len(values) < len(result.arguments):
+        if len(values) < len(result.arguments) or result.function not in FOLDED:
             return result
         try:
             types = [argument.type for argument in result.arguments]
             return model.Const(fold(result.function, values, types, result.type), result.type)
         except NoValueError as error:
-            if self._rule == FACTS:
-                message = f"{source_text(term.span)} has no value: {error}"
-                self._diagnostics.error("E0406", message, term.span)
-            return result
+            return self._without_value(result, term, str(error))
+
+    def _without_value(self, result: model.Apply, term: tree.Term, why: str) -> model.Term:
+        self._diagnostics.error("E0406", f"{source_text(term.span)} has no value: {why}", term.span)
+        return result
 
     def _check_parameters(self, functor: Functor, written: tuple[tree.Term, ...]) -> bool:
-        good = True
-        for index, argument in enumerate(written):
-            type, allowed = self._type(argument), functor.parameter(index)
-            if type not in allowed:
-                good = False
-                message = f"{functor.name} takes {_listed(allowed)}, but {source_text(argument.span)} is {type.value}"
-                reason = self._inference.reason(self._rule, argument)
-                notes = [reason] if reason else []
-                self._diagnostics.error("E0404", message, argument.span, notes=notes)
-        return good
+        wrong = [i for i, argument in enumerate(written) if self._type(argument) not in functor.parameter(i)]
+        # a constant beside a wrong argument only took over that one's type
+        blamed = [i for i in wrong if not isinstance(written[i], CONSTANTS)] or wrong
+        for index in blamed:
+            argument, allowed = written[index], functor.parameter(index)
+            text = f"{source_text(argument.span)} is {self._type(argument).value}"
+            reason = self._inference.reason(self._rule, argument)
+            notes = [reason] if reason else []
+            message = f"{functor.name} takes {_listed(allowed)}, but {text}"
+            self._diagnostics.error("E0404", message, argument.span, notes=notes)
+        return not wrong
 
     def _cast(self, cast: tree.Cast) -> model.Term:
         own, wanted = self._type(cast.operand), self._scope.types.base(cast.type_name)
@@ -262,6 +278,10 @@ class Typer:
         convert = f"convert it: to_{'string' if wanted is Type.SYMBOL else wanted.value}(…)"
         self._diagnostics.error("E0408", message, cast.span, help=None if wanted is Type.ANY else convert)
         return operand
+
+
+def _is_zero(term: model.Term) -> bool:
+    return isinstance(term, model.Const) and not term.value
 
 
 def _something(type: Type) -> Value:
