@@ -6,6 +6,7 @@ from typing import Final
 
 ALL_CODES: Final[dict[str, str]] = {
     "E0001": "an error that has no code of its own",
+    "E0701": "a rule meets values for which it has no result",
     "E0801": "the limit on rounds was reached",
     "E0802": "the limit on facts was reached",
     "E0803": "the limit on seconds was reached",
