@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from typing import TYPE_CHECKING
 
 from holdfast.cli import terminal
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from rich.status import Status
 
 SILENT_SECONDS = 2.0
+UPDATE_SECONDS = 0.1  # rounds can be very short; a person cannot read faster than this
 COMPILING = "compiling the kernels (only on the first run, about 15 s) …"
 
 
@@ -38,6 +40,7 @@ class TerminalProgress:
     def __init__(self) -> None:
         self._status: Status | None = None
         self._text = "reading facts …"
+        self._next_update = 0.0
         self._lock = threading.Lock()
         self._timer = threading.Timer(SILENT_SECONDS, self._show)
         self._timer.daemon = True
@@ -55,8 +58,10 @@ class TerminalProgress:
     def round(self, node: str, round: int, new_facts: int, facts: int) -> None:
         """A round has ended."""
         self._text = f"{node}: round {round:,}, {new_facts:,} new, {facts:,} facts"
-        if self._status is not None:
+        now = time.monotonic()
+        if self._status is not None and now > self._next_update:
             self._status.update(self._text)
+            self._next_update = now + UPDATE_SECONDS
 
     def finished(self) -> None:
         """The run is over: the line goes."""
