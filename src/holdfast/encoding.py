@@ -12,35 +12,31 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any, Final, TypeAlias, cast
+from typing import cast
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from holdfast.arrow_columns import checked_column, distinct, encode_distinct, is_numeric, is_text, numeric_codes
+from holdfast.single_values import (
+    Codes,
+    EncodingError,
+    any_key,
+    checked_integer,
+    checked_string,
+    float_code,
+    float_codes,
+    numeric_code,
+    plain,
+    wrong,
+)
 from holdfast.term_text import MAX_NUMBER, MIN_NUMBER, literal_value, parse_term, term_text
-from holdfast.values import BlankNode, Iri, Literal, Row, Type, Value, quote
+from holdfast.values import BlankNode, Iri, Literal, Row, Type, Value
 
-Codes: TypeAlias = npt.NDArray[np.int64]
+__all__ = ["Codes", "Dictionary", "EncodingError", "distinct", "encode_distinct", "float_codes"]
 
-MAX_UNSIGNED: Final = 2**64 - 1
 _SIGN = np.int64(MIN_NUMBER)
-_TERMS = (Iri, BlankNode, Literal)
-
-
-class EncodingError(ValueError):
-    """A value that does not fit its column; `row` and `column` count from 0 where they are known.
-
-    Internal: whoever knows where the value came from turns it into a `DataError` that says so.
-    """
-
-    def __init__(self, reason: str, value: object = None, row: int | None = None, column: int | None = None) -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.value = value
-        self.row = row
-        self.column = column
+_is_none = partial(operator.is_, None)
 
 
 class Dictionary:
@@ -74,11 +70,11 @@ class Dictionary:
             case str():
                 return self._strings.get(value)
             case bool():
-                raise _wrong(value, Type.ANY)
+                raise wrong(value, Type.ANY)
             case int():
                 return self._integers.get(value)
             case float():
-                return self._floats.get(_float_code(value))
+                return self._floats.get(float_code(value))
             case Literal():
                 plain = literal_value(value.lexical, value.datatype, value.language)
                 return self._terms.get(value) if isinstance(plain, Literal) else self.find(plain)
@@ -86,7 +82,7 @@ class Dictionary:
                 return self._iris.get(value.value)
             case BlankNode():
                 return self._terms.get(value)
-        raise _wrong(value, Type.ANY)
+        raise wrong(value, Type.ANY)
 
     def value_of(self, id: int) -> Value:
         """The value with this id."""
@@ -94,37 +90,31 @@ class Dictionary:
 
     def encode_value(self, value: Value, type: Type) -> int:
         """The code of a value in a column of a type; raises `EncodingError` where it does not fit."""
-        match type:
-            case Type.NUMBER:
-                return _checked_integer(value, type, MIN_NUMBER, MAX_NUMBER)
-            case Type.UNSIGNED:
-                number = _checked_integer(value, type, 0, MAX_UNSIGNED)
-                return number if number <= MAX_NUMBER else number - 2**64
-            case Type.FLOAT:
-                return _float_code(_checked_float(value))
-            case Type.SYMBOL if not isinstance(value, str):
-                raise _wrong(value, type)
-        return self.id_of(_plain(value))
+        if type.is_numeric:
+            return numeric_code(value, type)
+        if type is Type.SYMBOL and not isinstance(value, str):
+            raise wrong(value, type)
+        return self.id_of(plain(value))
 
     def _add(self, value: Value) -> int:
         id = len(self._values)
         match value:
             case str():
-                value = _checked_string(value)
+                value = checked_string(value)
                 self._strings[value] = id
             case float():
-                code = _float_code(value)
+                code = float_code(value)
                 value = float(np.int64(code).view(np.float64))
                 self._floats[code] = id
             case int():
-                self._integers[_checked_integer(value, Type.ANY, MIN_NUMBER, MAX_NUMBER)] = id
+                self._integers[checked_integer(value, Type.ANY, MIN_NUMBER, MAX_NUMBER)] = id
             case Literal():
                 plain = literal_value(value.lexical, value.datatype, value.language)
                 if not isinstance(plain, Literal):
                     return self._add(plain)
                 self._terms[value] = id
             case Iri():
-                self._iris[_checked_string(value.value)] = id
+                self._iris[checked_string(value.value)] = id
             case BlankNode():
                 self._terms[value] = id
         self._values.append(value)
@@ -134,23 +124,17 @@ class Dictionary:
 
     def encode_column(self, column: pa.Array | pa.ChunkedArray, type: Type) -> Codes:
         """The codes of an Arrow column; strings are strings here, whatever they look like."""
-        _refuse_nulls(column)
-        column = _plain_layout(column)
-        kind = column.type
-        match type:
-            case Type.NUMBER if pa.types.is_integer(kind):
-                return _to_numpy(_cast(column, pa.int64(), type))
-            case Type.UNSIGNED if pa.types.is_integer(kind):
-                return _to_numpy(_cast(column, pa.uint64(), type)).view(np.int64)
-            case Type.FLOAT if pa.types.is_integer(kind) or pa.types.is_floating(kind):
-                return float_codes(_to_numpy(_cast(column, pa.float64(), type)))
-            case Type.SYMBOL | Type.ANY if _is_text(kind):
-                return encode_distinct(column, self.encode_distinct_strings)
-            case Type.ANY if pa.types.is_integer(kind) or pa.types.is_floating(kind):
-                return encode_distinct(column, self._encode_any)
+        column = checked_column(column)
+        codes = numeric_codes(column, type)
+        if codes is not None:
+            return codes
+        if type.in_dictionary and is_text(column.type):
+            return encode_distinct(column, self.encode_distinct_strings)
+        if type is Type.ANY and is_numeric(column):
+            return encode_distinct(column, self._encode_any)
         if len(column) == 0:
             return np.empty(0, np.int64)
-        raise EncodingError(f"values of Arrow type {kind} do not fit type {type.value}")
+        raise EncodingError(f"values of Arrow type {column.type} do not fit type {type.value}")
 
     def encode_texts(self, column: pa.Array | pa.ChunkedArray, parse: Callable[[str], Value] = parse_term) -> Codes:
         """The codes of a column of text, each distinct one read by `parse`: as a value of type `any` if not told."""
@@ -190,7 +174,7 @@ class Dictionary:
     def _add_together(self, table: dict[str, int], keys: list[str], values: Sequence[Value]) -> None:
         if not all(map(str.isascii, keys)):
             for key in keys:
-                _checked_string(key)
+                checked_string(key)
         first = len(self._values)
         table.update(zip(keys, range(first, first + len(keys)), strict=True))
         self._values.extend(values)
@@ -288,164 +272,12 @@ class Dictionary:
                 return np.where(codes < 0, codes ^ np.int64(MAX_NUMBER), codes)
         ids, positions = distinct(codes, len(self))
         values = [self._values[id] for id in ids.tolist()]
-        keys = values if set(map(_class, values)) <= {str} else list(map(_any_key, values))
+        keys = values if set(map(_class, values)) <= {str} else list(map(any_key, values))
         ranks = np.empty(len(ids), np.int64)
         # Python compares strings by code point, which is the order of their UTF-8 bytes
         ranks[sorted(range(len(keys)), key=keys.__getitem__)] = np.arange(len(ids))
         return ranks[positions]
 
 
-def encode_distinct(column: pa.Array | pa.ChunkedArray, encode: Callable[[list[Any]], Codes]) -> Codes:
-    """The codes of a column, given the codes of its distinct values, so that each crosses into Python once."""
-    encoded = column if pa.types.is_dictionary(column.type) else pc.dictionary_encode(column)
-    chunks = encoded.unify_dictionaries().chunks if isinstance(encoded, pa.ChunkedArray) else [encoded]
-    if not chunks:
-        return np.empty(0, np.int64)
-    codes = encode(chunks[0].dictionary.to_numpy(zero_copy_only=False).tolist())
-    parts = [codes[chunk.indices.to_numpy(zero_copy_only=False)] for chunk in chunks]
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)
-
-
-def float_codes(values: npt.NDArray[np.float64]) -> Codes:
-    """The codes of floats."""
-    values = values + 0.0  # also a copy; -0.0 + 0.0 is 0.0
-    values[np.isnan(values)] = np.nan
-    return values.view(np.int64)
-
-
-def distinct(codes: Codes, bound: int) -> tuple[Codes, Codes]:
-    """The distinct ids among codes below `bound`, ascending, and for each code its place among them."""
-    if bound > 8 * len(codes) + 1024:
-        ids, positions = np.unique(codes, return_inverse=True)
-        return ids, positions
-    seen = np.zeros(bound, np.bool_)
-    seen[codes] = True
-    ids = np.flatnonzero(seen)
-    places = np.empty(bound, np.int64)
-    places[ids] = np.arange(len(ids))
-    return ids, places[codes]
-
-
-# --- checks of single values -------------------------------------------------------------------------
-
-
-_is_none = partial(operator.is_, None)
-
-
 def _class(value: object) -> type[object]:
     return value.__class__
-
-
-def _any_key(value: Value) -> tuple[int, float | int | str, str]:
-    match value:
-        case int():
-            return 0, value, ""
-        case float():
-            return (0, value, "f") if value == value else (1, 0, "")
-        case str():
-            return 2, value, ""
-        case Iri():
-            return 3, value.value, ""
-        case BlankNode():
-            return 4, value.label, ""
-        case Literal():
-            return 5, value.lexical, f"{value.datatype or ''}@{value.language or ''}"
-
-
-def _plain(value: Value) -> Value:
-    """NumPy's scalars and subclasses of str as the plain Python value."""
-    match value:
-        case np.integer():
-            return int(value)
-        case np.floating():
-            return float(value)
-        case str() if value.__class__ is not str:
-            return str(value)
-    return value
-
-
-def _checked_integer(value: object, type: Type, low: int, high: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise _wrong(value, type)
-    if not low <= value <= high:
-        raise EncodingError(f"{value} is not between {low} and {high}", value)
-    return int(value)
-
-
-def _checked_float(value: object) -> float:
-    if isinstance(value, float | np.floating):
-        return float(value)
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise _wrong(value, Type.FLOAT)
-    try:
-        if float(value) == int(value):
-            return float(value)
-    except OverflowError:
-        pass
-    raise EncodingError(f"{value} is not exactly a float", value)
-
-
-def _checked_string(value: str) -> str:
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        raise EncodingError(f"{value!a} is not Unicode text (a lone surrogate)", value) from None
-    return str(value)
-
-
-def _float_code(value: float) -> int:
-    return int(float_codes(np.array([value], np.float64))[0])
-
-
-_NOUNS = {Type.NUMBER: "a number", Type.UNSIGNED: "an unsigned number", Type.FLOAT: "a float",
-          Type.SYMBOL: "a string", Type.ANY: "a value"}
-
-
-def _wrong(value: object, type: Type) -> EncodingError:
-    shown = quote(value) if isinstance(value, str) else str(value) if isinstance(value, _TERMS) else repr(value)
-    return EncodingError(f"{shown} is not {_NOUNS[type]}", value)
-
-
-# --- helpers for Arrow columns -----------------------------------------------------------------------
-
-
-def _refuse_nulls(column: pa.Array | pa.ChunkedArray) -> None:
-    if column.null_count:
-        row = pc.index(pc.is_null(column), True).as_py()
-        raise EncodingError("a value is missing", None, row)
-
-
-def _plain_layout(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """Dictionaries of anything but text and run-end encoded columns as plain ones."""
-    if pa.types.is_run_end_encoded(column.type):
-        return _plain_layout(pc.run_end_decode(column))
-    if pa.types.is_dictionary(column.type) and not _is_text(column.type):
-        return column.cast(column.type.value_type)
-    return column
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    if pa.types.is_dictionary(kind):
-        return _is_text(kind.value_type)
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
-
-
-def _cast(column: pa.Array | pa.ChunkedArray, kind: pa.DataType, type: Type) -> pa.Array | pa.ChunkedArray:
-    try:
-        return column.cast(kind)
-    except pa.ArrowInvalid:
-        row, value = next((row, value) for row, value in enumerate(column.to_pylist()) if not _fits(value, type))
-        raise EncodingError(f"{value} does not fit type {type.value}", value, row) from None
-
-
-def _fits(value: int, type: Type) -> bool:
-    try:
-        Dictionary().encode_value(value, type)
-    except EncodingError:
-        return False
-    return True
-
-
-def _to_numpy(column: pa.Array | pa.ChunkedArray) -> npt.NDArray[Any]:
-    array = column.to_numpy() if isinstance(column, pa.ChunkedArray) else column.to_numpy(zero_copy_only=False)
-    return cast("npt.NDArray[Any]", array)

@@ -67,6 +67,13 @@ def test_parameters_of_souffle(tmp_path: Path) -> None:
     assert _read(file, "a\\tb\\\\n\\x\n", (S,), escape="true") == [("a\tb\\n\\x",)]
 
 
+@pytest.mark.parametrize(("name", "value"), [("columns", "0:0"), ("columns", "0"), ("columns", "a:b"), ("delimiter", ""),
+                                             ("delimiter", "\n"), ("rfc4180", "1"), ("IO", "stdin")])
+def test_parameters_with_values_they_cannot_have(tmp_path: Path, name: str, value: str) -> None:
+    with pytest.raises(DataError, match="E0610"):
+        _read(tmp_path / "r.facts", "1\t2\n", (N, N), **{name: value})
+
+
 def test_a_csv_file_has_commas_and_quotes_unless_its_first_line_has_tabs(tmp_path: Path) -> None:
     assert _read(tmp_path / "r.csv", '"a,b",2\n', (S, N)) == [("a,b", 2)]
     assert _read(tmp_path / "r.csv", '"a,b"\t2\n', (S, N)) == [('"a,b"', 2)]

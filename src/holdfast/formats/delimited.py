@@ -8,7 +8,7 @@ which also tells what is wrong and where.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -103,9 +103,7 @@ def _narrowest(column: pa.ChunkedArray) -> Type:
 
 def _parse(data: bytes, layout: Layout, kinds: Sequence[pa.DataType]) -> pa.Table | None:
     """The table in the data, or None where only the exact way can tell."""
-    if not _is_plain(data, layout, len(kinds)):
-        return None
-    single = _single_delimiter(data, layout)
+    single = _single_delimiter(data, layout) if _is_plain(data, len(kinds)) else None
     if single is None:
         return None
     width = len(kinds) if layout.columns is None else _width(data, layout)
@@ -113,20 +111,40 @@ def _parse(data: bytes, layout: Layout, kinds: Sequence[pa.DataType]) -> pa.Tabl
     chosen = names if layout.columns is None else [str(column) for column in layout.columns]
     if not set(chosen) <= set(names):
         return None
+    if single != layout.delimiter:
+        data = data.replace(layout.delimiter.encode(), single.encode())
+    if not layout.rfc4180:
+        return _parse_plainly(data, layout, single, names, dict(zip(chosen, kinds, strict=True)))
+    table = _parse_plainly(_with_last_row(data, single, width), layout, single, names,
+                           dict(zip(chosen, kinds, strict=True)))
+    return None if table is None else _without_last_row(table)
+
+
+def _parse_plainly(data: bytes, layout: Layout, delimiter: str, names: list[str],
+                   kinds: Mapping[str, pa.DataType]) -> pa.Table | None:
     try:
         return pa.csv.read_csv(
-            pa.BufferReader(data if layout.delimiter == single else data.replace(layout.delimiter.encode(),
-                                                                                 single.encode())),
+            pa.BufferReader(data),
             read_options=_read_options(layout, names),
             parse_options=pa.csv.ParseOptions(
-                delimiter=single, quote_char='"' if layout.rfc4180 else False, double_quote=layout.rfc4180,
+                delimiter=delimiter, quote_char='"' if layout.rfc4180 else False, double_quote=layout.rfc4180,
                 newlines_in_values=layout.rfc4180, ignore_empty_lines=False),
-            convert_options=pa.csv.ConvertOptions(
-                column_types=dict(zip(chosen, kinds, strict=False)),
-                include_columns=list(dict.fromkeys(chosen)), null_values=[], strings_can_be_null=False),
-        ).select(chosen)
+            convert_options=pa.csv.ConvertOptions(column_types=kinds, include_columns=list(kinds), null_values=[],
+                                                  strings_can_be_null=False))
     except (pa.ArrowInvalid, pa.ArrowKeyError):
         return None
+
+
+def _with_last_row(data: bytes, delimiter: str, width: int) -> bytes:
+    """The data with a row of zeros at the end, which an open quote before it would swallow."""
+    end = b"" if data.endswith(b"\n") or not data else b"\n"
+    return data + end + delimiter.join("0" * width).encode() + b"\n"
+
+
+def _without_last_row(table: pa.Table) -> pa.Table | None:
+    last = table.num_rows - 1
+    is_whole = last >= 0 and all(str(column[last].as_py()) in ("0", "0.0") for column in table.columns)
+    return table.slice(0, last) if is_whole else None
 
 
 def _read_options(layout: Layout, names: list[str]) -> pa.csv.ReadOptions:
@@ -135,12 +153,10 @@ def _read_options(layout: Layout, names: list[str]) -> pa.csv.ReadOptions:
     return pa.csv.ReadOptions(column_names=names, block_size=_BLOCK, **skipped)
 
 
-def _is_plain(data: bytes, layout: Layout, arity: int) -> bool:
+def _is_plain(data: bytes, arity: int) -> bool:
     """Whether pyarrow reads these data as we mean them."""
     returns = data.count(b"\r")
     if returns and returns != data.count(b"\r\n"):
-        return False
-    if layout.rfc4180 and data.count(b'"') % 2:
         return False
     return arity == 1 or not (data.startswith((b"\n", b"\r\n")) or b"\n\n" in data or b"\n\r\n" in data)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from functools import reduce
 from pathlib import Path
 from typing import Any, cast
 
@@ -20,7 +21,7 @@ from holdfast.program.model import Relation
 from holdfast.term_text import literal_value
 from holdfast.values import BlankNode, Iri, Literal, Row, Type, Value
 
-_CHUNK = 100_000
+_CHUNK = 20_000
 
 
 class _LineError(ValueError):
@@ -32,25 +33,39 @@ class _LineError(ValueError):
 def read_json_lines(path: Path, data: bytes, relation: Relation, dictionary: Dictionary) -> Codes:
     """The facts in the content of a file."""
     text = as_text(path, data)
-    facts = _load_together(text)
-    if facts is not None:
-        try:
-            return dictionary.encode_rows([_row(fact, relation) for fact in facts], relation.types)
-        except (EncodingError, _LineError):
-            pass  # the way below finds the lines
-    return _read_each(path, text, relation, dictionary)
-
-
-def _load_together(text: str) -> list[Any] | None:
-    """All lines as one JSON array, which is quicker than each by itself; None if some line is no fact."""
-    lines = [line for line in text.split("\n") if line and not line.isspace()]
-    if not all(line[0] in "[{" and line.rstrip()[-1] in "]}" for line in lines):
-        return None
     try:
-        facts = json.loads("[" + ",".join(lines) + "]")
-    except ValueError:
-        return None
-    return cast("list[Any]", facts) if len(facts) == len(lines) else None
+        parts = [_encode_facts(facts, relation, dictionary) for facts in _load_together(text)]
+    except (ValueError, LookupError, RecursionError):
+        return _read_each(path, text, relation, dictionary)  # finds the lines, and reads what is only unusual
+    return np.concatenate(parts) if parts else np.empty((0, relation.arity), np.int64)
+
+
+def _load_together(text: str) -> Iterator[list[Any]]:
+    """Many lines at a time as one JSON array, which is much quicker than each by itself."""
+    lines = [line for line in text.split("\n") if line and not line.isspace()]
+    for start in range(0, len(lines), _CHUNK):
+        chunk = lines[start:start + _CHUNK]
+        if not all(line[0] in "[{" and line.rstrip()[-1] in "]}" for line in chunk):
+            raise ValueError("a line is neither an array nor an object")
+        facts = json.loads("[" + ",".join(chunk) + "]")
+        if len(facts) != len(chunk):
+            raise ValueError("a line is more or less than one fact")
+        yield facts
+
+
+def _encode_facts(facts: list[Any], relation: Relation, dictionary: Dictionary) -> Codes:
+    """The codes of facts that are all arrays or all objects; raises some error where they are not so."""
+    kinds = {fact.__class__ for fact in facts}
+    if len(kinds) != 1 or set(map(len, facts)) != {relation.arity}:
+        raise ValueError("rows of different kinds or lengths")
+    codes = np.empty((len(facts), relation.arity), np.int64)
+    for number, column in enumerate(relation.columns):
+        key = number if kinds == {list} else column.name
+        values = [fact[key] for fact in facts]
+        if column.type is Type.ANY:
+            values = [_value(value) if value.__class__ is dict else value for value in values]
+        codes[:, number] = dictionary.encode_values(values, column.type)
+    return codes
 
 
 def _read_each(path: Path, text: str, relation: Relation, dictionary: Dictionary) -> Codes:
@@ -120,9 +135,22 @@ def _value(item: dict[str, Any]) -> Value:
 
 def sniff_json_lines(path: Path, data: bytes) -> tuple[Type, ...]:
     """The narrowest types that fit every value of each column."""
-    facts = _load_together(as_text(path, data)) or []
-    rows = [list(fact.values()) if isinstance(fact, dict) else fact for fact in facts]
-    return sniff_rows(rows)
+    try:
+        parts = [sniff_rows([list(fact.values()) if isinstance(fact, dict) else fact for fact in facts])
+                 for facts in _load_together(as_text(path, data))]
+    except (ValueError, RecursionError):
+        return ()  # malformed: reading it will say where
+    if len(set(map(len, parts))) != 1:
+        return ()
+    return tuple(reduce(_wider, types) for types in zip(*parts, strict=True))
+
+
+def _wider(one: Type, other: Type) -> Type:
+    """The narrowest type that has room for the values of both."""
+    if one is other:
+        return one
+    return {frozenset((Type.NUMBER, Type.FLOAT)): Type.FLOAT,
+            frozenset((Type.NUMBER, Type.UNSIGNED)): Type.UNSIGNED}.get(frozenset((one, other)), Type.ANY)
 
 
 def sniff_rows(rows: Sequence[Sequence[object]]) -> tuple[Type, ...]:

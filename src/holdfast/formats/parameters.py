@@ -121,6 +121,8 @@ def _columns(text: str | None, relation: Relation | None, span: Span | None) -> 
     if not all(part.isascii() and part.isdigit() for part in parts):
         refuse("E0610", f'columns are numbers from 0 with colons between them, such as "0:2", not {text!r}', span)
     columns = tuple(map(int, parts))
+    if len(set(columns)) != len(columns):
+        refuse("E0610", f"columns names a column of the file twice: {text!r}", span)
     if relation and len(columns) != relation.arity:
         refuse("E0610", f"columns names {len(columns)} columns, relation {relation.display} has {relation.arity}", span)
     return columns

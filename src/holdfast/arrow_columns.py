@@ -1,0 +1,101 @@
+"""Arrow columns and their codes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from holdfast.single_values import Codes, EncodingError, float_codes, numeric_code
+from holdfast.values import Type
+
+
+def checked_column(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """The column in a plain layout; refuses missing values."""
+    if column.null_count:
+        row = pc.index(pc.is_null(column), True).as_py()
+        raise EncodingError("a value is missing", None, row)
+    return _plain_layout(column)
+
+
+def _plain_layout(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """Dictionaries of anything but text and run-end encoded columns as plain ones."""
+    if pa.types.is_run_end_encoded(column.type):
+        return _plain_layout(pc.run_end_decode(column))
+    if pa.types.is_dictionary(column.type) and not is_text(column.type):
+        return column.cast(column.type.value_type)
+    return column
+
+
+def is_numeric(column: pa.Array | pa.ChunkedArray) -> bool:
+    """Whether a column holds integers or floats."""
+    return bool(pa.types.is_integer(column.type) or pa.types.is_floating(column.type))
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether an Arrow type is one of strings, dictionary-encoded or not."""
+    if pa.types.is_dictionary(kind):
+        return is_text(kind.value_type)
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def numeric_codes(column: pa.Array | pa.ChunkedArray, type: Type) -> Codes | None:
+    """The codes of a column of numbers, None if the column is of another kind."""
+    kind = column.type
+    match type:
+        case Type.NUMBER if pa.types.is_integer(kind):
+            return cast("Codes", _cast(column, pa.int64(), type))
+        case Type.UNSIGNED if pa.types.is_integer(kind):
+            return _cast(column, pa.uint64(), type).view(np.int64)
+        case Type.FLOAT if is_numeric(column):
+            return float_codes(_cast(column, pa.float64(), type))
+    return None
+
+
+def _cast(column: pa.Array | pa.ChunkedArray, kind: pa.DataType, type: Type) -> npt.NDArray[Any]:
+    try:
+        return _to_numpy(column.cast(kind))
+    except pa.ArrowInvalid:
+        row, value = next((row, value) for row, value in enumerate(column.to_pylist()) if not _fits(value, type))
+        raise EncodingError(f"{value} does not fit type {type.value}", value, row) from None
+
+
+def _fits(value: object, type: Type) -> bool:
+    try:
+        numeric_code(value, type)
+    except EncodingError:
+        return False
+    return True
+
+
+def _to_numpy(column: pa.Array | pa.ChunkedArray) -> npt.NDArray[Any]:
+    array = column.to_numpy() if isinstance(column, pa.ChunkedArray) else column.to_numpy(zero_copy_only=False)
+    return cast("npt.NDArray[Any]", array)
+
+
+def encode_distinct(column: pa.Array | pa.ChunkedArray, encode: Callable[[list[Any]], Codes]) -> Codes:
+    """The codes of a column, given the codes of its distinct values, so that each crosses into Python once."""
+    encoded = column if pa.types.is_dictionary(column.type) else pc.dictionary_encode(column)
+    chunks = encoded.unify_dictionaries().chunks if isinstance(encoded, pa.ChunkedArray) else [encoded]
+    if not chunks:
+        return np.empty(0, np.int64)
+    codes = encode(chunks[0].dictionary.to_numpy(zero_copy_only=False).tolist())
+    parts = [codes[chunk.indices.to_numpy(zero_copy_only=False)] for chunk in chunks]
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def distinct(codes: Codes, bound: int) -> tuple[Codes, Codes]:
+    """The distinct ids among codes below `bound`, ascending, and for each code its place among them."""
+    if bound > 8 * len(codes) + 1024:
+        ids, positions = np.unique(codes, return_inverse=True)
+        return ids, positions
+    seen = np.zeros(bound, np.bool_)
+    seen[codes] = True
+    ids = np.flatnonzero(seen)
+    places = np.empty(bound, np.int64)
+    places[ids] = np.arange(len(ids))
+    return ids, places[codes]

@@ -1,0 +1,121 @@
+"""Single values and their codes: which value fits which type of column, and in which order values come."""
+
+from __future__ import annotations
+
+from typing import Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from holdfast.term_text import MAX_NUMBER, MIN_NUMBER
+from holdfast.values import BlankNode, Iri, Literal, Type, Value, quote
+
+Codes: TypeAlias = npt.NDArray[np.int64]
+
+MAX_UNSIGNED: Final = 2**64 - 1
+_TERMS = (Iri, BlankNode, Literal)
+_NOUNS = {Type.NUMBER: "a number", Type.UNSIGNED: "an unsigned number", Type.FLOAT: "a float",
+          Type.SYMBOL: "a string", Type.ANY: "a value"}
+
+
+class EncodingError(ValueError):
+    """A value that does not fit its column; `row` and `column` count from 0 where they are known.
+
+    Internal: whoever knows where the value came from turns it into a `DataError` that says so.
+    """
+
+    def __init__(self, reason: str, value: object = None, row: int | None = None, column: int | None = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.value = value
+        self.row = row
+        self.column = column
+
+
+def numeric_code(value: object, type: Type) -> int:
+    """The code of a value in a column of numbers; raises `EncodingError` where it does not fit."""
+    match type:
+        case Type.NUMBER:
+            return checked_integer(value, type, MIN_NUMBER, MAX_NUMBER)
+        case Type.UNSIGNED:
+            number = checked_integer(value, type, 0, MAX_UNSIGNED)
+            return number if number <= MAX_NUMBER else number - 2**64
+    return float_code(_checked_float(value))
+
+
+def checked_integer(value: object, type: Type, low: int, high: int) -> int:
+    """The value if it is an integer within bounds."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise wrong(value, type)
+    if not low <= value <= high:
+        raise EncodingError(f"{value} is not between {low} and {high}", value)
+    return int(value)
+
+
+def _checked_float(value: object) -> float:
+    if isinstance(value, float | np.floating):
+        return float(value)
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise wrong(value, Type.FLOAT)
+    try:
+        if float(value) == int(value):
+            return float(value)
+    except OverflowError:
+        pass
+    raise EncodingError(f"{value} is not exactly a float", value)
+
+
+def checked_string(value: str) -> str:
+    """The value if it can be written as UTF-8."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise EncodingError(f"{value!a} is not Unicode text (a lone surrogate)", value) from None
+    return str(value)
+
+
+def float_code(value: float) -> int:
+    """The code of a float."""
+    return int(float_codes(np.array([value], np.float64))[0])
+
+
+def float_codes(values: npt.NDArray[np.float64]) -> Codes:
+    """The codes of floats."""
+    values = values + 0.0  # also a copy; -0.0 + 0.0 is 0.0
+    values[np.isnan(values)] = np.nan
+    return values.view(np.int64)
+
+
+def plain(value: Value) -> Value:
+    """NumPy's scalars and subclasses of str as the plain Python value."""
+    match value:
+        case np.integer():
+            return int(value)
+        case np.floating():
+            return float(value)
+        case str() if value.__class__ is not str:
+            return str(value)
+    return value
+
+
+def any_key(value: Value) -> tuple[int, float | int | str, str]:
+    """What values of different kinds are sorted by: numbers, strings, IRIs, blank nodes, literals."""
+    match value:
+        case int():
+            return 0, value, ""
+        case float():
+            return (0, value, "f") if value == value else (1, 0, "")
+        case str():
+            return 2, value, ""
+        case Iri():
+            return 3, value.value, ""
+        case BlankNode():
+            return 4, value.label, ""
+        case Literal():
+            return 5, value.lexical, f"{value.datatype or ''}@{value.language or ''}"
+
+
+def wrong(value: object, type: Type) -> EncodingError:
+    """The error for a value that is not of a type."""
+    shown = quote(value) if isinstance(value, str) else str(value) if isinstance(value, _TERMS) else repr(value)
+    return EncodingError(f"{shown} is not {_NOUNS[type]}", value)
