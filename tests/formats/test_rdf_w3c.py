@@ -5,14 +5,17 @@ Cannot see: an error that pyoxigraph's readers of Turtle and of N-Triples, which
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyoxigraph as ox
 import pytest
 
 from holdfast.encoding import Dictionary
 from holdfast.errors import DataError
 from holdfast.formats.rdf import rdf_facts
+from holdfast.formats.rdf_terms import to_term
 from holdfast.values import BlankNode, Row, Type
 from tests.suites.shared_data import DATA, needs_shared_data, table
 
@@ -100,3 +103,18 @@ def _blank_nodes(triples: set[Row]) -> list[BlankNode]:
 def _renamed(triples: set[Row], renaming: dict[BlankNode, BlankNode]) -> set[Row]:
     return {tuple(renaming.get(value, value) if isinstance(value, BlankNode) else value for value in row)
             for row in triples}
+
+
+@pytest.mark.parametrize("name", ["lubm/lubm1.nt.gz", "brick/STOR_v1.1_.ttl.gz", "brick/Brick.n3.gz"])
+def test_real_files_give_the_triples_that_pyoxigraph_iterates(name: str) -> None:
+    path, dictionary = DATA / "ext" / name, Dictionary()
+    codes = rdf_facts(path, dictionary, want_triples=True, base=BASE).triples
+    assert codes is not None
+    ours = {tuple("_" if isinstance(value, BlankNode) else str(to_term(value)) for value in row)
+            for row in dictionary.decode_rows(codes, (Type.ANY,) * 3)}
+    format = ox.RdfFormat.N_TRIPLES if ".nt" in name else ox.RdfFormat.TURTLE
+    quads = list(ox.parse(gzip.decompress(path.read_bytes()), format=format, base_iri=BASE))
+    theirs = {tuple("_" if isinstance(term, ox.BlankNode) else str(term)
+                    for term in (quad.subject, quad.predicate, quad.object)) for quad in quads}
+    assert ours == theirs
+    assert len(codes) == len(quads)
