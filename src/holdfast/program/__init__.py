@@ -1,6 +1,6 @@
 """The checked program: names, types, safety, strata, hyper-nodes."""
 
-from holdfast.program.check import check
+from holdfast.program.check import check, outline
 from holdfast.program.query import check_query
 
-__all__ = ["check", "check_query"]
+__all__ = ["check", "check_query", "outline"]

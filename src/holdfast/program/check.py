@@ -16,7 +16,7 @@ from holdfast.program.core import CoreProgram
 from holdfast.program.desugar import desugar
 from holdfast.program.graph import hyper_nodes
 from holdfast.program.inference import Hints, Inference
-from holdfast.program.model import Program
+from holdfast.program.model import Program, Relation
 from holdfast.program.names import Names, resolve
 from holdfast.program.nominal import check_nominal
 from holdfast.program.safety import check_safety
@@ -34,6 +34,17 @@ def check(program: tree.Program, hints: Hints | None = None) -> Program:
     scope = resolve(program, diagnostics)
     core = desugar(program, scope)
     return checked(core, scope, hints or {}, diagnostics)
+
+
+def outline(program: tree.Program) -> dict[str, Relation]:
+    """The relations of a program that may yet have errors, with the types that it decides; the others are `any`.
+
+    What the data is like may settle an error of types, so one must know what to look at before the check.
+    """
+    diagnostics = Diagnostics()
+    scope = resolve(program, diagnostics)
+    core = desugar(program, scope)
+    return Typer(scope, Inference(core, scope, {}, diagnostics), diagnostics).relations()
 
 
 def checked(core: CoreProgram, scope: Names, hints: Hints, diagnostics: Diagnostics) -> Program:

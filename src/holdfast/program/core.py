@@ -14,6 +14,9 @@ from holdfast.errors import Span
 from holdfast.language import tree
 
 
+ANSWER = "?"  # the relation of a query's answers
+
+
 @dataclass(frozen=True)
 class CoreAtom:
     """An atom with its name resolved; in a body possibly negated."""

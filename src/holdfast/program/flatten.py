@@ -148,11 +148,6 @@ class Flattener:
                 variable = self.fresh.variable(term.span)
                 self._aggregate(variable, term)
                 return variable
-            case tree.HeadAggregate():
-                message = f"{term.function}(…) as an aggregate stands only in heads"
-                help = f"in a body write {term.function} : {{ … }}"
-                self.scope.diagnostics.error("E0214", message, term.span, help=help)
-                return self.fresh.variable(term.span)
             case tree.Call(function="range"):
                 variable = self.fresh.variable(term.span)
                 self._range(variable, term)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from holdfast.errors import Diagnostics
 from holdfast.language import tree
 from holdfast.program.aggregates import Expander
-from holdfast.program.core import CoreProgram, formula_variables
+from holdfast.program.core import ANSWER, CoreProgram, formula_variables
 from holdfast.program.desugar import desugar_rule
 from holdfast.program.graph import hyper_nodes
 from holdfast.program.inference import Inference
@@ -15,8 +15,6 @@ from holdfast.program.nominal import check_nominal
 from holdfast.program.safety import check_safety
 from holdfast.program.type_names import TypeTable
 from holdfast.program.typing import Typer
-
-ANSWER = "?"
 
 
 def check_query(formula: tree.Formula, program: Program) -> tuple[tuple[str, ...], Program]:

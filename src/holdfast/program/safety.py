@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from holdfast.errors import Diagnostics, Label
 from holdfast.language import tree
 from holdfast.program.core import (
+    ANSWER,
     CoreAtom,
     CoreCompare,
     CoreProgram,
@@ -56,7 +57,8 @@ def _defined(rule: CoreRule) -> set[str]:
 
 def _uses(rule: CoreRule) -> Iterator[tuple[str, str, tree.Variable]]:
     """Every use of a variable that needs it bound: the code, where, the variable."""
-    if not rule.inner:
+    is_answer = rule.head.predicate == ANSWER
+    if not rule.inner and not is_answer:
         yield from _head_uses(rule, "E0301", "the head")
     for literal in rule.body:
         match literal:
@@ -73,6 +75,8 @@ def _uses(rule: CoreRule) -> Iterator[tuple[str, str, tree.Variable]]:
         yield from ((code, place, variable) for variable in literal_variables(literal))
     if rule.inner:
         yield from _head_uses(rule, "E0310", "the aggregate")
+    if is_answer:
+        yield from _head_uses(rule, "E0301", "the answer")
 
 
 def _head_uses(rule: CoreRule, code: str, place: str) -> Iterator[tuple[str, str, tree.Variable]]:

@@ -1,0 +1,147 @@
+"""What each construct becomes, exactly.  That the forms mean the same is shown in test_meaning.py."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast.language import parse
+from holdfast.program import check
+from holdfast.program.show import show_rule
+
+FORMS = {
+    "p(x), q(y) :- e(x, y).": ["p(x) :- e(x, y).", "q(y) :- e(x, y)."],
+    "p(x) :- a(x), (b(x) ; c(x)).": ["p(x) :- a(x), b(x).", "p(x) :- a(x), c(x)."],
+    "p(x) :- a(x), !(b(x) ; c(x)).": ["p(x) :- a(x), !b(x), !c(x)."],
+    "p(x) :- a(x), !(b(x), c(x)).": ["p(x) :- a(x), !b(x).", "p(x) :- a(x), !c(x)."],
+    "p(x) :- a(x), !!!b(x).": ["p(x) :- a(x), !b(x)."],
+    "p(x) :- !!b(x).": ["p(x) :- b(x)."],
+    "p(x) :- a(x), not b(x).": ["p(x) :- a(x), !b(x)."],
+    "p(x) :- a(x), !(x < 3).": ["p(x) :- a(x), x >= 3."],
+    "p(x) :- a(x), !(x = 3).": ["p(x) :- a(x), x != 3."],
+    "p(x) :- a(x), !b(x, y).": ["p(x) :- a(x), !b(x, _)."],
+    "p(x) :- a(x), true.": ["p(x) :- a(x)."],
+    "p(x) :- a(x), false.": [],
+    "p(1) :- true.": ["p(1) :- true."],
+    "p(x) :- a(x), b(x + 1).": ["p(x) :- a(x), $1 = x + 1, b($1)."],
+    "p(x) :- a(x), !b(x * 2).": ["p(x) :- a(x), $1 = x * 2, !b($1)."],
+    "p(x) :- a(x), b(1 + 2).": ["p(x) :- a(x), $1 = 3, b($1)."],
+    "p(x + 1) :- a(x).": ["p(x + 1) :- a(x)."],
+    "p(y) :- a(x), x + 1 = y.": ["p(y) :- a(x), y = x + 1."],
+    "p(x) :- a(x), x = 1.": ["p(x) :- a(x), x = 1."],
+    "p(y) :- a(x), x = y.": ["p(y) :- a(x), y = x."],
+    "p(x) :- a(x), x = x.": ["p(x) :- a(x), x = x."],
+    "p(x) :- x = range(0, 9, 2).": ["p(x) :- x = range(0, 9, 2)."],
+    "p(x) :- a(y), x = y + range(0, y).": ["p(x) :- a(y), $1 = range(0, y), x = y + $1."],
+    'p(x) :- a(x), !match("b.*", x), contains("c", x).': ['p(x) :- a(x), !match("b.*", x), contains("c", x).'],
+    "p(x, n) :- a(x), n = max y : { e(x, y) }.": [
+        "p(x, n) :- a(x), p.agg1(x, n).",
+        "p.agg1(c1, max(c2)) :- e(c1, c2).",
+    ],
+    "p(n) :- n = count : { e(_, _) }.": [
+        "p(n) :- p.agg1(n).",
+        "p(n) :- n = 0, !p.agg1(_).",
+        "p.agg1(count()) :- e(c1, c2).",
+    ],
+    "p(x, n) :- a(x), n = count : { e(y, _), y < x }.": [
+        "p.body1(x, y, $1) :- a(x), e(y, $1), y < x.",
+        "p(x, n) :- a(x), p.agg1(x, n).",
+        "p(x, n) :- a(x), n = 0, !p.agg1(x, _).",
+        "p.agg1(x, count()) :- p.body1(x, y, c3).",
+    ],
+    "p(n) :- n = max x - y : { e(x, y) }.": [
+        "p.body1($1) :- e(x, y), $1 = x - y.",
+        "p(n) :- p.agg1(n).",
+        "p.agg1(max(c1)) :- p.body1(c1).",
+    ],
+    "p(n) :- n = sum x : { e(x, y), a(y) }.": [
+        "p.body1(x, y) :- e(x, y), a(y).",
+        "p(n) :- p.agg1(n).",
+        "p(n) :- n = 0, !p.agg1(_).",
+        "p.agg1(sum(x)) :- p.body1(x, y).",
+    ],
+    "p(x, n) :- n = max y : { e(x, y) }.": [
+        "p(x, n) :- p.agg1(n), e(x, n).",
+        "p.agg1(max(c2)) :- e(c1, c2).",
+    ],
+    "p(x) :- a(x), q(x, 1 + min y : { e(x, y) }).": [
+        "p(x) :- a(x), $2 = 1 + $1, q(x, $2), p.agg1(x, $1).",
+        "p.agg1(c1, min(c2)) :- e(c1, c2).",
+    ],
+    "p(x, count(y)) :- e(x, y).": [
+        "p(x, $1) :- p.agg1(x, $1).",
+        "p.agg1(c1, count()) :- e(c1, c2).",
+    ],
+    "p(x, count(y)) :- e(x, y), a(y).": [
+        "p.body1(x, y) :- e(x, y), a(y).",
+        "p(x, $1) :- p.agg1(x, $1).",
+        "p.agg1(x, count()) :- p.body1(x, y).",
+    ],
+    'p(max(y), "k", min(y), x) :- e(x, y).': [
+        'p($1, "k", $2, x) :- p.agg1(x, $1), p.agg2(x, $2).',
+        "p.agg1(c1, max(c2)) :- e(c1, c2).",
+        "p.agg2(c1, min(c2)) :- e(c1, c2).",
+    ],
+}
+
+
+@pytest.mark.parametrize("text", FORMS)
+def test_core_form(text: str) -> None:
+    program = check(parse(text))
+    found = [show_rule(rule, program.relations) for rule in (*program.rules, *program.aggregates)]
+    assert found == FORMS[text]
+
+
+def test_equivalence_relation_gets_its_rules() -> None:
+    program = check(parse(".decl s(a: number, b: number) eqrel"))
+    assert {rule.name: show_rule(rule, program.relations) for rule in program.rules} == {
+        "s.symmetric": "s(y, x) :- s(x, y).",
+        "s.transitive": "s(x, z) :- s(x, y), s(y, z).",
+        "s.reflexive": "s(x, x) :- s(x, y).",
+    }
+
+
+def test_equal_aggregates_share_a_relation() -> None:
+    program = check(parse("p(n) :- n = max x : { e(x, _) }. q(m) :- m = max y : { e(y, _) }."))
+    assert [aggregate.predicate for aggregate in program.aggregates] == ["p.agg1"]
+
+
+def test_an_auxiliary_name_does_not_meet_one_of_the_users() -> None:
+    program = check(parse("p(n) :- n = max x : { e(x, _) }. q(x) :- 'p.agg1'(x)."))
+    assert [aggregate.predicate for aggregate in program.aggregates] == ["p.agg2"]
+    assert not program.relations["p.agg1"].auxiliary
+
+
+def test_rule_names() -> None:
+    text = 'e(1, 2).\np(x, y) :- e(x, y).\n#[name("step")]\np(x, z) :- p(x, y), e(y, z).\nq(x), r(x) :- p(x, _).\n'
+    assert [rule.name for rule in check(parse(text)).rules] == ["r1", "step", "r3", "r3"]
+
+
+def test_a_given_name_keeps_its_rule_apart() -> None:
+    program = check(parse('p(x) :- e(x).\n#[name("r1")]\nq(x) :- e(x).'))
+    assert [rule.name for rule in program.rules] == ["r1'", "r1"]
+
+
+def test_names_in_rdf() -> None:
+    text = "@prefix ex: <http://e.org/> .\nex:p(x) :- <http://e.org/q>(x, ex:a), 'ex:r'(x).\n"
+    program = check(parse(text))
+    assert {name: relation.display for name, relation in program.relations.items()} == {
+        "<http://e.org/p>": "ex:p",
+        "<http://e.org/q>": "<http://e.org/q>",
+        "ex:r": "'ex:r'",
+    }
+    assert program.prefixes["ex"] == "http://e.org/" and "rdf" in program.prefixes
+
+
+def test_directives_are_kept_with_their_relation() -> None:
+    program = check(parse('e(1).\n.input e(delimiter=",")\n.output e\n.limitsize e(n=3)'))
+    assert [(io.kind, dict(io.parameters)) for io in program.relations["e"].io] == [
+        ("input", {"delimiter": ","}), ("output", {}), ("limitsize", {"n": "3"}),
+    ]
+
+
+def test_a_test_functor_without_a_relation_of_that_name() -> None:
+    program = check(parse("p(x) :- e(x), is_iri(x). q(x) :- e(x), !is_blank(x)."))
+    assert [show_rule(rule, program.relations) for rule in program.rules] == [
+        "p(x) :- e(x), is_iri(x).", "q(x) :- e(x), !is_blank(x).",
+    ]
+    assert "is_iri" not in program.relations
