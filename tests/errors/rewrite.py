@@ -1,4 +1,4 @@
-"""Writes the golden files anew: `python -m tests.errors.rewrite [NAME …]`.  Read the difference before you commit it."""
+"""Writes the golden files anew: `python -m tests.errors.rewrite [NAME …]`.  Read the difference before committing."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ def test_there_are_enough_syntax_cases() -> None:
 
 
 def test_no_message_leaks_a_name_of_the_grammar() -> None:
-    grammar = (Path("src/holdfast/language/grammar.lark")).read_text(encoding="utf-8")
+    grammar = (HERE.parents[1] / "src/holdfast/language/grammar.lark").read_text(encoding="utf-8")
     terminals = {word for line in grammar.splitlines() if line.startswith("%declare") for word in line.split()[1:]}
     leaked = {
         (path.stem, word)

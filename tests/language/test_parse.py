@@ -76,7 +76,8 @@ def test_a_declared_prefix_wins_over_the_target_of_an_aggregate() -> None:
 
 @pytest.mark.parametrize(("text", "expected"), [
     ("h(x, count(t)) :- b(x, t).", "plain:h[x <count t>] <- plain:b[x t]"),
-    ("h(median(t + 1), min(t), max(t, u)) :- b(t, u).", "plain:h[<median (t + 1)> <min t> Call:max[t u]] <- plain:b[t u]"),
+    ("h(median(t + 1), min(t), max(t, u)) :- b(t, u).",
+     "plain:h[<median (t + 1)> <min t> Call:max[t u]] <- plain:b[t u]"),
     ("a(x), b(x) :- c(x).", "plain:a[x] & plain:b[x] <- plain:c[x]"),
     ("p(x):-q(x).", "plain:p[x] <- plain:q[x]"),
     ("p(x) :- x = 1.", "plain:p[x] <- (x = 1)"),

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from holdfast.errors import Source, Span
 from holdfast.language import tree
 from holdfast.language.build import CONSTRAINTS
-from holdfast.language.tokens import AGGREGATES, KEYWORDS, QUALIFIERS
+from holdfast.language.vocabulary import AGGREGATES, KEYWORDS, QUALIFIERS
 
 _SOURCE = Source("<made>", "")
 _NOWHERE = Span(_SOURCE, 1, 1, 1, 1)
@@ -62,7 +62,7 @@ leaves = st.one_of(variables, variables, _node(tree.Wildcard), constants)
 functions = st.one_of(st.sampled_from(["cat", "strlen", "range"]), words)
 
 
-_OPERATORS = "+ - * / % ^ band bor bxor bshl bshr bshru land lor lxor".split()
+_OPERATORS = ["+", "-", "*", "/", "%", "^", "band", "bor", "bxor", "bshl", "bshr", "bshru", "land", "lor", "lxor"]
 _COMPARISONS = ["=", "!=", "<", "<=", ">", ">="]
 
 

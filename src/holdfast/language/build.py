@@ -6,21 +6,20 @@ to be what its place needs, and what cannot be is a diagnostic that names it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Any, Final, TypeAlias
 
 from lark import Token
 
 from holdfast.errors import Diagnostics, Source, Span
-from holdfast.language import mistakes, refused, tree
-from holdfast.language.tokens import AGGREGATES
+from holdfast.language import refused, tree
+from holdfast.language.descriptions import described
+from holdfast.language.literals import LARGEST, number_kind, range_mistake, unescape
+from holdfast.language.mistakes import Mistake
+from holdfast.language.operators import LEVELS, UNARY, right_level
+from holdfast.language.vocabulary import AGGREGATES
 
 CONSTRAINTS: Final = frozenset({"match", "contains"})
-_LARGEST: Final = 2**63 - 1
-_LARGEST_UNSIGNED: Final = 2**64 - 1
-_ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "'": "'", "\\": "\\", "b": "\b", "f": "\f"}
-_escape = re.compile(r"\\(?:u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|.)")
 _FORMULAS: Final = (
     tree.Atom, tree.Negation, tree.Comparison, tree.Constraint, tree.Truth, tree.Conjunction, tree.Disjunction,
 )
@@ -68,7 +67,8 @@ class Builder:
         """`.decl a, b(x: number) btree`."""
         names, attributes = children[1], children[3] if isinstance(children[3], tuple) else ()
         qualifiers = [c for c in children[4:] if isinstance(c, Token) and c.type == "QUALIFIER"]
-        return tree.Declaration(names, attributes, tuple(map(str, qualifiers)), span=self._span(children[0], children[-1]))
+        span = self._span(children[0], children[-1])
+        return tree.Declaration(names, attributes, tuple(map(str, qualifiers)), span=span)
 
     def names(self, children: Children) -> tuple[tree.Name, ...]:
         """`a, b`."""
@@ -138,7 +138,8 @@ class Builder:
 
     def rule_attribute(self, children: Children) -> tree.RuleAttribute:
         """`#[name("r1")]`."""
-        return tree.RuleAttribute(str(children[1]), self._unescape(children[3]), span=self._span(children[0], children[-1]))
+        span = self._span(children[0], children[-1])
+        return tree.RuleAttribute(str(children[1]), self._unescape(children[3]), span=span)
 
     # --- formulas ---
 
@@ -198,10 +199,10 @@ class Builder:
     def number(self, children: Children) -> tree.Number:
         """A literal; its range is looked at here, but for 2^63, which a minus makes good."""
         token = children[0]
-        kind, text = _number_kind(token)
+        kind, text = number_kind(token)
         number = tree.Number(text, kind, span=self._here(token))
-        mistake = _range_mistake(number)
-        if kind is tree.NumberKind.NUMBER and int(text, 0) == _LARGEST + 1:
+        mistake = range_mistake(number)
+        if kind is tree.NumberKind.NUMBER and int(text, 0) == LARGEST + 1:
             self._edge.append(number)
         elif mistake:
             mistake.report(self._diagnostics, number.span)
@@ -239,17 +240,24 @@ class Builder:
             help=f'a string constant stands in double quotes: "{text}"')
         return tree.String(text, span=self._here(token))
 
-    def unary(self, children: Children) -> tree.Unary:
-        """`-x`."""
-        operator, operand = children
+    def term(self, children: Children) -> tree.Term:
+        """`-x + y * z`: signs, operators and operands as they stand; here they are grouped."""
+        return self._climb(children[::-1], 0)
+
+    def _climb(self, rest: Children, least: int) -> tree.Term:
+        """Take operands off the end of `rest` as long as operators bind at least so tightly."""
+        first = rest.pop()
+        left = self._unary(first, self._climb(rest, UNARY)) if isinstance(first, Token) else self._term(first)
+        while rest and LEVELS[rest[-1]] >= least:
+            operator = str(rest.pop())
+            right = self._climb(rest, right_level(operator))
+            left = tree.Binary(operator, left, right, span=self._span(left, right))
+        return left
+
+    def _unary(self, operator: Token, operand: tree.Term) -> tree.Unary:
         if operator == "-" and self._edge and operand is self._edge[-1]:
             self._edge.pop()
-        return tree.Unary(str(operator), self._term(operand), span=self._span(operator, operand))
-
-    def binary(self, children: Children) -> tree.Binary:
-        """`x + y`."""
-        left, operator, right = children
-        return tree.Binary(str(operator), self._term(left), self._term(right), span=self._span(left, right))
+        return tree.Unary(str(operator), operand, span=self._span(operator, operand))
 
     def call(self, children: Children) -> tree.Call:
         """`f(x)`: a functor, or an atom when its place asks for a formula."""
@@ -276,7 +284,7 @@ class Builder:
     def _term(self, node: Expression) -> tree.Term:
         if not isinstance(node, _FORMULAS):
             return node
-        self._diagnostics.error("E0110", f"{_described(node)} stands where a value is needed", node.span)
+        self._diagnostics.error("E0110", f"{described(node)} stands where a value is needed", node.span)
         return tree.Wildcard(span=node.span)
 
     def _formula(self, node: Expression) -> tree.Formula:
@@ -288,7 +296,7 @@ class Builder:
             case _ if isinstance(node, _FORMULAS):
                 return node
         help = f"an atom without arguments is written {node.name}()" if isinstance(node, tree.Variable) else None
-        self._diagnostics.error("E0111", f"{_described(node)} stands where an atom or a comparison is needed", node.span,
+        self._diagnostics.error("E0111", f"{described(node)} stands where an atom or a comparison is needed", node.span,
                                 help=help)
         return tree.Atom(tree.Name("", span=node.span), (), span=node.span)
 
@@ -311,7 +319,7 @@ class Builder:
                 self._diagnostics.error("E0112", f"a head is an atom, but {name} has no arguments", node.span,
                                         help=f"an atom without arguments is written {name}()")
             case _:
-                self._diagnostics.error("E0112", f"a head is an atom, but this is {_described(node)}", node.span,
+                self._diagnostics.error("E0112", f"a head is an atom, but this is {described(node)}", node.span,
                                         help="a rule is written `head(x) :- body(x).`, a fact `relation(1).`")
         return tree.Atom(tree.Name("", span=node.span), (), span=node.span)
 
@@ -328,83 +336,25 @@ class Builder:
                 "E0113", f"{call.function}(…) of one value can only be a whole argument of a head", call.span,
                 help=f"in a body write `{call.function}{' x' if call.function != 'count' else ''} : {{ … }}`")
         for number in self._edge:
-            mistake = _range_mistake(number)
+            mistake = range_mistake(number)
             assert mistake is not None
             mistake.report(self._diagnostics, number.span)
         self._loose, self._edge = [], []
 
     def _unescape(self, token: Token) -> str:
-        text = token[1:-1]
-        return _escape.sub(lambda found: self._escaped(found.group(), token, found.start()), text) if "\\" in text else text
+        if "\\" not in token:
+            return token[1:-1]
+        line, column = token.line or 1, (token.column or 1) + 1
 
-    def _escaped(self, escape: str, token: Token, offset: int) -> str:
-        if len(escape) > 2 and int(escape[2:], 16) < 0x110000:
-            return chr(int(escape[2:], 16))
-        if len(escape) == 2 and escape[1] in _ESCAPES:
-            return _ESCAPES[escape[1]]
-        column = (token.column or 1) + 1 + offset
-        span = Span(self._source, token.line or 1, column, token.line or 1, column + len(escape))
-        mistakes.bad_escape(escape).report(self._diagnostics, span)
-        return escape
+        def report(mistake: Mistake, offset: int, length: int) -> None:
+            span = Span(self._source, line, column + offset, line, column + offset + length)
+            mistake.report(self._diagnostics, span)
+
+        return unescape(token[1:-1], report)
 
 
-def _flat(kind: type[tree.Conjunction] | type[tree.Disjunction], items: Iterable[tree.Formula]) -> tuple[tree.Formula, ...]:
+def _flat(
+    kind: type[tree.Conjunction] | type[tree.Disjunction], items: Iterable[tree.Formula],
+) -> tuple[tree.Formula, ...]:
     """The items, with those of nested formulas of the same kind in their place."""
     return tuple(part for item in items for part in (item.items if isinstance(item, kind) else (item,)))
-
-
-def _number_kind(text: str) -> tuple[tree.NumberKind, str]:
-    if text.endswith("u"):
-        return tree.NumberKind.UNSIGNED, _without_zeros(text[:-1])
-    if text[:2].lower() not in ("0x", "0b") and any(c in text for c in ".eE"):
-        return tree.NumberKind.FLOAT, str(text)
-    return tree.NumberKind.NUMBER, _without_zeros(text)
-
-
-def _without_zeros(text: str) -> str:
-    """Decimal digits without leading zeros, which Python would not read."""
-    return (text.lstrip("0") or "0") if text.isdigit() else str(text)
-
-
-def _range_mistake(number: tree.Number) -> mistakes.Mistake | None:
-    match number.kind:
-        case tree.NumberKind.FLOAT if float(number.text) == float("inf"):
-            return mistakes.number_too_large(number.text, "a float is at most about 1.8e308", None)
-        case tree.NumberKind.UNSIGNED if int(number.text, 0) > _LARGEST_UNSIGNED:
-            return mistakes.number_too_large(number.text + "u", f"an unsigned number is at most {_LARGEST_UNSIGNED}u", None)
-        case tree.NumberKind.NUMBER if int(number.text, 0) > _LARGEST:
-            fits = int(number.text, 0) <= _LARGEST_UNSIGNED
-            return mistakes.number_too_large(number.text, f"a number is at most {_LARGEST}",
-                                             f"as an unsigned number it is written {number.text}u" if fits else None)
-    return None
-
-
-def _described(node: Expression) -> str:
-    """A node in the user's words."""
-    match node:
-        case tree.Atom(name):
-            return f"the atom {name.text}(…)"
-        case tree.Variable(name):
-            return f"the variable {name}"
-        case tree.Call(function):
-            return f"{function}(…)"
-        case tree.Negation():
-            return "a negation"
-        case tree.Comparison(operator):
-            return f"a comparison with `{operator}`"
-        case tree.Constraint(function):
-            return f"the condition {function}(…)"
-        case tree.Truth(value):
-            return f"`{str(value).lower()}`"
-        case tree.Conjunction():
-            return "a list of conditions"
-        case tree.Disjunction():
-            return "a choice of conditions"
-        case tree.Wildcard():
-            return "`_`"
-        case tree.Unary(operator) | tree.Binary(operator):
-            return f"a value computed with `{operator}`"
-        case tree.Aggregate(function):
-            return f"the aggregate {function}"
-        case _:
-            return "a constant"

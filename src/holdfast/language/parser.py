@@ -14,13 +14,15 @@ from holdfast.errors import Diagnostics, Source
 from holdfast.language import tree
 from holdfast.language.build import Builder
 from holdfast.language.comments import Comment
-from holdfast.language.recovery import recover
+from holdfast.language.failure import Failure
+from holdfast.language.recovery import item_start, recover
 from holdfast.language.tokens import Lexer
-from holdfast.language.unexpected import Failure, report
+from holdfast.language.unexpected import report
 
 # The parser calls one builder, which stands on one text at a time.
 _builder = Builder()
 _lock = Lock()
+_NOWHERE = Source("", "")
 
 
 class _Ready(LarkLexer):
@@ -77,11 +79,25 @@ def _run(source: Source, tokens: list[Token], start: str, diagnostics: Diagnosti
             return _parser().parse(tokens[position:], start=start)
         except UnexpectedToken as error:
             failed = _index(tokens, error.token, position)
-            resume = report(Failure(source, tokens, position, failed, frozenset(error.accepts or ())), diagnostics)
+            accepts = _accepted(tokens, position, failed, start) or frozenset(error.accepts or ())
+            resume = report(Failure(source, tokens, position, failed, accepts), diagnostics)
             if start == "query":
                 return None
             _builder.begin(source, diagnostics)
             position = recover(tokens, position, failed) if resume is None else resume
+
+
+def _accepted(tokens: list[Token], position: int, failed: int, start: str) -> frozenset[str]:
+    """What could stand at a place.  The failed run itself may have reduced too far to know, so its last item is
+    read once more up to there; what the builder says about it was said before."""
+    _builder.begin(_NOWHERE, Diagnostics())
+    parser = _parser().parse_interactive(start=start)
+    try:
+        for token in tokens[item_start(tokens, position, failed):failed]:
+            parser.feed_token(token)
+    except UnexpectedToken:
+        return frozenset()  # the guess where the item begins was wrong
+    return frozenset(parser.accepts())  # type: ignore[no-untyped-call]
 
 
 def _index(tokens: list[Token], token: Token, start: int) -> int:

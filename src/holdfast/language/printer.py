@@ -11,17 +11,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from holdfast.language import tree
+from holdfast.language.operators import LEVELS, PRIMARY, UNARY, right_level
 from holdfast.values import quote
 
 WIDTH: Final = 100
 INDENT: Final = "    "
 
-_LEVELS: Final = {
-    "lor": 1, "lxor": 2, "land": 3, "bor": 4, "bxor": 5, "band": 6, "bshl": 7, "bshr": 7, "bshru": 7,
-    "+": 8, "-": 8, "*": 9, "/": 9, "%": 9, "^": 11,
-}
-_UNARY: Final = 10
-_PRIMARY: Final = 12
 _bare_value = re.compile(r"(?!_$)[^\W\d]\w*|0|[1-9][0-9]*")
 
 
@@ -154,17 +149,18 @@ def show_term(term: tree.Term, level: int = 0) -> str:
     """A term; in parentheses if it binds less than `level`."""
     match term:
         case tree.Binary(operator):
-            own, text = _LEVELS[operator], _show_binary(term)
+            own, text = LEVELS[operator], _show_binary(term)
         case tree.Unary(operator, operand):
-            own, text = _UNARY, operator + (" " if operator.isalpha() else "") + show_term(operand, _UNARY)
+            own, text = UNARY, operator + (" " if operator.isalpha() else "") + show_term(operand, UNARY)
         case _:
             return _show_primary(term)
     return f"({text})" if own < level else text
 
 
 def _show_binary(term: tree.Binary) -> str:
-    own = _LEVELS[term.operator]
-    left, right = (_PRIMARY, _UNARY) if term.operator == "^" else (own, own + 1)
+    left, right = LEVELS[term.operator], right_level(term.operator)
+    if term.operator == "^":
+        left, right = PRIMARY, UNARY  # a sign may stand behind `^`, and nothing can be mistaken there
     return f"{show_term(term.left, left)} {term.operator} {show_term(term.right, right)}"
 
 

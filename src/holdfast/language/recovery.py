@@ -6,10 +6,14 @@ from typing import Final
 
 from lark import Token
 
-BEGINS_ITEM: Final = frozenset({"DECL", "TYPE", "PRAGMA", "DIRECTIVE", "REFUSED", "PREFIX", "ATTRIBUTE", "PREPROCESSOR"})
+from holdfast.language.vocabulary import ASKS_FOR_NAME
+
+BEGINS_ITEM: Final = frozenset({
+    "DECL", "TYPE", "PRAGMA", "DIRECTIVE", "REFUSED", "PREFIX", "ATTRIBUTE", "PREPROCESSOR",
+})
 BEGINS_CLAUSE: Final = frozenset({"IDENT", "PREFIXED", "IRI", "QUOTED"})
 _GOES_ON: Final = frozenset({
-    "COMMA", "SEMICOLON", "IF", "LPAR", "LBRACE", "NOT", "COLON", "EQUALS", "COMPARE", "PLUS", "MINUS", "TIMES", "CARET",
+    "COMMA", "SEMICOLON", "IF", "LPAR", "LBRACE", "NOT", "COLON", "EQUALS", "COMPARE", "OPERATOR", "MINUS",
 })
 
 
@@ -28,11 +32,23 @@ def recover(tokens: list[Token], start: int, failed: int) -> int:
 
 
 def item_start(tokens: list[Token], start: int, index: int) -> int:
-    """Where the item begins that the token at `index` belongs to."""
-    for i in range(min(index, len(tokens) - 1), start, -1):
-        if tokens[i - 1].type == "DOT" or tokens[i].type in BEGINS_ITEM:
-            return i
+    """Where the item begins that was being read when the token at `index` came."""
+    for i in range(index - 1, start - 1, -1):
+        if tokens[i].type == "DOT":
+            return i + 1
+        if tokens[i].type in BEGINS_ITEM:
+            return _behind_directive(tokens, i, index)
     return start
+
+
+def _behind_directive(tokens: list[Token], directive: int, index: int) -> int:
+    """A directive has no sign at its end: it ends before a name on a later line that nothing in it asks for."""
+    if tokens[directive].type in ("PREFIX", "ATTRIBUTE"):
+        return directive
+    for i in range(directive + 1, index):
+        if tokens[i].type in BEGINS_CLAUSE and first_on_line(tokens, i) and tokens[i - 1].type not in ASKS_FOR_NAME:
+            return i
+    return directive
 
 
 def first_on_line(tokens: list[Token], i: int) -> bool:

@@ -13,75 +13,30 @@ these:
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from typing import Final
 
 from lark import Token
 
 from holdfast.errors import Diagnostics, Source, Span
 from holdfast.language import mistakes
 from holdfast.language.comments import Comment
-
-AGGREGATES: Final = frozenset({"count", "sum", "min", "max", "mean", "median"})
-QUALIFIERS: Final = frozenset({
-    "btree", "btree_delete", "brie", "eqrel", "inline", "no_inline", "magic", "no_magic", "override", "overridable",
-    "output", "input", "printsize",
-})
-DIRECTIVES: Final = {
-    ".decl": "DECL", ".type": "TYPE", ".pragma": "PRAGMA",
-    ".input": "DIRECTIVE", ".output": "DIRECTIVE", ".printsize": "DIRECTIVE", ".limitsize": "DIRECTIVE",
-}
-_REFUSED_DIRECTIVES: Final = (
-    "comp", "init", "functor", "plan", "lattice", "include", "number_type", "symbol_type", "override",
+from holdfast.language.vocabulary import (
+    AGGREGATES,
+    ASKS_FOR_NAME,
+    DECLARED_PREFIX,
+    DIRECTIVES,
+    ENDS_TARGET,
+    ENDS_TERM,
+    IRI,
+    KEYWORDS,
+    LANGUAGE,
+    LOCAL,
+    NUMBER,
+    OPERATORS,
+    PREFIX_LABEL,
+    QUALIFIERS,
+    SCANNER,
 )
-KEYWORDS: Final = {
-    "_": "WILDCARD", "not": "NOT", "true": "TRUE", "false": "FALSE", "lor": "LOR", "lxor": "LXOR", "land": "LAND",
-    "bor": "BOR", "bxor": "BXOR", "band": "BAND", "bshl": "SHIFT", "bshr": "SHIFT", "bshru": "SHIFT",
-    "bnot": "BITS_NOT", "lnot": "BITS_NOT",
-}
-_OPERATORS: Final = {
-    ":-": "IF", "!=": "COMPARE", "<=": "COMPARE", ">=": "COMPARE", "<": "COMPARE", ">": "COMPARE", "=": "EQUALS",
-    "<:": "SUBTYPE", "+": "PLUS", "-": "MINUS", "*": "TIMES", "/": "TIMES", "%": "TIMES", "^": "CARET", "!": "NOT",
-    "(": "LPAR", ")": "RPAR", "{": "LBRACE", "}": "RBRACE", "[": "LSQB", "]": "RSQB", ",": "COMMA",
-    ";": "SEMICOLON", ":": "COLON", ".": "DOT", "|": "PIPE", "$": "DOLLAR",
-}
-_ENDS_TERM: Final = frozenset({
-    "IDENT", "PREFIXED", "IRI", "QUOTED", "WILDCARD", "NUMBER", "STRING", "LANGUAGE", "TRUE", "FALSE", "RPAR", "RBRACE",
-})
-_ENDS_TARGET: Final = frozenset({"COMMA", "SEMICOLON", "DOT", "IF", "EQUALS", "COMPARE", "NOT"})
-_CONTINUES_DIRECTIVE: Final = frozenset(DIRECTIVES.values()) | {"REFUSED", "COMMA", "EQUALS", "SUBTYPE", "PIPE", "COLON", "LPAR"}
-
-_local = re.compile(r"""
-    (?: \w | :(?!-) | %[0-9A-Fa-f]{2} )
-    (?: (?: [\w.-] | :(?!-) | %[0-9A-Fa-f]{2} )* (?: [\w-] | :(?!-) | %[0-9A-Fa-f]{2} ) )?
-""", re.VERBOSE)
-_iri = re.compile(r"<[^\s<>\"{}|^`\\]*>")
-_prefix_label = re.compile(r"[\w.-]+")
-_declared_prefix = re.compile(r"@prefix\s+([^\s:<]*)\s*:")
-_language = re.compile(r"@[A-Za-z]+(?:-[A-Za-z0-9]+)*")
-_number = re.compile(r"(?:0[xX][0-9A-Fa-f]+|0[bB][01]+|\d+)u?|\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
-_scanner = re.compile(r"""
-    (?P<NEWLINE>\n[ \t\r]*)
-  | (?P<SPACE>[ \t\r\f\v\ufeff]+)
-  | (?P<WORD>\??[^\W\d]\w*)
-  | (?P<DIRECTIVE>\.(?:decl|type|pragma|input|output|printsize|limitsize)\b)
-  | (?P<REFUSED>\.(?:""" + "|".join(_REFUSED_DIRECTIVES) + r""")\b)
-  | (?P<COMMENT>//[^\n]*|/\*[\s\S]*?\*/)
-  | (?P<OPEN_COMMENT>/\*[\s\S]*)
-  | (?P<NUMBER>(?:0[xXbB]|\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)\w*)
-  | (?P<STRING>"(?:[^"\\\n]|\\.)*")
-  | (?P<OPEN_STRING>"[^\n]*)
-  | (?P<QUOTED>'(?:[^'\n]|'')*')
-  | (?P<OPEN_QUOTED>'[^\n]*)
-  | (?P<PREFIX>@prefix\b)
-  | (?P<USER_FUNCTOR>@\w+)
-  | (?P<ATTRIBUTE>\#\[)
-  | (?P<PREPROCESSOR>\#[^\n]*)
-  | (?P<MISTAKE>=\\=|\\==|\\=|\\\+|==|=<(?!\S*>)|=>|:=|<-|<>|&&|\|\||&|~|≠|≤|≥|¬|∧|∨|←)
-  | (?P<OPERATOR>:-|!=|<=|>=|<:|[-+*/^%=<>!(){}\[\],;:.|$])
-  | (?P<OTHER>[\s\S])
-""", re.VERBOSE)
 
 
 @dataclass
@@ -100,7 +55,7 @@ class Lexer:
         self.tokens: list[Token] = []
         self.comments: list[Comment] = []
         self._source, self._text, self._diagnostics = source, source.text, diagnostics
-        self._prefixes = frozenset(_declared_prefix.findall(source.text))
+        self._prefixes = frozenset(DECLARED_PREFIX.findall(source.text))
         self._compound_prefixes = tuple(p for p in self._prefixes if not p.isidentifier() and p)
         self._position, self._line, self._line_start = 0, 1, 0
         self._previous, self._depth = "", 0
@@ -110,8 +65,8 @@ class Lexer:
 
     def run(self) -> list[Token]:
         """All tokens of the source."""
-        text, end, match = self._text, len(self._text), _scanner.match
-        handlers = {kind: getattr(self, f"_{kind.lower()}") for kind in _scanner.groupindex}
+        text, end, match = self._text, len(self._text), SCANNER.match
+        handlers = {kind: getattr(self, f"_{kind.lower()}") for kind in SCANNER.groupindex}
         while self._position < end:
             found = match(text, self._position)
             assert found is not None and found.lastgroup is not None  # the last alternative takes any character
@@ -147,7 +102,7 @@ class Lexer:
 
     @property
     def _operator_can_stand(self) -> bool:
-        return self._previous in _ENDS_TERM and not self._in_directive
+        return self._previous in ENDS_TERM and not self._in_directive
 
     # --- one handler for each alternative of the scanner ---
 
@@ -203,7 +158,7 @@ class Lexer:
         self._targets.clear()
 
     def _number(self, text: str) -> None:
-        if _number.fullmatch(text):
+        if NUMBER.fullmatch(text):
             self._add("NUMBER", text)
         else:
             mistakes.bad_number(text).report(self._diagnostics, self._span(text))
@@ -212,7 +167,7 @@ class Lexer:
 
     def _string(self, text: str) -> None:
         self._add("STRING", text)
-        language = _language.match(self._text, self._position)
+        language = LANGUAGE.match(self._text, self._position)
         if language:
             self._add("LANGUAGE", language.group())
         elif self._text.startswith("^^", self._position):
@@ -252,7 +207,7 @@ class Lexer:
 
     def _word(self, text: str) -> None:
         if self._in_prefix:
-            label = _prefix_label.match(self._text, self._position)
+            label = PREFIX_LABEL.match(self._text, self._position)
             self._add("IDENT", label.group() if label else text)
         elif self._is_qualifier(text):
             self._add("QUALIFIER", text)
@@ -270,7 +225,7 @@ class Lexer:
 
     def _end_directive_before_name(self) -> None:
         """A name that nothing in the directive asks for begins the next item."""
-        if self._in_directive and not self._depth and self._previous not in _CONTINUES_DIRECTIVE:
+        if self._in_directive and not self._depth and self._previous not in ASKS_FOR_NAME:
             self._in_directive = self._in_refused = False
 
     def _plain_word(self, text: str) -> None:
@@ -289,7 +244,7 @@ class Lexer:
         colon = self._position + len(prefix)
         if not self._text.startswith(":", colon) or not self._can_be_prefix(prefix):
             return False
-        local = _local.match(self._text, colon + 1)
+        local = LOCAL.match(self._text, colon + 1)
         if self._text.startswith(":-", colon) or (local is None and prefix not in self._prefixes):
             return False
         self._add("PREFIXED", self._text[self._position:local.end() if local else colon + 1])
@@ -316,7 +271,7 @@ class Lexer:
     def _iri(self) -> bool:
         if self._operator_can_stand and not self._in_prefix:
             return False
-        found = _iri.match(self._text, self._position)
+        found = IRI.match(self._text, self._position)
         if found:
             self._end_directive_before_name()
             self._in_prefix = False
@@ -327,21 +282,21 @@ class Lexer:
         in_target = self._reads_target() and self._previous != "DATATYPE"
         if self._in_prefix or in_target or (self._in_directive and self._depth) or self._operator_can_stand:
             return False
-        local = _local.match(self._text, self._position + 1)
+        local = LOCAL.match(self._text, self._position + 1)
         if local:
             self._end_directive_before_name()
             self._add("PREFIXED", self._text[self._position:local.end()])
         return local is not None
 
     def _plain_operator(self, text: str) -> None:
-        type = _OPERATORS[text]
+        type = OPERATORS[text]
         if type in ("LPAR", "LBRACE", "LSQB"):
             self._open()
         elif type in ("RPAR", "RBRACE", "RSQB"):
             self._close()
         elif type == "COLON" and self._reads_target():
             self._targets.pop().token.type = "AGGREGATE"
-        elif type in _ENDS_TARGET:
+        elif type in ENDS_TARGET:
             self._in_body = self._in_body or type == "IF"
             self._end_targets(type)
         self._add(type, text)

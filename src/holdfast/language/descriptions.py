@@ -1,0 +1,36 @@
+"""Nodes of the tree in the user's words, for messages."""
+
+from __future__ import annotations
+
+from holdfast.language import tree
+
+
+def described(node: tree.Term | tree.Formula) -> str:
+    """What a node is, as a message says it."""
+    match node:
+        case tree.Atom(name):
+            return f"the atom {name.text}(…)"
+        case tree.Variable(name):
+            return f"the variable {name}"
+        case tree.Call(function):
+            return f"{function}(…)"
+        case tree.Negation():
+            return "a negation"
+        case tree.Comparison(operator):
+            return f"a comparison with `{operator}`"
+        case tree.Constraint(function):
+            return f"the condition {function}(…)"
+        case tree.Truth(value):
+            return f"`{str(value).lower()}`"
+        case tree.Conjunction():
+            return "a list of conditions"
+        case tree.Disjunction():
+            return "a choice of conditions"
+        case tree.Wildcard():
+            return "`_`"
+        case tree.Unary(operator) | tree.Binary(operator):
+            return f"a value computed with `{operator}`"
+        case tree.Aggregate(function):
+            return f"the aggregate {function}"
+        case _:
+            return "a constant"

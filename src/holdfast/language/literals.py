@@ -1,0 +1,62 @@
+"""Numbers and strings as they are written: what they mean and what is wrong with them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Final
+
+from holdfast.language import mistakes, tree
+from holdfast.language.mistakes import Mistake
+
+LARGEST: Final = 2**63 - 1
+_LARGEST_UNSIGNED: Final = 2**64 - 1
+_ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "'": "'", "\\": "\\", "b": "\b", "f": "\f"}
+_escape = re.compile(r"\\(?:u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|.)")
+
+
+def number_kind(text: str) -> tuple[tree.NumberKind, str]:
+    """Which literal a text is, and its digits as the tree keeps them: without the u of an unsigned one."""
+    if text.endswith("u"):
+        return tree.NumberKind.UNSIGNED, _without_zeros(text[:-1])
+    if text[:2].lower() not in ("0x", "0b") and any(c in text for c in ".eE"):
+        return tree.NumberKind.FLOAT, str(text)
+    return tree.NumberKind.NUMBER, _without_zeros(text)
+
+
+def _without_zeros(text: str) -> str:
+    """Decimal digits without leading zeros, which Python would not read."""
+    return (text.lstrip("0") or "0") if text.isdigit() else str(text)
+
+
+def range_mistake(number: tree.Number) -> Mistake | None:
+    """What is wrong with a literal that is too large for its type."""
+    match number.kind:
+        case tree.NumberKind.FLOAT if float(number.text) == float("inf"):
+            return mistakes.number_too_large(number.text, "a float is at most about 1.8e308", None)
+        case tree.NumberKind.UNSIGNED if int(number.text, 0) > _LARGEST_UNSIGNED:
+            limit = f"an unsigned number is at most {_LARGEST_UNSIGNED}u"
+            return mistakes.number_too_large(number.text + "u", limit, None)
+        case tree.NumberKind.NUMBER if int(number.text, 0) > LARGEST:
+            fits = int(number.text, 0) <= _LARGEST_UNSIGNED
+            return mistakes.number_too_large(number.text, f"a number is at most {LARGEST}",
+                                             f"as an unsigned number it is written {number.text}u" if fits else None)
+    return None
+
+
+def unescape(text: str, report: Callable[[Mistake, int, int], None]) -> str:
+    """A string's characters; `report` hears of each bad escape, where it begins and how long it is."""
+    def one(found: re.Match[str]) -> str:
+        value = _escaped(found.group())
+        if value is None:
+            report(mistakes.bad_escape(found.group()), found.start(), len(found.group()))
+        return value or ""
+
+    return _escape.sub(one, text)
+
+
+def _escaped(escape: str) -> str | None:
+    if len(escape) == 2:
+        return _ESCAPES.get(escape[1])
+    code = int(escape[2:], 16)
+    return chr(code) if code < 0x110000 else None
