@@ -9,7 +9,8 @@ from tests.formats.relations import relation
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 NASTY = ["", " ", "1", "-0", "1.0", "1e5", "nan", "inf", "<a:b>", "_:x", '"', '"x"', '"x"@en', "\\", "\\t", "0x1F",
-         "a,b", "a\tb", "a\nb", "a\r", "\r\n", "\ufeff", "\x00", "é", "😀", "\x85", "\u2028", "()", "null", "true"]
+         "a,b", "a\tb", "a\nb", "a\r", "\r\n", "\ufeff", "\x00", "é", "😀", "\x85", "\u2028", "()", "null", "true", "|",
+         "a||b"]
 strings = st.one_of(st.sampled_from(NASTY), st.text(st.characters(exclude_categories=["Cs"]), max_size=6))
 plain_strings = strings.filter(lambda text: not set(text) & set("\t\n\r"))
 numbers = st.one_of(st.sampled_from([0, 1, -1, 2**63 - 1, -(2**63)]), st.integers(-(2**63), 2**63 - 1))

@@ -55,6 +55,11 @@ def test_facts_files(tmp_path: Path, content: str, types: tuple[Type, ...], expe
     assert _read(tmp_path / "packed", gzip.compress(content.encode()), types, compress="true") == expected
 
 
+def test_hexadecimal_is_not_twos_complement(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"E0606.*0xFFFFFFFFFFFFFFFF.* out of range"):
+        _read(tmp_path / "r.facts", "0xFFFFFFFFFFFFFFFF\n", (N,))
+
+
 def test_parameters_of_souffle(tmp_path: Path) -> None:
     file = tmp_path / "r.facts"
     assert _read(file, "x\ty\n1, 2\n", (N, N), headers="true", delimiter=", ") == [(1, 2)]
@@ -67,8 +72,8 @@ def test_parameters_of_souffle(tmp_path: Path) -> None:
     assert _read(file, "a\\tb\\\\n\\x\n", (S,), escape="true") == [("a\tb\\n\\x",)]
 
 
-@pytest.mark.parametrize(("name", "value"), [("columns", "0:0"), ("columns", "0"), ("columns", "a:b"), ("delimiter", ""),
-                                             ("delimiter", "\n"), ("rfc4180", "1"), ("IO", "stdin")])
+@pytest.mark.parametrize(("name", "value"), [("columns", "0:0"), ("columns", "0"), ("columns", "a:b"),
+                                             ("delimiter", ""), ("delimiter", "\n"), ("rfc4180", "1"), ("IO", "stdin")])
 def test_parameters_with_values_they_cannot_have(tmp_path: Path, name: str, value: str) -> None:
     with pytest.raises(DataError, match="E0610"):
         _read(tmp_path / "r.facts", "1\t2\n", (N, N), **{name: value})

@@ -97,6 +97,15 @@ def test_the_text_of_any_value_reads_back(value: object) -> None:
     assert repr(again) == repr(value)
 
 
+@pytest.mark.parametrize("value", ["a|", "|", "a||b", "|||"])
+def test_a_string_that_blurs_a_long_delimiter_is_quoted_or_refused(tmp_path: Path, value: str) -> None:
+    dictionary, pairs = Dictionary(), relation(Type.SYMBOL, Type.SYMBOL)
+    codes = dictionary.encode_rows([(value, "x")], pairs.types)
+    with pytest.raises(DataError, match="E0612"):
+        write_relation(tmp_path / "r.csv", pairs, codes, dictionary, {"delimiter": "||"})
+    _there_and_back("r.csv", pairs, [(value, "x")], {"delimiter": "||", "rfc4180": "true"})
+
+
 @pytest.mark.parametrize("value", ["a\tb", "a\nb", "a\r"])
 def test_a_string_that_lines_cannot_hold_is_refused(tmp_path: Path, value: str) -> None:
     dictionary, symbols = Dictionary(), relation(Type.SYMBOL)
