@@ -15,7 +15,7 @@ from holdfast.language import parse, parse_body, tree
 from holdfast.loading import Facts, Loaded, load
 from holdfast.maintenance.seminaive import NodeFigures, materialise
 from holdfast.maintenance.watch import Watch
-from holdfast.plans import plan_node
+from holdfast.plans import Planner
 from holdfast.program import check_query
 from holdfast.program.model import Program, Relation
 from holdfast.program.similar import similar
@@ -77,7 +77,7 @@ class KnowledgeBase:
             backend.add_relation(relation)
         try:
             for node in question.nodes:
-                materialise(plan_node(node, self._size), backend, Watch())
+                materialise(Planner(node, backend.statistics), backend, Watch())
             answer = next(relation for relation in added if relation.name == "?")
             return self._view(answer)
         finally:
@@ -121,9 +121,6 @@ class KnowledgeBase:
 
     def _codes(self, relation: Relation) -> Codes:
         return self._backend.rows(relation.name, self._backend.materialisation)
-
-    def _size(self, predicate: str) -> int:
-        return self._backend.tables[predicate].size
 
     def _find(self, name: str) -> Relation | None:
         """A relation by its name, by the name as written in the program, or by an IRI or prefixed name."""
@@ -177,7 +174,7 @@ def _materialised(program: tree.Program, facts: Facts, limits: Limits | None, pr
         watch.batch(backend.tables[name].size - before)
     progress.started(len(loaded.program.nodes))
     figures = [
-        materialise(plan_node(node, lambda name: backend.tables[name].size), backend, watch)
+        materialise(Planner(node, backend.statistics), backend, watch)
         for node in loaded.program.nodes
     ]
     progress.finished()

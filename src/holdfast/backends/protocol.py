@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Protocol, Self
 
-from holdfast.plans.model import AnyPlan, Read
+from holdfast.plans import AnyPlan, Read, Statistics
 
 
 class Facts(Protocol):
@@ -28,6 +28,10 @@ class Facts(Protocol):
 
     def of(self, predicates: Iterable[str]) -> Facts:
         """The facts of some predicates only."""
+        ...
+
+    def sizes(self) -> Mapping[str, int]:
+        """How many facts of each predicate there are."""
         ...
 
 
@@ -86,6 +90,11 @@ class Backend(Protocol):
     @property
     def recursive(self) -> Counters:
         """Cr: recursive derivations."""
+        ...
+
+    @property
+    def statistics(self) -> Statistics:
+        """What the planner may know of the facts."""
         ...
 
     def apply(self, plans: Iterable[AnyPlan], sources: Mapping[Read, Facts]) -> Bag:

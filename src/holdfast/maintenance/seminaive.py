@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from holdfast.backends.protocol import Backend
 from holdfast.maintenance.watch import Watch
-from holdfast.plans.model import NodePlans, Read
+from holdfast.plans import Planner, Read
 
 
 @dataclass(frozen=True)
@@ -20,14 +20,14 @@ class NodeFigures:
     seconds: float
 
 
-def materialise(plans: NodePlans, backend: Backend, watch: Watch) -> NodeFigures:
+def materialise(planner: Planner, backend: Backend, watch: Watch) -> NodeFigures:
     """Everything that follows in one hyper-node, with its counters; earlier nodes are complete."""
-    begun, instances, facts = watch.seconds, 0, 0
+    begun, instances, facts, O = watch.seconds, 0, 0, planner.node.predicates
     E, I, Cn, Cr = backend.explicit, backend.materialisation, backend.nonrecursive, backend.recursive
-    watch.node(", ".join(plans.predicates))
+    watch.node(", ".join(O))
 
-    explicit = E.of(plans.predicates)  # E ∩ O
-    N = backend.apply(plans.nonrecursive, {Read.ALL: I, Read.ABSENT: I})  # Π_n⟦I⟧
+    explicit = E.of(O)  # E ∩ O
+    N = backend.apply(planner.nonrecursive(), {Read.ALL: I, Read.ABSENT: I})  # Π_n⟦I⟧
     Cn.add(explicit)
     Cn.add(N)
     Δ = explicit | N.support()
@@ -35,9 +35,8 @@ def materialise(plans: NodePlans, backend: Backend, watch: Watch) -> NodeFigures
         instances, facts = instances + len(N), facts + len(Δ)
         watch.round(len(Δ))
         I |= Δ
-        N = backend.apply(plans.recursive, {Read.ALL: I, Read.OLD: I - Δ, Read.DELTA: Δ, Read.ABSENT: I})  # Π_r⟦I : Δ⟧
+        sources = {Read.ALL: I, Read.OLD: I - Δ, Read.DELTA: Δ, Read.ABSENT: I}
+        N = backend.apply(planner.recursive(Δ.sizes()), sources)  # Π_r⟦I : Δ⟧
         Cr.add(N)
         Δ = N.support() - I
-    return NodeFigures(plans.predicates, watch.rounds, instances + len(N), facts, watch.seconds - begun)
-
-
+    return NodeFigures(O, watch.rounds, instances + len(N), facts, watch.seconds - begun)

@@ -2,6 +2,8 @@
 
 from holdfast.plans.explain import explain, explain_json
 from holdfast.plans.model import AggregatePlan, AnyPlan, NodePlans, Plan, Read
-from holdfast.plans.planner import plan_node, plan_rule
+from holdfast.plans.planner import Planner, plan_node, plan_rule
+from holdfast.plans.statistics import Statistics
 
-__all__ = ["AggregatePlan", "AnyPlan", "NodePlans", "Plan", "Read", "explain", "explain_json", "plan_node", "plan_rule"]
+__all__ = ["AggregatePlan", "AnyPlan", "NodePlans", "Plan", "Planner", "Read", "Statistics",
+           "explain", "explain_json", "plan_node", "plan_rule"]

@@ -89,6 +89,7 @@ class Plan:
 
     rule: Rule
     pivot: int | None
+    order: tuple[int, ...]  # in which the positive atoms are joined
     steps: tuple[Step, ...]
     live: tuple[tuple[Var, ...], ...]
 

@@ -88,6 +88,10 @@ class FactSet(ABC):
         with marked((self,), predicate) as bits:
             return _distinct(self.tables[predicate], candidates, as_bytes(self.truth(bits)))
 
+    def sizes(self) -> Mapping[str, int]:
+        """How many facts of each predicate there are."""
+        return {predicate: len(ids) for predicate, ids in self.worked_out().rows.items()}
+
     def worked_out(self) -> Momentary:
         """The same set as lists of row ids."""
         found = {predicate: self.ids(predicate) for predicate in self.predicates()}

@@ -12,11 +12,12 @@ from holdfast.backends.memory import kernels
 from holdfast.backends.memory.aggregates import aggregate
 from holdfast.backends.memory.facts import FactSet, Kept, Momentary, Support, as_bytes, marked
 from holdfast.backends.memory.pipeline import Pipeline, Probe, Views, naming_the_rule
+from holdfast.backends.memory.statistics import TableStatistics
 from holdfast.backends.memory.table import Ids, Rows, Table
 from holdfast.backends.protocol import Bag, Facts
 from holdfast.encoding import Dictionary
-from holdfast.plans.model import AggregatePlan, AnyPlan, Join, Keep, Plan, Read, Scan
-from holdfast.program.model import Relation
+from holdfast.plans.model import AggregatePlan, AnyPlan, Join, Keep, Plan, Read
+from holdfast.program.model import Atom, Relation
 
 
 class Watch(_Protocol):
@@ -90,6 +91,7 @@ class MemoryBackend:
         self.materialisation = Kept(self.tables, 2)
         self.nonrecursive = MemoryCounters(self.tables, "nonrecursive")
         self.recursive = MemoryCounters(self.tables, "recursive")
+        self.statistics = TableStatistics(self.tables)
         self._pipelines: dict[Plan, Pipeline] = {}
         for relation in relations.values():
             self.add_relation(relation)
@@ -136,11 +138,10 @@ class MemoryBackend:
 
     def _can_start(self, plan: AnyPlan, sources: Mapping[Read, Facts]) -> bool:
         """A plan whose pivot has no facts has no instances; to see that costs nothing."""
-        if isinstance(plan, AggregatePlan) or plan.delta_predicate is None:
+        if isinstance(plan, AggregatePlan) or plan.pivot is None:
             return True
-        step = plan.steps[0]
-        assert isinstance(step, Scan)
-        return plan.delta_predicate in _own(sources[step.read]).predicates()
+        read = Read.DELTA if isinstance(plan.rule.body[plan.pivot], Atom) else Read.ABSENT_DELTA
+        return plan.delta_predicate in _own(sources[read]).predicates()
 
     def _pipeline(self, plan: Plan) -> Pipeline:
         pipeline = self._pipelines.get(plan)

@@ -58,10 +58,11 @@ class Index:
         """Bring in the rows that came since the last time."""
         self._reserve_tail(size - self.settled)
         while self.covered < size:
-            if self.keys + 1 > _FULL * len(self.slots):
-                self._more_keys(size)
             # a chunk can bring at most as many keys as it has rows
             chunk = min(size - self.covered, int(_FULL * len(self.slots)) - self.keys)
+            if chunk < min(size - self.covered, len(self.slots) // 4):
+                self._more_keys(size)
+                continue
             self.keys = kernels.grow_index(rows, self.covered, self.covered + chunk, self.key, self.slots, self.first,
                                            self.tail, self.tail_key, self.following, self.settled, self.keys)
             self.covered += chunk
@@ -135,6 +136,11 @@ class Table:
         if index.covered < self.size:
             index.cover(self.rows, self.size)
         return index
+
+    def keys(self, columns: tuple[int, ...]) -> int | None:
+        """The number of distinct values in some columns, if an index knows it nearly."""
+        index = self._indexes.get(columns)
+        return index.keys if index is not None and 2 * index.covered > self.size else None
 
     @property
     def nbytes(self) -> int:

@@ -1,0 +1,89 @@
+"""The variables of terms, literals and steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from holdfast.plans.model import Compute, Filter, Join, Keep, Scan, Spread, Step
+from holdfast.program.model import (
+    Apply,
+    Assign,
+    Atom,
+    Compare,
+    Literal,
+    Negated,
+    Range,
+    Term,
+    Test,
+    Var,
+    Wildcard,
+)
+
+_PARTIAL = frozenset({"/", "%", "^", "to_number", "to_unsigned", "to_float", "substr", "ftoi", "ftou", "datatype"})
+
+
+def variables(term: Term | Wildcard) -> Iterator[Var]:
+    """The variables of a term, from left to right."""
+    match term:
+        case Var():
+            yield term
+        case Apply(arguments=arguments):
+            for argument in arguments:
+                yield from variables(argument)
+
+
+def literal_variables(literal: Literal) -> set[Var]:
+    """The variables that occur in a literal."""
+    return {variable for term in terms(literal) for variable in variables(term)}
+
+
+def terms(literal: Literal) -> tuple[Term | Wildcard, ...]:
+    """The terms of a literal, from left to right."""
+    match literal:
+        case Atom(arguments=arguments) | Negated(arguments=arguments):
+            return arguments
+        case Test(arguments=tested):
+            return tested
+        case Compare(left=left, right=right):
+            return (left, right)
+        case Assign(variable=variable, term=term):
+            return (variable, term)
+        case Range(variable=variable, start=start, stop=stop, step=step):
+            return (variable, start, stop) if step is None else (variable, start, stop, step)
+
+
+def step_variables(step: Step) -> set[Var]:
+    """The variables that a step reads or binds."""
+    match step:
+        case Scan(atom=literal) | Join(atom=literal):
+            return literal_variables(literal)
+        case Keep(atom=negated):
+            return literal_variables(negated)
+        case Filter(condition=condition):
+            return literal_variables(condition)
+        case Compute(assignment=assignment):
+            return literal_variables(assignment)
+        case Spread(range=spread):
+            return literal_variables(spread)
+
+
+def can_run(literal: Literal, bound: set[Var]) -> bool:
+    """Whether a literal that is no positive atom has what it needs."""
+    match literal:
+        case Atom():
+            return False
+        case Assign(term=term):
+            return bound.issuperset(variables(term))
+        case Range(variable=variable):
+            return bound.issuperset(literal_variables(literal) - {variable})
+        case _:
+            return bound.issuperset(literal_variables(literal))
+
+
+def may_fail(literal: Literal) -> bool:
+    """Whether a literal may have no value for some bindings, as a division by zero has none."""
+    return any(_is_partial(term) for term in terms(literal))
+
+
+def _is_partial(term: Term | Wildcard) -> bool:
+    return isinstance(term, Apply) and (term.function in _PARTIAL or any(map(_is_partial, term.arguments)))

@@ -1,0 +1,34 @@
+"""What the planner knows of the facts."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Protocol
+
+
+class Statistics(Protocol):
+    """Sizes, as far as they are known."""
+
+    def size(self, predicate: str) -> float:
+        """How many facts a predicate has."""
+        ...
+
+    def fanout(self, predicate: str, columns: tuple[int, ...], arity: int) -> float:
+        """How many facts of a predicate share their values in some columns, on average."""
+        ...
+
+
+@dataclass(frozen=True)
+class Guess:
+    """Statistics without facts: every relation is middling, one that is still being computed becomes large."""
+
+    growing: Collection[str] = ()
+
+    def size(self, predicate: str) -> float:
+        """A round number."""
+        return 1e6 if predicate in self.growing else 1e3
+
+    def fanout(self, predicate: str, columns: tuple[int, ...], arity: int) -> float:
+        """As if the columns were independent and each had equally many values."""
+        return float(self.size(predicate) ** (1 - len(columns) / arity)) if arity else 1.0
