@@ -10,13 +10,13 @@ from typing import TypeAlias
 import numpy as np
 
 from holdfast.encoding import Codes, Dictionary
-from holdfast.errors import Diagnostic, UsageError
+from holdfast.errors import DataError, Diagnostic, UsageError
 from holdfast.formats.facts_files import read_relation, sniff_types
 from holdfast.formats.paths import input_path
 from holdfast.formats.python_data import FactData, encode_facts, sniff_python
 from holdfast.formats.rdf import is_rdf, read_rdf
 from holdfast.language import tree
-from holdfast.program import check
+from holdfast.program import check, outline
 from holdfast.program.model import Io, Program, Relation
 from holdfast.program.similar import similar
 from holdfast.values import Type
@@ -47,22 +47,33 @@ class _Input:
 
 def load(tree_program: tree.Program, facts: Facts, dictionary: Dictionary) -> Loaded:
     """Check a program and read its facts; column types that the program leaves open follow the data."""
-    program = check(tree_program)
+    program = _checked(tree_program, facts)
     match facts:
         case Mapping():
-            given = _by_relation(program, facts)
-            program = _rechecked(tree_program, program, _python_hints(program, given))
-            parts = _python_rows(program, given, dictionary)
+            parts = _python_rows(program, _by_relation(program.relations, facts), dictionary)
         case _:
-            paths = _paths(facts)
-            program = _rechecked(tree_program, program, _file_hints(_inputs(program, paths)))
-            parts = _file_rows(program, paths, dictionary)
+            parts = _file_rows(program, _paths(facts), dictionary)
     return Loaded(program, _together(program, [*_text_rows(program, dictionary), *parts]), dictionary)
 
 
-def _rechecked(tree_program: tree.Program, program: Program, hints: Hints) -> Program:
-    """The program with the types that the data suggests for columns that it leaves open."""
-    return check(tree_program, hints) if hints else program
+def _checked(tree_program: tree.Program, facts: Facts) -> Program:
+    """The program with the types that the data suggests for columns that it leaves open.
+
+    A program that is wrong whatever the data is told so, even if the data is wrong as well.
+    """
+    try:
+        return check(tree_program, _hints(outline(tree_program), facts))
+    except (UsageError, DataError):
+        check(tree_program)
+        raise
+
+
+def _hints(relations: Mapping[str, Relation], facts: Facts) -> Hints:
+    match facts:
+        case Mapping():
+            return _python_hints(relations, _by_relation(relations, facts))
+        case _:
+            return _file_hints(_inputs(relations, _paths(facts)))
 
 
 def _is_open(relation: Relation) -> bool:
@@ -85,11 +96,11 @@ def _together(program: Program, parts: Iterable[tuple[str, Codes]]) -> dict[str,
 # --- facts as Python data ----------------------------------------------------------------------------
 
 
-def _by_relation(program: Program, facts: Mapping[str, FactData]) -> list[tuple[str, FactData]]:
-    spelled = {relation.display: name for name, relation in program.relations.items() if not relation.auxiliary}
+def _by_relation(relations: Mapping[str, Relation], facts: Mapping[str, FactData]) -> list[tuple[str, FactData]]:
+    spelled = {relation.display: name for name, relation in relations.items() if not relation.auxiliary}
     found = []
     for name, data in facts.items():
-        known = name if name in program.relations else spelled.get(name)
+        known = name if name in relations else spelled.get(name)
         if known is None:
             help = similar(name, spelled) or "the program mentions: " + ", ".join(spelled)
             raise UsageError(Diagnostic("E0901", f"there is no relation {name} to put facts into", help=help))
@@ -97,10 +108,11 @@ def _by_relation(program: Program, facts: Mapping[str, FactData]) -> list[tuple[
     return found
 
 
-def _python_hints(program: Program, given: Sequence[tuple[str, FactData]]) -> dict[tuple[str, int], Type]:
+def _python_hints(relations: Mapping[str, Relation], given: Sequence[tuple[str, FactData]],
+                  ) -> dict[tuple[str, int], Type]:
     hints = {}
     for name, data in given:
-        relation = program.relations[name]
+        relation = relations[name]
         if _is_open(relation):
             hints.update({(name, i): type for i, type in enumerate(sniff_python(data, relation.arity))})
     return hints
@@ -127,15 +139,15 @@ def _paths(facts: None | str | Path | Sequence[str | Path]) -> list[Path]:
     return paths
 
 
-def _inputs(program: Program, paths: Sequence[Path]) -> Iterator[_Input]:
+def _inputs(relations: Mapping[str, Relation], paths: Sequence[Path]) -> Iterator[_Input]:
     """The files to read: those of `.input` directives, or, without any, of every relation that has one."""
     folders = [path for path in paths if path.is_dir()]
-    directed = [(r, io) for r in program.relations.values() for io in r.io if io.kind == "input"]
+    directed = [(r, io) for r in relations.values() for io in r.io if io.kind == "input"]
     if directed:
         for relation, io in directed:
             yield from _directed(relation, io, folders or [Path()])
         return
-    for relation in program.relations.values():
+    for relation in relations.values():
         for folder in folders:
             path = None if relation.auxiliary else input_path(folder, relation, {})
             if path is not None:
@@ -164,9 +176,15 @@ def _file_hints(inputs: Iterable[_Input]) -> dict[tuple[str, int], Type]:
 
 
 def _file_rows(program: Program, paths: Sequence[Path], dictionary: Dictionary) -> Iterator[tuple[str, Codes]]:
-    for input in _inputs(program, paths):
+    problems: list[Diagnostic] = []
+    for input in _inputs(program.relations, paths):
         relation = program.relations[input.relation.name]
-        yield relation.name, read_relation(input.path, relation, dictionary, input.parameters)
+        try:
+            yield relation.name, read_relation(input.path, relation, dictionary, input.parameters)
+        except DataError as error:
+            problems += error.diagnostics
+    if problems:
+        raise DataError(problems)
     for path in _rdf_files(paths):
         yield from read_rdf(path, program.relations, dictionary).items()
 

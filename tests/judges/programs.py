@@ -21,7 +21,7 @@ Draw = Callable[[st.SearchStrategy[Any]], Any]
 
 DOMAIN: dict[str, tuple[Any, ...]] = {
     "number": (0, 1, 2, 3, -1), "symbol": ("a", "b", "c", "a b"), "float": (0.5, 1.0, 2.5),
-    "any": (1, 1.0, "1", "a", Iri("http://example.org/a"))}
+    "any": (1, 2.5, "1", "a", Iri("http://example.org/a"))}
 NAMES = {"number": ("x", "y", "z", "?w"), "symbol": ("s", "T", "u"), "float": ("f", "g"), "any": ("m", "n")}
 BOUND = 6  # integers made by arithmetic stay within -BOUND … BOUND
 
@@ -104,6 +104,7 @@ class RuleBuilder:
     bound: dict[str, list[str]] = field(default_factory=lambda: {type_: [] for type_ in DOMAIN})
     made: int = 0
     looks_out: bool = False
+    wildcards: bool = True  # in the body of a head aggregate they are no variables; the oracle knows only one kind
 
     def pick(self, options: Sequence[T]) -> T:
         return options[self.draw(st.integers(0, len(options) - 1))]
@@ -129,7 +130,7 @@ class RuleBuilder:
         match self.draw(st.integers(0, 9)):
             case 8 if self.chance(50):
                 return literal(self.pick(DOMAIN[type_]))
-            case 9:
+            case 9 if self.wildcards:
                 return "_"
             case _:
                 return self.bind(self.pick(NAMES[type_]), type_)
@@ -281,7 +282,7 @@ def _rule(draw: Draw, features: Features, heads: Sequence[Predicate], here: Sequ
 
 def _head_aggregate_rule(draw: Draw, head: Predicate, below: Sequence[Predicate]) -> RuleSketch | None:
     """`h(group…, f(t)) :- body` for a head whose last column is numeric; the body lies below."""
-    build = RuleBuilder(draw, EVERYTHING, below, below)
+    build = RuleBuilder(draw, EVERYTHING, below, below, wildcards=False)
     for _ in range(draw(st.integers(1, 2))):
         build.body.append(build.atom(build.pick(below)))
     if not head.types or head.types[-1] in ("symbol", "any") or not build.bound["number"]:
