@@ -91,6 +91,12 @@ def test_core_form(text: str) -> None:
     assert found == FORMS[text]
 
 
+def test_what_binds_a_group_is_not_taken_from_the_recursion_if_the_rest_does() -> None:
+    text = "p(0, 0). p(x, n) :- p(y, _), e(y, x), !f(y, x), n = count : { q(z), z < x }."
+    program = check(parse(text))
+    assert show_rule(program.rules[0], program.relations) == "p.body1(x, z) :- e(y, x), !f(y, x), q(z), z < x."
+
+
 def test_equivalence_relation_gets_its_rules() -> None:
     program = check(parse(".decl s(a: number, b: number) eqrel"))
     assert {rule.name: show_rule(rule, program.relations) for rule in program.rules} == {

@@ -6,11 +6,17 @@ engine in tests/suites.
 
 from __future__ import annotations
 
-import pytest
+from dataclasses import replace
 
+import pytest
+from hypothesis import HealthCheck, given, reject, settings
+
+from holdfast.errors import ProgramError
 from holdfast.language import parse, parse_body
 from holdfast.program import check, check_query
+from holdfast.values import Type
 
+from ..judges.programs import EVERYTHING, Sketch, sketches
 from ..oracle.evaluate import evaluate as oracle
 from ..oracle.values import tag_row
 from .core_evaluator import evaluate
@@ -117,3 +123,20 @@ def test_a_query_gives_its_rows(query: str, columns: tuple[str, ...], rows: set[
     names, question = check_query(parse_body(query), program)
     assert names == columns
     assert evaluate(question, below=evaluate(program))["?"] == rows
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(sketches(replace(EVERYTHING, any_columns=False)))
+def test_the_core_of_random_programs_means_what_was_written(sketch: Sketch) -> None:
+    tree = parse(sketch.text)
+    hints = {(p.name, i): Type(name) for p in sketch.predicates for i, name in enumerate(p.types)}
+    try:
+        program = check(tree, hints)
+    except ProgramError as error:  # an aggregate whose group only the recursion itself binds
+        assert {diagnostic.code for diagnostic in error.diagnostics} == {"E0502"}
+        reject()
+    found = evaluate(program, sketch.facts)
+    expected = oracle(tree, sketch.facts).facts
+    for predicate in sketch.predicates:
+        rows = {tag_row(row) for row in found[predicate.name]}
+        assert rows == set(expected.get(predicate.name, ())), predicate.name

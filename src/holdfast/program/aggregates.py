@@ -76,8 +76,9 @@ class Columns:
 class Expander:
     """Expands aggregates; collects the rules and relations that this needs."""
 
-    def __init__(self, scope: Names) -> None:
+    def __init__(self, scope: Names, cycles: Mapping[str, int] | None = None) -> None:
         self.scope = scope
+        self._cycles = cycles or {}  # which written predicates depend on each other: those of one number
         self.rules: list[CoreRule] = []
         self.aggregates: list[CoreAggregate] = []
         self._known: dict[tuple[str, tuple[int, ...], str, int | None], str] = {}
@@ -165,10 +166,19 @@ class Expander:
         return self._sources[key]
 
     def _seed(self, place: Place, pending: Pending, group: list[str], body: Body) -> Body:
-        """What of the outer body binds those of the group that the aggregate's own body does not."""
-        bound = [bound_variables(flat.literals) for flat in pending.inner]
-        missing = {name for name in group if not all(name in variables for variables in bound)}
-        return _binding_part(body, missing, place.predicate) if missing else ()
+        """The outer body, where the aggregate's own does not bind the whole group.
+
+        What depends on the rule's own head is left out if the rest binds the group too: with it the aggregate would
+        lie on a cycle.
+        """
+        if all(bound_variables(flat.literals).issuperset(group) for flat in pending.inner):
+            return ()
+        own = self._cycles.get(place.predicate)
+        rest = tuple(a for a in body if not isinstance(a, CoreAtom) or self._cycles.get(a.predicate, -1) != own)
+        bound = bound_variables(rest)
+        if not bound.issuperset(group):
+            return body
+        return tuple(literal for literal in rest if bound.issuperset(v.name for v in literal_variables(literal)))
 
     def _countable(self, place: Place, pending: Pending) -> list[Flat]:
         """Each different value of a `_` inside an aggregate counts, so it gets a name; for an extremum it need not."""

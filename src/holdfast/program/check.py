@@ -16,13 +16,14 @@ from holdfast.program.core import CoreProgram
 from holdfast.program.desugar import desugar
 from holdfast.program.graph import hyper_nodes
 from holdfast.program.inference import Hints, Inference
-from holdfast.program.model import Program, Relation
-from holdfast.program.names import Names, resolve
+from holdfast.program.model import Column, Program, Relation
+from holdfast.program.names import KnownRelation, Names, resolve
 from holdfast.program.nominal import check_nominal
 from holdfast.program.safety import check_safety
 from holdfast.program.stratify import check_strata
 from holdfast.program.termination import warn_of_endless
 from holdfast.program.typing import Typer
+from holdfast.values import Type
 
 
 def check(program: tree.Program, hints: Hints | None = None) -> Program:
@@ -37,14 +38,18 @@ def check(program: tree.Program, hints: Hints | None = None) -> Program:
 
 
 def outline(program: tree.Program) -> dict[str, Relation]:
-    """The relations of a program that may yet have errors, with the types that it decides; the others are `any`.
+    """The relations of a program that may yet have errors, by name only: a column without a declared type is `any`.
 
-    What the data is like may settle an error of types, so one must know what to look at before the check.
+    What the data is like may settle the types, so one must know what to look at before the check.
     """
-    diagnostics = Diagnostics()
-    scope = resolve(program, diagnostics)
-    core = desugar(program, scope)
-    return Typer(scope, Inference(core, scope, {}, diagnostics), diagnostics).relations()
+    scope = resolve(program, Diagnostics())
+    return {name: _outlined(known, scope) for name, known in scope.relations.items()}
+
+
+def _outlined(known: KnownRelation, scope: Names) -> Relation:
+    types = [Type.ANY if name is None else scope.types.base(name) for name in known.type_names]
+    columns = [Column(name, type, type.value) for name, type in zip(known.columns, types, strict=True)]
+    return Relation(known.name, known.display, tuple(columns), tuple(known.io), known.auxiliary, known.span)
 
 
 def checked(core: CoreProgram, scope: Names, hints: Hints, diagnostics: Diagnostics) -> Program:

@@ -13,7 +13,6 @@ from typing import TypeAlias
 from holdfast.errors import Span
 from holdfast.language import tree
 
-
 ANSWER = "?"  # the relation of a query's answers
 
 

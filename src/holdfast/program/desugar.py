@@ -16,12 +16,13 @@ from holdfast.program.core import (
     term_variables,
 )
 from holdfast.program.flatten import CONSTANTS, Flat, Flattener, Fresh, flattened
-from holdfast.program.names import Names
+from holdfast.program.graph import components
+from holdfast.program.names import Names, formula_atoms
 
 
 def desugar(program: tree.Program, scope: Names) -> CoreProgram:
     """Every rule and fact of the text in the core."""
-    expander = Expander(scope)
+    expander = Expander(scope, _cycles(program, scope))
     facts: list[CoreAtom] = []
     rules = [item for item in program.items if isinstance(item, tree.Rule)]
     for rule, name in zip(rules, rule_names(rules, scope), strict=True):
@@ -34,6 +35,17 @@ def desugar(program: tree.Program, scope: Names) -> CoreProgram:
     for relation in [r for r in scope.relations.values() if r.equivalence]:
         expander.rules += _equivalence_rules(relation.name, relation.span or program.items[0].span)
     return CoreProgram(tuple(expander.rules), tuple(expander.aggregates), tuple(facts))
+
+
+def _cycles(program: tree.Program, scope: Names) -> dict[str, int]:
+    """The number of each predicate's strongly connected component, as the rules are written."""
+    reads: dict[str, list[str]] = {}
+    for item in program.items:
+        if isinstance(item, tree.Rule) and item.body is not None and id(item) not in scope.refused:
+            body = [scope.predicate_of(atom) for atom in formula_atoms(item.body) if not scope.is_test(atom)]
+            for head in item.heads:
+                reads.setdefault(scope.predicate_of(head), []).extend(body)
+    return {name: number for number, group in enumerate(components(scope.relations, reads)) for name in group}
 
 
 def desugar_rule(scope: Names, expander: Expander, name: str, rule: tree.Rule) -> None:

@@ -1,6 +1,6 @@
 """The value of a functor on constants, so that `-2^31` or `cat("a", "b")` in a fact is a value.
 
-The engine computes the same functors on columns.  Conversions between strings and numbers are left to it.
+The engine computes the same functors on columns.  What depends on its dictionary or on RDF terms is left to it.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from holdfast.program.constants import LARGEST, SMALLEST
+from holdfast.term_text import term_text
 from holdfast.values import Type, Value
 
 _MASK = 2**64 - 1
@@ -64,6 +65,12 @@ def _wrapped(type: Type, value: int) -> int:
     return value - 2**64 if type is Type.NUMBER and value >= 2**63 else value
 
 
+def _substring(_: Type, text: str, start: int, length: int) -> str:
+    if start < 0 or length < 0:
+        raise ValueError("start and length must not be negative")
+    return text[start : start + length]
+
+
 def _extreme(pick: Callable[..., Value]) -> Callable[..., Value]:
     return lambda kind, *values: pick(values, key=str.encode) if kind is Type.SYMBOL else pick(values)
 
@@ -92,6 +99,11 @@ FOLDED: dict[str, Callable[..., Value]] = {
     "max": _extreme(max),
     "cat": lambda _, *parts: "".join(parts),
     "strlen": lambda _, a: len(a),
+    "substr": _substring,
+    "to_number": lambda _, a: int(a),
+    "to_unsigned": lambda _, a: int(a),
+    "to_float": lambda _, a: float(a),
+    "to_string": lambda _, a: a if isinstance(a, str) else term_text(a),
     "ftoi": lambda _, a: int(a),
     "itof": lambda _, a: float(a),
     "utof": lambda _, a: float(a),

@@ -78,11 +78,22 @@ class Typer:
         self._rule = FACTS
         rows: dict[str, dict[Row, None]] = {}
         for fact in program.facts:
-            values = [self._into(fact, index) for index in range(len(fact.arguments))]
-            if all(isinstance(value, model.Const) for value in values):
-                row = tuple(value.value for value in values if isinstance(value, model.Const))
+            row = self._row(fact)
+            if row is not None:
                 rows.setdefault(fact.predicate, {})[row] = None
         return {predicate: tuple(found) for predicate, found in rows.items()}
+
+    def _row(self, fact: CoreAtom) -> Row | None:
+        values: list[Value] = []
+        for index, written in enumerate(fact.arguments):
+            before = len(self._diagnostics.items)
+            match self._into(fact, index):
+                case model.Const(value=value):
+                    values.append(value)
+                case model.Apply(function=function) if len(self._diagnostics.items) == before:
+                    message = f"an argument of a fact must be constant, but {function} is computed only in rules"
+                    self._diagnostics.error("E0302", message, written.span)
+        return tuple(values) if len(values) == len(fact.arguments) else None
 
     def aggregates(self, program: CoreProgram) -> tuple[model.AggregateRule, ...]:
         """The aggregate rules; reports an aggregate of what cannot be aggregated."""
