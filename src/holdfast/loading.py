@@ -77,7 +77,7 @@ def _hints(relations: Mapping[str, Relation], facts: Facts) -> Hints:
 
 
 def _is_open(relation: Relation) -> bool:
-    """Whether the checker found nothing that decides some column's type."""
+    """Whether the program does not declare the type of some column, so that the data has a say."""
     return any(type is Type.ANY for type in relation.types)
 
 

@@ -229,8 +229,13 @@ class RuleBuilder:
         self.bind(new, "float" if function in ("mean", "median") else type_)
 
     def other_side(self) -> str:
-        """What an aggregate's body compares with; an outer variable in one aggregate of a rule only (E0306)."""
-        if self.features.outer_in_aggregate and self.bound["number"] and not self.looks_out:
+        """What an aggregate's body compares with.
+
+        That is an outer variable in one aggregate of a rule only (E0306), and not in a rule that may be recursive,
+        where the aggregate would have to wait for the recursion (E0502).
+        """
+        nonrecursive = len(self.here) == len(self.below)
+        if self.features.outer_in_aggregate and nonrecursive and self.bound["number"] and not self.looks_out:
             self.looks_out = True
             return self.pick(self.bound["number"])
         return self.pick(("1", "2"))

@@ -25,12 +25,10 @@ from holdfast.program.core import (
     CoreAtom,
     CoreCompare,
     CoreLiteral,
-    CoreRange,
     CoreRule,
     bound_variables,
     is_fresh,
     literal_variables,
-    names,
 )
 from holdfast.program.flatten import Flat, Flattener, Fresh, Pending, read_lonely_as_wildcards
 from holdfast.program.names import Names
@@ -175,10 +173,9 @@ class Expander:
             return ()
         own = self._cycles.get(place.predicate)
         rest = tuple(a for a in body if not isinstance(a, CoreAtom) or self._cycles.get(a.predicate, -1) != own)
-        bound = bound_variables(rest)
-        if not bound.issuperset(group):
-            return body
-        return tuple(literal for literal in rest if bound.issuperset(v.name for v in literal_variables(literal)))
+        seed = rest if bound_variables(rest).issuperset(group) else body
+        bound = bound_variables(seed)
+        return tuple(literal for literal in seed if bound.issuperset(v.name for v in literal_variables(literal)))
 
     def _countable(self, place: Place, pending: Pending) -> list[Flat]:
         """Each different value of a `_` inside an aggregate counts, so it gets a name; for an extremum it need not."""
@@ -218,36 +215,6 @@ class Expander:
                 help = "then it is not clear what counts as different; give the alternatives a relation of their own"
                 self.scope.diagnostics.error("E0307", message, span, help=help)
         return found[0] if found else []
-
-
-def _binding_part(body: Body, wanted: set[str], own: str) -> Body:
-    """As few literals as bind the wanted variables, and every test of what these bind.
-
-    Atoms of the rule's own predicate are spared where others do: an aggregate must not read them.  The tests
-    stay because they may guard a division inside the aggregate.
-    """
-    known = bound_variables(body)
-    usable = [literal for literal in body if known.issuperset(names(literal_variables(literal)))]
-    binding = [literal for literal in usable if _binds(literal)]
-    for literal in sorted(binding, key=lambda literal: getattr(literal, "predicate", None) != own):
-        others = [other for other in binding if other is not literal]
-        if wanted <= bound_variables(others):
-            binding = others
-    bound = bound_variables(binding)
-    return tuple(
-        literal for literal in usable
-        if any(literal is one for one in binding)
-        or (not _is_positive(literal) and bound.issuperset(names(literal_variables(literal))))
-    )
-
-
-def _is_positive(literal: CoreLiteral) -> bool:
-    return isinstance(literal, CoreAtom) and not literal.negated
-
-
-def _binds(literal: CoreLiteral) -> bool:
-    equals = isinstance(literal, CoreCompare) and literal.operator == "="
-    return _is_positive(literal) or equals or isinstance(literal, CoreRange)
 
 
 def with_value(fresh: Fresh, scope: Names, inner: list[Flat], term: tree.Term) -> tuple[str, list[Flat]]:
