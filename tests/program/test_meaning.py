@@ -41,6 +41,7 @@ RULES = {
     "count of wildcards": "a(n) :- n = count : { edge(_, y, _) }. b(n) :- n = count : { edge(_, _, _) }.",
     "count of a join": "a(x, n) :- node(x), n = count : { edge(x, y, _), edge(y, _, _) }.",
     "count with an outer bound": "a(x, n) :- node(x), n = count : { node(y), y < x }.",
+    "count with an outer bound, then compared": "a(x) :- node(x), n = count : { node(y), y < x }, n > 1, n != x.",
     "count in a comparison": "a(x) :- node(x), 0 = count : { edge(x, _, _) }."
     " b(x) :- node(x), count : { edge(x, _, _) } > 1.",
     "count as an argument": "a(x) :- node(x), edge(_, count : { edge(x, _, _) }, _).",
