@@ -131,7 +131,7 @@ def _add_prefix(item: tree.Prefix, names: Names, seen: dict[str, tree.Prefix]) -
     if first.iri != item.iri:
         labels = [Label(first.span, "declared here first")]
         message = f"the prefix {item.prefix}: is declared twice, with different IRIs"
-        names.diagnostics.error("E0214", message, item.span, labels=labels)
+        names.diagnostics.error("E0215", message, item.span, labels=labels)
     names.prefixes[item.prefix] = first.iri
 
 
@@ -249,7 +249,7 @@ def _direct(item: tree.Directive, names: Names) -> None:
     parameters = {parameter.key: parameter.value for parameter in item.parameters}
     if item.kind == "limitsize" and not parameters.get("n", "").isdigit():
         help = "for example .limitsize path(n=1000)"
-        names.diagnostics.error("E0215", ".limitsize needs the parameter n, a number", item.span, help=help)
+        names.diagnostics.error("E0216", ".limitsize needs the parameter n, a number", item.span, help=help)
     for name in item.names:
         relation = names.relations.get(names.predicate(name))
         if relation is None:
