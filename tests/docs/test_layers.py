@@ -16,6 +16,8 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("codes", "errors"),
     ("values",),
     ("settings", "term_text"),
+    ("single_values",),
+    ("arrow_columns",),
     ("encoding",),
     ("language",),
     ("program",),
@@ -63,6 +65,12 @@ def test_imports_point_one_way(path: Path) -> None:
     backwards = [f"{path.name}:{line} imports {name}" for name, line in imported_parts(tree)
                  if target(name) != own and RANK[target(name)] >= RANK[own]]
     assert backwards == []
+
+
+def test_every_part_is_in_the_architecture_page() -> None:
+    page = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    parts = {part_of(path) for path in MODULES} - {"__init__"}
+    assert [part for part in sorted(parts) if f"`{part}/`" not in page and f"`{part}.py`" not in page] == []
 
 
 def test_the_walk_sees_imports_that_point_backwards() -> None:
