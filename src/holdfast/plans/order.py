@@ -11,7 +11,7 @@ from holdfast.program.model import Atom, Const, Rule, Var
 
 _EXHAUSTIVE = 4  # up to so many atoms all orders are tried
 _PROBE = 3.0  # what looking up a key costs, when walking on to one more fact costs 1
-_COVER = 4.0  # what entering one new fact into an index costs
+_COVER = 20.0  # what entering one new fact into an index costs
 
 
 def atom_order(rule: Rule, pivot: int | None, delta: float, statistics: Statistics) -> tuple[int, ...]:

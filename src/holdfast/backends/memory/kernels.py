@@ -79,12 +79,10 @@ def _same_row(left, i, right, j):
     return True
 
 
-@njit(inline="always")
-def _same_key(rows, i, j, key):
-    for k in range(len(key)):
-        if rows[i, key[k]] != rows[j, key[k]]:
-            return False
-    return True
+@njit
+def _kept_alive(result, touched):
+    """The result; depends on the values that were read ahead only so that the compiler leaves these reads in."""
+    return result if touched != -0x7FFFFFFFFFFFFFF1 else result + 0 * touched
 
 
 @njit(void(_slots, _slots), nogil=True, cache=True)
@@ -141,73 +139,77 @@ def intern(new, count, rows, size, slots, ids):
                 slots[slot] = tag | np.uint64(row + 1)
                 size += 1
             ids[start + k] = row
-    if touched == -0x7FFFFFFFFFFFFFF1:  # keeps the touching reads alive; the condition never matters
-        return size + 0
-    return size
+    return _kept_alive(size, touched)
 
 
-@njit(int64(_rows, int64, int64, _codes, _slots, _ids, _ids, _ids, _ids, int64, int64), nogil=True, cache=True)
-def grow_index(rows, begin, end, key, slots, first, tail, tail_key, following, settled, keys):
+@njit(int64(_rows, int64, int64, _codes, _slots, _rows, _ids, _ids, int64, int64), nogil=True, cache=True)
+def grow_index(rows, begin, end, key, slots, entries, tail_key, following, settled, keys):
     """Enter rows begin..end-1 into an index, each at the front of its key's tail; gives the number of keys.
 
-    `first[k]` is a row that has key number k, `tail[k]` the newest row of its tail.  `tail_key` and `following` (the
-    key's next older row) belong to row `settled` and after.  The caller has made room.
+    An entry of `entries` has the key's values, its run (see `settle_index`) and the newest row of its tail, -1 for none.
+    `tail_key` and `following` (the key's next older row) belong to row `settled` and after.  The caller has made room.
     """
     mask = np.uint64(len(slots) - 1)
     drop = _drop(slots)
+    width = len(key)
     for row in range(begin, end):
         state = _hash_key(rows, row, key)
         slot = state >> drop
         tag = state & _HIGH
         number = int64(-1)
         while slots[slot] != 0:
-            entry = slots[slot]
-            if (entry & _HIGH) == tag:
-                candidate = np.int64(entry & _LOW) - 1
-                if _same_key(rows, row, first[candidate], key):
+            if (slots[slot] & _HIGH) == tag:
+                candidate = np.int64(slots[slot] & _LOW) - 1
+                same = True
+                for k in range(width):
+                    if rows[row, key[k]] != entries[candidate, k]:
+                        same = False
+                        break
+                if same:
                     number = candidate
                     break
             slot = (slot + _ONE) & mask
         if number < 0:
             number = keys
             keys += 1
-            first[number] = row
-            tail[number] = -1
+            for k in range(width):
+                entries[number, k] = rows[row, key[k]]
+            entries[number, width] = 0
+            entries[number, width + 1] = -1
             slots[slot] = tag | np.uint64(number + 1)
-        following[row - settled] = tail[number]
+        following[row - settled] = entries[number, width + 1]
         tail_key[row - settled] = number
-        tail[number] = row
+        entries[number, width + 1] = row
     return keys
 
 
-@njit(void(_rows, _codes, int64, int64, _ids, _ids, _ids, _rows, _ids, _ids, _rows, _ids, _ids), nogil=True, cache=True)
-def settle_index(rows, others, keys, settled, stops, ids, tail_key, values, new_stops, new_ids, new_values, tail, places):
+@njit(void(_rows, _codes, _rows, int64, int64, int64, _ids, _rows, _ids, _ids, _rows), nogil=True, cache=True)
+def settle_index(rows, others, entries, width, keys, settled, ids, values, tail_key, new_ids, new_values):
     """Move the tails of an index into its runs: the rows of a key side by side, oldest first, with their other columns.
 
-    Key k's run ends before stops[k] and begins where the one before ends.  `places` is room for one number a key.
+    A run is where it begins, times 2 to the 32, plus where it stops.
     """
     for number in range(keys):
-        places[number] = 0
+        entries[number, width + 1] = 0
     for k in range(len(tail_key)):
-        places[tail_key[k]] += 1
-    begin = int64(0)
+        entries[tail_key[k], width + 1] += 1
     place = int64(0)
     for number in range(keys):
-        end = int64(stops[number]) if number < len(stops) else begin
-        for old in range(begin, end):
+        run = entries[number, width]
+        arriving = entries[number, width + 1]
+        begin = place
+        for old in range(run >> 32, run & 0xFFFFFFFF):
             new_ids[place] = ids[old]
             for column in range(len(others)):
                 new_values[place, column] = values[old, column]
             place += 1
-        begin = end
-        arriving = int64(places[number])
-        places[number] = place
+        entries[number, width] = (begin << 32) | place  # stops grow again below, one arrival at a time
+        entries[number, width + 1] = -1
         place += arriving
-        new_stops[number] = place
-        tail[number] = -1
     for k in range(len(tail_key)):
-        place = int64(places[tail_key[k]])
-        places[tail_key[k]] += 1
+        number = tail_key[k]
+        place = entries[number, width] & 0xFFFFFFFF
+        entries[number, width] += 1
         new_ids[place] = settled + k
         for column in range(len(others)):
             new_values[place, column] = rows[settled + k, others[column]]
@@ -227,28 +229,33 @@ def _gather(bindings, begin, block, constants, origins, wanted):
 
 
 @njit
-def _find_keys(wanted, block, rows, key, slots, first, numbers):
+def _find_keys(wanted, block, entries, slots, numbers):
     """The numbers of a block of keys in an index, -1 for those it does not have."""
     mask = np.uint64(len(slots) - 1)
     drop = _drop(slots)
+    hashes = np.empty(BLOCK, np.uint64)
+    found = np.empty(BLOCK, np.uint64)
     for k in range(block):
-        state = _hash_row(wanted, k)
+        hashes[k] = _hash_row(wanted, k)
+        found[k] = slots[hashes[k] >> drop]
+    for k in range(block):
+        state = hashes[k]
         slot = state >> drop
+        entry = found[k]
         numbers[k] = -1
-        while slots[slot] != 0:
-            entry = slots[slot]
+        while entry != 0:
             if (entry & _HIGH) == (state & _HIGH):
                 number = np.int64(entry & _LOW) - 1
-                row = int64(first[number])
                 same = True
-                for column in range(len(key)):
-                    if rows[row, key[column]] != wanted[k, column]:
+                for column in range(wanted.shape[1]):
+                    if entries[number, column] != wanted[k, column]:
                         same = False
                         break
                 if same:
                     numbers[k] = number
                     break
             slot = (slot + _ONE) & mask
+            entry = slots[slot]
 
 
 @njit
@@ -305,10 +312,10 @@ def _fits(facts, fact, columns, left, right):
 
 
 @njit(types.UniTuple(int64, 3)(
-    _rows, int64, int64, int64, _codes, _rows, _bytes, _bytes, int64, int64, _slots, _ids, _ids, _ids, _ids, _rows, _ids, int64,
-    _codes, _codes, _codes, _codes, _codes, _codes, _codes, _rows), nogil=True, cache=True)
-def expand(bindings, count, i, cursor, constants, rows, status, visible, low, high, slots, first, tail, stops, ids, values,
-           following, settled, key, origins, others, straight, left, right, outputs, out):
+    _rows, int64, int64, int64, _codes, _rows, _bytes, _bytes, int64, int64, _slots, _rows, _ids, _rows, _ids, int64,
+    _codes, _codes, _codes, _codes, _codes, _codes, _rows), nogil=True, cache=True)
+def expand(bindings, count, i, cursor, constants, rows, status, visible, low, high, slots, entries, ids, values, following,
+           settled, origins, others, straight, left, right, outputs, out):
     """Join bindings i..count-1 with the facts of an index, newest first, until `out` is full.
 
     `others` are the columns that are not in the key, `straight` is 0, 1, 2 …: where they stand in `values`.  `cursor`
@@ -317,19 +324,27 @@ def expand(bindings, count, i, cursor, constants, rows, status, visible, low, hi
     """
     n = int64(0)
     room = out.shape[0]
-    wanted = np.empty((BLOCK, len(key)), np.int64)
+    width = len(origins)
+    wanted = np.empty((BLOCK, width), np.int64)
     numbers = np.empty(BLOCK, np.int64)
+    all_runs_seen = len(visible) == 0 and low == 0 and high >= settled
+    touched = int64(0)
     while i < count:
         begin_block = i
         block = min(BLOCK, count - i)
         _gather(bindings, i, block, constants, origins, wanted)
-        _find_keys(wanted, block, rows, key, slots, first, numbers)
+        _find_keys(wanted, block, entries, slots, numbers)
+        for k in range(block):
+            if numbers[k] >= 0:
+                place = (entries[numbers[k], width] & 0xFFFFFFFF) - 1
+                if place >= 0:
+                    touched ^= values[place, 0]
         while i < begin_block + block:
             number = numbers[i - begin_block]
             if number >= 0:
-                begin = int64(stops[number - 1]) if 0 < number <= len(stops) else int64(0)
-                place = int64(stops[number]) - 1 if number < len(stops) else begin - 1
-                row = int64(tail[number])
+                begin = entries[number, width] >> 32
+                place = (entries[number, width] & 0xFFFFFFFF) - 1
+                row = entries[number, width + 1]
                 if cursor < -1:
                     row = -cursor - 2
                 elif cursor >= 0:
@@ -342,8 +357,8 @@ def expand(bindings, count, i, cursor, constants, rows, status, visible, low, hi
                         _emit(bindings, i, rows, row, others, constants, outputs, out, n)
                         n += 1
                     row = int64(following[row - settled])
-                while place >= begin and ids[place] >= low:
-                    if _sees(ids[place], status, visible, low, high) and (
+                while place >= begin and (all_runs_seen or ids[place] >= low):
+                    if (all_runs_seen or _sees(ids[place], status, visible, low, high)) and (
                         not len(left) or _fits(values, place, straight, left, right)
                     ):
                         if n == room:
@@ -353,28 +368,29 @@ def expand(bindings, count, i, cursor, constants, rows, status, visible, low, hi
                     place -= 1
             cursor = int64(-1)
             i += 1
-    return n, i, cursor
+    return n, i, _kept_alive(cursor, touched)
 
 
-@njit(int64(_rows, int64, _codes, _rows, _bytes, _bytes, int64, int64, _slots, _ids, _ids, _ids, _ids, _rows, _ids, int64, _codes,
-            _codes, _codes, _codes, _codes, _codes, _codes, _rows), nogil=True, cache=True)
-def reject(bindings, count, constants, rows, status, visible, low, high, slots, first, tail, stops, ids, values, following,
-           settled, key, origins, others, straight, left, right, outputs, out):
+@njit(int64(_rows, int64, _codes, _rows, _bytes, _bytes, int64, int64, _slots, _rows, _ids, _rows, _ids, int64, _codes, _codes,
+            _codes, _codes, _codes, _codes, _rows), nogil=True, cache=True)
+def reject(bindings, count, constants, rows, status, visible, low, high, slots, entries, ids, values, following, settled,
+           origins, others, straight, left, right, outputs, out):
     """The bindings for which an index shows no fact; gives how many.  Arguments as for `expand`."""
     n = int64(0)
-    wanted = np.empty((BLOCK, len(key)), np.int64)
+    width = len(origins)
+    wanted = np.empty((BLOCK, width), np.int64)
     numbers = np.empty(BLOCK, np.int64)
     for begin_block in range(0, count, BLOCK):
         block = min(BLOCK, count - begin_block)
         _gather(bindings, begin_block, block, constants, origins, wanted)
-        _find_keys(wanted, block, rows, key, slots, first, numbers)
+        _find_keys(wanted, block, entries, slots, numbers)
         for k in range(block):
             number = numbers[k]
             found = False
             if number >= 0:
-                begin = int64(stops[number - 1]) if 0 < number <= len(stops) else int64(0)
-                place = int64(stops[number]) - 1 if number < len(stops) else begin - 1
-                row = int64(tail[number])
+                begin = entries[number, width] >> 32
+                place = (entries[number, width] & 0xFFFFFFFF) - 1
+                row = entries[number, width + 1]
                 while row >= low and not found:
                     found = _sees(row, status, visible, low, high) and (
                         not len(left) or _fits(rows, row, others, left, right)

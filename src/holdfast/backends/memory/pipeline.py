@@ -234,9 +234,9 @@ class _Join(_Runnable):
 
     def _facts(self) -> tuple[Any, ...]:
         shape, table, index, probe = self.shape, self.table, self.index, self.probe
-        return (shape.constants, table.rows, table.status, probe.visible, probe.low, probe.high, index.slots, index.first,
-                index.tail, index.stops, index.ids, index.values, index.following, index.settled, index.key,
-                shape.origins, index.others, index.straight, shape.left, shape.right, shape.outputs)
+        return (shape.constants, table.rows, table.status, probe.visible, probe.low, probe.high, index.slots, index.entries,
+                index.ids, index.values, index.following, index.settled, shape.origins, index.others, index.straight,
+                shape.left, shape.right, shape.outputs)
 
 
 class _Lookup(_Runnable):

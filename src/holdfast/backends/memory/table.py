@@ -40,9 +40,7 @@ class Index:
         self.straight = np.arange(len(self.others))
         self.slots: NDArray[np.uint64] = np.zeros(_FIRST_ROOM, np.uint64)
         self.keys = 0
-        self.first: Ids = np.empty(_FIRST_ROOM, np.int32)
-        self.tail: Ids = np.empty(_FIRST_ROOM, np.int32)
-        self.stops: Ids = np.empty(0, np.int32)
+        self.entries: Rows = np.empty((_FIRST_ROOM, len(key) + 2), np.int64)
         self.ids: Ids = np.empty(0, np.int32)
         self.values: Rows = np.empty((0, len(self.others)), np.int64)
         self.tail_key: Ids = np.empty(0, np.int32)
@@ -63,8 +61,8 @@ class Index:
             if chunk < min(size - self.covered, len(self.slots) // 4):
                 self._more_keys(size)
                 continue
-            self.keys = kernels.grow_index(rows, self.covered, self.covered + chunk, self.key, self.slots, self.first,
-                                           self.tail, self.tail_key, self.following, self.settled, self.keys)
+            self.keys = kernels.grow_index(rows, self.covered, self.covered + chunk, self.key, self.slots,
+                                           self.entries, self.tail_key, self.following, self.settled, self.keys)
             self.covered += chunk
         if self.covered - self.settled > max(_FIRST_ROOM, self.settled * _TAIL):
             self._settle(rows)
@@ -80,23 +78,22 @@ class Index:
             wanted = max(wanted, _slots_for(size))
         fewer, self.slots = self.slots, np.zeros(wanted, np.uint64)
         kernels.move_slots(fewer, self.slots)
-        self.first, self.tail = _enlarged(self.first, wanted), _enlarged(self.tail, wanted)
+        self.entries = _enlarged(self.entries, wanted)
 
     def _settle(self, rows: Rows) -> None:
-        stops = np.empty(self.keys, np.int32)
         ids = np.empty(self.covered, np.int32)
         values = np.empty((self.covered, len(self.others)), np.int64)
-        kernels.settle_index(rows, self.others, self.keys, self.settled, self.stops, self.ids,
-                             self.tail_key[: self.covered - self.settled], self.values, stops, ids, values, self.tail,
-                             np.empty(self.keys, np.int32))
-        self.stops, self.ids, self.values = stops, ids, values
+        kernels.settle_index(rows, self.others, self.entries, len(self.key), self.keys, self.settled, self.ids,
+                             self.values, self.tail_key[: self.covered - self.settled], ids, values)
+        self.ids, self.values = ids, values
         self.following = self.tail_key = np.empty(0, np.int32)
 
     @property
     def nbytes(self) -> int:
         """The memory it takes, untouched room not included."""
-        runs = self.ids.nbytes + self.values.nbytes + self.stops.nbytes
-        return self.slots.nbytes + 8 * self.keys + runs + 8 * (self.covered - self.settled)
+        runs = self.ids.nbytes + self.values.nbytes
+        keys = self.slots.nbytes + self.keys * 8 * self.entries.shape[1]
+        return keys + runs + 8 * (self.covered - self.settled)
 
 
 class Table:
