@@ -36,6 +36,10 @@ def test_json_errors_go_to_stdout(command: str) -> None:
     assert result.err == ""
 
 
+def test_a_name_that_is_hardly_similar_is_not_offered(reach: Path) -> None:
+    assert "did you mean" not in holdfast("check", "road.dl").err
+
+
 def test_a_missing_folder_says_how_far_the_path_exists() -> None:
     assert "there is no folder programs either" in holdfast("check", "programs/reach.dl").err
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -25,6 +26,14 @@ def test_check_imports_no_engine(reach: Path) -> None:
             "print([m for m in ('numba', 'pyarrow', 'rich', 'pandas', 'pyoxigraph') if m in sys.modules])")
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert out.splitlines()[1] == "[]"
+
+
+def test_an_old_encoding_is_no_error(reach: Path) -> None:
+    Path("facts/edge.facts").write_text("".join(f"{n}\t{n + 1}\n" for n in range(9)), encoding="utf-8")
+    done = subprocess.run([*RUN, "run", str(reach), "-F", "facts"], env={**os.environ, "PYTHONIOENCODING": "ascii"},
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "\\u2026 and 25 more" in done.stdout
 
 
 def test_a_closed_pipe_is_quiet(reach: Path) -> None:

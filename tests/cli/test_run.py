@@ -147,6 +147,11 @@ def test_a_query_without_answers(reach: Path) -> None:
     assert holdfast("query", reach, "-F", "facts", "path(4, x)", terminal=True).out == "no answers\n"
 
 
+def test_a_slip_in_the_query_does_not_wait_for_the_run(reach: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("holdfast.cli.query.evaluate", lambda *_: pytest.fail("it was run"))
+    assert holdfast("query", reach, "-F", "facts", "path(1, x").code == 2
+
+
 def test_a_bad_query_is_pointed_at(reach: Path) -> None:
     result = holdfast("query", reach, "-F", "facts", "paht(1, x)")
     assert result.code == 2

@@ -11,6 +11,8 @@ from pathlib import Path
 from holdfast.cli import codes
 from holdfast.errors import Diagnostic, UsageError
 
+_ALIKE = 0.75  # how similar a name must be to be offered, from 0 to 1
+
 
 def existing_file(path: Path) -> Path:
     """The path, if there is a file; otherwise an error that offers similar names."""
@@ -33,12 +35,10 @@ def _similar(path: Path) -> str | None:
     folder = path.parent
     if not folder.is_dir():
         return f"there is no folder {folder} either"
-    names = [entry.name for entry in folder.iterdir() if not entry.name.startswith(".")]
     # The ending is left out of the comparison, or all `.dl` files would look alike.
-    similar = [name for name in names if Path(name).stem == path.stem] or difflib.get_close_matches(path.name, names, 1)
-    if not similar:
-        similar = [name for name in names if difflib.get_close_matches(path.stem, [Path(name).stem], 1)]
-    return f"did you mean {folder / sorted(similar)[0]}?" if similar else None
+    stems = {entry.stem: entry.name for entry in folder.iterdir() if not entry.name.startswith(".")}
+    similar = difflib.get_close_matches(path.stem, stems, 1, _ALIKE)
+    return f"did you mean {folder / stems[similar[0]]}?" if similar else None
 
 
 def read_text(path: Path) -> str:

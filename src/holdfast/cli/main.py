@@ -54,6 +54,7 @@ def _options(
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """The entry point: run one command line and answer with the exit code.  Nothing is raised."""
+    terminal.survive_old_encodings()
     words, debug = _take_debug(sys.argv[1:] if arguments is None else arguments)
     try:
         code = _invoke(words or ["--help"])

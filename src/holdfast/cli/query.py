@@ -33,12 +33,20 @@ def query(
 
     The values of the query's variables: a table on a terminal, tab-separated lines in a pipe.
     """
+    _check_syntax(question)
     base = evaluate(program, facts, (limit_facts, limit_rounds, limit_seconds, limit_memory))
     answer = base.query(question)
     if json:
         terminal.json(answer_as_json(answer))
     else:
         _tell(answer)
+
+
+def _check_syntax(question: str) -> None:
+    """A slip in the query should not wait until everything has been derived."""
+    from holdfast.language import parse_body
+
+    parse_body(question, "<query>")
 
 
 def answer_as_json(answer: RelationView) -> dict[str, object]:

@@ -92,7 +92,8 @@ def _print_relations(base: KnowledgeBase) -> None:
     for name in _shown(base):
         _print_rows(base.relations[name])
     sizes = [(view.name, f"{len(view)}") for view in base.relations.values()]
-    terminal.table(("relation", "facts"), sizes)
+    if sizes:
+        terminal.table(("relation", "facts"), sizes)
 
 
 def _print_rows(view: RelationView) -> None:

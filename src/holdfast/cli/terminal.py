@@ -8,6 +8,7 @@ import re
 import shutil
 import sys
 from collections.abc import Iterable, Sequence
+from io import TextIOWrapper
 from typing import TextIO
 
 from holdfast.errors import Diagnostic
@@ -23,6 +24,13 @@ def is_terminal(stream: TextIO) -> bool:
 def has_colour(stream: TextIO) -> bool:
     """Whether escape codes are welcome on this stream."""
     return is_terminal(stream) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def survive_old_encodings() -> None:
+    """What a terminal's encoding lacks is written as an escape instead of ending the run."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def line(text: str) -> None:
