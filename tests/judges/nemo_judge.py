@@ -34,7 +34,12 @@ def evaluate(program: tree.Program, facts: Mapping[str, Iterable[Row]], arities:
     """All facts that Nemo derives for the predicates of `arities`."""
     text = "\n".join([*translate(program, facts), *(f"@output {name} ." for name in arities)])
     engine = NemoEngine(load_string(text))
-    engine.reason()
+    try:
+        engine.reason()
+    except BaseException as error:
+        if type(error).__name__ == "PanicException":  # Rust's, not derived from Exception
+            raise UnsupportedError("Nemo itself fails on this program") from None
+        raise
     return {name: {tuple(map(_value, row))[:arity] for row in engine.result(name)} for name, arity in arities.items()}
 
 

@@ -210,18 +210,23 @@ class RuleBuilder:
 
     def aggregate(self) -> None:
         """`v = f e : { q(outer, local, _), … }` over a predicate below."""
-        predicate = self.pick(self.below)
+        function = self.pick(self.features.aggregates)
+        numeric = [p for p in self.below if "number" in p.types or "float" in p.types]
+        if not numeric:
+            function = "count"
+        predicate = self.pick(self.below if function == "count" else numeric)
         local: dict[str, list[str]] = {type_: [] for type_ in DOMAIN}
         arguments = [self.inner_argument(type_, local) for type_ in predicate.types]
+        target, type_ = "", "number"
+        if function != "count":
+            place = self.pick([i for i, t in enumerate(predicate.types) if t in ("number", "float")])
+            arguments[place] = self.fresh("k")
+            target, type_ = f" {arguments[place]}", predicate.types[place]
+            local[type_].append(arguments[place])
         inner = [f"{predicate.name}({', '.join(arguments)})"]
-        if local["number"] and self.chance(30):
-            inner.append(f"{self.pick(local['number'])} {self.pick(('<', '>=', '!='))} {self.other_side()}")
-        function = self.pick(self.features.aggregates)
-        numeric = local["number"] or local["float"]
-        if function != "count" and not numeric:
-            function = "count"
-        type_ = "number" if function == "count" or local["number"] else "float"
-        target = "" if function == "count" else f" {self.pick(numeric)}"
+        numbers = [name for name in local["number"] if name in arguments]
+        if numbers and self.chance(30):
+            inner.append(f"{self.pick(numbers)} {self.pick(('<', '>=', '!='))} {self.other_side()}")
         new = self.fresh("v")
         self.body.append(f"{new} = {function}{target} : {{ {', '.join(inner)} }}")
         if type_ == "number" and function not in ("mean", "median"):
@@ -263,7 +268,7 @@ class RuleBuilder:
             return self.pick(self.bound["symbol"])  # a symbol is a value of any kind
         if not self.bound[type_] or self.chance(10):
             return literal(self.pick(DOMAIN[type_]))
-        name = self.pick(self.bound[type_])
+        name = self.bound[type_][-1] if self.chance(40) else self.pick(self.bound[type_])
         if type_ == "number" and self.chance(15):
             self.body.append(f"{name} < {BOUND}")
             return f"{name} + 1"
