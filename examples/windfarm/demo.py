@@ -34,7 +34,7 @@ def main() -> None:
 
 def materialise() -> holdfast.KnowledgeBase:
     """Read the facts and derive everything."""
-    print("Deriving (the first run on a machine compiles the kernels, some 15 seconds) …")
+    print("Deriving (the first run on a machine compiles the kernels, some ten seconds) …")
     start = time.perf_counter()
     kb = holdfast.open(HERE / "windfarm.dl", facts=HERE / "facts")
     seconds = time.perf_counter() - start

@@ -82,5 +82,5 @@ class _Beside(io.TextIOBase):
 def normal(text: str) -> str:
     """Without what differs from run to run: seconds, the compiler's line, blank ends of lines."""
     text = text.replace(COMPILING + "\n", "")
-    text = re.sub(r"\d+\.\d+ s\b", "0.01 s", text)
+    text = re.sub(r"\d+\.\d+ s\b", "… s", text)
     return "\n".join(line.rstrip() for line in text.splitlines()).strip("\n")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 SILENT_SECONDS = 2.0
 UPDATE_SECONDS = 0.1  # rounds can be very short; a person cannot read faster than this
-COMPILING = "compiling the kernels (only on the first run, about 15 s) …"
+COMPILING = "compiling the kernels (only on the first run, some ten seconds) …"
 
 
 class PlainProgress:
