@@ -75,7 +75,8 @@ class RelationView(Collection[Row]):
 
     def to_pandas(self) -> pandas.DataFrame:
         """The facts as a pandas data frame; pandas must be installed."""
-        return self.to_arrow().to_pandas()
+        frame: pandas.DataFrame = self.to_arrow().to_pandas()
+        return frame
 
     def __repr__(self) -> str:
         columns = ", ".join(f"{c.name}: {c.type_name}" for c in self._relation.columns)

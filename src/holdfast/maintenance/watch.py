@@ -54,4 +54,5 @@ class Watch:
     def _stop(self, code: str, reason: str) -> None:
         where = f" while evaluating {self._node}, round {self.rounds}" if self._node else ""
         note = f"{self.facts:,} facts after {self.seconds:.1f} s{where}; nothing of this run was kept"
-        raise LimitReached(Diagnostic(code, f"limit reached: {reason}", notes=(note,), help="raise the limit, or bound the rules"))
+        help = "raise the limit, or bound the rules"
+        raise LimitReached(Diagnostic(code, f"limit reached: {reason}", notes=(note,), help=help))

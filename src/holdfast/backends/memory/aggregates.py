@@ -101,4 +101,5 @@ def _median(values: Column, groups: _Groups) -> Column:
     """The middle value, or the mean of the two middle ones."""
     low = values[groups.starts + (groups.sizes - 1) // 2].astype(np.float64)
     high = values[groups.starts + groups.sizes // 2].astype(np.float64)
-    return low + (high - low) / 2
+    middle: Column = low + (high - low) / 2
+    return middle

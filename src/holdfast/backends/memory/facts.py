@@ -122,7 +122,7 @@ class Momentary(FactSet):
         return self.rows.get(predicate, _NO_IDS)
 
     def truth(self, bits: Mapping[Momentary, np.uint8]) -> Truth:
-        return (_STATUS & bits[self]) != 0
+        return _has(bits[self])
 
     def momentary(self) -> Iterator[Momentary]:
         yield self
@@ -162,7 +162,7 @@ class Kept(FactSet):
         return self.candidates(predicate)
 
     def truth(self, bits: Mapping[Momentary, np.uint8]) -> Truth:
-        return (_STATUS & self.bit) != 0
+        return _has(self.bit)
 
     def momentary(self) -> Iterator[Momentary]:
         return iter(())
@@ -177,8 +177,10 @@ class Kept(FactSet):
         added.restatus(_NOTHING, self.bit)
         for predicate in added.rows:
             prefix, run = self._prefixes.get(predicate, 0), added.run(predicate)
-            extends = prefix is not None and run is not None and run[0] <= prefix
-            self._prefixes[predicate] = max(prefix, run[1]) if extends else None  # type: ignore[index, type-var]
+            if prefix is None or run is None or run[0] > prefix:
+                self._prefixes[predicate] = None
+            else:
+                self._prefixes[predicate] = max(prefix, run[1])
         return self
 
     def __isub__(self, fewer: Facts) -> Kept:
@@ -277,6 +279,12 @@ def _distinct(table: Table, candidates: Ids, visible: NDArray[np.uint8]) -> Ids:
     found = out[: kernels.distinct(candidates, table.status, visible, _SEEN, out)]
     kernels.restatus(found, table.status, _SEEN, _NOTHING)
     return found
+
+
+def _has(bit: np.uint8) -> Truth:
+    """For each status byte, whether it has a bit."""
+    truth: Truth = (_STATUS & bit) != 0
+    return truth
 
 
 def _run_of(ids: Ids) -> Run | None:

@@ -152,7 +152,7 @@ def _substring(text: str, start: int, length: int) -> str:
 def _to_number(value: Value) -> int:
     if isinstance(value, float):
         return int(arithmetic.to_integer(np.array([value]))[0])
-    return _parsed(value, "number", lambda text: int(text, 10))
+    return int(_parsed(value, "number", lambda text: int(text, 10)))
 
 
 def _to_unsigned(value: Value) -> int:
@@ -163,7 +163,7 @@ def _to_unsigned(value: Value) -> int:
 
 
 def _to_float(value: Value) -> float:
-    return _parsed(value, "float", float)
+    return float(_parsed(value, "float", float))
 
 
 def _parsed(value: Value, type_name: str, parse: Callable[[str], Any]) -> Any:

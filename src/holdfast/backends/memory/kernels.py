@@ -6,7 +6,8 @@ stand side by side, which costs one cache miss to compare instead of one for eac
 
 Hash tables are open addressing with linear probing over a power of two of `uint64` slots.  A slot is 0 when empty,
 else the upper half holds a tag (the upper half of the hash) and the lower half the row id plus 1.  A fact's first slot is
-the top bits of its tag, so a larger table is filled from a smaller one in one sequential sweep, without the rows.  Cache misses are what
+the top bits of its tag, so a larger table is filled from a smaller one in one sequential sweep, without the rows.
+A large table is two halves that probing never leaves, chosen by the top bit: two threads can work on one each.  Cache misses are what
 these loops cost, so they run in stages over blocks: first all slots of a block are read, then all
 candidate rows, then the block is resolved.  The reads of one stage do not depend on each other and overlap.
 """
@@ -17,6 +18,7 @@ import numpy as np
 from numba import boolean, int32, int64, njit, types, uint8, uint64, void
 
 BLOCK = 128
+SPLIT = 1 << 17  # slots from which on a hash table has two halves
 
 _rows = int64[:, ::1]
 _slots = uint64[::1]
@@ -36,6 +38,7 @@ _SEED = np.uint64(0x9E3779B97F4A7C15)
 _MULTIPLIER = np.uint64(0xD6E8FEB86659FD93)
 _SHIFT = np.uint64(32)
 _ONE = np.uint64(1)
+_TOP = np.uint64(63)
 
 
 @njit(inline="always")
@@ -53,6 +56,20 @@ def _drop(slots):
         room >>= 1
         drop -= 1
     return np.uint64(drop)
+
+
+@njit(inline="always")
+def _reach(slots):
+    """The bits of a slot's number that probing may change: all, or those below the top one in a large table.
+
+    A small table could by chance get more facts into one half than it holds.
+    """
+    return np.uint64(len(slots) - 1) if len(slots) < SPLIT else np.uint64(len(slots) // 2 - 1)
+
+
+@njit(inline="always")
+def _following_slot(slot, reach):
+    return (slot & ~reach) | ((slot + _ONE) & reach)
 
 
 @njit(inline="always")
@@ -88,35 +105,42 @@ def _kept_alive(result, touched):
 @njit(void(_slots, _slots), nogil=True, cache=True)
 def move_slots(fewer, slots):
     """Enter everything of a smaller hash table into an empty larger one."""
-    mask = np.uint64(len(slots) - 1)
+    mask = _reach(slots)
     drop = _drop(slots)
     for entry in fewer:
         if entry != 0:
             slot = entry >> drop
             while slots[slot] != 0:
-                slot = (slot + _ONE) & mask
+                slot = _following_slot(slot, mask)
             slots[slot] = entry
 
 
-@njit(int64(_rows, int64, _rows, int64, _slots, _ids), nogil=True, cache=True)
-def intern(new, count, rows, size, slots, ids):
-    """Find each of the first `count` rows of `new` in `rows`, appending those that are not there.
+@njit(int64(_rows, int64, int64, _rows, int64, _slots, _ids, _codes), nogil=True, cache=True)
+def intern(new, half, size, rows, noting, slots, ids, places):
+    """Find each row of `new` in `rows`, writing those that are not there from row `size` on; gives the next free row.
 
-    Writes the row ids to `ids` and gives the new size.  The caller has made room for `count` more.
+    Only rows of one half of the slots are looked at (0 or 1), or all (-1).  The ids go to `ids`; with `noting`
+    not 0 the slots of new rows are noted in `places`.  The caller has made room for all of them.
     """
-    mask = np.uint64(len(slots) - 1)
+    mask = _reach(slots)
     drop = _drop(slots)
     hashes = np.empty(BLOCK, np.uint64)
     found = np.empty(BLOCK, np.uint64)
+    mine = np.empty(BLOCK, np.int64)
+    first = size
     touched = int64(0)
-    for start in range(0, count, BLOCK):
-        block = min(BLOCK, count - start)
+    for start in range(0, len(new), BLOCK):
+        block = int64(0)
+        for i in range(start, min(start + BLOCK, len(new))):
+            state = _hash_row(new, i)
+            if half < 0 or (state >> _TOP) == np.uint64(half):
+                hashes[block] = state
+                mine[block] = i
+                found[block] = slots[state >> drop]
+                block += 1
         for k in range(block):
-            hashes[k] = _hash_row(new, start + k)
-            found[k] = slots[hashes[k] >> drop]
-        for k in range(block):
-            if found[k] != 0:
-                touched ^= rows[np.int64(found[k] & _LOW) - 1, 0] if rows.shape[1] else 0
+            if found[k] != 0 and rows.shape[1]:
+                touched ^= rows[np.int64(found[k] & _LOW) - 1, 0]
         for k in range(block):
             state = hashes[k]
             slot = state >> drop
@@ -128,28 +152,45 @@ def intern(new, count, rows, size, slots, ids):
                     break
                 if (entry & _HIGH) == tag:
                     candidate = np.int64(entry & _LOW) - 1
-                    if _same_row(new, start + k, rows, candidate):
+                    if _same_row(new, mine[k], rows, candidate):
                         row = candidate
                         break
-                slot = (slot + _ONE) & mask
+                slot = _following_slot(slot, mask)
             if row < 0:
                 row = size
                 for column in range(rows.shape[1]):
-                    rows[row, column] = new[start + k, column]
+                    rows[row, column] = new[mine[k], column]
                 slots[slot] = tag | np.uint64(row + 1)
+                if noting:
+                    places[row - first] = slot
                 size += 1
-            ids[start + k] = row
+            ids[mine[k]] = row
     return _kept_alive(size, touched)
 
 
-@njit(int64(_rows, int64, int64, _codes, _slots, _rows, _ids, _ids, int64, int64), nogil=True, cache=True)
-def grow_index(rows, begin, end, key, slots, entries, tail_key, following, settled, keys):
-    """Enter rows begin..end-1 into an index, each at the front of its key's tail; gives the number of keys.
+@njit(void(_rows, int64, int64, int64, _slots, _ids, _codes), nogil=True, cache=True)
+def close_gap(rows, gap, begin, end, slots, ids, places):
+    """Move rows begin..end-1, just interned, to `gap`, and correct their slots and ids."""
+    for row in range(begin, end):
+        for column in range(rows.shape[1]):
+            rows[gap + row - begin, column] = rows[row, column]
+        slots[places[row - begin]] -= np.uint64(begin - gap)
+    for i in range(len(ids)):
+        if ids[i] >= begin:
+            ids[i] -= begin - gap
+
+
+@njit(types.UniTuple(int64, 2)(_rows, int64, int64, _codes, _slots, _rows, _ids, _ids, int64, int64, int64), nogil=True,
+      cache=True)
+def grow_index(rows, begin, end, key, slots, entries, tail_key, following, settled, keys, most_keys):
+    """Enter rows begin..end-1 into an index, each at the front of its key's tail, until it has `most_keys` keys.
+
+    Gives the first row that is not in it, and the number of keys.
 
     An entry of `entries` has the key's values, its run (see `settle_index`) and the newest row of its tail, -1 for none.
     `tail_key` and `following` (the key's next older row) belong to row `settled` and after.  The caller has made room.
     """
-    mask = np.uint64(len(slots) - 1)
+    mask = _reach(slots)
     drop = _drop(slots)
     width = len(key)
     for row in range(begin, end):
@@ -168,8 +209,10 @@ def grow_index(rows, begin, end, key, slots, entries, tail_key, following, settl
                 if same:
                     number = candidate
                     break
-            slot = (slot + _ONE) & mask
+            slot = _following_slot(slot, mask)
         if number < 0:
+            if keys == most_keys:
+                return row, keys
             number = keys
             keys += 1
             for k in range(width):
@@ -180,7 +223,7 @@ def grow_index(rows, begin, end, key, slots, entries, tail_key, following, settl
         following[row - settled] = entries[number, width + 1]
         tail_key[row - settled] = number
         entries[number, width + 1] = row
-    return keys
+    return end, keys
 
 
 @njit(void(_rows, _codes, _rows, int64, int64, int64, _ids, _rows, _ids, _ids, _rows), nogil=True, cache=True)
@@ -231,7 +274,7 @@ def _gather(bindings, begin, block, constants, origins, wanted):
 @njit
 def _find_keys(wanted, block, entries, slots, numbers):
     """The numbers of a block of keys in an index, -1 for those it does not have."""
-    mask = np.uint64(len(slots) - 1)
+    mask = _reach(slots)
     drop = _drop(slots)
     hashes = np.empty(BLOCK, np.uint64)
     found = np.empty(BLOCK, np.uint64)
@@ -254,14 +297,14 @@ def _find_keys(wanted, block, entries, slots, numbers):
                 if same:
                     numbers[k] = number
                     break
-            slot = (slot + _ONE) & mask
+            slot = _following_slot(slot, mask)
             entry = slots[slot]
 
 
 @njit
 def _find_rows(wanted, block, rows, slots, found):
     """The row ids of a block of facts in a table, -1 for those it does not have."""
-    mask = np.uint64(len(slots) - 1)
+    mask = _reach(slots)
     drop = _drop(slots)
     hashes = np.empty(BLOCK, np.uint64)
     entries = np.empty(BLOCK, np.uint64)
@@ -278,7 +321,7 @@ def _find_rows(wanted, block, rows, slots, found):
                 if _same_row(wanted, k, rows, row):
                     found[k] = row
                     break
-            slot = (slot + _ONE) & mask
+            slot = _following_slot(slot, mask)
             entry = slots[slot]
 
 

@@ -21,13 +21,14 @@ from holdfast.backends.memory.arithmetic import Undefined
 from holdfast.backends.memory.facts import FactSet, Kept, Run, as_bytes
 from holdfast.backends.memory.functors import Bindings, evaluate, holds, spread
 from holdfast.backends.memory.table import Ids, Rows, Table
+from holdfast.backends.memory.threads import side_by_side, worth_splitting
 from holdfast.backends.protocol import Facts
 from holdfast.encoding import Dictionary
 from holdfast.errors import Diagnostic, EvaluationError
 from holdfast.plans.model import Compute, Filter, Join, Keep, Plan, Read, Scan, Spread, Step
 from holdfast.program.model import AggregateRule, Argument, Const, Rule, Term, Var, Wildcard
 
-BATCH = 16_384
+BATCH = 32_768
 _NO_IDS: Ids = np.empty(0, np.int32)
 _NO_STATUS: NDArray[np.uint8] = np.empty(0, np.uint8)
 _ONE_BINDING: Rows = np.empty((1, 0), np.int64)
@@ -213,6 +214,7 @@ class _Join(_Runnable):
         self.table = table
         self.shape = shape
         self.buffer = _Buffer(len(shape.outputs))
+        self.second_buffer = _Buffer(len(shape.outputs))
 
     def prepare(self, views: Views) -> None:
         self.index = self.table.index(self.step.key)
@@ -225,12 +227,35 @@ class _Join(_Runnable):
             if count:
                 yield out[:count]
             return
-        i, cursor, total = 0, -1, len(bindings)
-        out = self.buffer.room(BATCH)
+        if worth_splitting(len(bindings)):
+            yield from self._expand_by_halves(bindings)
+        else:
+            yield from self._expand(bindings, 0, -1)
+
+    def _expand(self, bindings: Rows, i: int, cursor: int) -> Iterator[Rows]:
+        total, out = len(bindings), self.buffer.room(BATCH)
         while i < total:
             count, i, cursor = kernels.expand(bindings, total, i, cursor, *self._facts(), out)
             if count:
                 yield out[:count]
+
+    def _expand_by_halves(self, bindings: Rows) -> Iterator[Rows]:
+        """Two threads, each with half of the bindings and a buffer of its own, until one has no more."""
+        middle, total = len(bindings) // 2, len(bindings)
+        out, other = self.buffer.room(BATCH), self.second_buffer.room(BATCH)
+        i, cursor, j, other_cursor = 0, -1, middle, -1
+        while i < middle and j < total:
+            (count, i, cursor), (other_count, j, other_cursor) = side_by_side(
+                kernels.expand,
+                (bindings, middle, i, cursor, *self._facts(), out),
+                (bindings, total, j, other_cursor, *self._facts(), other),
+            )
+            if count:
+                yield out[:count]
+            if other_count:
+                yield other[:other_count]
+        yield from self._expand(bindings[:middle], i, cursor)
+        yield from self._expand(bindings, j, other_cursor)
 
     def _facts(self) -> tuple[Any, ...]:
         shape, table, index, probe = self.shape, self.table, self.index, self.probe

@@ -15,10 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.backends.memory import kernels
+from holdfast.backends.memory.threads import side_by_side, worth_splitting
 
 Rows = NDArray[np.int64]
 Ids = NDArray[np.int32]
 
+_NOWHERE = np.empty(0, np.int64)
 _FIRST_ROOM = 64
 _GROWTH = 4  # pages of room that is not used yet cost nothing until they are touched
 _FULL = 0.7  # of the slots; more makes probing long, less wastes memory
@@ -56,14 +58,11 @@ class Index:
         """Bring in the rows that came since the last time."""
         self._reserve_tail(size - self.settled)
         while self.covered < size:
-            # a chunk can bring at most as many keys as it has rows
-            chunk = min(size - self.covered, int(_FULL * len(self.slots)) - self.keys)
-            if chunk < min(size - self.covered, len(self.slots) // 4):
+            self.covered, self.keys = kernels.grow_index(
+                rows, self.covered, size, self.key, self.slots, self.entries, self.tail_key, self.following, self.settled,
+                self.keys, int(_FULL * len(self.slots)))
+            if self.covered < size:
                 self._more_keys(size)
-                continue
-            self.keys = kernels.grow_index(rows, self.covered, self.covered + chunk, self.key, self.slots,
-                                           self.entries, self.tail_key, self.following, self.settled, self.keys)
-            self.covered += chunk
         if self.covered - self.settled > max(_FIRST_ROOM, self.settled * _TAIL):
             self._settle(rows)
 
@@ -115,9 +114,24 @@ class Table:
     def intern(self, new: Rows) -> Ids:
         """The row ids of some facts; those never seen are appended, with status 0."""
         ids = np.empty(len(new), np.int32)
-        self._reserve(len(new))
-        self.size = kernels.intern(new, len(new), self.rows, self.size, self.slots, ids)
+        if len(self.slots) >= kernels.SPLIT and worth_splitting(len(new)):
+            self._intern_by_halves(new, ids)
+        else:
+            self._reserve(len(new))
+            self.size = kernels.intern(new, -1, self.size, self.rows, 0, self.slots, ids, _NOWHERE)
         return ids
+
+    def _intern_by_halves(self, new: Rows, ids: Ids) -> None:
+        """Each thread takes the facts of one half of the slots; the second writes its new rows behind a gap."""
+        self._reserve(len(new), 2 * len(new))
+        gap, places = self.size + len(new), np.empty(len(new), np.int64)
+        self.size, end = side_by_side(
+            kernels.intern,
+            (new, 0, self.size, self.rows, 0, self.slots, ids, _NOWHERE),
+            (new, 1, gap, self.rows, 1, self.slots, ids, places),
+        )
+        kernels.close_gap(self.rows, self.size, gap, end, self.slots, ids, places)
+        self.size += end - gap
 
     def find(self, wanted: Rows) -> Ids:
         """The row ids of some facts, -1 for those never seen."""
@@ -146,10 +160,12 @@ class Table:
         used = self.size * sum(column.nbytes for column in columns) // len(self.rows)
         return used + self.slots.nbytes + sum(index.nbytes for index in self._indexes.values())
 
-    def _reserve(self, more: int) -> None:
-        wanted = self.size + more
+    def _reserve(self, more: int, rows: int | None = None) -> None:
+        """Make room for some more facts; `rows` may be more than that."""
+        wanted = self.size + (rows or more)
         if wanted > len(self.rows):
             self._more_rows(max(wanted, len(self.rows) * _GROWTH))
+        wanted = self.size + more
         if wanted > _FULL * len(self.slots):
             fewer, self.slots = self.slots, np.zeros(_slots_for(wanted), np.uint64)
             kernels.move_slots(fewer, self.slots)
