@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.backends.memory.arithmetic import Column, Undefined, codes_of, typed
-from holdfast.backends.memory.table import Rows, Table
+from holdfast.backends.memory.arrays import Rows
+from holdfast.backends.memory.table import Table
 from holdfast.encoding import Dictionary, float_codes
 from holdfast.program.model import AggregateRule
 from holdfast.values import Type

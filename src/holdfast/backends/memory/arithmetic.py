@@ -41,7 +41,8 @@ def add(left: Column, right: Column) -> Column:
     """`+`."""
     result = left + right
     if left.dtype == np.int64:
-        _refuse(((left ^ result) & (right ^ result)) < 0, left, "+", right)
+        if not (_is_small(left) and _is_small(right)):
+            _refuse(((left ^ result) & (right ^ result)) < 0, left, "+", right)
     elif left.dtype == np.uint64:
         _refuse(result < left, left, "+", right)
     return result
@@ -51,7 +52,8 @@ def subtract(left: Column, right: Column) -> Column:
     """`-`."""
     result = left - right
     if left.dtype == np.int64:
-        _refuse(((left ^ right) & (left ^ result)) < 0, left, "-", right)
+        if not (_is_small(left) and _is_small(right)):
+            _refuse(((left ^ right) & (left ^ result)) < 0, left, "-", right)
     elif left.dtype == np.uint64:
         _refuse(right > left, left, "-", right)
     return result
@@ -153,6 +155,11 @@ def to_natural(column: Column) -> Column:
     too_large = (column >= 2.0**64) | np.isnan(column) if column.dtype == np.float64 else np.zeros(len(column), np.bool_)
     _refuse_single((column <= -1) | too_large, column, "unsigned")
     return column.astype(np.uint64)
+
+
+def _is_small(column: Column) -> bool:
+    """Whether the sum or difference of such columns certainly fits: cheaper to see than an overflow."""
+    return not len(column) or bool(column.max() < 2**62 and column.min() > -(2**62))
 
 
 def _exactly(operator: str, function: Callable[[int, int], int], left: Column, right: Column) -> Column:

@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.backends.memory import kernels
-from holdfast.backends.memory.table import Ids, Table
+from holdfast.backends.memory.arrays import Ids
+from holdfast.backends.memory.table import Table
 from holdfast.backends.protocol import Facts
 
 Tables = Mapping[str, Table]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 
 from holdfast.backends.memory import arithmetic
 from holdfast.backends.memory.arithmetic import Column, Undefined, codes_of, typed
-from holdfast.backends.memory.table import Rows
+from holdfast.backends.memory.arrays import Rows
 from holdfast.encoding import Dictionary
 from holdfast.program.model import Apply, Compare, Const, Range, Term, Test, Var
 from holdfast.term_text import term_text
@@ -24,37 +23,36 @@ Codes = NDArray[np.int64]
 _XSD = "http://www.w3.org/2001/XMLSchema#"
 
 
-@dataclass(frozen=True)
 class Bindings:
-    """A batch of bindings with the variables that its columns hold."""
+    """A batch of bindings: a column of codes for each variable."""
 
-    rows: Rows
-    variables: tuple[Var, ...]
-    dictionary: Dictionary
+    def __init__(self, columns: Mapping[Var, Codes], size: int, dictionary: Dictionary) -> None:
+        self.columns = columns
+        self.size = size
+        self.dictionary = dictionary
+
+    @classmethod
+    def of(cls, rows: Rows, variables: Sequence[Var], dictionary: Dictionary) -> Bindings:
+        """From rows whose columns hold some variables."""
+        return cls({v: rows[:, place] for place, v in enumerate(variables)}, len(rows), dictionary)
 
     def __len__(self) -> int:
-        return len(self.rows)
-
-    def column(self, variable: Var) -> Codes:
-        """The codes of a variable."""
-        codes: Codes = self.rows[:, self.variables.index(variable)]
-        return codes
+        return self.size
 
     def extended(self, variable: Var, codes: Codes) -> Bindings:
         """The same bindings with one more variable."""
-        rows = np.concatenate([self.rows, codes.reshape(-1, 1)], axis=1)
-        return Bindings(rows, (*self.variables, variable), self.dictionary)
+        return Bindings({**self.columns, variable: codes}, self.size, self.dictionary)
 
-    def repeated(self, places: NDArray[np.int64]) -> Bindings:
-        """The bindings at some places."""
-        return Bindings(np.ascontiguousarray(self.rows[places]), self.variables, self.dictionary)
+    def at(self, places: NDArray[Any], size: int) -> Bindings:
+        """The bindings at some places, or where a mask says so."""
+        return Bindings({v: column[places] for v, column in self.columns.items()}, size, self.dictionary)
 
 
 def evaluate(term: Term, given: Bindings) -> Codes:
     """The codes of a term for each binding."""
     match term:
         case Var():
-            return given.column(term)
+            return given.columns[term]
         case Const(value=value, type=type):
             return np.full(len(given), given.dictionary.encode_value(value, type), np.int64)
         case Apply(function=function, arguments=arguments):
@@ -91,16 +89,16 @@ def spread(range: Range, given: Bindings, most: int) -> Iterator[Bindings]:
         values = np.arange(start[place], stop[place], step[place], dtype=start.dtype)
         for first in np.arange(0, len(values), most):
             chunk = codes_of(values[first : first + most], type)
-            yield from _bound(range.variable, chunk, given.repeated(np.full(len(chunk), place)))
+            yield from _bound(range.variable, chunk, given.at(np.full(len(chunk), place), len(chunk)))
 
 
 def _bound(variable: Var, codes: Codes, given: Bindings) -> Iterator[Bindings]:
-    if variable not in given.variables:
+    if variable not in given.columns:
         yield given.extended(variable, codes)
     else:
-        kept = given.repeated(np.flatnonzero(given.column(variable) == codes))
+        kept = np.flatnonzero(given.columns[variable] == codes)
         if len(kept):
-            yield kept
+            yield given.at(kept, len(kept))
 
 
 # --- functors ----------------------------------------------------------------------------------------

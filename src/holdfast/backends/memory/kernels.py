@@ -18,11 +18,12 @@ import numpy as np
 from numba import boolean, int32, int64, njit, types, uint8, uint64, void
 
 BLOCK = 128
-SPLIT = 1 << 17  # slots from which on a hash table has two halves
+SPLIT = 1 << 21  # slots from which on a hash table has two halves: below, two threads do not pay
 
 _rows = int64[:, ::1]
 _slots = uint64[::1]
 _ids = int32[::1]
+_grid = int32[:, ::1]
 _codes = int64[::1]
 _bytes = uint8[::1]
 
@@ -115,12 +116,12 @@ def move_slots(fewer, slots):
             slots[slot] = entry
 
 
-@njit(int64(_rows, int64, int64, _rows, int64, _slots, _ids, _codes), nogil=True, cache=True)
-def intern(new, half, size, rows, noting, slots, ids, places):
+@njit(int64(_rows, int64, int64, _rows, _slots, _ids, _codes), nogil=True, cache=True)
+def intern(new, half, size, rows, slots, ids, places):
     """Find each row of `new` in `rows`, writing those that are not there from row `size` on; gives the next free row.
 
-    Only rows of one half of the slots are looked at (0 or 1), or all (-1).  The ids go to `ids`; with `noting`
-    not 0 the slots of new rows are noted in `places`.  The caller has made room for all of them.
+    Only rows of one half of the slots are looked at (0 or 1), or all (-1).  The ids go to `ids`, the slots of
+    new rows to `places` if that is not empty.  The caller has made room for all of them.
     """
     mask = _reach(slots)
     drop = _drop(slots)
@@ -161,11 +162,27 @@ def intern(new, half, size, rows, noting, slots, ids, places):
                 for column in range(rows.shape[1]):
                     rows[row, column] = new[mine[k], column]
                 slots[slot] = tag | np.uint64(row + 1)
-                if noting:
+                if len(places):
                     places[row - first] = slot
                 size += 1
             ids[mine[k]] = row
     return _kept_alive(size, touched)
+
+
+@njit(int64(_rows, _rows, int64, _grid, _ids), nogil=True, cache=True)
+def intern_in_grid(new, rows, size, grid, ids):
+    """As `intern`, for pairs: a cell of the grid has the row id plus 1, or 0."""
+    for i in range(len(new)):
+        x, y = new[i, 0], new[i, 1]
+        row = int64(grid[x, y])
+        if row == 0:
+            rows[size, 0] = x
+            rows[size, 1] = y
+            size += 1
+            row = size
+            grid[x, y] = row
+        ids[i] = row - 1
+    return size
 
 
 @njit(void(_rows, int64, int64, int64, _slots, _ids, _codes), nogil=True, cache=True)
@@ -302,8 +319,14 @@ def _find_keys(wanted, block, entries, slots, numbers):
 
 
 @njit
-def _find_rows(wanted, block, rows, slots, found):
+def _find_rows(wanted, block, rows, slots, grid, found):
     """The row ids of a block of facts in a table, -1 for those it does not have."""
+    if len(grid):
+        for k in range(block):
+            x, y = wanted[k, 0], wanted[k, wanted.shape[1] - 1]
+            inside = 0 <= x < grid.shape[0] and 0 <= y < grid.shape[1]
+            found[k] = int64(grid[x, y]) - 1 if inside else int64(-1)
+        return
     mask = _reach(slots)
     drop = _drop(slots)
     hashes = np.empty(BLOCK, np.uint64)
@@ -450,9 +473,9 @@ def reject(bindings, count, constants, rows, status, visible, low, high, slots, 
     return n
 
 
-@njit(int64(_rows, int64, _codes, _rows, _bytes, _bytes, int64, int64, _slots, _codes, boolean, _codes, _rows),
+@njit(int64(_rows, int64, _codes, _rows, _bytes, _bytes, int64, int64, _slots, _grid, _codes, boolean, _codes, _rows),
       nogil=True, cache=True)
-def probe(bindings, count, constants, rows, status, visible, low, high, slots, origins, wanted, outputs, out):
+def probe(bindings, count, constants, rows, status, visible, low, high, slots, grid, origins, wanted, outputs, out):
     """The bindings whose values are a fact that is seen (`wanted`), or are not; gives how many."""
     n = int64(0)
     facts = np.empty((BLOCK, rows.shape[1]), np.int64)
@@ -460,7 +483,7 @@ def probe(bindings, count, constants, rows, status, visible, low, high, slots, o
     for begin in range(0, count, BLOCK):
         block = min(BLOCK, count - begin)
         _gather(bindings, begin, block, constants, origins, facts)
-        _find_rows(facts, block, rows, slots, found)
+        _find_rows(facts, block, rows, slots, grid, found)
         for k in range(block):
             if (found[k] >= 0 and _sees(found[k], status, visible, low, high)) == wanted:
                 _emit(bindings, begin + k, rows, int64(0), outputs, constants, outputs, out, n)
@@ -468,13 +491,13 @@ def probe(bindings, count, constants, rows, status, visible, low, high, slots, o
     return n
 
 
-@njit(void(_rows, _rows, _slots, _ids), nogil=True, cache=True)
-def find(wanted, rows, slots, ids):
+@njit(void(_rows, _rows, _slots, _grid, _ids), nogil=True, cache=True)
+def find(wanted, rows, slots, grid, ids):
     """The row ids of some facts, -1 for those that are not in `rows`."""
     found = np.empty(BLOCK, np.int64)
     for begin in range(0, len(wanted), BLOCK):
         block = min(BLOCK, len(wanted) - begin)
-        _find_rows(wanted[begin : begin + block], block, rows, slots, found)
+        _find_rows(wanted[begin : begin + block], block, rows, slots, grid, found)
         for k in range(block):
             ids[begin + k] = found[k]
 

@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 
 from holdfast.backends.memory import kernels
 from holdfast.backends.memory.arithmetic import Undefined
+from holdfast.backends.memory.arrays import Ids, Rows
 from holdfast.backends.memory.facts import FactSet, Kept, Run, as_bytes
 from holdfast.backends.memory.functors import Bindings, evaluate, holds, spread
-from holdfast.backends.memory.table import Ids, Rows, Table
+from holdfast.backends.memory.table import Table
 from holdfast.backends.memory.threads import side_by_side, worth_splitting
 from holdfast.backends.protocol import Facts
 from holdfast.encoding import Dictionary
@@ -280,7 +281,8 @@ class _Lookup(_Runnable):
         shape, table, probe = self.shape, self.table, self.probe
         out = self.buffer.room(len(bindings))
         count = kernels.probe(bindings, len(bindings), shape.constants, table.rows, table.status, probe.visible, probe.low,
-                              probe.high, table.slots, shape.origins, isinstance(self.step, Join),
+                              probe.high, table.membership.slots, table.membership.grid, shape.origins,
+                              isinstance(self.step, Join),
                               shape.outputs, out)
         if count:
             yield out[:count]
@@ -294,9 +296,10 @@ class _Filter(_Runnable):
         self.dictionary = dictionary
 
     def run(self, bindings: Rows) -> Iterator[Rows]:
-        kept = bindings[holds(self.condition, Bindings(bindings, self.before, self.dictionary))]
-        if len(kept):
-            yield _project(Bindings(kept, self.before, self.dictionary), self.after)
+        given = Bindings.of(bindings, self.before, self.dictionary)
+        passed = np.flatnonzero(holds(self.condition, given))
+        if len(passed):
+            yield _project(given.at(passed, len(passed)), self.after)
 
 
 class _Compute(_Runnable):
@@ -307,7 +310,7 @@ class _Compute(_Runnable):
         self.dictionary = dictionary
 
     def run(self, bindings: Rows) -> Iterator[Rows]:
-        given = Bindings(bindings, self.before, self.dictionary)
+        given = Bindings.of(bindings, self.before, self.dictionary)
         value = evaluate(self.assignment.term, given)
         yield _project(given.extended(self.assignment.variable, value), self.after)
 
@@ -320,7 +323,7 @@ class _Spread(_Runnable):
         self.dictionary = dictionary
 
     def run(self, bindings: Rows) -> Iterator[Rows]:
-        for given in spread(self.range, Bindings(bindings, self.before, self.dictionary), BATCH):
+        for given in spread(self.range, Bindings.of(bindings, self.before, self.dictionary), BATCH):
             yield _project(given, self.after)
 
 
@@ -333,7 +336,7 @@ class _Project(_Runnable):
         self.dictionary = dictionary
 
     def run(self, bindings: Rows) -> Iterator[Rows]:
-        yield _project(Bindings(bindings, self.before, self.dictionary), self.after)
+        yield _project(Bindings.of(bindings, self.before, self.dictionary), self.after)
 
 
 class _Buffer:

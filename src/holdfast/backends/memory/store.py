@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from holdfast.backends.memory import kernels
 from holdfast.backends.memory.aggregates import aggregate
+from holdfast.backends.memory.arrays import Ids, Rows
 from holdfast.backends.memory.facts import FactSet, Kept, Momentary, Support, as_bytes, marked
 from holdfast.backends.memory.pipeline import Pipeline, Probe, Views, naming_the_rule
 from holdfast.backends.memory.statistics import TableStatistics
-from holdfast.backends.memory.table import Ids, Rows, Table
+from holdfast.backends.memory.table import Table
 from holdfast.backends.protocol import Bag, Facts
 from holdfast.encoding import Dictionary
 from holdfast.plans.model import AggregatePlan, AnyPlan, Join, Keep, Plan, Read

@@ -1,0 +1,40 @@
+"""Arrays that grow, and hash tables of slots (see `kernels.py` for what a slot is)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.backends.memory import kernels
+from holdfast.backends.memory.threads import side_by_side, worth_splitting
+
+Rows = NDArray[np.int64]
+Ids = NDArray[np.int32]
+Slots = NDArray[np.uint64]
+
+FULL = 0.7  # of the slots; more makes probing long, less wastes memory
+
+
+def enlarged(column: NDArray[Any], room: int) -> Any:
+    """A column with more room; the room takes no memory until it is written to."""
+    larger = np.zeros((room, *column.shape[1:]), column.dtype)
+    larger[: len(column)] = column
+    return larger
+
+
+def slots_for(rows: int) -> int:
+    """A power of two of slots, filled at most to `FULL` by so many rows."""
+    return 1 << max(7, int(np.ceil(np.log2(max(rows, 1) / FULL))))
+
+
+def more_slots(fewer: Slots, count: int) -> Slots:
+    """A larger hash table with the same entries."""
+    slots: Slots = np.zeros(count, np.uint64)
+    middle = len(fewer) // 2
+    if len(fewer) >= kernels.SPLIT and worth_splitting(len(fewer)):
+        side_by_side(kernels.move_slots, (fewer[:middle], slots), (fewer[middle:], slots))
+    else:
+        kernels.move_slots(fewer, slots)
+    return slots

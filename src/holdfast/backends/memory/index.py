@@ -1,0 +1,78 @@
+"""Indexes: the facts of a table by the values of some of their columns."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.backends.memory import kernels
+from holdfast.backends.memory.arrays import FULL, Ids, Rows, enlarged, more_slots, slots_for
+
+_FIRST_ROOM = 64
+_TAIL = 0.5  # of the settled rows; a longer tail is settled
+
+
+class Index:
+    """The facts of a table by the values of some columns.
+
+    A hash table numbers the distinct keys.  Most facts stand in runs: those of one key side by side, oldest first,
+    their other columns copied beside their ids, so that a join reads memory in order.  Facts that came since the
+    last settling hang in a linked tail of their key, newest first.
+    """
+
+    def __init__(self, key: tuple[int, ...], arity: int) -> None:
+        self.key = np.array(key, np.int64)
+        self.others = np.array([column for column in range(arity) if column not in key], np.int64)
+        self.straight = np.arange(len(self.others))
+        self.slots: NDArray[np.uint64] = np.zeros(_FIRST_ROOM, np.uint64)
+        self.keys = 0
+        self.entries: Rows = np.empty((_FIRST_ROOM, len(key) + 2), np.int64)
+        self.ids: Ids = np.empty(0, np.int32)
+        self.values: Rows = np.empty((0, len(self.others)), np.int64)
+        self.tail_key: Ids = np.empty(0, np.int32)
+        self.following: Ids = np.empty(0, np.int32)
+        self.covered = 0
+
+    @property
+    def settled(self) -> int:
+        """How many rows stand in runs."""
+        return len(self.ids)
+
+    def cover(self, rows: Rows, size: int) -> None:
+        """Bring in the rows that came since the last time."""
+        self._reserve_tail(size - self.settled)
+        while self.covered < size:
+            self.covered, self.keys = kernels.grow_index(
+                rows, self.covered, size, self.key, self.slots, self.entries, self.tail_key, self.following, self.settled,
+                self.keys, int(FULL * len(self.slots)))
+            if self.covered < size:
+                self._more_keys(size)
+        if self.covered - self.settled > max(_FIRST_ROOM, self.settled * _TAIL):
+            self._settle(rows)
+
+    def _reserve_tail(self, wanted: int) -> None:
+        if len(self.following) < wanted:
+            room = max(wanted, 2 * len(self.following))
+            self.following, self.tail_key = enlarged(self.following, room), enlarged(self.tail_key, room)
+
+    def _more_keys(self, size: int) -> None:
+        wanted = 2 * len(self.slots)
+        if self.covered and self.keys / self.covered > 0.5:  # nearly a key for each row: go there at once
+            wanted = max(wanted, slots_for(size))
+        self.slots = more_slots(self.slots, wanted)
+        self.entries = enlarged(self.entries, wanted)
+
+    def _settle(self, rows: Rows) -> None:
+        ids = np.empty(self.covered, np.int32)
+        values = np.empty((self.covered, len(self.others)), np.int64)
+        kernels.settle_index(rows, self.others, self.entries, len(self.key), self.keys, self.settled, self.ids,
+                             self.values, self.tail_key[: self.covered - self.settled], ids, values)
+        self.ids, self.values = ids, values
+        self.following = self.tail_key = np.empty(0, np.int32)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory it takes, untouched room not included."""
+        runs = self.ids.nbytes + self.values.nbytes
+        keys = self.slots.nbytes + self.keys * 8 * self.entries.shape[1]
+        return keys + runs + 8 * (self.covered - self.settled)
