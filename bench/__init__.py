@@ -1,0 +1,1 @@
+"""Measurements: holdfast beside other systems on the same rules and the same facts."""

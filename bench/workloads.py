@@ -1,0 +1,91 @@
+"""What is measured: programs, the facts they run on in each size, and how many facts must come out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, TypeAlias, get_args
+
+from bench import ontology
+from bench.graphs import Facts, chain, generations, modules, random_graph, weighted_dag
+from bench.rules import Rule, arities, read_rules
+from bench.universities import universities
+
+Size: TypeAlias = Literal["full", "small"]
+SIZES: tuple[Size, ...] = get_args(Size)
+
+CLOSURE = """
+path(x, y) :- edge(x, y).
+path(x, z) :- edge(x, y), path(y, z).
+"""
+LENGTHS = """
+d(y, l) :- b(0, y, l).
+d(y, l) :- d(x, k), b(x, y, w), l = k + w.
+"""
+SAME_GENERATION = """
+sg(x, y) :- par(x, p), par(y, p), x != y.
+sg(x, y) :- sg(p, q), par(x, p), par(y, q).
+"""
+POINTS_TO = """
+vp(v, o) :- new(v, o).
+vp(v, o) :- vp(w, o), assign(v, w).
+hp(o, f, p) :- store(v, f, w), vp(v, o), vp(w, p).
+vp(v, p) :- load(v, w, f), vp(w, o), hp(o, f, p).
+"""
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A program with its facts."""
+
+    name: str
+    title: str
+    program: str
+    facts: Mapping[Size, Callable[[], Facts]]
+    expected: int  # facts of the counted relations, in size full
+    counts: tuple[str, ...] = ()  # the relations that are counted; none are all
+
+    @cached_property
+    def rules(self) -> tuple[Rule, ...]:
+        """The program, rule by rule."""
+        return read_rules(self.program)
+
+    @cached_property
+    def arities(self) -> Mapping[str, int]:
+        """All relations with their number of columns."""
+        return arities(self.rules)
+
+    @property
+    def counted(self) -> tuple[str, ...]:
+        """The relations whose facts are counted."""
+        return self.counts or tuple(self.arities)
+
+
+WORKLOADS = {workload.name: workload for workload in (
+    Workload(
+        "tc-random", "transitive closure of a random graph", CLOSURE,
+        {"full": lambda: random_graph(2_000, 5_000), "small": lambda: random_graph(150, 300)}, 3_171_739, ("path",),
+    ),
+    Workload(
+        "chain", "transitive closure of a chain", CLOSURE,
+        {"full": lambda: chain(2_000), "small": lambda: chain(100)}, 1_999_000, ("path",),
+    ),
+    Workload(
+        "sspe", "lengths of all paths from one node", LENGTHS,
+        {"full": lambda: weighted_dag(100_000, 1_000_000), "small": lambda: weighted_dag(300, 1_500)},
+        2_218_604, ("d",),
+    ),
+    Workload(
+        "same-generation", "same generation", SAME_GENERATION,
+        {"full": lambda: generations(12, 550), "small": lambda: generations(5, 40)}, 2_292_593, ("sg",),
+    ),
+    Workload(
+        "points-to", "points-to analysis", POINTS_TO,
+        {"full": lambda: modules(60), "small": lambda: modules(4, 60, 12)}, 5_163_551, ("vp", "hp"),
+    ),
+    Workload(
+        "lubm-like", "universities with an ontology", ontology.program(),
+        {"full": lambda: universities(12), "small": lambda: universities(1, (1, 1))}, 3_529_485,
+    ),
+)}
