@@ -70,7 +70,7 @@ class KnowledgeBase:
 
     def query(self, text: str) -> RelationView:
         """The answers to a query, which is what may stand in a rule's body: `path(1, x), !blocked(x)`."""
-        columns, question = check_query(parse_body(text, "<query>"), self.program)
+        _, question = check_query(parse_body(text, "<query>"), self.program)
         backend = self._backend
         added = [relation for name, relation in question.relations.items() if name not in self.program.relations]
         for relation in added:

@@ -21,7 +21,7 @@ from holdfast.program.model import Io, Program, Relation
 from holdfast.program.similar import similar
 from holdfast.values import Type
 
-Facts: TypeAlias = None | str | Path | Sequence[str | Path] | Mapping[str, FactData]
+Facts: TypeAlias = str | Path | Sequence[str | Path] | Mapping[str, FactData] | None
 """A folder, RDF files, several of these, or data by relation name."""
 
 Hints: TypeAlias = Mapping[tuple[str, int], Type]
@@ -127,15 +127,15 @@ def _python_rows(program: Program, given: Sequence[tuple[str, FactData]], dictio
 # --- facts in files ----------------------------------------------------------------------------------
 
 
-def _paths(facts: None | str | Path | Sequence[str | Path]) -> list[Path]:
+def _paths(facts: str | Path | Sequence[str | Path] | None) -> list[Path]:
     given = [] if facts is None else [facts] if isinstance(facts, str | Path) else facts
     paths = [Path(path) for path in given]
     for path in paths:
         if not path.exists():
             raise UsageError(Diagnostic("E0903", f"there is no file or folder {path.as_posix()} to read facts from"))
         if not path.is_dir() and not is_rdf(path):
-            raise UsageError(Diagnostic("E0904", f"{path.as_posix()} is neither a folder nor an RDF file",
-                                        help="give the folder with <relation>.facts files, or a .nt, .ttl, .nq or .rdf file"))
+            help = "give the folder with <relation>.facts files, or a .nt, .ttl, .nq or .rdf file"
+            raise UsageError(Diagnostic("E0904", f"{path.as_posix()} is neither a folder nor an RDF file", help=help))
     return paths
 
 
@@ -160,8 +160,9 @@ def _directed(relation: Relation, io: Io, folders: Sequence[Path]) -> Iterator[_
     if not existing:
         where = " or ".join(folder.as_posix() for folder in folders)
         name = io.parameters.get("filename", f"{relation.display}.facts")
-        raise UsageError(Diagnostic("E0601", f"cannot find {name}, the facts of {relation.display}, in {where}", io.span,
-                                    help="name the folder with -F (facts=… in Python), or take the .input away"))
+        message = f"cannot find {name}, the facts of {relation.display}, in {where}"
+        help = "name the folder with -F (facts=… in Python), or take the .input away"
+        raise UsageError(Diagnostic("E0601", message, io.span, help=help))
     for path in existing:
         yield _Input(relation, path, io.parameters)
 

@@ -47,7 +47,7 @@ def graph(
 
 
 def _drawn(program: Program, format: Format) -> str:
-    from holdfast.program import graph_views
+    import holdfast.program.graph_views as graph_views
 
     match format:
         case Format.TEXT:

@@ -94,6 +94,11 @@ class Plan:
     live: tuple[tuple[Var, ...], ...]
 
     @property
+    def predicates(self) -> set[str]:
+        """The predicates of the head and of the body's atoms."""
+        return {self.rule.predicate, *(a.predicate for a in self.rule.body if isinstance(a, Atom | Negated))}
+
+    @property
     def delta_predicate(self) -> str | None:
         """The predicate whose changed facts start this plan."""
         if self.pivot is None:

@@ -141,7 +141,9 @@ class _Steps:
         literal, others = self.left[position], [other for i, other in self.left.items() if i != position]
         if not others or not may_fail(literal):
             return False
-        return not (isinstance(literal, Assign) and any(literal.variable in literal_variables(other) for other in others))
+        if not isinstance(literal, Assign):
+            return True
+        return not any(literal.variable in literal_variables(other) for other in others)
 
     def _take(self, position: int) -> set[Var]:
         """Take a literal out; gives the variables that were bound before it."""

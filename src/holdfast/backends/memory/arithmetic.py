@@ -152,7 +152,9 @@ def to_integer(column: Column) -> Column:
 
 def to_natural(column: Column) -> Column:
     """A float or a number as an unsigned number, cut towards zero."""
-    too_large = (column >= 2.0**64) | np.isnan(column) if column.dtype == np.float64 else np.zeros(len(column), np.bool_)
+    too_large = np.zeros(len(column), np.bool_)
+    if column.dtype == np.float64:
+        too_large = (column >= 2.0**64) | np.isnan(column)
     _refuse_single((column <= -1) | too_large, column, "unsigned")
     return column.astype(np.uint64)
 

@@ -28,6 +28,7 @@ Tables = Mapping[str, Table]
 Truth = NDArray[np.bool_]
 
 Run = tuple[int, int]
+_Connective = Callable[[Truth, Truth], Truth]
 
 _STATUS = np.arange(256, dtype=np.uint8)
 _SEEN = np.uint8(128)
@@ -173,6 +174,10 @@ class Kept(FactSet):
         prefix = self._prefixes.get(predicate, 0)
         return None if prefix is None else (0, prefix)
 
+    def forget(self, predicate: str) -> None:
+        """A table is gone; another may take its name."""
+        self._prefixes.pop(predicate, None)
+
     def __ior__(self, more: Facts) -> Kept:
         added = _own(more).worked_out()
         added.restatus(_NOTHING, self.bit)
@@ -214,7 +219,7 @@ class Support(FactSet):
 class _Combined(FactSet):
     """Two sets under a connective."""
 
-    def __init__(self, tables: Tables, left: FactSet, right: FactSet, connective: Callable[[Truth, Truth], Truth]) -> None:
+    def __init__(self, tables: Tables, left: FactSet, right: FactSet, connective: _Connective) -> None:
         super().__init__(tables)
         # a bag's support cannot be marked, so only one that also gives the candidates may stay as it is
         keeps_support = connective is not np.logical_or

@@ -43,8 +43,8 @@ class Index:
         self._reserve_tail(size - self.settled)
         while self.covered < size:
             self.covered, self.keys = kernels.grow_index(
-                rows, self.covered, size, self.key, self.slots, self.entries, self.tail_key, self.following, self.settled,
-                self.keys, int(FULL * len(self.slots)))
+                rows, self.covered, size, self.key, self.slots, self.entries, self.tail_key, self.following,
+                self.settled, self.keys, int(FULL * len(self.slots)))
             if self.covered < size:
                 self._more_keys(size)
         if self.covered - self.settled > max(_FIRST_ROOM, self.settled * _TAIL):
@@ -75,4 +75,4 @@ class Index:
         """The memory it takes, untouched room not included."""
         runs = self.ids.nbytes + self.values.nbytes
         keys = self.slots.nbytes + self.keys * 8 * self.entries.shape[1]
-        return keys + runs + 8 * (self.covered - self.settled)
+        return int(keys + runs + 8 * (self.covered - self.settled))

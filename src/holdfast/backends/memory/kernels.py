@@ -1,15 +1,17 @@
 """The hot loops, compiled by Numba: hashing, interning, probing, expanding.
 
 All of them work on plain arrays with explicit signatures, so that each is compiled once for every program and
-found in the on-disk cache afterwards.  A relation's rows are one C-contiguous `int64[:, :]`: the values of a fact
-stand side by side, which costs one cache miss to compare instead of one for each column.
+found in the on-disk cache afterwards.  They are in one file on purpose: the cache notices a change only in the file
+of the cached function, not in that of a helper.  A relation's rows are one C-contiguous `int64[:, :]`: the values of
+a fact stand side by side, which costs one cache miss to compare instead of one for each column.
 
 Hash tables are open addressing with linear probing over a power of two of `uint64` slots.  A slot is 0 when empty,
-else the upper half holds a tag (the upper half of the hash) and the lower half the row id plus 1.  A fact's first slot is
-the top bits of its tag, so a larger table is filled from a smaller one in one sequential sweep, without the rows.
-A large table is two halves that probing never leaves, chosen by the top bit: two threads can work on one each.  Cache misses are what
-these loops cost, so they run in stages over blocks: first all slots of a block are read, then all
-candidate rows, then the block is resolved.  The reads of one stage do not depend on each other and overlap.
+else the upper half holds a tag (the upper half of the hash) and the lower half the row id plus 1.  A fact's first
+slot is the top bits of its tag, so a larger table is filled from a smaller one in one sequential sweep, without the
+rows.  A large table is two halves that probing never leaves, chosen by the top bit: two threads can work on one each.
+
+Cache misses are what these loops cost, so they run in stages over blocks: first all slots of a block are read, then
+all candidate rows, then the block is resolved.  The reads of one stage do not depend on each other and overlap.
 """
 
 from __future__ import annotations
@@ -204,8 +206,9 @@ def grow_index(rows, begin, end, key, slots, entries, tail_key, following, settl
 
     Gives the first row that is not in it, and the number of keys.
 
-    An entry of `entries` has the key's values, its run (see `settle_index`) and the newest row of its tail, -1 for none.
-    `tail_key` and `following` (the key's next older row) belong to row `settled` and after.  The caller has made room.
+    An entry of `entries` has the key's values, its run (see `settle_index`) and the newest row of its tail, -1 for
+    none.  `tail_key` and `following` (the key's next older row) belong to row `settled` and after.  The caller has
+    made room.
     """
     mask = _reach(slots)
     drop = _drop(slots)
@@ -380,8 +383,8 @@ def _fits(facts, fact, columns, left, right):
 @njit(types.UniTuple(int64, 3)(
     _rows, int64, int64, int64, _codes, _rows, _bytes, _bytes, int64, int64, _slots, _rows, _ids, _rows, _ids, int64,
     _codes, _codes, _codes, _codes, _codes, _codes, _rows), nogil=True, cache=True)
-def expand(bindings, count, i, cursor, constants, rows, status, visible, low, high, slots, entries, ids, values, following,
-           settled, origins, others, straight, left, right, outputs, out):
+def expand(bindings, count, i, cursor, constants, rows, status, visible, low, high, slots, entries, ids, values,
+           following, settled, origins, others, straight, left, right, outputs, out):
     """Join bindings i..count-1 with the facts of an index, newest first, until `out` is full.
 
     `others` are the columns that are not in the key, `straight` is 0, 1, 2 …: where they stand in `values`.  `cursor`
@@ -417,7 +420,9 @@ def expand(bindings, count, i, cursor, constants, rows, status, visible, low, hi
                     row = int64(-1)
                     place = cursor
                 while row >= low:
-                    if _sees(row, status, visible, low, high) and (not len(left) or _fits(rows, row, others, left, right)):
+                    if _sees(row, status, visible, low, high) and (
+                        not len(left) or _fits(rows, row, others, left, right)
+                    ):
                         if n == room:
                             return n, i, -row - 2
                         _emit(bindings, i, rows, row, others, constants, outputs, out, n)
@@ -437,10 +442,10 @@ def expand(bindings, count, i, cursor, constants, rows, status, visible, low, hi
     return n, i, _kept_alive(cursor, touched)
 
 
-@njit(int64(_rows, int64, _codes, _rows, _bytes, _bytes, int64, int64, _slots, _rows, _ids, _rows, _ids, int64, _codes, _codes,
-            _codes, _codes, _codes, _codes, _rows), nogil=True, cache=True)
-def reject(bindings, count, constants, rows, status, visible, low, high, slots, entries, ids, values, following, settled,
-           origins, others, straight, left, right, outputs, out):
+@njit(int64(_rows, int64, _codes, _rows, _bytes, _bytes, int64, int64, _slots, _rows, _ids, _rows, _ids, int64, _codes,
+            _codes, _codes, _codes, _codes, _codes, _rows), nogil=True, cache=True)
+def reject(bindings, count, constants, rows, status, visible, low, high, slots, entries, ids, values, following,
+           settled, origins, others, straight, left, right, outputs, out):
     """The bindings for which an index shows no fact; gives how many.  Arguments as for `expand`."""
     n = int64(0)
     width = len(origins)
@@ -502,8 +507,8 @@ def find(wanted, rows, slots, grid, ids):
             ids[begin + k] = found[k]
 
 
-@njit(types.UniTuple(int64, 2)(_ids, int64, int64, _rows, _bytes, _bytes, _codes, _codes, _codes, _codes, _codes, _codes,
-                               _codes, _rows), nogil=True, cache=True)
+@njit(types.UniTuple(int64, 2)(_ids, int64, int64, _rows, _bytes, _bytes, _codes, _codes, _codes, _codes, _codes,
+                               _codes, _codes, _rows), nogil=True, cache=True)
 def scan(ids, i, stop, rows, status, visible, constants, key, origins, columns, left, right, outputs, out):
     """Bindings from the facts numbered ids[i..stop-1], or i..stop-1 when `ids` is empty, until `out` is full.
 

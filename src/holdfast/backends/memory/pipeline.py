@@ -8,7 +8,7 @@ memory does not grow with the number of instances.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -60,6 +60,10 @@ class Views:
 
     sources: Mapping[Read, Facts]
     probes: Mapping[tuple[Read, str], Probe]
+
+
+_expand: Callable[..., tuple[int, int, int]] = kernels.expand
+_reject: Callable[..., int] = kernels.reject
 
 
 class Watch(Protocol):
@@ -200,9 +204,9 @@ class _Scan(_Runnable):
         shape, table, place = self.shape, self.table, self.first
         while place < self.stop:
             out = self.buffer.room(self.stop - place)
-            count, place = kernels.scan(self.ids, place, self.stop, table.rows, table.status, self.visible, shape.constants,
-                                        shape.key, shape.origins, table.all_columns, shape.left, shape.right,
-                                        shape.outputs, out)
+            count, place = kernels.scan(self.ids, place, self.stop, table.rows, table.status, self.visible,
+                                        shape.constants, shape.key, shape.origins, table.all_columns, shape.left,
+                                        shape.right, shape.outputs, out)
             if count:
                 yield out[:count]
 
@@ -224,7 +228,7 @@ class _Join(_Runnable):
     def run(self, bindings: Rows) -> Iterator[Rows]:
         if isinstance(self.step, Keep):
             out = self.buffer.room(len(bindings))
-            count = kernels.reject(bindings, len(bindings), *self._facts(), out)
+            count = _reject(bindings, len(bindings), *self._facts(), out)
             if count:
                 yield out[:count]
             return
@@ -236,7 +240,7 @@ class _Join(_Runnable):
     def _expand(self, bindings: Rows, i: int, cursor: int) -> Iterator[Rows]:
         total, out = len(bindings), self.buffer.room(BATCH)
         while i < total:
-            count, i, cursor = kernels.expand(bindings, total, i, cursor, *self._facts(), out)
+            count, i, cursor = _expand(bindings, total, i, cursor, *self._facts(), out)
             if count:
                 yield out[:count]
 
@@ -247,7 +251,7 @@ class _Join(_Runnable):
         i, cursor, j, other_cursor = 0, -1, middle, -1
         while i < middle and j < total:
             (count, i, cursor), (other_count, j, other_cursor) = side_by_side(
-                kernels.expand,
+                _expand,
                 (bindings, middle, i, cursor, *self._facts(), out),
                 (bindings, total, j, other_cursor, *self._facts(), other),
             )
@@ -260,9 +264,9 @@ class _Join(_Runnable):
 
     def _facts(self) -> tuple[Any, ...]:
         shape, table, index, probe = self.shape, self.table, self.index, self.probe
-        return (shape.constants, table.rows, table.status, probe.visible, probe.low, probe.high, index.slots, index.entries,
-                index.ids, index.values, index.following, index.settled, shape.origins, index.others, index.straight,
-                shape.left, shape.right, shape.outputs)
+        return (shape.constants, table.rows, table.status, probe.visible, probe.low, probe.high, index.slots,
+                index.entries, index.ids, index.values, index.following, index.settled, shape.origins, index.others,
+                index.straight, shape.left, shape.right, shape.outputs)
 
 
 class _Lookup(_Runnable):
@@ -280,10 +284,10 @@ class _Lookup(_Runnable):
     def run(self, bindings: Rows) -> Iterator[Rows]:
         shape, table, probe = self.shape, self.table, self.probe
         out = self.buffer.room(len(bindings))
-        count = kernels.probe(bindings, len(bindings), shape.constants, table.rows, table.status, probe.visible, probe.low,
-                              probe.high, table.membership.slots, table.membership.grid, shape.origins,
-                              isinstance(self.step, Join),
-                              shape.outputs, out)
+        known = table.membership
+        count = kernels.probe(bindings, len(bindings), shape.constants, table.rows, table.status, probe.visible,
+                              probe.low, probe.high, known.slots, known.grid, shape.origins,
+                              isinstance(self.step, Join), shape.outputs, out)
         if count:
             yield out[:count]
 

@@ -19,6 +19,10 @@ class TableStatistics:
         self._tables = tables
         self._sampled: dict[tuple[str, tuple[int, ...]], tuple[int, float]] = {}
 
+    def forget(self, predicate: str) -> None:
+        """A table is gone; another may take its name."""
+        self._sampled = {place: known for place, known in self._sampled.items() if place[0] != predicate}
+
     def size(self, predicate: str) -> float:
         """How many facts a table has room taken for."""
         return float(self._tables[predicate].size)
@@ -28,9 +32,8 @@ class TableStatistics:
         table = self._tables[predicate]
         if len(columns) == arity:
             return min(1.0, self._whole_row(predicate, table))
-        keys = table.keys(columns)
-        if keys is None:
-            keys = self._keys(predicate, columns, table)
+        indexed = table.keys(columns)
+        keys = self._keys(predicate, columns, table) if indexed is None else indexed
         return table.size / max(1.0, keys)
 
     def _whole_row(self, predicate: str, table: Table) -> float:

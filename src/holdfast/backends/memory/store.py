@@ -107,10 +107,15 @@ class MemoryBackend:
     def drop_relation(self, name: str) -> None:
         """Forget a relation and its facts."""
         del self.relations[name], self.tables[name]
+        self.explicit.forget(name)
+        self.materialisation.forget(name)
+        self.statistics.forget(name)
+        self._pipelines = {p: pipeline for p, pipeline in self._pipelines.items() if name not in p.predicates}
 
     def facts(self, rows: Mapping[str, Rows]) -> FactSet:
         """Encoded rows as a set of facts."""
-        return Support(self.tables, {name: self.tables[name].intern(found) for name, found in rows.items()}).worked_out()
+        ids = {name: self.tables[name].intern(found) for name, found in rows.items()}
+        return Support(self.tables, ids).worked_out()
 
     def rows(self, predicate: str, facts: Facts) -> Rows:
         """The encoded rows of a set's facts of one predicate."""
@@ -142,7 +147,7 @@ class MemoryBackend:
         if isinstance(plan, AggregatePlan) or plan.pivot is None:
             return True
         read = Read.DELTA if isinstance(plan.rule.body[plan.pivot], Atom) else Read.ABSENT_DELTA
-        return plan.delta_predicate in _own(sources[read]).predicates()
+        return plan.delta_predicate in set(_own(sources[read]).predicates())
 
     def _pipeline(self, plan: Plan) -> Pipeline:
         pipeline = self._pipelines.get(plan)
