@@ -174,7 +174,7 @@ def _materialised(program: tree.Program, facts: Facts, limits: Limits | None, pr
         watch.batch(backend.tables[name].size - before)
     progress.started(len(loaded.program.nodes))
     figures = [
-        materialise(Planner(node, backend.statistics), backend, watch)
+        materialise(Planner(node, backend.statistics), backend, watch, loaded.program.size_limits)
         for node in loaded.program.nodes
     ]
     progress.finished()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from holdfast.backends.protocol import Backend
+from holdfast.backends.protocol import Backend, Facts
 from holdfast.maintenance.watch import Watch
 from holdfast.plans import Planner, Read
 
@@ -20,9 +21,14 @@ class NodeFigures:
     seconds: float
 
 
-def materialise(planner: Planner, backend: Backend, watch: Watch) -> NodeFigures:
-    """Everything that follows in one hyper-node, with its counters; earlier nodes are complete."""
-    begun, instances, facts, O = watch.seconds, 0, 0, planner.node.predicates
+def materialise(planner: Planner, backend: Backend, watch: Watch, enough: Mapping[str, int] | None = None
+                ) -> NodeFigures:
+    """Everything that follows in one hyper-node, with its counters; earlier nodes are complete.
+
+    `enough` says of some predicates after how many facts their node is left as it is, incomplete on purpose.
+    """
+    begun, facts, O = watch.seconds, 0, planner.node.predicates
+    wanted = {name: size for name, size in (enough or {}).items() if name in O}
     E, I, Cn, Cr = backend.explicit, backend.materialisation, backend.nonrecursive, backend.recursive
     watch.node(", ".join(O))
 
@@ -31,12 +37,20 @@ def materialise(planner: Planner, backend: Backend, watch: Watch) -> NodeFigures
     Cn.add(explicit)
     Cn.add(N)
     Δ = explicit | N.support()
+    instances = len(N)
     while Δ:
-        instances, facts = instances + len(N), facts + len(Δ)
+        facts += len(Δ)
         watch.round(len(Δ))
         I |= Δ
+        if _reached(I, wanted):
+            break
         sources = {Read.ALL: I, Read.OLD: I - Δ, Read.DELTA: Δ, Read.ABSENT: I}
         N = backend.apply(planner.recursive(Δ.sizes()), sources)  # Π_r⟦I : Δ⟧
         Cr.add(N)
+        instances += len(N)
         Δ = N.support() - I
-    return NodeFigures(O, watch.rounds, instances + len(N), facts, watch.seconds - begun)
+    return NodeFigures(O, watch.rounds, instances, facts, watch.seconds - begun)
+
+
+def _reached(I: Facts, wanted: Mapping[str, int]) -> bool:
+    return any(len(I.of((name,))) >= size for name, size in wanted.items())

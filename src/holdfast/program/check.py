@@ -5,7 +5,7 @@
 3. safety     every variable is bound                       safety.py
 4. types      by name, then of storage                      nominal.py, inference.py, evidence.py, typing.py
 5. strata     no negation or aggregation on a cycle         stratify.py, graph.py
-6. ending     a warning of recursions that may not end      termination.py
+6. ending     warnings: what may not end, or ends early      termination.py
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from holdfast.program.names import KnownRelation, Names, resolve
 from holdfast.program.nominal import check_nominal
 from holdfast.program.safety import check_safety
 from holdfast.program.stratify import check_strata
-from holdfast.program.termination import warn_of_endless
+from holdfast.program.termination import warn_of_endless, warn_of_limits
 from holdfast.program.typing import Typer
 from holdfast.values import Type
 
@@ -62,6 +62,7 @@ def checked(core: CoreProgram, scope: Names, hints: Hints, diagnostics: Diagnost
     check_strata(core, scope, diagnostics)
     nodes = hyper_nodes(tuple(relations), rules, aggregates)
     warn_of_endless(nodes, diagnostics)
+    warn_of_limits(relations, nodes, diagnostics)
     diagnostics.items[:] = _each_once(diagnostics.items)
     diagnostics.raise_errors()
     return Program(relations, rules, aggregates, facts, nodes, scope.prefixes, diagnostics.warnings)

@@ -43,4 +43,6 @@ ALL_CODES: dict[str, str] = {
     "W0002": "a variable occurs only inside one negated atom and is read as `_`",
     "W0003": "a recursion makes new values and may not end",
     "W0004": "a quoted or RDF name is used with different numbers of columns: two relations",
+    "W0005": "a .limitsize breaks a recursion off, and what is derived may be incomplete",
+    "W0006": "a .limitsize has no effect on a relation that is not recursive",
 }

@@ -222,6 +222,15 @@ class Program:
     prefixes: Mapping[str, str]
     warnings: tuple[Diagnostic, ...] = ()
 
+    @property
+    def size_limits(self) -> dict[str, int]:
+        """By `.limitsize`: after how many facts of a predicate the fixpoint of its hyper-node is broken off."""
+        limits: dict[str, int] = {}
+        for name, relation in self.relations.items():
+            sizes = [int(io.parameters["n"]) for io in relation.io if io.kind == "limitsize"]
+            limits.update({name: min(sizes)} if sizes else {})
+        return limits
+
     def node_of(self, predicate: str) -> HyperNode:
         """The hyper-node that a predicate belongs to."""
         return next(node for node in self.nodes if predicate in node.predicates)

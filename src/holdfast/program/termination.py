@@ -1,9 +1,11 @@
-"""Pass 6: a recursion that computes new values may not end; say so when nothing in the rule bounds them."""
+"""Pass 6: a recursion that computes new values may not end, and one with a `.limitsize` ends too early: say so."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from holdfast.errors import Diagnostics
-from holdfast.program.model import Apply, Assign, Atom, Compare, HyperNode, Negated, Rule, Term, Test, Var
+from holdfast.program.model import Apply, Assign, Atom, Compare, HyperNode, Negated, Relation, Rule, Term, Test, Var
 
 GROWING = frozenset({"+", "-", "*", "^", "bshl", "cat", "neg"})
 _BOUNDING = ("<", "<=", ">", ">=", "=")
@@ -18,6 +20,20 @@ def warn_of_endless(nodes: tuple[HyperNode, ...], diagnostics: Diagnostics) -> N
                 message = f"this recursion makes new values from {', '.join(sorted(grown))} and may not end"
                 help = "a comparison that bounds the value, or a limit on facts, rounds or seconds, makes sure"
                 diagnostics.warning("W0003", message, rule.span, help=help)
+
+
+def warn_of_limits(relations: Mapping[str, Relation], nodes: tuple[HyperNode, ...], diagnostics: Diagnostics) -> None:
+    """Warn of each `.limitsize`: it makes the materialisation incomplete on purpose, or does nothing."""
+    recursive = {name for node in nodes if node.is_recursive for name in node.predicates}
+    for name, relation in relations.items():
+        for io in relation.io:
+            if io.kind == "limitsize" and name in recursive:
+                message = f"{relation.display} and what depends on it may be incomplete: its recursion stops after "
+                message += f"the round in which it has {int(io.parameters['n']):,} facts"
+                diagnostics.warning("W0005", message, io.span, help="take .limitsize away when the program is right")
+            elif io.kind == "limitsize":
+                message = f".limitsize has no effect: {relation.display} is not recursive"
+                diagnostics.warning("W0006", message, io.span)
 
 
 def _grown(rule: Rule, own: set[str]) -> set[str]:
