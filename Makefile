@@ -6,6 +6,9 @@ PYTHON ?= python3
 BIN := .venv/bin
 # Two processes: the tests compile kernels, and more of them would only wait for each other.
 WORKERS ?= 2
+# What `make bench` measures, and further options for it: make bench SIZE=small BENCH="--runs 5 --save"
+SIZE ?= full
+BENCH ?=
 
 .PHONY: help demo test bench lint fmt clean
 .DEFAULT_GOAL := help
@@ -15,7 +18,7 @@ help:
 	@echo "make test    set up and check everything: ruff, mypy, pytest"
 	@echo "make lint    ruff and mypy only"
 	@echo "make fmt     let ruff mend what it can"
-	@echo "make bench   measure"
+	@echo "make bench   measure beside other systems; SIZE=small is quick"
 	@echo "make clean   remove .venv, caches and output"
 
 .venv/bin/python:
@@ -59,8 +62,8 @@ fmt: .venv/installed-dev
 	@$(BIN)/ruff check --fix .
 
 bench: .venv/installed-bench
-	@echo "== python -m bench"
-	@$(BIN)/python -m bench
+	@echo "== python -m bench --size $(SIZE) $(BENCH)"
+	@$(BIN)/python -m bench --size $(SIZE) $(BENCH)
 
 clean:
 	@echo "== removing .venv, caches and out/"

@@ -12,6 +12,11 @@ def resident(process: int) -> int:
     return _status(str(process), "VmRSS")
 
 
+def own() -> int:
+    """Bytes that this process holds now, 0 where nobody knows."""
+    return _status("self", "VmRSS")
+
+
 def own_peak() -> int:
     """The most that this process ever held, in bytes.
 

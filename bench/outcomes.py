@@ -16,6 +16,7 @@ class Measured:
     load: float | None = None  # seconds; None where the system does not tell it from evaluation
     rounds: int | None = None
     bytes_per_fact: float | None = None  # facts, counters and indexes, as the system itself counts
+    peak_per_fact: float | None = None  # by how much the process grew at most, in bytes, over all facts
     peak: int | None = None  # bytes of the whole process, the given facts included
 
     @property

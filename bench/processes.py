@@ -28,10 +28,10 @@ class Limits:
     memory: int  # bytes
 
 
-def measure(arguments: Sequence[str], limits: Limits) -> Outcome:
-    """Run `python -m bench.child` with these arguments and read the line it prints last."""
+def measure(module: str, arguments: Sequence[str], limits: Limits) -> Outcome:
+    """Run a module with these arguments and read the line it prints last."""
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as errors:
-        child = subprocess.Popen([sys.executable, "-m", "bench.child", *arguments], stdout=out, stderr=errors,
+        child = subprocess.Popen([sys.executable, "-m", module, *arguments], stdout=out, stderr=errors,
                                  cwd=ROOT, env=_environment(), start_new_session=True)
         stopped = _watch(child, limits)
         out.seek(0)

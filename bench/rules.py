@@ -1,7 +1,7 @@
 """The part of the language that the measured programs use, so that each rule can be said to other systems too.
 
-Atoms over variables and whole numbers, `x != y`, and `z = x + y`.  The reader is no parser of holdfast's: what the other
-systems are told must not depend on what is measured.
+Atoms over variables and whole numbers, `x != y`, and `z = x + y`.  The reader is not holdfast's parser: what the
+other systems are told must not depend on what is measured.
 """
 
 from __future__ import annotations

@@ -27,10 +27,13 @@ def run(workload: Workload, variant: str, folder: Path) -> Measured:
     begun = time.perf_counter()
     _load(db, workload, facts)
     loaded = time.perf_counter()
-    rounds = _evaluate(db, workload) if variant == "loop" else _ask(db, workload)
+    if variant == "loop":
+        _evaluate(db, workload)
+    else:
+        _ask(db, workload)
     done = time.perf_counter()
     counts = [_number(db, f'SELECT count(*) FROM "{name}"') for name in workload.counted]
-    return Measured(sum(counts), done - loaded, loaded - begun, rounds)
+    return Measured(sum(counts), done - loaded, loaded - begun)
 
 
 def _load(db: duckdb.DuckDBPyConnection, workload: Workload, facts: Mapping[str, object]) -> None:
@@ -49,8 +52,9 @@ def _ask(db: duckdb.DuckDBPyConnection, workload: Workload) -> None:
     db.execute(QUERIES[workload.name])
 
 
-def _evaluate(db: duckdb.DuckDBPyConnection, workload: Workload) -> int:
-    return sum(_Loop(db, workload, component).run() for component in components(workload.rules))
+def _evaluate(db: duckdb.DuckDBPyConnection, workload: Workload) -> None:
+    for component in components(workload.rules):
+        _Loop(db, workload, component).run()
 
 
 class _Loop:
@@ -66,23 +70,20 @@ class _Loop:
         self.first = [rule for rule in rules if not rule.inside(component)]
         self.round = 0
 
-    def run(self) -> int:
-        """Evaluate; gives the number of rounds."""
+    def run(self) -> None:
+        """Evaluate until a round brings nothing new."""
         for name in self.component:
             self._find(name, [select(rule) for rule in self.first if rule.head.relation == name])
             self._insert(name)
-        if not self.recursive:
-            return 1
-        fresh = set(self.component)
-        for name in self.component:
+        fresh = set(self.component) if self.recursive else set[str]()
+        for name in fresh:
             self.db.execute(f'CREATE OR REPLACE TEMP TABLE "{name}@0" AS FROM "{name}"')
         while fresh:
             self.round += 1
-            asked = {name for name in self.component if self._find(name, list(self._queries(name, fresh)))}
+            asked = {name for name in self.component if self._find(name, self._queries(name, fresh))}
             for name in fresh:
                 self.db.execute(f'DROP TABLE "{name}@{self.round - 1}"')
             fresh = {name for name in asked if self._insert(name)}
-        return self.round
 
     def _queries(self, name: str, fresh: set[str]) -> list[str]:
         return [select(rule, place, f"@{self.round - 1}")

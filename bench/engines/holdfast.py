@@ -1,7 +1,7 @@
 """holdfast, as a user would call it from Python.
 
-Evaluation is what the hyper-nodes took, counters included; loading is the rest of the call: checking the program, encoding
-and storing the facts.  The module is imported and the kernels are loaded before the clock starts.
+Evaluation is what the hyper-nodes took, counters included; loading is the rest of the call: checking the program,
+encoding and storing the facts.  The module is imported and the kernels are loaded before the clock starts.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from pathlib import Path
 
 import holdfast
 from bench import data
+from bench.memory import own, own_peak
 from bench.outcomes import Measured
 from bench.workloads import Workload
 
@@ -19,15 +20,18 @@ def run(workload: Workload, variant: str, folder: Path) -> Measured:
     """Materialise once."""
     facts = data.tables(workload, folder)
     holdfast.from_text("ready(1).")
+    before = own()
     begun = time.perf_counter()
     kb = holdfast.from_text(workload.program, facts=facts)
-    seconds = time.perf_counter() - begun
+    seconds, peak = time.perf_counter() - begun, own_peak()
     figures = kb.statistics
+    facts_in_all = max(1, figures.facts + figures.derived)
     evaluation = sum(node.seconds for node in figures.nodes)
     return Measured(
         facts=sum(len(kb[name]) for name in workload.counted),
         evaluation=evaluation,
         load=seconds - evaluation,
         rounds=figures.rounds,
-        bytes_per_fact=figures.memory / max(1, figures.facts + figures.derived),
+        bytes_per_fact=figures.memory / facts_in_all,
+        peak_per_fact=(peak - before) / facts_in_all if before else None,
     )

@@ -23,26 +23,24 @@ def run(workload: Workload, variant: str, folder: Path) -> Measured:
     for name, table in given.items():
         frames[name] = pl.DataFrame(pl.from_arrow(table)).cast(pl.Int32)
     loaded = time.perf_counter()
-    rounds = sum(_evaluate(frames, workload.rules, component) for component in components(workload.rules))
+    for component in components(workload.rules):
+        _evaluate(frames, workload.rules, component)
     done = time.perf_counter()
-    return Measured(sum(len(frames[name]) for name in workload.counted), done - loaded, loaded - begun, rounds)
+    return Measured(sum(len(frames[name]) for name in workload.counted), done - loaded, loaded - begun)
 
 
-def _evaluate(frames: dict[str, pl.DataFrame], rules: Sequence[Rule], component: Sequence[str]) -> int:
-    """All facts of relations that need each other; gives the number of rounds."""
+def _evaluate(frames: dict[str, pl.DataFrame], rules: Sequence[Rule], component: Sequence[str]) -> None:
+    """All facts of relations that need each other."""
     fresh = dict[str, pl.DataFrame]()
     for name in component:
         first = [rule for rule in rules if rule.head.relation == name and not rule.inside(component)]
         new = _new(frames[name], [_body(rule, [frames[atom.relation] for atom in rule.atoms]) for rule in first])
         fresh[name] = frames[name] = pl.concat([frames[name], new])
-    rounds = 1
     while fresh:
         found = {name: _new(frames[name], _deltas(frames, rules, name, fresh)) for name in component}
         fresh = {name: frame for name, frame in found.items() if len(frame)}
         for name, frame in fresh.items():
             frames[name] = pl.concat([frames[name], frame])
-        rounds += 1
-    return rounds
 
 
 def _deltas(frames: dict[str, pl.DataFrame], rules: Sequence[Rule], name: str,
