@@ -35,7 +35,7 @@ FORMS = {
     'p(x) :- a(x), !match("b.*", x), contains("c", x).': ['p(x) :- a(x), !match("b.*", x), contains("c", x).'],
     "p(x, n) :- a(x), n = max y : { e(x, y) }.": [
         "p(x, n) :- a(x), p.agg1(x, n).",
-        "p.agg1(c1, max(c2)) :- e(c1, c2).",
+        "p.agg1(x, max(y)) :- e(x, y).",
     ],
     "p(n) :- n = count : { e(_, _) }.": [
         "p(n) :- p.agg1(n).",
@@ -61,15 +61,15 @@ FORMS = {
     ],
     "p(x, n) :- n = max y : { e(x, y) }.": [
         "p(x, n) :- p.agg1(n), e(x, n).",
-        "p.agg1(max(c2)) :- e(c1, c2).",
+        "p.agg1(max(y)) :- e(x, y).",
     ],
     "p(x) :- a(x), q(x, 1 + min y : { e(x, y) }).": [
         "p(x) :- a(x), $2 = 1 + $1, q(x, $2), p.agg1(x, $1).",
-        "p.agg1(c1, min(c2)) :- e(c1, c2).",
+        "p.agg1(x, min(y)) :- e(x, y).",
     ],
     "p(x, count(y)) :- e(x, y).": [
         "p(x, $1) :- p.agg1(x, $1).",
-        "p.agg1(c1, count()) :- e(c1, c2).",
+        "p.agg1(x, count()) :- e(x, y).",
     ],
     "p(x, count(y)) :- e(x, y), a(y).": [
         "p.body1(x, y) :- e(x, y), a(y).",
@@ -78,8 +78,8 @@ FORMS = {
     ],
     'p(max(y), "k", min(y), x) :- e(x, y).': [
         'p($1, "k", $2, x) :- p.agg1(x, $1), p.agg2(x, $2).',
-        "p.agg1(c1, max(c2)) :- e(c1, c2).",
-        "p.agg2(c1, min(c2)) :- e(c1, c2).",
+        "p.agg1(x, max(y)) :- e(x, y).",
+        "p.agg2(x, min(y)) :- e(x, y).",
     ],
 }
 

@@ -1,7 +1,8 @@
 """Facts in Parquet files and Arrow tables.
 
-Columns are found by name if the table has the relation's columns, and by position if it has none of them.  A
-column of type `any` is written as text and marked so in the schema; unmarked strings are strings.
+Columns are found by name if the table has the columns that the relation declares, and by position if it has none
+of them or if nothing is declared.  A column of type `any` is written as text and marked so in the schema; unmarked
+strings are strings.
 """
 
 from __future__ import annotations
@@ -98,6 +99,8 @@ def _encode(field: pa.Field, values: pa.ChunkedArray, type: Type, dictionary: Di
 def column_places(names: list[str], relation: Relation, origin: str, span: Span | None, *,
                   by_position: bool = True) -> list[int]:
     """For each column of the relation the place of the table's column."""
+    if by_position and not relation.declared and len(names) == relation.arity:
+        return list(range(relation.arity))
     wanted = [column.name for column in relation.columns]
     present = set(wanted) & set(names)
     if len(present) == len(wanted) == len(names):

@@ -22,7 +22,7 @@ _SHAPES = "a list of tuples, a list of dicts, a dict of columns, a pandas DataFr
 def encode_facts(data: FactData, relation: Relation, dictionary: Dictionary) -> Codes:
     """The facts that a Python user gave for a relation, as codes.
 
-    Dicts, frames and tables are matched by the columns' names, or by position where no name is the same.
+    Dicts are matched by the columns' names; frames and tables by those that the program declares, else by position.
     """
     origin = f"facts for relation {relation.display}"
     table = _as_table(data)

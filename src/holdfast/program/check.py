@@ -49,7 +49,9 @@ def outline(program: tree.Program) -> dict[str, Relation]:
 def _outlined(known: KnownRelation, scope: Names) -> Relation:
     types = [Type.ANY if name is None else scope.types.base(name) for name in known.type_names]
     columns = [Column(name, type, type.value) for name, type in zip(known.columns, types, strict=True)]
-    return Relation(known.name, known.display, tuple(columns), tuple(known.io), known.auxiliary, known.span)
+    return Relation(
+        known.name, known.display, tuple(columns), tuple(known.io), known.auxiliary, known.span, known.declared
+    )
 
 
 def checked(core: CoreProgram, scope: Names, hints: Hints, diagnostics: Diagnostics) -> Program:

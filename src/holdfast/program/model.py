@@ -168,7 +168,8 @@ class Relation:
     """A relation.  `name` is the predicate: plain text, or `<iri>` with the brackets for RDF names.
 
     `auxiliary` relations were made by the checker and are not shown to users; `display` is the name as
-    the user wrote it first.
+    the user wrote it first.  Without a declaration the columns are called after variables of the rules: good
+    enough to be shown, too accidental to say which column of a table is which.
     """
 
     name: str
@@ -177,6 +178,7 @@ class Relation:
     io: tuple[Io, ...] = ()
     auxiliary: bool = False
     span: Span | None = field(default=None, compare=False, repr=False)
+    declared: bool = True
 
     @property
     def arity(self) -> int:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from holdfast.errors import Diagnostics, Label, Severity, Span
 from holdfast.language import tree
 from holdfast.language.tree import NameKind
+from holdfast.program.column_names import column_names
 from holdfast.program.core import children
 from holdfast.program.functors import TESTS
 from holdfast.program.model import Io
@@ -120,6 +121,7 @@ def resolve(program: tree.Program, diagnostics: Diagnostics) -> Names:
         if isinstance(item, tree.Declaration):
             _declare(item, names)
     _use_relations(program, names, bool(names.relations))
+    name_columns(program, names)
     for item in program.items:
         if isinstance(item, tree.Directive):
             _direct(item, names)
@@ -219,6 +221,19 @@ def _use(atom: tree.Atom, names: Names, declared: bool) -> None:
 def _add_undeclared(predicate: str, shown: str, atom: tree.Atom, names: Names) -> None:
     columns = tuple(f"c{i + 1}" for i in range(len(atom.arguments)))
     names.relations[predicate] = KnownRelation(predicate, shown, columns, (None,) * len(columns), atom.name.span)
+
+
+def name_columns(program: tree.Program, names: Names) -> None:
+    """Call the columns of relations without a declaration after the variables that stand there."""
+    rules = [item for item in program.items if isinstance(item, tree.Rule) and id(item) not in names.refused]
+    heads = [head for rule in rules for head in rule.heads]
+    bodies = [atom for rule in rules if rule.body is not None for atom in formula_atoms(rule.body)]
+    uses: dict[str, list[tree.Atom]] = {}
+    for atom in (*heads, *bodies):
+        uses.setdefault(names.predicate_of(atom), []).append(atom)
+    for predicate, relation in names.relations.items():
+        if not relation.declared:
+            relation.columns = column_names(uses.get(predicate, ()), relation.arity)
 
 
 def unknown_relation(name: tree.Name, names: Names, note: str = "") -> None:

@@ -48,7 +48,9 @@ class Typer:
         for index, (column, declared) in enumerate(zip(known.columns, known.type_names, strict=True)):
             type = self._inference.column(name, index)
             columns.append(model.Column(column, type, declared or type.value))
-        return model.Relation(name, known.display, tuple(columns), tuple(known.io), known.auxiliary, known.span)
+        return model.Relation(
+            name, known.display, tuple(columns), tuple(known.io), known.auxiliary, known.span, known.declared
+        )
 
     # --- rules and facts ---
 
