@@ -15,7 +15,7 @@ MODULES = sorted(SOURCE.rglob("*.py"))
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("codes", "errors"),
     ("values",),
-    ("settings", "term_text"),
+    ("number_text", "settings", "term_text"),
     ("single_values",),
     ("arrow_columns",),
     ("encoding",),

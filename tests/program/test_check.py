@@ -121,3 +121,14 @@ def test_a_thousand_rules_are_checked_at_once() -> None:
     start = time.process_time()
     check(tree)
     assert time.process_time() - start < 2
+
+
+@pytest.mark.parametrize(("query", "help"), [
+    ("pth(1, x)", "did you mean path?"),
+    ("road(1, x)", "the program has path, edge"),
+])
+def test_a_query_is_told_which_relations_there_are(query: str, help: str) -> None:
+    program = check(parse("path(x, y) :- edge(x, y)."))
+    with pytest.raises(ProgramError) as caught:
+        check_query(parse_body(query), program)
+    assert [item.help for item in caught.value.diagnostics] == [help]

@@ -92,9 +92,9 @@ degree(x, n) :- node(x), n = max y : { path(x, y) }.
 
 def test_text_names_everything() -> None:
     text = graph_text(check(parse(PROGRAM)))
-    assert "node 1: path  (recursive)\n  nonrecursive  r1: path(x, y) :- edge(x, y)." in text
+    assert "hyper-node 1: path  (recursive)\n  nonrecursive  r1: path(x, y) :- edge(x, y)." in text
     assert "  recursive     r2: path(x, z) :- path(x, y), edge(y, z)." in text
-    assert "  reads -       node 1: path" in text
+    assert "  reads -       hyper-node 1: path" in text
     assert "degree.agg1  (made for an aggregate)" in text
 
 

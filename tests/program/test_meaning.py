@@ -37,6 +37,10 @@ RULES = {
     "computed argument": "a(x) :- edge(x, y, _), edge(x + 1, y - 1 + 1, _).",
     "computed argument of a negated atom": "a(x) :- node(x), !node(x + 1).",
     "range": "a(x) :- x = range(1, 9, 3). b(x, y) :- node(x), y = x + range(0, x).",
+    "two aggregates over one outer variable":
+        "a(x, n, m) :- node(x), n = count : { node(y), y < x }, m = count : { edge(z, _, _), z < x }.",
+    "two aggregates, one over what the other takes from outside":
+        "a(x, y, n, m) :- edge(x, y, w), n = count : { node(z), z < x }, m = sum v : { edge(x, _, v), v < w }.",
     "count by group": "a(x, n) :- node(x), n = count : { edge(x, _, _) }.",
     "count of wildcards": "a(n) :- n = count : { edge(_, y, _) }. b(n) :- n = count : { edge(_, _, _) }.",
     "count of a join": "a(x, n) :- node(x), n = count : { edge(x, y, _), edge(y, _, _) }.",

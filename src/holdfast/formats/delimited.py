@@ -19,8 +19,8 @@ import pyarrow.csv
 from holdfast.encoding import Codes, Dictionary, encode_distinct
 from holdfast.formats import exact
 from holdfast.formats.escapes import unescape
-from holdfast.formats.numbers import NumberError, parse_integer
 from holdfast.formats.parameters import Layout
+from holdfast.number_text import NumberError, parse_integer
 from holdfast.program.model import Relation
 from holdfast.term_text import parse_term
 from holdfast.values import Type

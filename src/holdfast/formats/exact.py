@@ -16,9 +16,9 @@ import numpy as np
 from holdfast.encoding import Codes, Dictionary
 from holdfast.formats.escapes import unescape
 from holdfast.formats.files import as_text
-from holdfast.formats.numbers import NumberError, parse_float, parse_integer
 from holdfast.formats.parameters import Layout
 from holdfast.formats.places import Problems
+from holdfast.number_text import NumberError, parse_float, parse_integer
 from holdfast.program.model import Column, Relation
 from holdfast.term_text import parse_term
 from holdfast.values import Type, Value

@@ -10,8 +10,8 @@ import numpy as np
 from holdfast.encoding import Codes, Dictionary, EncodingError, distinct
 from holdfast.errors import Span
 from holdfast.formats.files import read_bytes
-from holdfast.formats.numbers import NumberError, parse_float, parse_integer
 from holdfast.formats.places import file_span, refuse
+from holdfast.number_text import NumberError, parse_float, parse_integer
 from holdfast.program.model import Column, Relation
 from holdfast.term_text import XSD
 from holdfast.values import BlankNode, Iri, Literal, Row, Type, Value, quote

@@ -7,6 +7,7 @@ to be what its place needs, and what cannot be is a diagnostic that names it.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
 from lark import Token
@@ -178,6 +179,8 @@ class Builder:
     def parenthesis(self, children: Children) -> Expression:
         """`( … )`, around a term or a formula."""
         inside: Expression = children[1]
+        if isinstance(inside, (tree.Binary, tree.Unary)):  # what is built upon it begins or ends with the parenthesis
+            return replace(inside, span=self._span(children[0], children[2]))
         return inside
 
     # --- terms ---

@@ -105,9 +105,10 @@ class Expander:
                         self._mutual(one, other, _depends(one, other, here))
 
     def _mutual(self, one: Pending, other: Pending, by: list[str]) -> None:
-        message = f"this aggregate and another one depend on each other, through {', '.join(by)}"
+        what = ", ".join(by)
+        message = f"two aggregates depend on each other: this one takes {what} from outside, the other one binds {what}"
         labels = [Label(other.aggregate.span, "the other one")]
-        help = "give one of them a rule of its own"
+        help = "split the rule in two: first(…) :- all but one aggregate; head(…) :- first(…), that aggregate"
         self.scope.diagnostics.error("E0306", message, one.aggregate.span, labels=labels, help=help)
 
     def _expand(self, place: Place, pending: Pending, body: Body, here: frozenset[str]) -> list[Body]:
@@ -285,10 +286,12 @@ def _shared(pending: Pending, here: frozenset[str]) -> list[str]:
 
 
 def _depends(one: Pending, other: Pending, here: frozenset[str]) -> list[str]:
-    """The shared variables that `one` does not bind itself and that `other` uses too."""
-    bound = [bound_variables(flat.literals) for flat in one.inner]
-    used = set(other.names)
-    return [name for name in _shared(one, here) if name in used and not all(name in b for b in bound)]
+    """The shared variables that `one` takes from outside and that `other` binds in its own body."""
+    return [name for name in _shared(one, here) if not _binds(one, name) and _binds(other, name)]
+
+
+def _binds(pending: Pending, name: str) -> bool:
+    return bool(pending.inner) and all(name in bound_variables(flat.literals) for flat in pending.inner)
 
 
 def _atom(predicate: str, arguments: tuple[tree.Term, ...], pending: Pending, negated: bool = False) -> CoreAtom:

@@ -8,11 +8,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
+from holdfast.number_text import NumberError, parse_float, parse_integer
 from holdfast.program.constants import LARGEST, SMALLEST
 from holdfast.term_text import term_text
 from holdfast.values import Type, Value
 
 _MASK = 2**64 - 1
+_LONG = 10**40  # an integer that nobody wants to see in a message
 
 
 class NoValueError(Exception):
@@ -25,15 +27,20 @@ def fold(function: str, arguments: Sequence[Value], types: Sequence[Type], resul
         value = FOLDED[function](types[0], *arguments)
     except ZeroDivisionError:
         raise NoValueError("division by zero") from None
-    except (OverflowError, ValueError) as error:
-        raise NoValueError(f"{function} has no value here: {error}") from None
+    except NumberError as error:
+        raise NoValueError(f'"{arguments[0]}" {error}') from None
+    except OverflowError:
+        raise NoValueError("the result is too large") from None
+    except ValueError:
+        raise NoValueError("it is not defined for these values") from None
     return fitted(value, result)
 
 
 def fitted(value: Value, type: Type) -> Value:
     """The value as one of the type, if it lies in its range."""
     if type in LARGEST and isinstance(value, int) and not SMALLEST[type] <= value <= LARGEST[type]:
-        raise NoValueError(f"{value} does not fit into {type.value}")
+        result = str(value) if abs(value) < _LONG else "the result"
+        raise NoValueError(f"{result} does not fit into {type.value}")
     if type is Type.FLOAT and isinstance(value, float) and not math.isfinite(value):
         raise NoValueError("the result is not a finite float")
     return value
@@ -54,9 +61,9 @@ def _power(type: Type, a: int, b: int) -> int | float:
     if type is Type.FLOAT:
         return math.pow(a, b)
     if b < 0:
-        raise ValueError("a negative exponent")
+        raise NoValueError("the exponent is negative")
     if abs(a) > 1 and b > 64:
-        raise OverflowError("the result does not fit into 64 bits")
+        raise NoValueError("the result does not fit into 64 bits")
     return int(a**b)
 
 
@@ -67,7 +74,7 @@ def _wrapped(type: Type, value: int) -> int:
 
 def _substring(_: Type, text: str, start: int, length: int) -> str:
     if start < 0 or length < 0:
-        raise ValueError("start and length must not be negative")
+        raise NoValueError("start and length must not be negative")
     return text[start : start + length]
 
 
@@ -100,9 +107,9 @@ FOLDED: dict[str, Callable[..., Value]] = {
     "cat": lambda _, *parts: "".join(parts),
     "strlen": lambda _, a: len(a),
     "substr": _substring,
-    "to_number": lambda _, a: int(a),
-    "to_unsigned": lambda _, a: int(a),
-    "to_float": lambda _, a: float(a),
+    "to_number": lambda _, a: parse_integer(a, Type.NUMBER) if isinstance(a, str) else int(a),
+    "to_unsigned": lambda _, a: parse_integer(a, Type.UNSIGNED) if isinstance(a, str) else int(a),
+    "to_float": lambda _, a: parse_float(a) if isinstance(a, str) else float(a),
     "to_string": lambda _, a: a if isinstance(a, str) else term_text(a),
     "ftoi": lambda _, a: int(a),
     "itof": lambda _, a: float(a),

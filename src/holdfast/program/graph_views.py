@@ -28,12 +28,12 @@ def is_auxiliary(node: HyperNode, program: Program) -> bool:
 def _node_text(node: HyperNode, program: Program) -> str:
     marks = ["recursive"] if node.is_recursive else []
     marks += ["made for an aggregate"] if is_auxiliary(node, program) else []
-    lines = [f"node {node.index}: {node_title(node, program)}" + (f"  ({', '.join(marks)})" if marks else "")]
+    lines = [f"hyper-node {node.index}: {node_title(node, program)}" + (f"  ({', '.join(marks)})" if marks else "")]
     groups = (("nonrecursive", node.nonrecursive), ("recursive", node.recursive), ("aggregate", node.aggregates))
     for kind, rules in groups:
         lines += [f"  {kind:<12}  {rule.name}: {show_rule(rule, program.relations)}" for rule in rules]
     for sign, numbers in (("+", node.positive), ("-", node.negative)):
-        lines += [f"  reads {sign}       node {n}: {node_title(program.nodes[n], program)}" for n in numbers]
+        lines += [f"  reads {sign}       hyper-node {n}: {node_title(program.nodes[n], program)}" for n in numbers]
     return "\n".join(lines)
 
 

@@ -203,7 +203,7 @@ def _use(atom: tree.Atom, names: Names, declared: bool) -> None:
     relation = names.relations.get(predicate)
     if relation is None:
         if declared and not predicate.startswith("<"):
-            unknown_relation(atom.name, names)
+            unknown_relation(atom.name, names, _declare_it(atom.name))
         else:
             _add_undeclared(predicate, display(atom.name), atom, names)
     elif relation.arity != len(atom.arguments) and not relation.declared and atom.name.kind is not NameKind.PLAIN:
@@ -236,12 +236,16 @@ def name_columns(program: tree.Program, names: Names) -> None:
             relation.columns = column_names(uses.get(predicate, ()), relation.arity)
 
 
-def unknown_relation(name: tree.Name, names: Names, note: str = "") -> None:
-    """Report a relation that nothing declares."""
+def unknown_relation(name: tree.Name, names: Names, otherwise: str, note: str = "") -> None:
+    """Report a relation that is not there; the hint is a similar name, or `otherwise`."""
     known = [relation.display for relation in names.relations.values() if not relation.auxiliary]
-    hint = similar(display(name), known) or f"declare it: .decl {display(name)}(…)"
+    hint = similar(display(name), known) or otherwise
     notes = [note] if note else []
     names.diagnostics.error("E0201", f"there is no relation {display(name)}", name.span, notes=notes, help=hint)
+
+
+def _declare_it(name: tree.Name) -> str:
+    return f"declare it: .decl {display(name)}(…)"
 
 
 def check_arity(atom: tree.Atom, relation: KnownRelation, diagnostics: Diagnostics) -> None:
@@ -268,7 +272,8 @@ def _direct(item: tree.Directive, names: Names) -> None:
     for name in item.names:
         relation = names.relations.get(names.predicate(name))
         if relation is None:
-            unknown_relation(name, names, f"a directive for it is given, .{item.kind}, but nothing declares or uses it")
+            note = f"a directive for it is given, .{item.kind}, but nothing declares or uses it"
+            unknown_relation(name, names, _declare_it(name), note)
         else:
             relation.io.append(Io(item.kind, parameters, item.span))
 

@@ -16,6 +16,8 @@ from holdfast.program.safety import check_safety
 from holdfast.program.type_names import TypeTable
 from holdfast.program.typing import Typer
 
+_MOST_NAMES = 12
+
 
 def check_query(formula: tree.Formula, program: Program) -> tuple[tuple[str, ...], Program]:
     """The query's columns, and what must be evaluated on top of the program to answer it.
@@ -58,7 +60,14 @@ def _check_atoms(formula: tree.Formula, scope: Names) -> None:
         if relation is not None:
             check_arity(atom, relation, scope.diagnostics)
         elif not scope.is_test(atom):
-            unknown_relation(atom.name, scope)
+            unknown_relation(atom.name, scope, _those_there(scope))
+
+
+def _those_there(scope: Names) -> str:
+    """Which relations one can ask about; all of them are those that the program mentions."""
+    known = [relation.display for relation in scope.relations.values() if not relation.auxiliary]
+    more = f" and {len(known) - _MOST_NAMES} more" if len(known) > _MOST_NAMES else ""
+    return f"the program has {', '.join(known[:_MOST_NAMES])}{more}" if known else "the program has no relations"
 
 
 def _columns(formula: tree.Formula) -> tuple[str, ...]:

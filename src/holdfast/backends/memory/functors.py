@@ -14,6 +14,7 @@ from holdfast.backends.memory import arithmetic
 from holdfast.backends.memory.arithmetic import Column, Undefined, codes_of, typed
 from holdfast.backends.memory.arrays import Rows
 from holdfast.encoding import Dictionary
+from holdfast.number_text import NumberError, parse_float, parse_integer
 from holdfast.program.model import Apply, Compare, Const, Range, Term, Test, Var
 from holdfast.term_text import term_text
 from holdfast.values import BlankNode, Iri, Literal, Type, Value
@@ -150,27 +151,31 @@ def _substring(text: str, start: int, length: int) -> str:
 def _to_number(value: Value) -> int:
     if isinstance(value, float):
         return int(arithmetic.to_integer(np.array([value]))[0])
-    return int(_parsed(value, "number", lambda text: int(text, 10)))
+    return _integer(value, Type.NUMBER)
 
 
 def _to_unsigned(value: Value) -> int:
-    number = _to_number(value)
-    if number < 0:
-        raise Undefined(f"{value} does not fit type unsigned")
-    return number
+    if isinstance(value, float):
+        return int(arithmetic.to_natural(np.array([value]))[0])
+    return _integer(value, Type.UNSIGNED)
+
+
+def _integer(value: Value, type: Type) -> int:
+    try:
+        return parse_integer(str(value), type)
+    except NumberError as error:
+        raise Undefined(f"{_quoted(value)} {error}") from error
 
 
 def _to_float(value: Value) -> float:
-    return float(_parsed(value, "float", float))
-
-
-def _parsed(value: Value, type_name: str, parse: Callable[[str], Any]) -> Any:
-    if not isinstance(value, str):
-        return parse(str(value))
     try:
-        return parse(value)
-    except ValueError as error:
-        raise Undefined(f'"{value}" is not a {type_name}') from error
+        return parse_float(value) if isinstance(value, str) else float(str(value))
+    except NumberError as error:
+        raise Undefined(f"{_quoted(value)} {error}") from error
+
+
+def _quoted(value: Value) -> str:
+    return f'"{value}"' if isinstance(value, str) else str(value)
 
 
 def _lexical(value: Value) -> str:

@@ -1,4 +1,4 @@
-"""Numbers as Soufflé's facts files write them: decimal, hexadecimal `0x1F`, binary `0b101`, floats."""
+"""Numbers in text, as Soufflé's facts files and `to_number` have them: decimal, `0x1F`, `0b101`, floats."""
 
 from __future__ import annotations
 
