@@ -23,7 +23,6 @@ from holdfast.backends.memory.facts import FactSet, Kept, Run, as_bytes
 from holdfast.backends.memory.functors import Bindings, evaluate, holds, spread
 from holdfast.backends.memory.table import Table
 from holdfast.backends.memory.threads import side_by_side, worth_splitting
-from holdfast.backends.protocol import Facts
 from holdfast.encoding import Dictionary
 from holdfast.errors import Diagnostic, EvaluationError
 from holdfast.plans.model import Compute, Filter, Join, Keep, Plan, Read, Scan, Spread, Step
@@ -58,7 +57,7 @@ class Probe:
 class Views:
     """What each read means during one call of `apply`: a set to walk through, a probe to look into a table."""
 
-    sources: Mapping[Read, Facts]
+    walks: Mapping[tuple[Read, str], FactSet]
     probes: Mapping[tuple[Read, str], Probe]
 
 
@@ -188,8 +187,7 @@ class _Scan(_Runnable):
         self.buffer = _Buffer(len(shape.outputs))
 
     def prepare(self, views: Views) -> None:
-        facts = views.sources[self.step.read]
-        assert isinstance(facts, FactSet)
+        facts = views.walks[self.step.read, self.step.atom.predicate]
         run = facts.run(self.step.atom.predicate)
         self.ids, self.visible = _NO_IDS, _NO_STATUS
         if run is not None:

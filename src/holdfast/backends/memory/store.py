@@ -17,7 +17,7 @@ from holdfast.backends.memory.statistics import TableStatistics
 from holdfast.backends.memory.table import Table
 from holdfast.backends.protocol import Bag, Facts
 from holdfast.encoding import Dictionary
-from holdfast.plans.model import AggregatePlan, AnyPlan, Join, Keep, Plan, Read
+from holdfast.plans.model import AggregatePlan, AnyPlan, Join, Keep, Plan, Read, Scan
 from holdfast.program.model import Atom, Relation
 
 
@@ -127,19 +127,21 @@ class MemoryBackend:
         """The heads of all instances of the plans: Π⟦…⟧ of ALGORITHMS.md."""
         heads: dict[str, list[Ids]] = {}
         plans = [plan for plan in plans if self._can_start(plan, sources)]
+        for plan in plans:
+            if isinstance(plan, AggregatePlan):
+                heads.setdefault(plan.rule.predicate, []).append(self._aggregate(plan, sources))
+        # before anything is marked: a formula that is worked out needs the scratch bits for itself
+        walks = {(read, name): _walkable(_own(sources[read]), name) for plan in plans for read, name in _walked(plan)}
         wanted = {place for plan in plans for place in _probed(plan)}
         runs = {(read, name): _own(sources[read]).run(name) for read, name in wanted}
         by_status = {read: _own(sources[read]) for (read, _), run in runs.items() if run is None}
         with marked(by_status.values()) as bits:
             visible = {read: as_bytes(facts.truth(bits)) for read, facts in by_status.items()}
             probes = {place: Probe.of(run, visible.get(place[0])) for place, run in runs.items()}
-            views = Views(sources, probes)
+            views = Views(walks, probes)
             for plan in plans:
-                found = heads.setdefault(plan.rule.predicate, [])
-                if isinstance(plan, AggregatePlan):
-                    found += self._aggregate(plan, views)
-                else:
-                    found += self._pipeline(plan).run(views)
+                if isinstance(plan, Plan):
+                    heads.setdefault(plan.rule.predicate, []).extend(self._pipeline(plan).run(views))
         return MemoryBag(self.tables, {name: np.concatenate(ids) for name, ids in heads.items() if ids})
 
     def _can_start(self, plan: AnyPlan, sources: Mapping[Read, Facts]) -> bool:
@@ -155,13 +157,13 @@ class MemoryBackend:
             pipeline = self._pipelines[plan] = Pipeline(plan, self.tables, self.dictionary, self.watch)
         return pipeline
 
-    def _aggregate(self, plan: AggregatePlan, views: Views) -> list[Ids]:
+    def _aggregate(self, plan: AggregatePlan, sources: Mapping[Read, Facts]) -> Ids:
         rule = plan.rule
         source, head = self.relations[rule.source], self.relations[rule.predicate]
-        rows = self.rows(rule.source, _own(views.sources[Read.ALL]))
+        rows = self.rows(rule.source, _own(sources[Read.ALL]))
         with naming_the_rule(rule):
             result = aggregate(rule, rows, source.types, head.types, self.dictionary)
-        return [self.tables[rule.predicate].intern(result)]
+        return self.tables[rule.predicate].intern(result)
 
 
 def _probed(plan: AnyPlan) -> Iterable[tuple[Read, str]]:
@@ -169,6 +171,20 @@ def _probed(plan: AnyPlan) -> Iterable[tuple[Read, str]]:
     if isinstance(plan, AggregatePlan):
         return ()
     return [(step.read, step.atom.predicate) for step in plan.steps if isinstance(step, Join | Keep)]
+
+
+def _walked(plan: AnyPlan) -> Iterable[tuple[Read, str]]:
+    """What a plan walks through."""
+    if isinstance(plan, AggregatePlan):
+        return ()
+    return [(step.read, step.atom.predicate) for step in plan.steps if isinstance(step, Scan)]
+
+
+def _walkable(facts: FactSet, predicate: str) -> FactSet:
+    """A formula as the rows it stands for; runs of rows and kept sets are walked as they are."""
+    if isinstance(facts, Kept) or facts.run(predicate) is not None:
+        return facts
+    return Momentary(facts.tables, {predicate: facts.ids(predicate)})
 
 
 def _own(facts: Facts) -> FactSet:
