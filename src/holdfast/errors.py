@@ -118,6 +118,9 @@ def _place(span: Span) -> dict[str, object]:
     return {"file": span.source.name, "line": span.line, "column": span.column}
 
 
+_WIDEST = 200  # of a source line so much is shown
+
+
 def _excerpt(span: Span, margin: int, text: str = "") -> list[str]:
     """The place, the source line and a caret line below it."""
     pad = " " * margin
@@ -125,10 +128,21 @@ def _excerpt(span: Span, margin: int, text: str = "") -> list[str]:
     line = span.source.line(span.line)
     if not line:
         return [place]
-    end = span.end_column if span.end_line == span.line else len(line) + 1
-    carets = "^" * max(1, end - span.column)
-    indent = "".join("\t" if character == "\t" else " " for character in line[: span.column - 1])
+    start, end = span.column - 1, span.end_column - 1 if span.end_line == span.line else len(line)
+    line, start, end = _clipped(line, start, end)
+    carets = "^" * max(1, end - start)
+    indent = "".join("\t" if character == "\t" else " " for character in line[:start])
     return [place, f" {pad} |", f" {span.line:>{margin}} | {line}", f" {pad} | {indent}{carets}"]
+
+
+def _clipped(line: str, start: int, end: int) -> tuple[str, int, int]:
+    """The part of a very long line around a place, and where the place is in it."""
+    if len(line) <= _WIDEST:
+        return line, start, end
+    first = max(0, min(start - _WIDEST // 3, len(line) - _WIDEST))
+    last = min(len(line), first + _WIDEST)
+    before, after = "… " if first else "", " …" if last < len(line) else ""
+    return before + line[first:last] + after, start - first + len(before), min(end, last) - first + len(before)
 
 
 class HoldfastError(Exception):

@@ -3,28 +3,38 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from holdfast.backends import protocol
+from holdfast.editing import edited
 from holdfast.encoding import Codes, Dictionary
 from holdfast.errors import Diagnostic, UsageError
+from holdfast.formats.python_data import FactData, encode_facts
 from holdfast.language import parse, parse_body, tree
+from holdfast.language.editing import rules_named
 from holdfast.loading import Facts, Loaded, load
+from holdfast.maintenance.algorithms import AUTO, Choice
 from holdfast.maintenance.seminaive import NodeFigures, materialise
 from holdfast.maintenance.watch import Watch
 from holdfast.plans import Planner
 from holdfast.program import check_query
+from holdfast.program.maintainable import with_relations
 from holdfast.program.model import Program, Relation
 from holdfast.program.similar import similar
 from holdfast.relation_view import RelationView
 from holdfast.settings import Limits, Progress, Silent
+from holdfast.updates import Change, Several, Update, Updating
 from holdfast.values import Row
 
 if TYPE_CHECKING:
     from holdfast.backends.memory.store import MemoryBackend
+    from holdfast.maintenance.maintainer import Maintainer, Outcome
 
 _SILENCE = 1.0  # seconds of compiling before the user is told
 
@@ -45,11 +55,15 @@ class Statistics:
 class KnowledgeBase:
     """A materialised program.  Made by `holdfast.open` and `holdfast.from_text`."""
 
-    def __init__(self, loaded: Loaded, backend: MemoryBackend, statistics: Statistics) -> None:
+    def __init__(self, tree_program: tree.Program, loaded: Loaded, backend: MemoryBackend, statistics: Statistics,
+                 limits: Limits | None) -> None:
+        self._tree = rules_named(tree_program)
         self._dictionary = loaded.dictionary
         self._backend = backend
+        self._limits = limits
         self.program: Program = loaded.program
         self.statistics = statistics
+        self._maintainer = _maintainer(self.program, backend)
 
     @property
     def warnings(self) -> tuple[Diagnostic, ...]:
@@ -84,9 +98,71 @@ class KnowledgeBase:
             for relation in added:
                 backend.drop_relation(relation.name)
 
+    def update(self, *, algorithm: str | Choice = AUTO) -> Updating:
+        """Collect an update in a `with` block; it is applied at the end, and its `change` is there afterwards."""
+        return Updating(lambda update: self.apply(update, algorithm=algorithm))
+
+    def apply(self, update: Update, *, algorithm: str | Choice = AUTO) -> Change:
+        """Make an update the new state; says exactly what that changed.  If it raises, nothing has changed."""
+        return self._maintained(update, algorithm, keep=True)
+
+    def what_if(self, update: Update, *, algorithm: str | Choice = AUTO) -> Change:
+        """The change that an update would make, without making it."""
+        return self._maintained(update, algorithm, keep=False)
+
+    def _maintained(self, update: Update, algorithm: str | Choice, *, keep: bool) -> Change:
+        choice = Choice(algorithm) if isinstance(algorithm, str) else algorithm
+        new_tree, program = edited(self._tree, self.program, update)
+        during = with_relations(program, _missing(self.program, program))
+        backend, maintainer = self._backend, self._maintainer
+        deletions, insertions = (self._encoded(facts, during) for facts in (update.delete, update.insert))
+        fresh = [relation for name, relation in during.relations.items() if name not in backend.tables]
+        for relation in fresh:
+            backend.add_relation(relation)
+        try:
+            rules = None if program is self.program else during
+            outcome = maintainer.run(backend.known_facts(deletions), backend.facts(insertions), rules, choice,
+                                     Watch(self._limits), keep=keep)
+            change = self._change(outcome, during)
+        except BaseException:
+            self._drop(fresh)
+            raise
+        if not keep:
+            self._drop(fresh)
+        elif program is not self.program:
+            self._adopt(new_tree, program, during)
+        return change
+
+    def _adopt(self, new_tree: tree.Program, program: Program, during: Program) -> None:
+        """Rules have changed: relations that no rule mentions any more stay only if they have explicit facts."""
+        orphans = {name: r for name, r in _missing(during, program).items() if len(self._backend.explicit.ids(name))}
+        self._tree, self.program = new_tree, with_relations(program, orphans)
+        self._drop([r for name, r in during.relations.items() if name not in self.program.relations])
+        self._maintainer.adopt(self.program)
+
+    def _drop(self, relations: Iterable[Relation]) -> None:
+        for relation in relations:
+            self._backend.drop_relation(relation.name)
+
+    def _encoded(self, facts: Mapping[str, FactData | Several], program: Program) -> dict[str, Codes]:
+        found: dict[str, list[Codes]] = {}
+        for name, data in facts.items():
+            relation = self._relation(name, program)
+            parts = data.parts if isinstance(data, Several) else (data,)
+            found.setdefault(relation.name, []).extend(encode_facts(p, relation, self._dictionary) for p in parts)
+        return {name: np.ascontiguousarray(np.concatenate(parts)) for name, parts in found.items()}
+
+    def _change(self, outcome: Outcome, program: Program) -> Change:
+        return Change(self._views(outcome.added, program), self._views(outcome.removed, program), outcome.figures)
+
+    def _views(self, facts: protocol.Facts, program: Program) -> dict[str, RelationView]:
+        relations = [r for name, r in program.relations.items() if facts.sizes().get(name) and not r.auxiliary]
+        return {r.name: RelationView(r, self._backend.rows(r.name, facts), self._dictionary) for r in relations}
+
     def counters(self, name: str) -> dict[Row, tuple[int, int]]:
         """For each fact its number of nonrecursive derivations, plus 1 if it is explicit, and of recursive ones."""
         relation = self._relation(name)
+        self._maintainer.counted()
         ids = self._backend.materialisation.ids(relation.name)
         rows = self._dictionary.decode_rows(self._backend.tables[relation.name].rows[ids], relation.types)
         nonrecursive = self._backend.nonrecursive.of(relation.name)[ids].tolist()
@@ -122,20 +198,22 @@ class KnowledgeBase:
     def _codes(self, relation: Relation) -> Codes:
         return self._backend.rows(relation.name, self._backend.materialisation)
 
-    def _find(self, name: str) -> Relation | None:
+    def _find(self, name: str, program: Program | None = None) -> Relation | None:
         """A relation by its name, by the name as written in the program, or by an IRI or prefixed name."""
-        relations = self.program.relations
+        program = program or self.program
+        relations = program.relations
         prefix, colon, local = name.partition(":")
-        expanded = f"<{self.program.prefixes.get(prefix, '')}{local}>" if colon else ""
+        expanded = f"<{program.prefixes.get(prefix, '')}{local}>" if colon else ""
         for spelling in (name, f"<{name}>", expanded):
             if spelling in relations and not relations[spelling].auxiliary:
                 return relations[spelling]
         return None
 
-    def _relation(self, name: str) -> Relation:
-        relation = self._find(name)
+    def _relation(self, name: str, program: Program | None = None) -> Relation:
+        program = program or self.program
+        relation = self._find(name, program)
         if relation is None:
-            names = [r.display for r in self.program.relations.values() if not r.auxiliary]
+            names = [r.display for r in program.relations.values() if not r.auxiliary]
             help = similar(name, names) or f"there are: {', '.join(names)}"
             raise UsageError(Diagnostic("E0901", f"there is no relation {name}", help=help))
         return relation
@@ -178,7 +256,19 @@ def _materialised(program: tree.Program, facts: Facts, limits: Limits | None, pr
         for node in loaded.program.nodes
     ]
     progress.finished()
-    return KnowledgeBase(loaded, backend, _statistics(loaded.program, backend, watch, figures))
+    statistics = _statistics(loaded.program, backend, watch, figures)
+    backend.watch = Watch()
+    return KnowledgeBase(program, loaded, backend, statistics, limits)
+
+
+def _maintainer(program: Program, backend: MemoryBackend) -> Maintainer:
+    from holdfast.maintenance.maintainer import Maintainer
+
+    return Maintainer(program, backend)
+
+
+def _missing(old: Program, new: Program) -> dict[str, Relation]:
+    return {name: relation for name, relation in old.relations.items() if name not in new.relations}
 
 
 def _statistics(program: Program, backend: MemoryBackend, watch: Watch, figures: list[NodeFigures]) -> Statistics:

@@ -17,6 +17,7 @@ from holdfast.formats.python_data import FactData, encode_facts, sniff_python
 from holdfast.formats.rdf import is_rdf, read_rdf
 from holdfast.language import tree
 from holdfast.program import check, outline
+from holdfast.program.maintainable import maintainable
 from holdfast.program.model import Io, Program, Relation
 from holdfast.program.similar import similar
 from holdfast.values import Type
@@ -53,6 +54,7 @@ def load(tree_program: tree.Program, facts: Facts, dictionary: Dictionary) -> Lo
             parts = _python_rows(program, _by_relation(program.relations, facts), dictionary)
         case _:
             parts = _file_rows(program, _paths(facts), dictionary)
+    program = maintainable(program)
     return Loaded(program, _together(program, [*_text_rows(program, dictionary), *parts]), dictionary)
 
 

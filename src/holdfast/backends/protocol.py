@@ -43,6 +43,14 @@ class KeptFacts(Facts, Protocol):
     def __isub__(self, fewer: Facts) -> Self: ...
 
 
+class ListedFacts(KeptFacts, Protocol):
+    """A small set that changes during an update and is empty after it, such as D and A."""
+
+    def clear(self) -> None:
+        """Take all facts out."""
+        ...
+
+
 class Bag(Protocol):
     """Facts with multiplicity: the heads of rule instances, one for each instance."""
 
@@ -64,6 +72,10 @@ class Counters(Protocol):
         """Count each occurrence once less."""
         ...
 
+    def forget(self, predicates: Iterable[str]) -> None:
+        """Set the numbers of some predicates to 0."""
+        ...
+
     def zero(self, facts: Facts) -> Facts:
         """Those of some facts whose number is 0."""
         ...
@@ -83,6 +95,31 @@ class Backend(Protocol):
         ...
 
     @property
+    def deleted(self) -> ListedFacts:
+        """D."""
+        ...
+
+    @property
+    def added(self) -> ListedFacts:
+        """A."""
+        ...
+
+    @property
+    def checked(self) -> ListedFacts:
+        """C."""
+        ...
+
+    @property
+    def proved(self) -> ListedFacts:
+        """P."""
+        ...
+
+    @property
+    def delayed(self) -> ListedFacts:
+        """Y."""
+        ...
+
+    @property
     def nonrecursive(self) -> Counters:
         """Cn: nonrecursive derivations, plus 1 for an explicit fact."""
         ...
@@ -95,6 +132,10 @@ class Backend(Protocol):
     @property
     def statistics(self) -> Statistics:
         """What the planner may know of the facts."""
+        ...
+
+    def elsewhere(self, predicates: Iterable[str], here: Facts, rest: Facts) -> Facts:
+        """One set for some predicates, another for all others."""
         ...
 
     def apply(self, plans: Iterable[AnyPlan], sources: Mapping[Read, Facts]) -> Bag:

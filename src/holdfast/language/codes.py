@@ -21,5 +21,6 @@ ALL_CODES: Final[dict[str, str]] = {
     "E0114": "the dot at the end is missing",
     "E0115": "a directive is not known",
     "E0116": "a bracket is not closed, or closes nothing",
+    "E0117": "a clause is nested too deeply",
     "E0120": "a construct of Soufflé that holdfast does not have",
 }

@@ -15,6 +15,7 @@ from holdfast.language import tree
 from holdfast.language.build import Builder
 from holdfast.language.comments import Comment
 from holdfast.language.failure import Failure
+from holdfast.language.nesting import without_deep_clauses
 from holdfast.language.recovery import item_start, recover
 from holdfast.language.tokens import Lexer
 from holdfast.language.unexpected import report
@@ -63,7 +64,7 @@ def parse_body(text: str, name: str = "<query>") -> tree.Formula:
 def _parse(source: Source, start: str) -> tuple[Any, list[Comment]]:
     diagnostics = Diagnostics()
     lexer = Lexer(source, diagnostics, in_body=start == "query")
-    tokens = lexer.run()
+    tokens = without_deep_clauses(lexer.run(), source, diagnostics)
     with _lock:
         _builder.begin(source, diagnostics)
         result = _run(source, tokens, start, diagnostics)

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from holdfast.plans.literals import can_run, literal_variables, may_fail, step_variables, variables
 from holdfast.plans.model import (
     AggregatePlan,
+    AnyPlan,
     Compute,
     Filter,
     Join,
@@ -32,47 +33,109 @@ from holdfast.program.model import (
     Rule,
     Test,
     Var,
+    Wildcard,
 )
+from holdfast.values import Type
 
 
 class Planner:
-    """Plans rules by what is known of the facts, and plans them anew when that has changed much."""
+    """Plans the rules of one hyper-node by what is known of the facts, and anew when that has changed much."""
 
     def __init__(self, node: HyperNode, statistics: Statistics | None = None) -> None:
         self.node = node
         self.statistics = statistics or Guess(node.predicates if node.is_recursive else ())
-        self._plans: dict[tuple[int, int], tuple[Plan, tuple[float, ...]]] = {}
+        self._plans: dict[tuple[int, int | None, bool], tuple[Plan, tuple[float, ...]]] = {}
+        self._backward: dict[tuple[int, int | None], Rule] = {}
 
-    def nonrecursive(self) -> tuple[Plan | AggregatePlan, ...]:
+    def nonrecursive(self) -> tuple[AnyPlan, ...]:
         """Π_n, and the aggregates."""
-        whole = tuple(plan_rule(rule, None, self.statistics) for rule in self.node.nonrecursive)
-        return whole + tuple(AggregatePlan(rule) for rule in self.node.aggregates)
+        return (*self.whole(self.node.nonrecursive), *(AggregatePlan(rule) for rule in self.node.aggregates))
 
-    def recursive(self, delta: Mapping[str, int] | None = None) -> tuple[Plan, ...]:
+    def whole(self, rules: Iterable[Rule]) -> tuple[Plan, ...]:
+        """Plans for all instances of some rules."""
+        return tuple(self._plan(rule, None, 0.0, within=False) for rule in rules)
+
+    def recursive(self, delta: Mapping[str, int] | None = None, rules: Iterable[Rule] | None = None
+                  ) -> tuple[Plan, ...]:
         """Π_r: a plan for each recursive atom of each rule; `delta` has the number of new facts of each predicate.
 
         With it, plans for predicates that have no new facts are left out.
         """
         return tuple(
-            self._plan(number, rule, position, None if delta is None else delta[_predicate(rule, position)])
-            for number, rule in enumerate(self.node.recursive)
+            self._plan(rule, position, 1e3 if delta is None else delta[_predicate(rule, position)], within=True)
+            for rule in (self.node.recursive if rules is None else rules)
             for position in positions(rule, self.node.predicates)
             if delta is None or delta.get(_predicate(rule, position))
         )
 
-    def _plan(self, number: int, rule: Rule, pivot: int, delta: int | None) -> Plan:
-        expected = 1e3 if delta is None else float(delta)
-        sizes = (expected, *(self.statistics.size(a.predicate) for a in rule.body if isinstance(a, Atom)))
-        known = self._plans.get((number, pivot))
+    def changed(self, rules: Iterable[Rule], positive: Mapping[str, int], negative: Mapping[str, int]
+                ) -> tuple[Plan, ...]:
+        """Plans for the instances that use a changed fact: P in a positive atom, N in a negated one."""
+        return tuple(
+            self._plan(rule, position, changes[literal.predicate], within=False)
+            for rule in rules
+            for position, literal in enumerate(rule.body)
+            if isinstance(literal, Atom | Negated)
+            for changes in (positive if isinstance(literal, Atom) else negative,)
+            if changes.get(literal.predicate)
+        )
+
+    def heads(self, rules: Iterable[Rule], goals: Mapping[str, int]) -> tuple[Plan, ...]:
+        """Plans that give those of some goals (read as the delta) that a rule derives."""
+        return tuple(
+            self._plan(self._backwards(rule, None), 0, goals[rule.predicate], within=True)
+            for rule in rules if goals.get(rule.predicate)
+        )
+
+    def bodies(self, rules: Iterable[Rule], goals: Mapping[str, int]) -> tuple[Plan, ...]:
+        """Plans that give the facts of this hyper-node in the bodies of instances that derive a goal."""
+        return tuple(
+            self._plan(self._backwards(rule, position), 0, goals[rule.predicate], within=True)
+            for rule in rules if goals.get(rule.predicate)
+            for position in positions(rule, self.node.predicates)
+        )
+
+    def _backwards(self, rule: Rule, position: int | None) -> Rule:
+        known = self._backward.get((id(rule), position))
+        if known is None:
+            known = self._backward[id(rule), position] = backwards(rule, position)
+        return known
+
+    def _plan(self, rule: Rule, pivot: int | None, delta: float, *, within: bool) -> Plan:
+        """`within` a hyper-node only its own facts are new, from outside any may be."""
+        sizes = (float(delta), *(self.statistics.size(a.predicate) for a in rule.body if isinstance(a, Atom)))
+        place = (id(rule), pivot, within)
+        known = self._plans.get(place)
         if known is not None and all(map(_is_near, sizes, known[1])):
             return known[0]
-        order = atom_order(rule, pivot, expected, self.statistics)
+        order = atom_order(rule, pivot, float(delta), self.statistics)
         if known is None or known[0].order != order:
-            plan = make_plan(rule, pivot, order, self.node.predicates)
+            plan = make_plan(rule, pivot, order, self.node.predicates if within else None)
         else:
             plan = known[0]
-        self._plans[number, pivot] = (plan, sizes)
+        self._plans[place] = (plan, sizes)
         return plan
+
+
+def backwards(rule: Rule, position: int | None) -> Rule:
+    """A rule that starts from its head: `goal(head), body` derives the head again, or its body's atom at a position."""
+    fresh = (Var(f"goal{number}", term.type) for number, term in enumerate(rule.arguments))
+    goal = tuple(term if isinstance(term, Var | Const) else next(fresh) for term in rule.arguments)
+    pairs = zip(goal, rule.arguments, strict=True)
+    computed = [Assign(given, term) for given, term in pairs if isinstance(given, Var) and given != term]
+    body = list(rule.body)
+    predicate, told = rule.predicate, goal
+    if position is not None:
+        atom = body[position]
+        assert isinstance(atom, Atom)
+        predicate, told = atom.predicate, tuple(map(_named, atom.arguments, range(len(atom.arguments))))
+        body[position] = Atom(predicate, told)
+    return Rule(rule.name, predicate, told, (Atom(rule.predicate, goal), *body, *computed), rule.span)
+
+
+def _named(argument: Argument, place: int) -> Var | Const:
+    """A wildcard gets a name, so that the whole fact can be told; its type does not matter for that."""
+    return Var(f"body{place}", Type.ANY) if isinstance(argument, Wildcard) else argument
 
 
 def plan_node(node: HyperNode, statistics: Statistics | None = None) -> NodePlans:

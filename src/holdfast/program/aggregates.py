@@ -32,6 +32,7 @@ from holdfast.program.core import (
 )
 from holdfast.program.flatten import Flat, Flattener, Fresh, Pending, read_lonely_as_wildcards
 from holdfast.program.names import Names
+from holdfast.program.normal_form import MOST_ALTERNATIVES, report_too_many
 
 ZERO_WHEN_EMPTY = ("count", "sum")
 EXTREMES = ("min", "max")
@@ -94,6 +95,9 @@ class Expander:
             chosen = next((p for p in waiting if bound.issuperset(_shared(p, here))), waiting[0])
             waiting.remove(chosen)
             work = [new for body in work for new in self._expand(place, chosen, body, here)]
+            if len(work) > MOST_ALTERNATIVES:  # an empty group is an alternative, for each count and sum
+                report_too_many(place.span, self.scope.diagnostics)
+                return []
         return work
 
     def _report_mutual(self, flat: Flat, outside: frozenset[str]) -> None:

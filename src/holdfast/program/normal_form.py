@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator
 from itertools import product
 from math import prod
 
-from holdfast.errors import Diagnostics
+from holdfast.errors import Diagnostics, Span
 from holdfast.language import tree
 from holdfast.program.core import formula_variables, names
 
-MOST_ALTERNATIVES = 4096
+MOST_ALTERNATIVES = 10_000
 OPPOSITE = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 Alternatives = list[tuple[tree.Formula, ...]]
@@ -26,10 +26,14 @@ def alternatives(formula: tree.Formula, diagnostics: Diagnostics) -> Alternative
     try:
         return _positive(formula)
     except _TooManyError:
-        message = f"written out, this body has more than {MOST_ALTERNATIVES} alternatives"
-        help = "give a part of it a relation of its own"
-        diagnostics.error("E0213", message, formula.span, help=help)
+        report_too_many(formula.span, diagnostics)
         return []
+
+
+def report_too_many(span: Span, diagnostics: Diagnostics) -> None:
+    """Refuse a body that stands for too many rules."""
+    message = f"written out, this body has more than {MOST_ALTERNATIVES:,} alternatives"
+    diagnostics.error("E0213", message, span, help="give a part of it a relation of its own")
 
 
 def _positive(formula: tree.Formula) -> Alternatives:
@@ -37,7 +41,7 @@ def _positive(formula: tree.Formula) -> Alternatives:
         case tree.Conjunction(items=items):
             return _all_of([_positive(item) for item in items])
         case tree.Disjunction(items=items):
-            return [a for item in items for a in _positive(item)]
+            return _any_of(_positive(item) for item in items)
         case tree.Negation(operand=operand):
             return _negative(operand)
         case tree.Truth(value=value):
@@ -49,7 +53,7 @@ def _positive(formula: tree.Formula) -> Alternatives:
 def _negative(formula: tree.Formula) -> Alternatives:
     match formula:
         case tree.Conjunction(items=items):
-            return [a for item in items for a in _negative(item)]
+            return _any_of(_negative(item) for item in items)
         case tree.Disjunction(items=items):
             return _all_of([_negative(item) for item in items])
         case tree.Negation(operand=operand):
@@ -60,6 +64,15 @@ def _negative(formula: tree.Formula) -> Alternatives:
             return [(tree.Comparison(OPPOSITE[operator], left, right, span=span),)]
         case _:
             return [(tree.Negation(formula, span=formula.span),)]
+
+
+def _any_of(parts: Iterable[Alternatives]) -> Alternatives:
+    found: Alternatives = []
+    for part in parts:
+        found += part
+        if len(found) > MOST_ALTERNATIVES:
+            raise _TooManyError
+    return found
 
 
 def _all_of(parts: list[Alternatives]) -> Alternatives:

@@ -82,13 +82,22 @@ class FactSet(ABC):
         wanted = set(predicates)
         return Momentary(self.tables, {p: self.ids(p) for p in self.predicates() if p in wanted})
 
+    def column(self, predicate: str) -> str:
+        """The byte beside each row that the set's formula for a predicate speaks of: `status` or `proof`."""
+        return "status"
+
     def ids(self, predicate: str) -> Ids:
         """The row ids of the set's facts of one predicate, each once."""
         candidates = self.candidates(predicate)
         if not len(candidates):
             return candidates
         with marked((self,), predicate) as bits:
-            return _distinct(self.tables[predicate], candidates, as_bytes(self.truth(bits)))
+            column: NDArray[np.uint8] = getattr(self.tables[predicate], self.column(predicate))
+            return _distinct(column, candidates, as_bytes(self.formula(predicate).truth(bits)))
+
+    def formula(self, predicate: str) -> FactSet:
+        """What the set is for one predicate."""
+        return self
 
     def sizes(self) -> Mapping[str, int]:
         """How many facts of each predicate there are."""
@@ -138,19 +147,20 @@ class Momentary(FactSet):
     def worked_out(self) -> Momentary:
         return self
 
-    def restatus(self, clear: np.uint8, set: np.uint8, predicate: str | None = None) -> None:
-        """Clear and set status bits of the set's rows, of one predicate or of all."""
+    def restatus(self, clear: np.uint8, set: np.uint8, column: str, predicate: str | None = None) -> None:
+        """Clear and set bits of the byte beside the set's rows, of one predicate or of all."""
         for name, ids in self.rows.items():
             if predicate is None or predicate == name:
-                kernels.restatus(ids, self.tables[name].status, clear, set)
+                kernels.restatus(ids, getattr(self.tables[name], column), clear, set)
 
 
 class Kept(FactSet):
-    """A set that stays: a bit of the status byte."""
+    """A set that stays: a bit of a byte beside each row."""
 
-    def __init__(self, tables: Tables, bit: int) -> None:
+    def __init__(self, tables: Tables, bit: int, column: str = "status") -> None:
         super().__init__(tables)
         self.bit = np.uint8(bit)
+        self._column = column
         self._prefixes: dict[str, int | None] = {}  # None: no prefix of the table any more
 
     def predicates(self) -> Iterable[str]:
@@ -158,10 +168,13 @@ class Kept(FactSet):
 
     def candidates(self, predicate: str) -> Ids:
         table = self.tables[predicate]
-        return np.flatnonzero(table.status[: table.size] & self.bit).astype(np.int32)
+        return np.flatnonzero(getattr(table, self._column)[: table.size] & self.bit).astype(np.int32)
 
     def ids(self, predicate: str) -> Ids:
         return self.candidates(predicate)
+
+    def column(self, predicate: str) -> str:
+        return self._column
 
     def truth(self, bits: Mapping[Momentary, np.uint8]) -> Truth:
         return _has(self.bit)
@@ -180,7 +193,7 @@ class Kept(FactSet):
 
     def __ior__(self, more: Facts) -> Kept:
         added = _own(more).worked_out()
-        added.restatus(_NOTHING, self.bit)
+        added.restatus(_NOTHING, self.bit, self._column)
         for predicate in added.rows:
             prefix, run = self._prefixes.get(predicate, 0), added.run(predicate)
             if prefix is None or run is None or run[0] > prefix:
@@ -191,9 +204,85 @@ class Kept(FactSet):
 
     def __isub__(self, fewer: Facts) -> Kept:
         removed = _own(fewer).worked_out()
-        removed.restatus(self.bit, _NOTHING)
+        removed.restatus(self.bit, _NOTHING, self._column)
         self._prefixes.update(dict.fromkeys((p for p, ids in removed.rows.items() if len(ids)), None))
         return self
+
+
+class Listed(Kept):
+    """A kept set whose facts are also on a list: small, walked through often, emptied at the end (D, A, C, P, Y)."""
+
+    def __init__(self, tables: Tables, bit: int, column: str = "status") -> None:
+        super().__init__(tables, bit, column)
+        self._lists: dict[str, list[Ids]] = {}
+
+    def predicates(self) -> Iterable[str]:
+        return self._lists.keys()
+
+    def candidates(self, predicate: str) -> Ids:
+        parts = self._lists.get(predicate)
+        if not parts:
+            return _NO_IDS
+        if len(parts) > 1:
+            self._lists[predicate] = parts = [np.concatenate(parts)]
+        return parts[0]
+
+    def ids(self, predicate: str) -> Ids:
+        return FactSet.ids(self, predicate)  # what was taken out again is still on the list
+
+    def run(self, predicate: str) -> Run | None:
+        return None if self._lists.get(predicate) else (0, 0)
+
+    def __ior__(self, more: Facts) -> Listed:
+        added = (_own(more).worked_out() - self).worked_out()
+        added.restatus(_NOTHING, self.bit, self._column)
+        for predicate, ids in added.rows.items():
+            self._lists.setdefault(predicate, []).append(ids)
+        return self
+
+    def __isub__(self, fewer: Facts) -> Listed:
+        _own(fewer).worked_out().restatus(self.bit, _NOTHING, self._column)
+        return self
+
+    def clear(self) -> None:
+        """Take all facts out."""
+        for predicate in self._lists:
+            column = getattr(self.tables[predicate], self._column)
+            kernels.restatus(self.candidates(predicate), column, self.bit, _NOTHING)
+        self._lists = {}
+
+
+class ByPredicate(FactSet):
+    """One set for some predicates, another for the rest."""
+
+    def __init__(self, predicates: Iterable[str], here: FactSet, elsewhere: FactSet) -> None:
+        super().__init__(here.tables)
+        self._here = frozenset(predicates)
+        self.here = here
+        self.elsewhere = elsewhere
+
+    def formula(self, predicate: str) -> FactSet:
+        return self.here if predicate in self._here else self.elsewhere
+
+    def predicates(self) -> Iterable[str]:
+        rest = [p for p in self.elsewhere.predicates() if p not in self._here]
+        return [*(p for p in self.here.predicates() if p in self._here), *rest]
+
+    def candidates(self, predicate: str) -> Ids:
+        return self.formula(predicate).candidates(predicate)
+
+    def column(self, predicate: str) -> str:
+        return self.formula(predicate).column(predicate)
+
+    def run(self, predicate: str) -> Run | None:
+        return self.formula(predicate).run(predicate)
+
+    def truth(self, bits: Mapping[Momentary, np.uint8]) -> Truth:
+        raise AssertionError("ask the formula of a predicate")
+
+    def momentary(self) -> Iterator[Momentary]:
+        yield from self.here.momentary()
+        yield from self.elsewhere.momentary()
 
 
 class Support(FactSet):
@@ -242,6 +331,15 @@ class _Combined(FactSet):
     def truth(self, bits: Mapping[Momentary, np.uint8]) -> Truth:
         return self.connective(self.left.truth(bits), self.right.truth(bits))
 
+    def column(self, predicate: str) -> str:
+        return self.right.column(predicate) if _is_momentary(self.left) else self.left.column(predicate)
+
+    def formula(self, predicate: str) -> FactSet:
+        left, right = self.left.formula(predicate), self.right.formula(predicate)
+        if left is self.left and right is self.right:
+            return self
+        return _Combined(self.tables, left, right, self.connective)
+
     def run(self, predicate: str) -> Run | None:
         """`I - Δ` is a run when I is one and Δ its end."""
         left, right = self.left.run(predicate), self.right.run(predicate)
@@ -266,13 +364,17 @@ def marked(formulas: Iterable[FactSet], predicate: str | None = None) -> Iterato
     if len(leaves) > len(_SCRATCH):
         raise AssertionError("a formula with more than three momentary sets")
     bits = dict(zip(leaves, _SCRATCH, strict=False))
-    for leaf, bit in bits.items():
-        leaf.restatus(_NOTHING, bit, predicate)
+    _mark(bits, predicate, on=True)
     try:
         yield bits
     finally:
-        for leaf, bit in bits.items():
-            leaf.restatus(bit, _NOTHING, predicate)
+        _mark(bits, predicate, on=False)
+
+
+def _mark(bits: Mapping[Momentary, np.uint8], predicate: str | None, *, on: bool) -> None:
+    for leaf, bit in bits.items():
+        for column in ("status", "proof"):
+            leaf.restatus(_NOTHING if on else bit, bit if on else _NOTHING, column, predicate)
 
 
 def as_bytes(truth: Truth) -> NDArray[np.uint8]:
@@ -280,10 +382,10 @@ def as_bytes(truth: Truth) -> NDArray[np.uint8]:
     return truth.astype(np.uint8)
 
 
-def _distinct(table: Table, candidates: Ids, visible: NDArray[np.uint8]) -> Ids:
+def _distinct(column: NDArray[np.uint8], candidates: Ids, visible: NDArray[np.uint8]) -> Ids:
     out = np.empty(len(candidates), np.int32)
-    found = out[: kernels.distinct(candidates, table.status, visible, _SEEN, out)]
-    kernels.restatus(found, table.status, _SEEN, _NOTHING)
+    found = out[: kernels.distinct(candidates, column, visible, _SEEN, out)]
+    kernels.restatus(found, column, _SEEN, _NOTHING)
     return found
 
 

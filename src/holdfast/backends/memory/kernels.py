@@ -534,6 +534,29 @@ def scan(ids, i, stop, rows, status, visible, constants, key, origins, columns, 
     return n, i
 
 
+@njit(int64(_rows, _slots, _rows, _ids, _ids, int64, _ids), nogil=True, cache=True)
+def rows_of_keys(wanted, slots, entries, ids, following, settled, out):
+    """The rows of an index that have one of some distinct keys; gives how many."""
+    n = int64(0)
+    width = wanted.shape[1]
+    numbers = np.empty(BLOCK, np.int64)
+    for begin in range(0, len(wanted), BLOCK):
+        block = min(BLOCK, len(wanted) - begin)
+        _find_keys(wanted[begin : begin + block], block, entries, slots, numbers)
+        for k in range(block):
+            if numbers[k] >= 0:
+                run = entries[numbers[k], width]
+                for place in range(run >> 32, run & 0xFFFFFFFF):
+                    out[n] = ids[place]
+                    n += 1
+                row = entries[numbers[k], width + 1]
+                while row >= 0:
+                    out[n] = row
+                    n += 1
+                    row = int64(following[row - settled])
+    return n
+
+
 @njit(int64(_ids, _bytes, _bytes, uint8, _ids), nogil=True, cache=True)
 def distinct(ids, status, visible, seen, out):
     """The distinct ids whose status is visible, each once, in order of appearance; leaves `seen` set on them."""

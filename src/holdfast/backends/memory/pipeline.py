@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from holdfast.backends.memory import kernels
 from holdfast.backends.memory.arithmetic import Undefined
 from holdfast.backends.memory.arrays import Ids, Rows
-from holdfast.backends.memory.facts import FactSet, Kept, Run, as_bytes
+from holdfast.backends.memory.facts import FactSet, Kept, Listed, Momentary, as_bytes
 from holdfast.backends.memory.functors import Bindings, evaluate, holds, spread
 from holdfast.backends.memory.table import Table
 from holdfast.backends.memory.threads import side_by_side, worth_splitting
@@ -43,14 +43,20 @@ class Probe:
     low: int
     high: int
     visible: NDArray[np.uint8]
+    column: str = "status"
 
     @classmethod
-    def of(cls, run: Run | None, visible: NDArray[np.uint8] | None) -> Probe:
-        """From a run of rows if there is one."""
+    def of(cls, facts: FactSet, predicate: str, bits: Mapping[Momentary, np.uint8]) -> Probe:
+        """From a run of rows if the set is one."""
+        run = facts.run(predicate)
         if run is not None:
             return cls(run[0], run[1], _NO_STATUS)
-        assert visible is not None
-        return cls(0, 0, visible)
+        return cls(0, 0, as_bytes(facts.formula(predicate).truth(bits)), facts.column(predicate))
+
+    def bytes_of(self, table: Table) -> NDArray[np.uint8]:
+        """The byte column that `visible` speaks of."""
+        column: NDArray[np.uint8] = getattr(table, self.column)
+        return column
 
 
 @dataclass(frozen=True)
@@ -192,7 +198,7 @@ class _Scan(_Runnable):
         self.ids, self.visible = _NO_IDS, _NO_STATUS
         if run is not None:
             self.first, self.stop = run
-        elif isinstance(facts, Kept):
+        elif isinstance(facts, Kept) and not isinstance(facts, Listed) and facts.column("") == "status":
             self.first, self.stop, self.visible = 0, self.table.size, as_bytes(facts.truth({}))
         else:
             self.ids = facts.ids(self.step.atom.predicate)
@@ -262,7 +268,7 @@ class _Join(_Runnable):
 
     def _facts(self) -> tuple[Any, ...]:
         shape, table, index, probe = self.shape, self.table, self.index, self.probe
-        return (shape.constants, table.rows, table.status, probe.visible, probe.low, probe.high, index.slots,
+        return (shape.constants, table.rows, probe.bytes_of(table), probe.visible, probe.low, probe.high, index.slots,
                 index.entries, index.ids, index.values, index.following, index.settled, shape.origins, index.others,
                 index.straight, shape.left, shape.right, shape.outputs)
 
@@ -282,10 +288,10 @@ class _Lookup(_Runnable):
     def run(self, bindings: Rows) -> Iterator[Rows]:
         shape, table, probe = self.shape, self.table, self.probe
         out = self.buffer.room(len(bindings))
-        known = table.membership
-        count = kernels.probe(bindings, len(bindings), shape.constants, table.rows, table.status, probe.visible,
-                              probe.low, probe.high, known.slots, known.grid, shape.origins,
-                              isinstance(self.step, Join), shape.outputs, out)
+        known, column = table.membership, probe.bytes_of(table)
+        count = kernels.probe(bindings, len(bindings), shape.constants, table.rows, column, probe.visible, probe.low,
+                              probe.high, known.slots, known.grid, shape.origins, isinstance(self.step, Join),
+                              shape.outputs, out)
         if count:
             yield out[:count]
 

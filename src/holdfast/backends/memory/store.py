@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Protocol as _Protocol
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from holdfast.backends.memory import kernels
 from holdfast.backends.memory.aggregates import aggregate
 from holdfast.backends.memory.arrays import Ids, Rows
-from holdfast.backends.memory.facts import FactSet, Kept, Momentary, Support, as_bytes, marked
+from holdfast.backends.memory.facts import ByPredicate, FactSet, Kept, Listed, Momentary, Support, marked
 from holdfast.backends.memory.pipeline import Pipeline, Probe, Views, naming_the_rule
 from holdfast.backends.memory.statistics import TableStatistics
 from holdfast.backends.memory.table import Table
@@ -54,6 +55,8 @@ class MemoryCounters:
     def __init__(self, tables: Mapping[str, Table], column: str) -> None:
         self.tables = tables
         self.column = column
+        self.remembers = False  # during an update, so that it can be taken back
+        self._undo: list[Callable[[], None]] = []
 
     def of(self, predicate: str) -> NDArray[np.int32]:
         """The numbers of a table's rows."""
@@ -74,10 +77,36 @@ class MemoryCounters:
         found = facts.worked_out()
         return Momentary(self.tables, {p: ids[self.of(p)[ids] == 0] for p, ids in found.rows.items()})
 
+    def forget(self, predicates: Iterable[str]) -> None:
+        """Set the numbers of some predicates to 0."""
+        for predicate in predicates:
+            numbers = self.of(predicate)
+            if self.remembers:
+                self._undo.append(partial(self._restore, predicate, numbers[: self.tables[predicate].size].copy()))
+            numbers[:] = 0
+
+    def take_back(self) -> None:
+        """Undo everything since `settle`."""
+        for undo in reversed(self._undo):
+            undo()
+        self.settle()
+
+    def settle(self) -> None:
+        """What was done before this is not taken back any more."""
+        self._undo.clear()
+
+    def _restore(self, predicate: str, numbers: NDArray[np.int32]) -> None:
+        self.of(predicate)[: len(numbers)] = numbers
+
+    def _count(self, predicate: str, ids: Ids, step: int) -> None:
+        kernels.count(ids, self.of(predicate), step)
+
     def _move(self, facts: Bag | Facts, step: int) -> None:
         rows = facts.worked_out().rows if isinstance(facts, FactSet) else facts.rows  # type: ignore[union-attr]
         for predicate, ids in rows.items():
-            kernels.count(ids, self.of(predicate), step)
+            self._count(predicate, ids, step)
+            if self.remembers:
+                self._undo.append(partial(self._count, predicate, ids, -step))
 
 
 class MemoryBackend:
@@ -90,6 +119,11 @@ class MemoryBackend:
         self.tables: dict[str, Table] = {}
         self.explicit = Kept(self.tables, 1)
         self.materialisation = Kept(self.tables, 2)
+        self.deleted = Listed(self.tables, 4)
+        self.added = Listed(self.tables, 8)
+        self.checked = Listed(self.tables, 1, "proof")
+        self.proved = Listed(self.tables, 2, "proof")
+        self.delayed = Listed(self.tables, 4, "proof")
         self.nonrecursive = MemoryCounters(self.tables, "nonrecursive")
         self.recursive = MemoryCounters(self.tables, "recursive")
         self.statistics = TableStatistics(self.tables)
@@ -112,16 +146,29 @@ class MemoryBackend:
         self.statistics.forget(name)
         self._pipelines = {p: pipeline for p, pipeline in self._pipelines.items() if name not in p.predicates}
 
+    def forget_plans(self) -> None:
+        """Rules have changed: what was prepared for the old ones is of no use."""
+        self._pipelines.clear()
+
     def facts(self, rows: Mapping[str, Rows]) -> FactSet:
         """Encoded rows as a set of facts."""
         ids = {name: self.tables[name].intern(found) for name, found in rows.items()}
         return Support(self.tables, ids).worked_out()
+
+    def known_facts(self, rows: Mapping[str, Rows]) -> FactSet:
+        """As `facts`, without those that were never seen."""
+        ids = {name: self.tables[name].find(found) for name, found in rows.items()}
+        return Support(self.tables, {name: found[found >= 0] for name, found in ids.items()}).worked_out()
 
     def rows(self, predicate: str, facts: Facts) -> Rows:
         """The encoded rows of a set's facts of one predicate."""
         assert isinstance(facts, FactSet)
         rows: Rows = self.tables[predicate].rows[facts.ids(predicate)]
         return rows
+
+    def elsewhere(self, predicates: Iterable[str], here: Facts, rest: Facts) -> FactSet:
+        """One set for some predicates, another for all others."""
+        return ByPredicate(predicates, _own(here), _own(rest))
 
     def apply(self, plans: Iterable[AnyPlan], sources: Mapping[Read, Facts]) -> MemoryBag:
         """The heads of all instances of the plans: Π⟦…⟧ of ALGORITHMS.md."""
@@ -133,11 +180,9 @@ class MemoryBackend:
         # before anything is marked: a formula that is worked out needs the scratch bits for itself
         walks = {(read, name): _walkable(_own(sources[read]), name) for plan in plans for read, name in _walked(plan)}
         wanted = {place for plan in plans for place in _probed(plan)}
-        runs = {(read, name): _own(sources[read]).run(name) for read, name in wanted}
-        by_status = {read: _own(sources[read]) for (read, _), run in runs.items() if run is None}
-        with marked(by_status.values()) as bits:
-            visible = {read: as_bytes(facts.truth(bits)) for read, facts in by_status.items()}
-            probes = {place: Probe.of(run, visible.get(place[0])) for place, run in runs.items()}
+        by_status = [_own(sources[read]) for read, name in wanted if _own(sources[read]).run(name) is None]
+        with marked(by_status) as bits:
+            probes = {(read, name): Probe.of(_own(sources[read]), name, bits) for read, name in wanted}
             views = Views(walks, probes)
             for plan in plans:
                 if isinstance(plan, Plan):
@@ -157,10 +202,21 @@ class MemoryBackend:
             pipeline = self._pipelines[plan] = Pipeline(plan, self.tables, self.dictionary, self.watch)
         return pipeline
 
+    def _source_rows(self, plan: AggregatePlan, sources: Mapping[Read, Facts]) -> Rows:
+        """The facts to aggregate: all, or those of the groups that a changed fact belongs to."""
+        rule, facts = plan.rule, _own(sources[Read.ALL])
+        changed = sources.get(Read.DELTA)
+        if changed is None:
+            return self.rows(rule.source, facts)
+        groups = Table(rule.predicate, len(rule.group))
+        groups.intern(np.ascontiguousarray(self.rows(rule.source, changed)[:, list(rule.group)]))
+        wanted = _in_groups(self.tables[rule.source], rule.group, groups.rows[: groups.size])
+        return self.tables[rule.source].rows[(Momentary(self.tables, {rule.source: wanted}) & facts).ids(rule.source)]
+
     def _aggregate(self, plan: AggregatePlan, sources: Mapping[Read, Facts]) -> Ids:
         rule = plan.rule
         source, head = self.relations[rule.source], self.relations[rule.predicate]
-        rows = self.rows(rule.source, _own(sources[Read.ALL]))
+        rows = self._source_rows(plan, sources)
         with naming_the_rule(rule):
             result = aggregate(rule, rows, source.types, head.types, self.dictionary)
         return self.tables[rule.predicate].intern(result)
@@ -190,3 +246,12 @@ def _walkable(facts: FactSet, predicate: str) -> FactSet:
 def _own(facts: Facts) -> FactSet:
     assert isinstance(facts, FactSet)
     return facts
+
+
+def _in_groups(table: Table, group: tuple[int, ...], keys: Rows) -> Ids:
+    """The rows of a table that have one of some keys in the group's columns."""
+    if not group:
+        return np.arange(table.size if len(keys) else 0, dtype=np.int32)
+    columns = tuple(sorted(set(group)))
+    places = [group.index(column) for column in columns]
+    return table.matching(columns, np.ascontiguousarray(keys[:, places]))

@@ -32,6 +32,7 @@ class Table:
         self.size = 0
         self.rows: Rows = np.empty((_FIRST_ROOM, arity), np.int64)
         self.status: NDArray[np.uint8] = np.zeros(_FIRST_ROOM, np.uint8)
+        self.proof: NDArray[np.uint8] = np.zeros(_FIRST_ROOM, np.uint8)  # a second status byte, for B/F's sets
         self.nonrecursive: NDArray[np.int32] = np.zeros(_FIRST_ROOM, np.int32)
         self.recursive: NDArray[np.int32] = np.zeros(_FIRST_ROOM, np.int32)
         self.membership: HashedRows | GriddedRows = HashedRows()
@@ -77,6 +78,16 @@ class Table:
             index.cover(self.rows, self.size)
         return index
 
+    def matching(self, key: tuple[int, ...], values: Rows) -> Ids:
+        """The rows whose `key` columns, ascending, have one of some distinct tuples of values."""
+        if len(key) == self.arity:
+            found = self.find(values)
+            return found[found >= 0]
+        index = self.index(key)
+        out = np.empty(self.size, np.int32)
+        count = kernels.rows_of_keys(values, index.slots, index.entries, index.ids, index.following, index.settled, out)
+        return out[:count]
+
     def keys(self, columns: tuple[int, ...]) -> int | None:
         """The number of distinct values in some columns, if an index knows it nearly."""
         index = self._indexes.get(columns)
@@ -99,6 +110,7 @@ class Table:
             raise MemoryError(f"{self.name} has more than {_MOST_ROWS:,} facts")
         self.rows = enlarged(self.rows, room)
         self.status = enlarged(self.status, room)
+        self.proof = enlarged(self.proof, room)
         self.nonrecursive = enlarged(self.nonrecursive, room)
         self.recursive = enlarged(self.recursive, room)
         self._grown(self.nbytes)

@@ -1,0 +1,69 @@
+"""Rules taken out of a program and put in, as an update does it; a rule keeps its name whatever happens around it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from holdfast.errors import Diagnostic, ProgramError, UsageError
+from holdfast.language.parser import parse
+from holdfast.language.printer import show_rule
+from holdfast.language.tree import Item, Program, Rule, RuleAttribute
+
+
+def rules_named(program: Program) -> Program:
+    """The program without its facts, each rule with a name: its own, or r1, r2 … by its place."""
+    rules = [item for item in program.items if isinstance(item, Rule) and item.body is not None]
+    places = {id(rule): number for number, rule in enumerate(rules, 1)}
+    items = [item for item in program.items if not isinstance(item, Rule) or id(item) in places]
+    return replace(program, items=tuple(_named(item, f"r{places[id(item)]}") if isinstance(item, Rule) else item
+                                        for item in items))
+
+
+def name_of(rule: Rule) -> str:
+    """A rule's name."""
+    return next(attribute.value for attribute in rule.attributes if attribute.name == "name")
+
+
+def with_rules(program: Program, text: str, source: str) -> Program:
+    """The program with the rules (and declarations) of a text; a rule without a name gets the next free number."""
+    added = parse(text, source)
+    facts = [item for item in added.items if isinstance(item, Rule) and item.body is None]
+    if facts:
+        raise ProgramError(Diagnostic("E0910", "a fact cannot be added as a rule", facts[0].span,
+                                      help="facts go in through `insert`"))
+    items: list[Item] = list(program.items)
+    for item in added.items:
+        items.append(_named(item, _free_name(items)) if isinstance(item, Rule) else item)
+    return replace(program, items=tuple(items))
+
+
+def without_rule(program: Program, wanted: str, source: str) -> Program:
+    """The program without a rule, which is given by its name or by its text."""
+    rules = [item for item in program.items if isinstance(item, Rule)]
+    named = [rule for rule in rules if name_of(rule) == wanted]
+    found = named or _written_like(rules, wanted, source)
+    if not found:
+        listed = "; ".join(f"{name_of(rule)} is {show_rule(replace(rule, attributes=()))}" for rule in rules[:5])
+        raise UsageError(Diagnostic("E0911", f"there is no rule {wanted} to take out", notes=(f"rules are {listed}",)))
+    return replace(program, items=tuple(item for item in program.items if item is not found[0]))
+
+
+def _written_like(rules: list[Rule], text: str, source: str) -> list[Rule]:
+    if ":-" not in text:
+        return []
+    wanted = [item for item in parse(text, source).items if isinstance(item, Rule)]
+    return [rule for rule in rules if wanted and (rule.heads, rule.body) == (wanted[0].heads, wanted[0].body)]
+
+
+def _named(rule: Rule, name: str) -> Rule:
+    if any(attribute.name == "name" for attribute in rule.attributes):
+        return rule
+    return replace(rule, attributes=(*rule.attributes, RuleAttribute("name", name, span=rule.span)))
+
+
+def _free_name(items: list[Item]) -> str:
+    taken = {name_of(item) for item in items if isinstance(item, Rule)}
+    number = len(taken) + 1
+    while f"r{number}" in taken:
+        number += 1
+    return f"r{number}"

@@ -1,0 +1,83 @@
+"""How deeply a clause is nested, told from its tokens.
+
+The parser keeps its own stack, but whatever walks a tree afterwards calls itself for what stands inside.  So that
+no text can send it too deep, a clause that nests deeper than anybody writes is refused before it is parsed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from lark import Token
+
+from holdfast.errors import Diagnostics, Source
+from holdfast.language.failure import span_of
+from holdfast.language.recovery import BEGINS_ITEM
+
+DEEPEST: Final = 100
+_OPENS: Final = frozenset({"LPAR", "LBRACE"})
+_CLOSES: Final = frozenset({"RPAR", "RBRACE"})
+_SPLITS: Final = frozenset({"COMMA", "SEMICOLON", "IF", "EQUALS", "COMPARE", "COLON"})
+_OPERATES: Final = frozenset({"OPERATOR", "MINUS", "BITS_NOT", "NOT"})
+
+
+def without_deep_clauses(tokens: list[Token], source: Source, diagnostics: Diagnostics) -> list[Token]:
+    """The tokens, with a `BAD` one in place of each clause that nests too deeply; those are reported."""
+    kept: list[Token] = []
+    for clause in _clauses(tokens):
+        culprit = _too_deep(clause) if len(clause) > DEEPEST else None
+        if culprit is None:
+            kept += clause
+            continue
+        help = "give parts of it relations or rules of their own"
+        message = f"this is nested too deeply: more than {DEEPEST} operators and brackets around one value"
+        diagnostics.error("E0117", message, span_of(source, culprit), help=help)
+        kept += [Token.new_borrow_pos("BAD", culprit, culprit), *clause[-1:]]
+    return kept
+
+
+def _clauses(tokens: list[Token]) -> Iterator[list[Token]]:
+    """The tokens up to each dot, and up to each item that needs none before it."""
+    start = 0
+    for i, token in enumerate(tokens):
+        if token.type == "DOT" or token.type in BEGINS_ITEM:
+            yield tokens[start : i + 1]
+            start = i + 1
+    yield tokens[start:]
+
+
+@dataclass
+class _Level:
+    """What stands between two brackets: operators since the last comma, and the deepest bracket among them."""
+
+    operators: int = 0
+    inside: int = 0
+    deepest: int = 0
+
+    @property
+    def depth(self) -> int:
+        return max(self.deepest, self.operators + self.inside)
+
+    def split(self) -> None:
+        self.deepest, self.operators, self.inside = self.depth, 0, 0
+
+
+def _too_deep(clause: list[Token]) -> Token | None:
+    """The token with which a clause becomes too deep."""
+    levels = [_Level()]
+    for token in clause:
+        here = levels[-1]
+        if token.type in _OPENS:
+            levels.append(_Level())
+        elif token.type in _CLOSES and len(levels) > 1:
+            levels.pop()
+            levels[-1].inside = max(levels[-1].inside, here.depth + 1)
+        elif token.type in _SPLITS:
+            here.split()
+        elif token.type in _OPERATES:
+            here.operators += 1
+        if len(levels) > DEEPEST or levels[-1].depth > DEEPEST:
+            return token
+    return None

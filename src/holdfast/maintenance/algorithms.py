@@ -1,0 +1,64 @@
+"""The algorithms by name, what each keeps, and which one a hyper-node gets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from holdfast.errors import Diagnostic, UsageError
+from holdfast.maintenance import backward_forward, dred, dred_counting, recompute
+from holdfast.maintenance.stratum import Stratum
+from holdfast.program.model import HyperNode
+from holdfast.program.similar import similar
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """A way to bring one hyper-node up to date, and which counters are right afterwards."""
+
+    name: str
+    maintain: Callable[[Stratum], None]
+    keeps_nonrecursive: bool
+    keeps_recursive: bool
+
+
+ALGORITHMS: Mapping[str, Algorithm] = {
+    algorithm.name: algorithm
+    for algorithm in (
+        Algorithm("counting", dred_counting.maintain, True, True),
+        Algorithm("dred", dred.maintain, False, False),
+        Algorithm("dred-counting", dred_counting.maintain, True, True),
+        Algorithm("backward-forward", backward_forward.maintain, False, False),
+        Algorithm("backward-forward-counting", backward_forward.maintain_counting, True, False),
+        Algorithm("recompute", recompute.maintain, True, True),
+    )
+}
+AUTO = "auto"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which algorithm to use: one for all hyper-nodes, others for those of some predicates."""
+
+    default: str = AUTO
+    of_predicate: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in (self.default, *self.of_predicate.values()):
+            if name not in ALGORITHMS and name != AUTO:
+                help = similar(name, [*ALGORITHMS, AUTO]) or f"there are: {', '.join([*ALGORITHMS, AUTO])}"
+                raise UsageError(Diagnostic("E0905", f"there is no algorithm {name}", help=help))
+
+    def named(self, node: HyperNode) -> str:
+        """What was asked for a hyper-node."""
+        asked = [self.of_predicate[p] for p in node.predicates if p in self.of_predicate]
+        return asked[0] if asked else self.default
+
+
+def refuse_recursion(node: HyperNode) -> None:
+    """Counting alone cannot tell a fact that supports itself from one that has support."""
+    if node.is_recursive:
+        listed = ", ".join(node.predicates)
+        raise UsageError(Diagnostic(
+            "E0906", f"counting cannot maintain {listed}: its rules are recursive", node.recursive[0].span,
+            help="use dred-counting or backward-forward-counting for it, or leave the choice to auto"))

@@ -1,0 +1,54 @@
+"""DRed: delete and rederive (optimised-maintenance, Algorithm 1).  Keeps no counters."""
+
+from __future__ import annotations
+
+from holdfast.backends.protocol import Facts
+from holdfast.maintenance.dred_counting import insert
+from holdfast.maintenance.stratum import Stratum
+
+
+def maintain(s: Stratum) -> None:
+    """Bring one hyper-node up to date; the counters are not."""
+    overdelete(s)
+    insert(s, rederive(s), counts=False, counts_recursive=False)
+
+
+def first_deletions(s: Stratum) -> Facts:
+    """N := (E- ∩ O) ∪ Π[I : D\\A, A\\D], and what removed rules derived."""
+    I, rules = s.I, (*s.kept.nonrecursive, *s.kept.recursive)
+    bags = [
+        s.instances((*s.removed.nonrecursive, *s.removed.recursive), I),
+        s.aggregated(s.removed.aggregates, I),
+        s.changed(rules, I, s.gone, s.come),
+        s.aggregates_touched(I),
+    ]
+    N = s.E_minus
+    for bag in bags:
+        N = N | bag.support()
+    s.figures.deletion += sum(map(len, bags))
+    return N
+
+
+def overdelete(s: Stratum) -> None:
+    """Everything that has a derivation from something deleted."""
+    I, D, A = s.I, s.D, s.A
+    N = first_deletions(s)
+    while Δ := N - D:
+        instances = s.follows(s.kept.recursive, I - (D - A), I | A, Δ)
+        s.figures.deletion += len(instances)
+        s.figures.overdeleted += len(Δ)
+        N = instances.support()
+        D |= Δ
+
+
+def rederive(s: Stratum) -> Facts:
+    """R := the facts of D ∩ O that are in E \\ E- or are the head of some instance over (I \\ (D\\A), I ∪ A)."""
+    I, D, A = s.I, s.D, s.A
+    overdeleted = s.of_node(D)
+    explicit = (overdeleted & s.E) - s.E_minus
+    rules = (*s.kept.nonrecursive, *s.kept.recursive)
+    instances = s.derived_goals(rules, I - (D - A), I | A, overdeleted)
+    s.figures.backward += len(instances)
+    R = explicit | instances.support()
+    s.figures.rederived += len(R)
+    return R

@@ -1,0 +1,95 @@
+"""DRed^c: delete and rederive with counters (optimised-maintenance, Algorithm 2; ALGORITHMS.md extends it by rule
+changes).
+
+A fact whose nonrecursive derivations are not all gone is never overdeleted, and one whose recursive derivations are
+not all gone is rederived by a look at its counter.  On a hyper-node without recursion this is Counting.
+"""
+
+from __future__ import annotations
+
+from holdfast.backends.protocol import Facts
+from holdfast.maintenance.stratum import Stratum
+
+
+def maintain(s: Stratum) -> None:
+    """Bring one hyper-node up to date; D, A and the counters are."""
+    overdelete(s)
+    insert(s, rederive(s))
+
+
+def first_deletions(s: Stratum, *, counts_recursive: bool = True) -> Facts:
+    """What loses a derivation by what happened outside this hyper-node; the counters are moved."""
+    Π_n, Π_r, gone, come, I = s.kept.nonrecursive, s.kept.recursive, s.gone, s.come, s.I
+    s.Cn.subtract(s.E_minus)
+    nonrecursive = [
+        s.instances(s.removed.nonrecursive, I),
+        s.aggregated(s.removed.aggregates, I),
+        s.changed(Π_n, I, gone, come),
+        s.aggregates_touched(I),
+    ]
+    recursive = [s.instances(s.removed.recursive, I), s.changed(Π_r, I, gone, come)]
+    N = s.E_minus
+    for bag in nonrecursive:
+        s.Cn.subtract(bag)
+        N = N | bag.support()
+    for bag in recursive:
+        if counts_recursive:
+            s.Cr.subtract(bag)
+        N = N | bag.support()
+    s.figures.deletion += sum(map(len, (*nonrecursive, *recursive)))
+    return N
+
+
+def overdelete(s: Stratum) -> None:
+    """OVERDELETE."""
+    I, D, A = s.I, s.D, s.A
+    N = first_deletions(s)
+    while Δ := s.Cn.zero(N - D):
+        instances = s.follows(s.kept.recursive, I - (D - A), I | A, Δ)
+        s.Cr.subtract(instances)
+        s.figures.deletion += len(instances)
+        s.figures.overdeleted += len(Δ)
+        N = instances.support()
+        D |= Δ
+
+
+def rederive(s: Stratum) -> Facts:
+    """REDERIVE: R := {F in D ∩ O | Cr[F] > 0}."""
+    overdeleted = s.of_node(s.D)
+    R = overdeleted - s.Cr.zero(overdeleted)
+    s.figures.rederived += len(R)
+    return R
+
+
+def insert(s: Stratum, R: Facts, *, counts: bool = True, counts_recursive: bool = True) -> None:
+    """INSERT; algorithms without one or both of the counters leave them alone."""
+    I, D, A, gone, come = s.I, s.D, s.A, s.gone, s.come
+    J = (I - D) | A
+    nonrecursive = [
+        s.changed(s.kept.nonrecursive, J, come, gone),
+        s.instances(s.added.nonrecursive, J),
+        s.aggregates_touched(J),
+        s.aggregated(s.added.aggregates, J),
+    ]
+    recursive = [s.changed(s.kept.recursive, J, come, gone), s.instances(s.added.recursive, J)]
+    if counts:
+        s.Cn.add(s.E_plus)
+        for bag in nonrecursive:
+            s.Cn.add(bag)
+    N = R | s.E_plus
+    for bag in (*nonrecursive, *recursive):
+        N = N | bag.support()
+    if counts_recursive:
+        for bag in recursive:
+            s.Cr.add(bag)
+    s.figures.insertion += sum(map(len, (*nonrecursive, *recursive)))
+    Π_r = (*s.kept.recursive, *s.added.recursive)
+    while Δ := N - ((I - D) | A):
+        A |= Δ
+        s.watch.round(len(Δ))
+        J = (I - D) | A
+        instances = s.follows(Π_r, J, J, Δ)
+        if counts_recursive:
+            s.Cr.add(instances)
+        s.figures.insertion += len(instances)
+        N = instances.support()

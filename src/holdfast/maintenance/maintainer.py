@@ -1,0 +1,243 @@
+"""An update over all hyper-nodes: what is touched is brought up to date in topological order, atomically."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from holdfast.backends.memory.store import MemoryBackend
+from holdfast.backends.protocol import Facts
+from holdfast.maintenance.algorithms import ALGORITHMS, AUTO, Algorithm, Choice, refuse_recursion
+from holdfast.maintenance.choose import Chooser
+from holdfast.maintenance.recompute import recount
+from holdfast.maintenance.stratum import Figures, RuleChange, Stratum, predicates_read
+from holdfast.maintenance.watch import Watch
+from holdfast.plans import Planner, Read
+from holdfast.plans.planner import positions
+from holdfast.program.model import AggregateRule, HyperNode, Program, Rule
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What an update did: the facts that went and came, net, and what each hyper-node took."""
+
+    removed: Facts
+    added: Facts
+    figures: tuple[Figures, ...]
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """One hyper-node of the new program with the rules that were there, went and came."""
+
+    planner: Planner
+    kept: RuleChange
+    removed: RuleChange
+    added: RuleChange
+
+    @property
+    def reads(self) -> set[str]:
+        return predicates_read(self.kept)
+
+
+class Maintainer:
+    """Keeps a materialisation exact.  Between updates D and A are empty and I is what follows from E."""
+
+    def __init__(self, program: Program, backend: MemoryBackend) -> None:
+        self.program = program
+        self.backend = backend
+        self.chooser = Chooser()
+        self._uncounted: set[str] = set()  # predicates whose Cn is not kept at present
+        self._uncounted_recursive: set[str] = set()  # the same of Cr
+        self._nodes = _plans(program, program, backend)
+
+    def counted(self) -> None:
+        """Make all counters right, whatever algorithms were used."""
+        for plan in self._nodes:
+            self._count(plan.planner, recursive=True)
+
+    def run(self, deletions: Facts, insertions: Facts, program: Program | None, choice: Choice, watch: Watch, *,
+            keep: bool = True) -> Outcome:
+        """One update; with `keep` false everything is as before afterwards."""
+        backend, before = self.backend, (set(self._uncounted), set(self._uncounted_recursive))
+        backend.nonrecursive.remembers = backend.recursive.remembers = True
+        try:
+            if program is not None:
+                self.counted()
+            nodes = self._nodes if program is None else _plans(self.program, program, backend)
+            figures = self._maintain(nodes, deletions, insertions, choice, watch)
+            removed, added = backend.deleted - backend.added, backend.added - backend.deleted
+            outcome = Outcome(removed.worked_out(), added.worked_out(), tuple(figures))
+        except BaseException:
+            self._take_back(before)
+            raise
+        if not keep:
+            self._take_back(before)
+            return outcome
+        self._commit(outcome)
+        return outcome
+
+    def adopt(self, program: Program) -> None:
+        """Go on with a program whose rules have changed by the last update."""
+        self.program, self._nodes = program, _plans(program, program, self.backend)
+        self.backend.forget_plans()
+
+    # --- the strata ------------------------------------------------------------------------------------
+
+    def _maintain(self, nodes: Sequence[_Plan], deletions: Facts, insertions: Facts, choice: Choice, watch: Watch
+                  ) -> Iterable[Figures]:
+        E = self.backend.explicit
+        self._E_minus = (deletions & E) - insertions
+        self._E_plus = insertions - E
+        given = set(self._E_minus.sizes()) | set(self._E_plus.sizes())
+        for plan in nodes:
+            self._move_counts(plan)
+        figures = []
+        for plan in nodes:
+            changed = {*self.backend.deleted.predicates(), *self.backend.added.predicates()}
+            if given & set(plan.planner.node.predicates) or plan.reads & changed or plan.removed or plan.added:
+                figures.append(self._node(plan, choice, watch))
+        return figures
+
+    def _move_counts(self, plan: _Plan) -> None:
+        """A kept rule that became recursive, or is no longer, moves its derivations to the other counter."""
+        I, planner = self.backend.materialisation, plan.planner
+        for rule, was_recursive in self._turned(plan):
+            instances = self.backend.apply(planner.whole((rule,)), {Read.ALL: I, Read.ABSENT: I})
+            loses, gains = self.backend.nonrecursive, self.backend.recursive
+            if was_recursive:
+                loses, gains = gains, loses
+            loses.subtract(instances)
+            gains.add(instances)
+
+    def _turned(self, plan: _Plan) -> Iterator[tuple[Rule, bool]]:
+        node = plan.planner.node
+        if self._nodes and plan not in self._nodes:
+            old = {p: n.planner.node for n in self._nodes for p in n.planner.node.predicates}
+            for rule in (*plan.kept.nonrecursive, *plan.kept.recursive):
+                before = old.get(rule.predicate)
+                was = before is not None and _is_recursive(rule, before.predicates)
+                if was != _is_recursive(rule, node.predicates):
+                    yield rule, was
+
+    def _node(self, plan: _Plan, choice: Choice, watch: Watch) -> Figures:
+        begun, node = watch.seconds, plan.planner.node
+        algorithm, why = self._chosen(plan, choice)
+        if algorithm.keeps_nonrecursive and algorithm.name != "recompute":
+            self._count(plan.planner, recursive=algorithm.keeps_recursive)
+        watch.node(", ".join(node.predicates))
+        s = Stratum(plan.planner, self.backend, watch, self._E_minus.of(node.predicates),
+                    self._E_plus.of(node.predicates), plan.kept, plan.removed, plan.added)
+        algorithm.maintain(s)
+        self._note_counters(node, algorithm)
+        s.figures.algorithm, s.figures.why, s.figures.seconds = algorithm.name, why, watch.seconds - begun
+        self.chooser.learn(node, s.figures)
+        return s.figures
+
+    def _chosen(self, plan: _Plan, choice: Choice) -> tuple[Algorithm, str]:
+        node, name, why = plan.planner.node, choice.named(plan.planner.node), "asked for"
+        if name == AUTO:
+            name, why = self.chooser.choose(node, self.backend)
+        if name == "counting":
+            refuse_recursion(node)
+        return ALGORITHMS[name], why
+
+    def _count(self, planner: Planner, *, recursive: bool) -> None:
+        """Count a hyper-node's derivations if they are not known."""
+        O = set(planner.node.predicates)
+        if O & self._uncounted or (recursive and O & self._uncounted_recursive):
+            recount(planner, self.backend)
+            self._uncounted -= O
+            self._uncounted_recursive -= O
+
+    def _note_counters(self, node: HyperNode, algorithm: Algorithm) -> None:
+        O = set(node.predicates)
+        self._uncounted = self._uncounted - O if algorithm.keeps_nonrecursive else self._uncounted | O
+        recursive = self._uncounted_recursive
+        self._uncounted_recursive = recursive - O if algorithm.keeps_recursive else recursive | O
+
+    # --- the end ---------------------------------------------------------------------------------------
+
+    def _commit(self, outcome: Outcome) -> None:
+        backend = self.backend
+        E, I = backend.explicit, backend.materialisation
+        E -= self._E_minus
+        E |= self._E_plus
+        I -= outcome.removed
+        I |= outcome.added
+        self._finish()
+
+    def _take_back(self, before: tuple[set[str], set[str]]) -> None:
+        self.backend.nonrecursive.take_back()
+        self.backend.recursive.take_back()
+        self._uncounted, self._uncounted_recursive = before
+        self._finish()
+
+    def _finish(self) -> None:
+        backend = self.backend
+        for kept in (backend.deleted, backend.added, backend.checked, backend.proved, backend.delayed):
+            kept.clear()
+        for counters in (backend.nonrecursive, backend.recursive):
+            counters.settle()
+            counters.remembers = False
+
+
+def _is_recursive(rule: Rule, predicates: Iterable[str]) -> bool:
+    return bool(positions(rule, predicates))
+
+
+def _plans(old: Program, new: Program, backend: MemoryBackend) -> list[_Plan]:
+    """The hyper-nodes of the new program, with what happened to their rules."""
+    before: tuple[Rule | AggregateRule, ...] = (*old.rules, *old.aggregates)
+    left = Counter(map(_key, before))
+    by_predicate: dict[str, list[Rule | AggregateRule]] = {}
+    for rule in before:
+        by_predicate.setdefault(rule.predicate, []).append(rule)
+    result = []
+    for node in new.nodes:
+        kept, added = _split((*node.nonrecursive, *node.recursive, *node.aggregates), left)
+        removed = [rule for p in node.predicates for rule in _gone(by_predicate.get(p, ()), kept)]
+        was = {p: old.node_of(p).predicates for p in {rule.predicate for rule in removed}}
+        here = dict.fromkeys(node.predicates, node.predicates)
+        result.append(_Plan(Planner(node, backend.statistics), _grouped(kept, here), _grouped(removed, was),
+                            _grouped(added, here)))
+    return result
+
+
+def _key(rule: Rule | AggregateRule) -> object:
+    """What makes two rules the same: not their names."""
+    if isinstance(rule, AggregateRule):
+        return (rule.predicate, rule.source, rule.group, rule.function, rule.target)
+    return (rule.predicate, rule.arguments, rule.body)
+
+
+def _split(rules: Sequence[Rule | AggregateRule], left: Counter[object]
+           ) -> tuple[list[Rule | AggregateRule], list[Rule | AggregateRule]]:
+    kept, added = [], []
+    for rule in rules:
+        if left[_key(rule)]:
+            left[_key(rule)] -= 1
+            kept.append(rule)
+        else:
+            added.append(rule)
+    return kept, added
+
+
+def _gone(old: Iterable[Rule | AggregateRule], kept: Iterable[Rule | AggregateRule]) -> Iterator[Rule | AggregateRule]:
+    still = Counter(map(_key, kept))
+    for rule in old:
+        if still[_key(rule)]:
+            still[_key(rule)] -= 1
+        else:
+            yield rule
+
+
+def _grouped(rules: Sequence[Rule | AggregateRule], nodes: Mapping[str, tuple[str, ...]]) -> RuleChange:
+    """Rules by how they count in the hyper-nodes of their heads."""
+    plain = [rule for rule in rules if isinstance(rule, Rule)]
+    return RuleChange(
+        tuple(rule for rule in plain if not _is_recursive(rule, nodes[rule.predicate])),
+        tuple(rule for rule in plain if _is_recursive(rule, nodes[rule.predicate])),
+        tuple(rule for rule in rules if isinstance(rule, AggregateRule)),
+    )

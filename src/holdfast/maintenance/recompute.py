@@ -1,0 +1,42 @@
+"""Recomputing a hyper-node from scratch, and counting its derivations anew."""
+
+from __future__ import annotations
+
+from holdfast.backends.protocol import Backend
+from holdfast.maintenance.stratum import Stratum
+from holdfast.plans import Planner, Read
+
+
+def maintain(s: Stratum) -> None:
+    """The hyper-node's new facts by semi-naive evaluation, then the difference to the old; counters included."""
+    I, D, A, new = s.I, s.D, s.A, s.backend.proved
+    J = s.backend.elsewhere(s.O, new, (I - D) | A)
+    s.Cn.forget(s.O)
+    s.Cr.forget(s.O)
+    explicit = (s.of_node(s.E) - s.E_minus) | s.E_plus
+    N = s.backend.apply(s.planner.nonrecursive(), {Read.ALL: J, Read.ABSENT: J})
+    s.Cn.add(explicit)
+    s.Cn.add(N)
+    s.figures.insertion += len(N)
+    Δ = explicit | N.support()
+    while Δ:
+        s.watch.round(len(Δ))
+        new |= Δ
+        instances = s.follows(s.node.recursive, J, J, Δ)
+        s.Cr.add(instances)
+        s.figures.insertion += len(instances)
+        Δ = instances.support() - new
+    old = s.of_node(I)
+    D |= old - new
+    A |= s.of_node(new) - I
+    new.clear()
+
+
+def recount(planner: Planner, backend: Backend) -> None:
+    """The counters of a hyper-node whose facts are right, by one evaluation of its rules."""
+    I, Cn, Cr, O = backend.materialisation, backend.nonrecursive, backend.recursive, planner.node.predicates
+    Cn.forget(O)
+    Cr.forget(O)
+    Cn.add(backend.explicit.of(O))
+    Cn.add(backend.apply(planner.nonrecursive(), {Read.ALL: I, Read.ABSENT: I}))
+    Cr.add(backend.apply(planner.whole(planner.node.recursive), {Read.ALL: I, Read.ABSENT: I}))

@@ -1,0 +1,132 @@
+"""One hyper-node during an update: what changed around it, and Π in the papers' notation.
+
+The letters are those of ALGORITHMS.md: E explicit facts, I the old materialisation, D and A what was deleted and
+added so far, O the facts of this hyper-node.  I stays as it was until the whole update is done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from holdfast.backends.protocol import Backend, Bag, Facts
+from holdfast.maintenance.watch import Watch
+from holdfast.plans import AggregatePlan, Planner, Read
+from holdfast.program.model import AggregateRule, Atom, HyperNode, Negated, Rule
+
+
+@dataclass(frozen=True)
+class RuleChange:
+    """The rules of a hyper-node that an update takes out or puts in, by how they count."""
+
+    nonrecursive: tuple[Rule, ...] = ()
+    recursive: tuple[Rule, ...] = ()
+    aggregates: tuple[AggregateRule, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.nonrecursive or self.recursive or self.aggregates)
+
+
+@dataclass
+class Figures:
+    """What the maintenance of one hyper-node took; instances are counted by phase."""
+
+    predicates: tuple[str, ...] = ()
+    algorithm: str = ""
+    why: str = ""  # it was chosen
+    deletion: int = 0
+    backward: int = 0
+    forward: int = 0
+    insertion: int = 0
+    overdeleted: int = 0
+    rederived: int = 0
+    seconds: float = 0.0
+
+
+@dataclass
+class Stratum:
+    """What an algorithm sees of one hyper-node.  `kept` are its rules that were there before the update."""
+
+    planner: Planner
+    backend: Backend
+    watch: Watch
+    E_minus: Facts  # E- ∩ O
+    E_plus: Facts  # E+ ∩ O
+    kept: RuleChange
+    removed: RuleChange = field(default_factory=RuleChange)
+    added: RuleChange = field(default_factory=RuleChange)
+    figures: Figures = field(default_factory=Figures)
+
+    def __post_init__(self) -> None:
+        backend, changed = self.backend, (*self.reads, *self.node.predicates)
+        self.E, self.I = backend.explicit, backend.materialisation
+        self.D, self.A = backend.deleted, backend.added
+        self.Cn, self.Cr = backend.nonrecursive, backend.recursive
+        self.gone = (self.D - self.A).of(changed)  # D \ A of earlier hyper-nodes
+        self.come = (self.A - self.D).of(changed)  # A \ D
+        self.figures.predicates = self.node.predicates
+
+    @property
+    def node(self) -> HyperNode:
+        """The hyper-node."""
+        return self.planner.node
+
+    @property
+    def O(self) -> tuple[str, ...]:  # noqa: E743, N802  the papers' letter
+        """The predicates of the hyper-node."""
+        return self.node.predicates
+
+    @property
+    def reads(self) -> set[str]:
+        """The predicates that the kept rules and aggregates read."""
+        return predicates_read(self.kept)
+
+    def of_node(self, facts: Facts) -> Facts:
+        """`… ∩ O`."""
+        return facts.of(self.O)
+
+    # --- Π ---------------------------------------------------------------------------------------------
+
+    def instances(self, rules: Iterable[Rule], I: Facts, negated: Facts | None = None) -> Bag:
+        """Π⟦Ip, In⟧."""
+        return self.backend.apply(self.planner.whole(rules), {Read.ALL: I, Read.ABSENT: negated or I})
+
+    def changed(self, rules: Iterable[Rule], I: Facts, P: Facts, N: Facts) -> Bag:
+        """Π⟦I : P, N⟧."""
+        plans = self.planner.changed(rules, P.sizes(), N.sizes())
+        sources = {Read.ALL: I, Read.OLD: I - P, Read.DELTA: P, Read.ABSENT: I, Read.ABSENT_OLD: I | N,
+                   Read.ABSENT_DELTA: N}
+        return self.backend.apply(plans, sources)
+
+    def follows(self, rules: Iterable[Rule], Ip: Facts, In: Facts, Δ: Facts) -> Bag:
+        """Π_r⟦Ip, In : Δ⟧ for new or deleted facts of this hyper-node."""
+        plans = self.planner.recursive(Δ.sizes(), rules)
+        return self.backend.apply(plans, {Read.ALL: Ip, Read.OLD: Ip - Δ, Read.DELTA: Δ, Read.ABSENT: In})
+
+    def derived_goals(self, rules: Iterable[Rule], Ip: Facts, In: Facts, goals: Facts) -> Bag:
+        """The goals that are heads of instances over (Ip, In), once for each instance: rules run backwards."""
+        plans = self.planner.heads(rules, goals.sizes())
+        return self.backend.apply(plans, {Read.ALL: Ip, Read.DELTA: goals, Read.ABSENT: In})
+
+    def supporting(self, rules: Iterable[Rule], Ip: Facts, In: Facts, goals: Facts) -> Bag:
+        """The body facts in O of the instances over (Ip, In) whose head is a goal."""
+        plans = self.planner.bodies(rules, goals.sizes())
+        return self.backend.apply(plans, {Read.ALL: Ip, Read.DELTA: goals, Read.ABSENT: In})
+
+    def aggregated(self, rules: Iterable[AggregateRule], I: Facts) -> Bag:
+        """The aggregates of whole relations."""
+        return self.backend.apply([AggregatePlan(rule) for rule in rules], {Read.ALL: I})
+
+    def aggregates_touched(self, I: Facts) -> Bag:
+        """The kept aggregates of the groups that a changed fact belongs to; other groups are not looked at."""
+        changes = self.gone | self.come
+        touched = [AggregatePlan(rule) for rule in self.kept.aggregates if changes.sizes().get(rule.source)]
+        return self.backend.apply(touched, {Read.ALL: I, Read.DELTA: changes})
+
+
+def predicates_read(rules: RuleChange) -> set[str]:
+    """The predicates in the bodies of some rules."""
+    bodies = (literal for rule in (*rules.nonrecursive, *rules.recursive) for literal in rule.body)
+    return {literal.predicate for literal in bodies if isinstance(literal, Atom | Negated)} | {
+        rule.source for rule in rules.aggregates
+    }

@@ -1,0 +1,116 @@
+"""A checked program made ready for maintenance.
+
+Two things change.  A negated atom with wildcards, `!p(x, _)`, reads an auxiliary relation of p's known columns
+instead: one deleted fact of p must not be taken for the end of all facts that agree with it.  And auxiliary relations
+are named by what they are defined as, so that the same one has the same name after the rules have changed around it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import replace
+
+from holdfast.program.graph import hyper_nodes
+from holdfast.program.model import (
+    AggregateRule,
+    Atom,
+    Literal,
+    Negated,
+    Program,
+    Relation,
+    Rule,
+    Var,
+    Wildcard,
+)
+
+_PROJECTION = ".some"
+
+
+def maintainable(program: Program) -> Program:
+    """The same program, with nothing negated but whole facts, and stable names for its auxiliary relations."""
+    return _renamed(_projected(program))
+
+
+def _projected(program: Program) -> Program:
+    relations, projections = dict(program.relations), dict[str, Rule]()
+
+    def whole(literal: Literal) -> Literal:
+        if not isinstance(literal, Negated) or not any(isinstance(a, Wildcard) for a in literal.arguments):
+            return literal
+        known = tuple(i for i, a in enumerate(literal.arguments) if not isinstance(a, Wildcard))
+        name = f"{literal.predicate}{_PROJECTION}{'_'.join(map(str, known))}"
+        if name not in relations:
+            relations[name] = _projection(relations[literal.predicate], name, known)
+            projections[name] = _projecting(relations[literal.predicate], name, known)
+        return Negated(name, tuple(literal.arguments[i] for i in known))
+
+    rules = tuple(replace(rule, body=tuple(map(whole, rule.body))) for rule in program.rules)
+    if not projections:
+        return program
+    return _rebuilt(program, relations, (*rules, *projections.values()), program.aggregates)
+
+
+def _projection(relation: Relation, name: str, known: tuple[int, ...]) -> Relation:
+    return Relation(name, name, tuple(relation.columns[i] for i in known), auxiliary=True, span=relation.span)
+
+
+def _projecting(relation: Relation, name: str, known: tuple[int, ...]) -> Rule:
+    variables = {i: Var(f"x{i}", relation.columns[i].type) for i in known}
+    arguments = tuple(variables.get(i, Wildcard()) for i in range(relation.arity))
+    return Rule(name, name, tuple(variables.values()), (Atom(relation.name, arguments),), relation.span)
+
+
+def with_relations(program: Program, more: Mapping[str, Relation]) -> Program:
+    """The program with relations that no rule of it mentions."""
+    return _rebuilt(program, {**program.relations, **more}, program.rules, program.aggregates) if more else program
+
+
+def _rebuilt(program: Program, relations: Mapping[str, Relation], rules: tuple[Rule, ...],
+             aggregates: tuple[AggregateRule, ...]) -> Program:
+    nodes = hyper_nodes(tuple(relations), rules, aggregates)
+    return replace(program, relations=relations, rules=rules, aggregates=aggregates, nodes=nodes)
+
+
+# --- names -------------------------------------------------------------------------------------------
+
+
+def _renamed(program: Program) -> Program:
+    names = _stable_names(program)
+    if not names:
+        return program
+
+    def name(predicate: str) -> str:
+        return names.get(predicate, predicate)
+
+    def literal(old: Literal) -> Literal:
+        return replace(old, predicate=name(old.predicate)) if isinstance(old, Atom | Negated) else old
+
+    relations = {name(key): replace(r, name=name(key)) for key, r in program.relations.items()}
+    rules = tuple(replace(r, predicate=name(r.predicate), body=tuple(map(literal, r.body))) for r in program.rules)
+    aggregates = tuple(replace(a, predicate=name(a.predicate), source=name(a.source)) for a in program.aggregates)
+    return _rebuilt(program, relations, rules, aggregates)
+
+
+def _stable_names(program: Program) -> dict[str, str]:
+    """A name for each auxiliary relation, from the rules that define it; nodes come in an order that allows it."""
+    names: dict[str, str] = {}
+    for node in program.nodes:
+        for predicate in node.predicates:
+            relation = program.relations[predicate]
+            if relation.auxiliary:
+                base = predicate.rstrip("0123456789") if _PROJECTION not in predicate else predicate
+                name = f"{base}#{_digest(program, predicate, names)}"
+                taken = sum(other.split("~")[0] == name for other in names.values())
+                names[predicate] = f"{name}~{taken}" if taken else name
+    return names
+
+
+def _digest(program: Program, predicate: str, names: Mapping[str, str]) -> str:
+    node = program.node_of(predicate)
+    rules = [(r.arguments, r.body) for r in (*node.nonrecursive, *node.recursive) if r.predicate == predicate]
+    aggregates = [(a.source, a.group, a.function, a.target) for a in node.aggregates if a.predicate == predicate]
+    text = repr((rules, aggregates, [c.type for c in program.relations[predicate].columns]))
+    for old, new in sorted(names.items(), key=lambda pair: -len(pair[0])):
+        text = text.replace(repr(old), repr(new))
+    return hashlib.sha256(text.encode()).hexdigest()[:10]

@@ -1,0 +1,118 @@
+"""An update as a value, and the change it answers with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from holdfast.errors import Diagnostic, UsageError
+from holdfast.formats.python_data import FactData
+from holdfast.maintenance.stratum import Figures
+from holdfast.relation_view import RelationView
+
+_NONE: Mapping[str, FactData] = MappingProxyType({})
+_KEYS = ("delete", "insert", "add_rules", "remove_rules")
+
+
+@dataclass(frozen=True)
+class Update:
+    """Facts to delete and to insert, rules to add (texts) and to remove (names or texts).
+
+    It is atomic: it becomes the new state or leaves no trace.  Deleting a fact that is not explicit and inserting one
+    that is are no-ops; a fact that is both deleted and inserted is inserted.
+    """
+
+    delete: Mapping[str, FactData | Several] = field(default_factory=lambda: _NONE)
+    insert: Mapping[str, FactData | Several] = field(default_factory=lambda: _NONE)
+    add_rules: Sequence[str] = ()
+    remove_rules: Sequence[str] = ()
+
+    @classmethod
+    def from_json(cls, value: Any) -> Update:
+        """From a decoded JSON object, as an update stream has one on each line."""
+        if not isinstance(value, dict):
+            raise _malformed("an update is a JSON object", value)
+        unknown = [key for key in value if key not in _KEYS]
+        if unknown:
+            raise _malformed(f"an update has no {unknown[0]!r}; it has {', '.join(_KEYS)}", value)
+        for key in ("delete", "insert"):
+            _check_facts(key, value.get(key, {}))
+        for key in ("add_rules", "remove_rules"):
+            if not isinstance(value.get(key, []), list) or not all(isinstance(r, str) for r in value.get(key, [])):
+                raise _malformed(f"{key} is a list of strings", value[key])
+        return cls(value.get("delete", {}), value.get("insert", {}), tuple(value.get("add_rules", ())),
+                   tuple(value.get("remove_rules", ())))
+
+
+def _check_facts(key: str, facts: Any) -> None:
+    if not isinstance(facts, dict):
+        raise _malformed(f"{key} is an object from relation names to lists of facts", facts)
+    for name, rows in facts.items():
+        if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
+            raise _malformed(f"the facts of {name} are a list of lists", rows)
+
+
+def _malformed(reason: str, value: Any) -> UsageError:
+    shown = repr(value) if len(repr(value)) < 80 else repr(value)[:77] + "…"
+    return UsageError(Diagnostic("E0907", f"malformed update: {reason}", notes=(f"this is {shown}",)))
+
+
+@dataclass(frozen=True)
+class Several:
+    """Facts of one relation given in several parts."""
+
+    parts: tuple[FactData, ...]
+
+
+class Updating:
+    """Collects an update inside `with kb.update() as u:`; nothing happens if the block raises."""
+
+    def __init__(self, apply: Callable[[Update], Change]) -> None:
+        self._apply = apply
+        self._delete: dict[str, list[FactData]] = {}
+        self._insert: dict[str, list[FactData]] = {}
+        self._add_rules: list[str] = []
+        self._remove_rules: list[str] = []
+        self.change: Change | None = None
+
+    def insert(self, relation: str, facts: FactData) -> None:
+        """Facts to insert, in any form that `holdfast.open` takes."""
+        self._insert.setdefault(relation, []).append(facts)
+
+    def delete(self, relation: str, facts: FactData) -> None:
+        """Facts to delete."""
+        self._delete.setdefault(relation, []).append(facts)
+
+    def add_rules(self, *rules: str) -> None:
+        """Texts of rules to add."""
+        self._add_rules += rules
+
+    def remove_rules(self, *rules: str) -> None:
+        """Names or texts of rules to remove."""
+        self._remove_rules += rules
+
+    def __enter__(self) -> Updating:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if kind is None:
+            delete, insert = ({name: Several(tuple(parts)) for name, parts in given.items()}
+                              for given in (self._delete, self._insert))
+            self.change = self._apply(Update(delete, insert, self._add_rules, self._remove_rules))
+
+
+@dataclass(frozen=True)
+class Change:
+    """What an update changed, net, in every relation that it changed, and what that took."""
+
+    added: Mapping[str, RelationView]
+    removed: Mapping[str, RelationView]
+    figures: tuple[Figures, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.added or self.removed)
+
+    def __len__(self) -> int:
+        return sum(map(len, (*self.added.values(), *self.removed.values())))
