@@ -36,14 +36,23 @@ ALGORITHMS: Mapping[str, Algorithm] = {
 AUTO = "auto"
 
 
+STRATEGIES = ("counters", "hyper-node")
+"""How rules go: by taking their derivations from the counters, or, as ZodiacEdge does it, by redoing their
+hyper-node from scratch.  (How they come is the same in both: semi-naive evaluation of the new rules.)"""
+
+
 @dataclass(frozen=True)
 class Choice:
-    """Which algorithm to use: one for all hyper-nodes, others for those of some predicates."""
+    """Which algorithm to use: one for all hyper-nodes, others for those of some predicates; and how rules go."""
 
     default: str = AUTO
     of_predicate: Mapping[str, str] = field(default_factory=dict)
+    strategy: str = "counters"
 
     def __post_init__(self) -> None:
+        if self.strategy not in STRATEGIES:
+            help = f"there are: {', '.join(STRATEGIES)}"
+            raise UsageError(Diagnostic("E0905", f"there is no strategy {self.strategy}", help=help))
         for name in (self.default, *self.of_predicate.values()):
             if name not in ALGORITHMS and name != AUTO:
                 help = similar(name, [*ALGORITHMS, AUTO]) or f"there are: {', '.join([*ALGORITHMS, AUTO])}"

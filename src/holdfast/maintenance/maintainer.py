@@ -137,7 +137,9 @@ class Maintainer:
 
     def _chosen(self, plan: _Plan, choice: Choice) -> tuple[Algorithm, str]:
         node, name, why = plan.planner.node, choice.named(plan.planner.node), "asked for"
-        if name == AUTO:
+        if plan.removed and choice.strategy == "hyper-node":
+            name, why = "recompute", "rules went, and the strategy is hyper-node"
+        elif name == AUTO:
             name, why = self.chooser.choose(node, self.backend)
         if name == "counting":
             refuse_recursion(node)

@@ -347,7 +347,7 @@ class _Combined(FactSet):
             return None
         if right[0] >= right[1]:
             return left
-        return (left[0], right[0]) if right[1] >= left[1] else None
+        return (left[0], min(left[1], right[0])) if right[1] >= left[1] else None
 
     def momentary(self) -> Iterator[Momentary]:
         yield from self.left.momentary()
