@@ -94,6 +94,8 @@ class Stratum:
     def changed(self, rules: Iterable[Rule], I: Facts, P: Facts, N: Facts) -> Bag:
         """Π⟦I : P, N⟧."""
         plans = self.planner.changed(rules, P.sizes(), N.sizes())
+        if not plans:
+            return self.backend.apply((), {})
         sources = {Read.ALL: I, Read.OLD: I - P, Read.DELTA: P, Read.ABSENT: I, Read.ABSENT_OLD: I | N,
                    Read.ABSENT_DELTA: N}
         return self.backend.apply(plans, sources)
@@ -119,6 +121,8 @@ class Stratum:
 
     def aggregates_touched(self, I: Facts) -> Bag:
         """The kept aggregates of the groups that a changed fact belongs to; other groups are not looked at."""
+        if not self.kept.aggregates:
+            return self.backend.apply((), {})
         changes = self.gone | self.come
         touched = [AggregatePlan(rule) for rule in self.kept.aggregates if changes.sizes().get(rule.source)]
         return self.backend.apply(touched, {Read.ALL: I, Read.DELTA: changes})

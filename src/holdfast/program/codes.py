@@ -15,7 +15,7 @@ ALL_CODES: dict[str, str] = {
     "E0210": "a functor or constraint has the wrong number of arguments",
     "E0211": "a type declaration has no meaning: it is circular or unites types of different kinds",
     "E0212": "an eqrel relation needs two columns of the same type",
-    "E0213": "a body has too many alternatives",
+    "E0213": "a rule stands for too many rules, one for each alternative",
     "E0215": "a prefix is declared twice with different IRIs",
     "E0216": "a directive lacks a parameter or has a wrong one",
     "E0301": "a head uses a variable that the body does not bind",

@@ -18,6 +18,7 @@ from holdfast.program.core import (
 from holdfast.program.flatten import CONSTANTS, Flat, Flattener, Fresh, flattened
 from holdfast.program.graph import components
 from holdfast.program.names import Names, formula_atoms
+from holdfast.program.normal_form import MOST_ALTERNATIVES, report_too_many
 
 
 def desugar(program: tree.Program, scope: Names) -> CoreProgram:
@@ -137,9 +138,12 @@ class _Desugarer:
         inner = flattened(body, self.scope, self.fresh, head_names)
         grouped = [head for head in heads if any(isinstance(a, tree.HeadAggregate) for a in head.arguments)]
         plain = [head for head in heads if head not in grouped]
-        if plain:
-            for flat in inner:
-                self._alternative(plain, flat, len(inner) > 1)
+        before = len(self.expander.rules)
+        for flat in inner if plain else ():
+            self._alternative(plain, flat, len(inner) > 1)
+            if len(self.expander.rules) - before > MOST_ALTERNATIVES:
+                report_too_many(self.span, self.scope.diagnostics)
+                return
         for head in grouped:
             self._head_aggregate(head, list(inner))
 

@@ -32,7 +32,7 @@ def alternatives(formula: tree.Formula, diagnostics: Diagnostics) -> Alternative
 
 def report_too_many(span: Span, diagnostics: Diagnostics) -> None:
     """Refuse a body that stands for too many rules."""
-    message = f"written out, this body has more than {MOST_ALTERNATIVES:,} alternatives"
+    message = f"written out, this becomes more than {MOST_ALTERNATIVES:,} rules"
     diagnostics.error("E0213", message, span, help="give a part of it a relation of its own")
 
 

@@ -12,9 +12,9 @@ the status.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,33 +31,40 @@ Run = tuple[int, int]
 _Connective = Callable[[Truth, Truth], Truth]
 
 _STATUS = np.arange(256, dtype=np.uint8)
+_EVERY_STATUS: NDArray[np.uint8] = np.ones(256, np.uint8)
+_SMALL = 2_048  # row ids up to which NumPy is quicker than marking rows
 _SEEN = np.uint8(128)
 _NOTHING = np.uint8(0)
 _SCRATCH = (np.uint8(64), np.uint8(32), np.uint8(16))
 _NO_IDS: Ids = np.empty(0, np.int32)
 
 
-class FactSet(ABC):
-    """A set of facts of some tables."""
+class FactSet:
+    """A set of facts of some tables.
+
+    No abstract base class: an update of ten facts asks some thousand times what kind of set this is.
+    """
+
+    is_momentary = False
 
     def __init__(self, tables: Tables) -> None:
         self.tables = tables
 
-    @abstractmethod
     def predicates(self) -> Iterable[str]:
         """The predicates that may have facts in it."""
+        raise NotImplementedError
 
-    @abstractmethod
     def candidates(self, predicate: str) -> Ids:
         """Row ids that include all of the set's, perhaps more, perhaps repeated."""
+        raise NotImplementedError
 
-    @abstractmethod
     def truth(self, bits: Mapping[Momentary, np.uint8]) -> Truth:
         """For each status byte, whether a fact with it is in the set."""
+        raise NotImplementedError
 
-    @abstractmethod
     def momentary(self) -> Iterator[Momentary]:
         """The momentary sets that the formula mentions."""
+        raise NotImplementedError
 
     def run(self, predicate: str) -> Run | None:
         """The first row and the one after the last, if the set's rows of a predicate are known to be consecutive."""
@@ -65,17 +72,19 @@ class FactSet(ABC):
 
     def __or__(self, other: Facts) -> FactSet:
         other = _own(other)
-        formula = _Combined(self.tables, self, other, np.logical_or)
-        return formula.worked_out() if _is_momentary(self) and _is_momentary(other) else formula
+        if self.is_momentary and other.is_momentary:
+            return _union(self, other)
+        return _Combined(self.tables, self, other, np.logical_or)
 
     def __and__(self, other: Facts) -> FactSet:
         other = _own(other)
-        formula = _Combined(self.tables, self, other, np.logical_and)
-        return formula.worked_out() if _is_momentary(self) or _is_momentary(other) else formula
+        if self.is_momentary or other.is_momentary:
+            return _filtered(self, other, True) if self.is_momentary else _filtered(other, self, True)
+        return _Combined(self.tables, self, other, np.logical_and)
 
     def __sub__(self, other: Facts) -> FactSet:
-        formula = _Combined(self.tables, self, _own(other), _without)
-        return formula.worked_out() if _is_momentary(self) else formula
+        other = _own(other)
+        return _filtered(self, other, False) if self.is_momentary else _Combined(self.tables, self, other, _without)
 
     def of(self, predicates: Iterable[str]) -> FactSet:
         """The facts of some predicates only."""
@@ -117,6 +126,8 @@ class FactSet(ABC):
 
 class Momentary(FactSet):
     """A set given by row ids, each once."""
+
+    is_momentary = True
 
     def __init__(self, tables: Tables, rows: Mapping[str, Ids]) -> None:
         super().__init__(tables)
@@ -288,6 +299,8 @@ class ByPredicate(FactSet):
 class Support(FactSet):
     """The facts of a bag, taken once each; the bag's repetitions are dropped only when the set is worked out."""
 
+    is_momentary = True
+
     def __init__(self, tables: Tables, rows: Mapping[str, Ids]) -> None:
         super().__init__(tables)
         self.rows = rows
@@ -297,6 +310,10 @@ class Support(FactSet):
 
     def candidates(self, predicate: str) -> Ids:
         return self.rows.get(predicate, _NO_IDS)
+
+    def ids(self, predicate: str) -> Ids:
+        candidates = self.candidates(predicate)
+        return np.unique(candidates) if len(candidates) < _SMALL else super().ids(predicate)
 
     def truth(self, bits: Mapping[Momentary, np.uint8]) -> Truth:
         return np.ones(256, np.bool_)  # only ever asked about its own candidates
@@ -312,7 +329,7 @@ class _Combined(FactSet):
         super().__init__(tables)
         # a bag's support cannot be marked, so only one that also gives the candidates may stay as it is
         keeps_support = connective is not np.logical_or
-        self.left = left if keeps_support or not isinstance(left, Support) else left.worked_out()
+        self.left = left.worked_out() if isinstance(left, Support) and not keeps_support else left
         self.right = right.worked_out() if isinstance(right, Support) else right
         self.connective = connective
 
@@ -324,15 +341,13 @@ class _Combined(FactSet):
     def candidates(self, predicate: str) -> Ids:
         if self.connective is np.logical_or:
             return np.concatenate([self.left.candidates(predicate), self.right.candidates(predicate)])
-        if self.connective is np.logical_and and _is_momentary(self.right):
-            return self.right.candidates(predicate)
         return self.left.candidates(predicate)
 
     def truth(self, bits: Mapping[Momentary, np.uint8]) -> Truth:
         return self.connective(self.left.truth(bits), self.right.truth(bits))
 
     def column(self, predicate: str) -> str:
-        return self.right.column(predicate) if _is_momentary(self.left) else self.left.column(predicate)
+        return self.right.column(predicate) if self.left.is_momentary else self.left.column(predicate)
 
     def formula(self, predicate: str) -> FactSet:
         left, right = self.left.formula(predicate), self.right.formula(predicate)
@@ -361,6 +376,9 @@ def marked(formulas: Iterable[FactSet], predicate: str | None = None) -> Iterato
     With a predicate, only in that one's rows.
     """
     leaves = list(dict.fromkeys(leaf for formula in formulas for leaf in formula.momentary()))
+    if not leaves:
+        yield {}
+        return
     if len(leaves) > len(_SCRATCH):
         raise AssertionError("a formula with more than three momentary sets")
     bits = dict(zip(leaves, _SCRATCH, strict=False))
@@ -373,7 +391,7 @@ def marked(formulas: Iterable[FactSet], predicate: str | None = None) -> Iterato
 
 def _mark(bits: Mapping[Momentary, np.uint8], predicate: str | None, *, on: bool) -> None:
     for leaf, bit in bits.items():
-        for column in ("status", "proof"):
+        for column in ("status", "proof"):  # a formula may speak of either
             leaf.restatus(_NOTHING if on else bit, bit if on else _NOTHING, column, predicate)
 
 
@@ -389,6 +407,7 @@ def _distinct(column: NDArray[np.uint8], candidates: Ids, visible: NDArray[np.ui
     return found
 
 
+@cache
 def _has(bit: np.uint8) -> Truth:
     """For each status byte, whether it has a bit."""
     truth: Truth = (_STATUS & bit) != 0
@@ -403,8 +422,48 @@ def _run_of(ids: Ids) -> Run | None:
     return (first, last + 1) if is_run else None
 
 
-def _is_momentary(facts: FactSet) -> bool:
-    return isinstance(facts, Momentary | Support)
+def _union(left: FactSet, right: FactSet) -> Momentary:
+    """All facts of two momentary sets."""
+    first, second = left.worked_out(), right.worked_out()
+    if not second.rows or not first.rows:
+        return first if first.rows else second
+    both = dict(first.rows)
+    for predicate, ids in second.rows.items():
+        known = both.get(predicate)
+        both[predicate] = ids if known is None or not len(known) else _once(left.tables, predicate, known, ids)
+    return Momentary(left.tables, both)
+
+
+def _once(tables: Tables, predicate: str, known: Ids, more: Ids) -> Ids:
+    if len(known) + len(more) < _SMALL:
+        return np.unique(np.concatenate([known, more]))
+    return _distinct(tables[predicate].status, np.concatenate([known, more]), _EVERY_STATUS)
+
+
+def _filtered(facts: FactSet, condition: FactSet, wanted: bool) -> Momentary:
+    """Those of a momentary set's facts that are, or are not, in another set."""
+    found = {}
+    for predicate in facts.predicates():
+        ids = _passing(facts, condition, predicate, wanted)
+        if len(ids):
+            found[predicate] = ids
+    return Momentary(facts.tables, found)
+
+
+def _passing(facts: FactSet, condition: FactSet, predicate: str, wanted: bool) -> Ids:
+    candidates = facts.candidates(predicate)
+    if len(candidates) > _SMALL:
+        connective = np.logical_and if wanted else _without
+        return _Combined(facts.tables, facts, condition, connective).ids(predicate)
+    ids = np.unique(candidates) if isinstance(facts, Support) else candidates
+    if not len(ids):
+        return ids
+    if condition.is_momentary or next(condition.momentary(), None) is not None:
+        mask = np.isin(ids, condition.ids(predicate))
+    else:
+        column = getattr(facts.tables[predicate], condition.column(predicate))
+        mask = condition.formula(predicate).truth({})[column[ids]]
+    return ids[mask if wanted else ~mask]
 
 
 def _without(left: Truth, right: Truth) -> Truth:

@@ -103,17 +103,23 @@ class Pipeline:
         for step in self.steps:
             step.prepare(views)
         with naming_the_rule(self.plan.rule):
-            self._push(0, _ONE_BINDING, found)
+            for bindings in self._bindings():
+                before = self.head.size
+                found.append(self.head.intern(bindings))
+                self.watch.batch(self.head.size - before)
         return found
 
-    def _push(self, depth: int, bindings: Rows, found: list[Ids]) -> None:
-        if depth == len(self.steps):
-            before = self.head.size
-            found.append(self.head.intern(bindings))
-            self.watch.batch(self.head.size - before)
-            return
-        for batch in self.steps[depth].run(bindings):
-            self._push(depth + 1, batch, found)
+    def _bindings(self) -> Iterator[Rows]:
+        """Each batch goes through all steps before the next is made; on a stack of its own, for rules of any length."""
+        running = [iter((_ONE_BINDING,))]
+        while running:
+            batch = next(running[-1], None)
+            if batch is None:
+                running.pop()
+            elif len(running) > len(self.steps):
+                yield batch
+            else:
+                running.append(self.steps[len(running) - 1].run(batch))
 
 
 class _Runnable(ABC):

@@ -174,6 +174,8 @@ class MemoryBackend:
         """The heads of all instances of the plans: Π⟦…⟧ of ALGORITHMS.md."""
         heads: dict[str, list[Ids]] = {}
         plans = [plan for plan in plans if self._can_start(plan, sources)]
+        if not plans:
+            return MemoryBag(self.tables, {})
         for plan in plans:
             if isinstance(plan, AggregatePlan):
                 heads.setdefault(plan.rule.predicate, []).append(self._aggregate(plan, sources))
