@@ -19,7 +19,8 @@ from holdfast.program.model import (
     Wildcard,
 )
 
-_PARTIAL = frozenset({"/", "%", "^", "to_number", "to_unsigned", "to_float", "substr", "ftoi", "ftou", "datatype"})
+_PARTIAL = frozenset({"/", "%", "^", "to_number", "to_unsigned", "to_float", "substr", "ftoi", "ftou", "itou", "utoi",
+                      "datatype"})
 
 
 def variables(term: Term | Wildcard) -> Iterator[Var]:

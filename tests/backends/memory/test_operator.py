@@ -21,7 +21,7 @@ from holdfast.plans.planner import make_plan, plan_rule
 from holdfast.program.model import Apply, Argument, Assign, Atom, Compare, Const, Literal, Negated, Rule, Var, Wildcard
 from holdfast.values import Type
 
-from .building import Fact, as_facts, backend, no_scratch_left, numbers, sets_of, small_batches, var
+from .building import Fact, as_facts, backend, no_scratch_left, numbers, rows, sets_of, small_batches, var
 
 ARITY = {"a": 1, "b": 2, "c": 3, "z": 0}
 DOMAIN = range(3)
@@ -238,3 +238,18 @@ def test_without_a_delta_every_instance_counts(rule: Rule, sets: Sets, seed: int
     atoms = [i for i, literal in enumerate(rule.body) if isinstance(literal, Atom)]
     for order in permutations(atoms):
         assert heads(store, [make_plan(rule, None, order)], sources) == instances(rule, everything)
+
+
+def test_a_bag_is_read_as_the_set_of_its_facts() -> None:
+    """What a bag supports says nothing of other rows of the same table."""
+    x, y, z = map(var, "xyz")
+    store = backend(numbers("b", 2), numbers("head", 2))
+    store.materialisation |= store.facts({"b": rows([(0, 1), (1, 2), (2, 3)], 2)})
+    copies = Rule("copy", "b", (x, y), (Atom("b", (x, y)), Compare("=", x, Const(1, Type.NUMBER))))
+    bag = store.apply([make_plan(copies, None, (0,))] * 2, {Read.ALL: store.materialisation})
+    assert len(bag) == 2
+    joins = Rule("join", "head", (x, z), (Atom("b", (x, y)), Atom("b", (y, z))))
+    sources = {Read.ALL: store.materialisation, Read.OLD: store.materialisation - bag.support(),
+               Read.DELTA: bag.support()}
+    plans = [make_plan(joins, 0, order) for order in ((0, 1), (1, 0))]
+    assert heads(store, plans, sources) == Counter({(1, 3): 2})

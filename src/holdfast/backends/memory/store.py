@@ -133,10 +133,10 @@ class MemoryBackend:
 
     def add_relation(self, relation: Relation) -> None:
         """Make room for the facts of one more relation."""
+        table = Table(relation.name, relation.arity, lambda nbytes: self.watch.grown(relation.name, nbytes))
+        self.watch.grown(relation.name, table.nbytes)
         self.relations[relation.name] = relation
-        self.tables[relation.name] = Table(
-            relation.name, relation.arity, lambda nbytes: self.watch.grown(relation.name, nbytes)
-        )
+        self.tables[relation.name] = table
 
     def drop_relation(self, name: str) -> None:
         """Forget a relation and its facts."""
@@ -173,6 +173,7 @@ class MemoryBackend:
     def apply(self, plans: Iterable[AnyPlan], sources: Mapping[Read, Facts]) -> MemoryBag:
         """The heads of all instances of the plans: Π⟦…⟧ of ALGORITHMS.md."""
         heads: dict[str, list[Ids]] = {}
+        sources = {read: _own(facts) for read, facts in sources.items()}
         plans = [plan for plan in plans if self._can_start(plan, sources)]
         if not plans:
             return MemoryBag(self.tables, {})
@@ -221,7 +222,10 @@ class MemoryBackend:
         rows = self._source_rows(plan, sources)
         with naming_the_rule(rule):
             result = aggregate(rule, rows, source.types, head.types, self.dictionary)
-        return self.tables[rule.predicate].intern(result)
+        table, before = self.tables[rule.predicate], self.tables[rule.predicate].size
+        ids = table.intern(result)
+        self.watch.batch(table.size - before)
+        return ids
 
 
 def _probed(plan: AnyPlan) -> Iterable[tuple[Read, str]]:
@@ -246,8 +250,9 @@ def _walkable(facts: FactSet, predicate: str) -> FactSet:
 
 
 def _own(facts: Facts) -> FactSet:
+    """A fact set of this backend that can be probed; a bag's support cannot."""
     assert isinstance(facts, FactSet)
-    return facts
+    return facts.worked_out() if isinstance(facts, Support) else facts
 
 
 def _in_groups(table: Table, group: tuple[int, ...], keys: Rows) -> Ids:

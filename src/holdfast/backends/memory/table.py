@@ -76,6 +76,7 @@ class Table:
             index = self._indexes[key] = Index(key, self.arity)
         if index.covered < self.size:
             index.cover(self.rows, self.size)
+            self._grown(self.nbytes)
         return index
 
     def matching(self, key: tuple[int, ...], values: Rows) -> Ids:

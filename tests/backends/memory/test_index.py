@@ -1,0 +1,183 @@
+"""Joins through indexes, lookups and rejections against nested loops: runs, tails, views, interruptions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from holdfast.backends.memory.index import Index
+from holdfast.backends.memory.pipeline import Probe, Views, _runnable
+from holdfast.backends.memory.table import Table
+from holdfast.encoding import Dictionary
+from holdfast.plans.model import Join, Keep, Read
+from holdfast.program.model import Argument, Atom, Const, Negated, Var, Wildcard
+from holdfast.values import Type
+
+from .building import Fact, as_facts, rows, small_batches, var
+
+NO_STATUS = np.empty(0, np.uint8)
+BOUND = (var("u"), var("v"))
+FREE = tuple(map(var, "wxyz"))
+
+
+@dataclass(frozen=True)
+class Case:
+    """A table filled in steps, some bindings of u and v, an atom, and a view of the table."""
+
+    table: Table
+    bindings: list[Fact]
+    arguments: tuple[Argument, ...]
+    probe: Probe
+
+    @property
+    def key(self) -> tuple[int, ...]:
+        return tuple(i for i, a in enumerate(self.arguments) if isinstance(a, Const) or a in BOUND)
+
+    def seen(self) -> list[Fact]:
+        probe, table = self.probe, self.table
+        facts = as_facts(table.rows[: table.size])
+        if len(probe.visible):
+            return [fact for i, fact in enumerate(facts) if probe.visible[table.status[i]]]
+        return facts[probe.low : probe.high]
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    arity = draw(st.integers(1, 4))
+    random = np.random.default_rng(draw(st.integers(0, 2**32)))
+    high = draw(st.sampled_from([2, 4, 10]))
+    terms = st.sampled_from([*BOUND, *BOUND, *FREE, *FREE, Wildcard(), Const(1, Type.NUMBER)])
+    arguments = draw(st.tuples(*[terms] * arity))
+    table = Table("t", arity)
+    key = tuple(i for i, a in enumerate(arguments) if isinstance(a, Const) or a in BOUND)
+    for size in draw(st.lists(st.sampled_from([0, 1, 5, 40, 90, 300]), min_size=1, max_size=5)):
+        table.intern(random.integers(-1, high, (size, arity)))
+        if len(key) < arity and draw(st.booleans()):
+            table.index(key)
+    bindings = as_facts(random.integers(-1, high, (draw(st.sampled_from([0, 1, 9, 140])), 2)))
+    return Case(table, bindings, arguments, draw(probes(table, random)))
+
+
+@st.composite
+def probes(draw: st.DrawFn, table: Table, random: np.random.Generator) -> Probe:
+    match draw(st.integers(0, 2)):
+        case 0:
+            return Probe(0, table.size, NO_STATUS)
+        case 1:
+            low = draw(st.integers(0, table.size))
+            return Probe(low, draw(st.integers(low, table.size)), NO_STATUS)
+    table.status[: table.size] = random.integers(0, 16, table.size)
+    return Probe(0, 0, random.integers(0, 2, 256).astype(np.uint8))
+
+
+def matches(arguments: tuple[Argument, ...], fact: Fact, binding: dict[Var, int]) -> dict[Var, int] | None:
+    extended = dict(binding)
+    for argument, value in zip(arguments, fact, strict=True):
+        if isinstance(argument, Wildcard):
+            continue
+        if (argument.value if isinstance(argument, Const) else extended.setdefault(argument, value)) != value:
+            return None
+    return extended
+
+
+def nested_loop(case: Case) -> Iterator[tuple[int, dict[Var, int]]]:
+    for number, binding in enumerate(case.bindings):
+        for fact in case.seen():
+            extended = matches(case.arguments, fact, dict(zip(BOUND, binding, strict=True)))
+            if extended is not None:
+                yield number, extended
+
+
+def ran(case: Case, step: Join | Keep, after: Iterable[Var | Const]) -> list[Fact]:
+    runnable = _runnable(step, BOUND, tuple(after), {"t": case.table}, Dictionary())
+    runnable.prepare(Views({}, {(step.read, "t"): case.probe}))
+    return [fact for batch in runnable.run(rows(case.bindings, 2)) for fact in as_facts(batch)]
+
+
+@settings(max_examples=300, deadline=None)
+@given(cases(), st.sampled_from([1, 2, 7, 1000]), st.sampled_from([1, 10**6]))
+def test_join_is_a_nested_loop(case: Case, batch: int, worth_splitting: int) -> None:
+    after = [*BOUND, *dict.fromkeys(a for a in case.arguments if a in FREE), Const(77, Type.NUMBER)]
+    if len(case.key) == len(case.arguments):
+        batch = 1000  # a lookup gives at most one row for each binding: its batch is its input's
+    with small_batches(batch, worth_splitting):
+        found = ran(case, Join(Atom("t", case.arguments), Read.ALL, case.key), after)
+    expected = [tuple(77 if isinstance(v, Const) else extended[v] for v in after) for _, extended in nested_loop(case)]
+    assert Counter(found) == Counter(expected)
+
+
+@settings(max_examples=200, deadline=None)
+@given(cases())
+def test_keep_leaves_what_meets_nothing(case: Case) -> None:
+    met = {number for number, _ in nested_loop(case)}
+    found = ran(case, Keep(Negated("t", case.arguments), Read.ABSENT, case.key), BOUND)
+    assert found == [binding for number, binding in enumerate(case.bindings) if number not in met]
+
+
+def by_key(index: Index, size: int) -> dict[Fact, list[int]]:
+    """All rows of an index: each key's run, oldest first, then its tail, newest first, turned round."""
+    found = {}
+    for number in range(index.keys):
+        *key, run, newest = index.entries[number].tolist()
+        tail = []
+        while newest >= 0:
+            tail.append(newest)
+            newest = int(index.following[newest - index.settled])
+        found[tuple(key)] = index.ids[run >> 32 : run & 0xFFFFFFFF].tolist() + tail[::-1]
+    assert sum(map(len, found.values())) == size
+    return found
+
+
+def grouped(facts: NDArray[np.int64], key: tuple[int, ...]) -> dict[Fact, list[int]]:
+    groups: dict[Fact, list[int]] = {}
+    for row, fact in enumerate(as_facts(facts)):
+        groups.setdefault(tuple(fact[column] for column in key), []).append(row)
+    return groups
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32), st.sampled_from([(), (0,), (1,), (0, 2), (1, 2)]), st.sampled_from([3, 50, 10**9]),
+       st.lists(st.sampled_from([0, 1, 30, 100, 700]), min_size=1, max_size=6))
+def test_index_groups_rows_by_key(seed: int, key: tuple[int, ...], high: int, steps: list[int]) -> None:
+    random = np.random.default_rng(seed)
+    table = Table("t", 3)
+    for size in steps:
+        table.intern(random.integers(-high, high, (size, 3)))
+        index = table.index(key)
+        assert index.covered == table.size
+        assert index.settled <= table.size
+        assert by_key(index, table.size) == grouped(table.rows[: table.size], key)
+        known = table.keys(key)
+        assert known is None or known == index.keys
+        runs = table.rows[index.ids][:, index.others]
+        assert (index.values == runs).all()
+
+
+def test_many_rows_settle_and_few_wait_in_tails() -> None:
+    table = Table("t", 2)
+    table.intern(np.arange(200).reshape(-1, 2))
+    assert table.index((0,)).settled == 100
+    table.intern(np.arange(200, 240).reshape(-1, 2))
+    assert table.index((0,)).settled == 100
+    table.intern(np.arange(240, 400).reshape(-1, 2))
+    assert table.index((0,)).settled == 200
+
+
+def test_a_join_does_not_see_facts_that_come_during_its_run() -> None:
+    table = Table("t", 2)
+    table.intern(rows([(1, 2), (1, 3), (1, 4)], 2))
+    step = Join(Atom("t", (BOUND[0], FREE[0])), Read.ALL, (0,))
+    with small_batches(1):
+        runnable = _runnable(step, BOUND, FREE[:1], {"t": table}, Dictionary())
+        runnable.prepare(Views({}, {(Read.ALL, "t"): Probe(0, 3, NO_STATUS)}))
+        found = []
+        for batch in runnable.run(rows([(1, 0), (1, 1)], 2)):
+            found += as_facts(batch)
+            table.intern(rows([(1, 10 + len(found) + i) for i in range(100)], 2))
+    assert Counter(found) == Counter({(2,): 2, (3,): 2, (4,): 2})

@@ -1,0 +1,201 @@
+"""Tables against a dict from fact to row id: hashing, two threads on two halves, grids and back."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from holdfast.backends.memory import kernels, membership
+from holdfast.backends.memory.arrays import FULL, slots_for
+from holdfast.backends.memory.membership import GriddedRows, HashedRows, suitable_grid
+from holdfast.backends.memory.table import Table
+
+from .building import Fact, always_two_threads, as_facts, rows
+
+SMALL = st.integers(-3, 12)
+ANY = st.one_of(SMALL, st.integers(-(2**63), 2**63 - 1), st.sampled_from([-(2**63), 2**63 - 1, 2**32, 2**32 - 1]))
+Batches = list[list[Fact]]
+
+
+def batches(arity: int, values: st.SearchStrategy[int]) -> st.SearchStrategy[Batches]:
+    return st.lists(st.lists(st.tuples(*[values] * arity), max_size=150), max_size=5)
+
+
+def is_dense(ids: dict[Fact, int]) -> bool:
+    return sorted(ids.values()) == list(range(len(ids)))
+
+
+def check_against_model(table: Table, given_batches: Batches, strangers: list[Fact]) -> None:
+    """Each fact gets one id and keeps it; ids are dense; what was never interned is not found."""
+    known: dict[Fact, int] = {}
+    for batch in given_batches:
+        ids = table.intern(rows(batch, table.arity)).tolist()
+        for fact, id in zip(batch, ids, strict=True):
+            assert known.setdefault(fact, id) == id
+        assert table.size == len(known)
+        assert is_dense(known)
+        assert {fact: i for i, fact in enumerate(as_facts(table.rows[: table.size]))} == known
+        asked = [*strangers, *known, *batch]
+        assert table.find(rows(asked, table.arity)).tolist() == [known.get(fact, -1) for fact in asked]
+    assert not table.status.any()
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data(), st.integers(0, 4), st.sampled_from([SMALL, ANY]))
+def test_hashed_table_is_a_dict(data: st.DataObject, arity: int, values: st.SearchStrategy[int]) -> None:
+    strangers = data.draw(st.lists(st.tuples(*[values] * arity), max_size=20))
+    check_against_model(Table("t", arity), data.draw(batches(arity, values)), strangers)
+
+
+def test_first_seen_facts_get_the_next_ids() -> None:
+    table = Table("t", 2)
+    assert table.intern(rows([(5, 6), (1, 2), (5, 6)], 2)).tolist() == [0, 1, 0]
+    assert table.intern(rows([(7, 7), (1, 2)], 2)).tolist() == [2, 1]
+
+
+@settings(max_examples=40, deadline=None)
+@given(batches(2, ANY), st.lists(st.tuples(ANY, ANY), max_size=20))
+def test_two_threads_on_one_table(given_batches: Batches, strangers: list[Fact]) -> None:
+    table = Table("t", 2)
+    table.membership = HashedRows(np.zeros(kernels.SPLIT, np.uint64), may_be_gridded=False)
+    with pytest.MonkeyPatch.context() as patch:
+        always_two_threads(patch, 1)
+        check_against_model(table, given_batches, strangers)
+
+
+def coded(pairs: NDArray[np.int64]) -> NDArray[np.int64]:
+    return pairs[:, 0] * np.int64(2**31) + pairs[:, 1]
+
+
+def test_a_large_table_has_two_halves_and_grows(monkeypatch: pytest.MonkeyPatch) -> None:
+    always_two_threads(monkeypatch, 1_000)
+    random = np.random.default_rng(7)
+    everything = random.integers(0, 2**31, (1_900_000, 2))
+    table = Table("t", 2)
+    first = table.intern(everything[:1_400_000])
+    assert len(table.membership.slots) == kernels.SPLIT
+    again = everything[random.integers(0, len(everything), 900_000)]
+    second = table.intern(again)
+    assert len(table.membership.slots) == 2 * kernels.SPLIT
+    assert (table.rows[first] == everything[:1_400_000]).all()
+    assert (table.rows[second] == again).all()
+    distinct = np.unique(np.concatenate([coded(everything[:1_400_000]), coded(again)]))
+    assert table.size == len(distinct)
+    assert (np.sort(coded(table.rows[: table.size])) == distinct).all()
+    assert (table.find(everything[:1_400_000]) == first).all()
+    assert (table.find(everything[:1000] + np.array([2**31, 0])) == -1).all()
+
+
+@pytest.mark.parametrize("count", [0, 1, 89, 90, 1000, 100_000])
+def test_slots_are_a_power_of_two_and_not_too_full(count: int) -> None:
+    slots = slots_for(count)
+    assert slots & (slots - 1) == 0
+    assert count <= FULL * slots
+    assert HashedRows(np.zeros(slots, np.uint64)).has_room(count)
+
+
+# --- grids -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def grids_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(membership, "_WORTH_A_GRID", 50)
+
+
+def square(side: int) -> list[Fact]:
+    return [(x, y) for x in range(side) for y in range(side)]
+
+
+def table_with_a_grid() -> Table:
+    table = Table("t", 2)
+    facts = square(12)
+    table.intern(rows(facts[::-1][:80], 2))
+    table.intern(rows(facts[:64], 2))
+    assert isinstance(table.membership, GriddedRows)
+    return table
+
+
+@pytest.mark.usefixtures("grids_early")
+def test_pairs_that_fill_their_square_go_over_to_a_grid() -> None:
+    table = table_with_a_grid()
+    facts = square(12)
+    assert sorted(as_facts(table.rows[: table.size])) == sorted(facts)
+    found = table.find(rows(facts, 2))
+    assert as_facts(table.rows[found]) == facts
+    assert (table.intern(rows(facts, 2)) == found).all()
+    assert table.size == 144
+
+
+@pytest.mark.usefixtures("grids_early")
+@pytest.mark.parametrize("stranger", [(-1, 0), (0, -1), (-12, -12), (12, 0), (0, 12), (2**62, 2**62), (-(2**63), 0)])
+def test_a_value_outside_the_grid(stranger: Fact) -> None:
+    table = table_with_a_grid()
+    before = table.find(rows(square(12), 2))
+    assert table.find(rows([stranger], 2)).tolist() == [-1]
+    assert isinstance(table.membership, GriddedRows), "a question changes nothing"
+    assert table.intern(rows([stranger, (3, 3)], 2)).tolist() == [144, table.find(rows([(3, 3)], 2))[0]]
+    assert isinstance(table.membership, HashedRows)
+    assert (table.find(rows(square(12), 2)) == before).all()
+    table.intern(rows(square(30), 2))
+    assert isinstance(table.membership, HashedRows), "not again"
+    assert table.size == 900 + (stranger not in square(30))
+
+
+@pytest.mark.usefixtures("grids_early")
+@pytest.mark.parametrize(("facts", "suits"), [
+    (square(12), True),
+    (square(7), False),  # too few
+    ([(x, 3 * y) for x, y in square(12)], True),
+    ([(x, 9 * y) for x, y in square(12)], False),  # too many cells for a fact
+    ([(x - 1, y) for x, y in square(12)], False),  # a negative number
+    ([(x, x) for x in range(60)], False),
+], ids=["full", "few", "thin", "thinner", "negative", "diagonal"])
+def test_what_suits_a_grid(facts: list[Fact], suits: bool) -> None:
+    known = rows(facts[::-1], 2)
+    assert (suitable_grid(known, rows([], 2)) is not None) == suits
+    assert suitable_grid(known, rows([(0, -1)], 2)) is None
+
+
+@pytest.mark.usefixtures("grids_early")
+def test_no_grid_while_the_numbers_grow() -> None:
+    assert suitable_grid(rows(square(12), 2), rows([], 2)) is None
+    assert suitable_grid(rows(square(12)[::-1], 2), rows([(12, 3)], 2)) is None
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.lists(st.tuples(st.integers(0, 14), st.integers(0, 9)), min_size=60, max_size=150), max_size=5),
+       batches(2, SMALL), st.lists(st.tuples(ANY, ANY), max_size=20))
+def test_gridded_table_is_a_dict(inside: Batches, after: Batches, strangers: list[Fact]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(membership, "_WORTH_A_GRID", 20)
+        check_against_model(Table("t", 2), [square(9)[::-1], *inside, *after], strangers)
+
+
+# --- what it says of itself --------------------------------------------------------------------------
+
+
+def test_memory_grows_with_facts_and_indexes() -> None:
+    told: list[int] = []
+    table = Table("t", 2, told.append)
+    random = np.random.default_rng(1)
+    sizes = [table.nbytes]
+    for _ in range(4):
+        table.intern(random.integers(0, 10**9, (5_000, 2)))
+        sizes.append(table.nbytes)
+    table.index((0,))
+    sizes.append(table.nbytes)
+    assert sizes == sorted(set(sizes))
+    assert table.nbytes >= table.size * 2 * 8
+    assert told
+    assert max(told) <= table.nbytes
+
+
+def test_too_many_rows_are_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("holdfast.backends.memory.table._MOST_ROWS", 1_000)
+    table = Table("wide", 1)
+    table.intern(np.arange(400).reshape(-1, 1))
+    with pytest.raises(MemoryError, match="wide"):
+        table.intern(np.arange(400, 1_000).reshape(-1, 1))
