@@ -78,6 +78,6 @@ def _too_deep(clause: list[Token]) -> Token | None:
             here.split()
         elif token.type in _OPERATES:
             here.operators += 1
-        if len(levels) > DEEPEST or levels[-1].depth > DEEPEST:
+        if len(levels) > DEEPEST + 1 or levels[-1].depth > DEEPEST:
             return token
     return None

@@ -1,0 +1,82 @@
+"""The impact of a rule change: ZodiacEdge's directly impacted hyper-nodes (DIHN, its Algorithms 2 and 3) and the
+execution plan that follows from them (Algorithm 4).
+
+A hyper-node is impacted directly when a rule of it comes or goes, when it was put together or split, or when its
+explicit facts change.  What it hands on may then impact whatever reads it, so the plan is all that can be reached.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass
+
+from holdfast.program.model import AggregateRule, HyperNode, Program, Rule
+
+AnyRule = Rule | AggregateRule
+
+
+@dataclass(frozen=True)
+class Impacted:
+    """A hyper-node of the execution plan.  `node` is of the program after the change."""
+
+    node: HyperNode
+    relations: tuple[str, ...]  # its relations as the user knows them; none if it was made by the checker
+    added: tuple[str, ...]  # names of rules that come
+    removed: tuple[str, ...]  # names of rules that go
+    is_regrouped: bool  # its predicates were not one hyper-node before
+    was_recursive: bool
+    has_new_facts: bool  # explicit ones come or go
+    is_direct: bool
+
+
+def impact(old: Program, new: Program, given: Container[str] = ()) -> tuple[Impacted, ...]:
+    """The execution plan from one program to another; `given` are predicates whose explicit facts change.
+
+    A predicate that the new program no longer mentions must still be among its relations.
+    """
+    came, went = _difference(new, old), _difference(old, new)
+    groups = {predicate: node for node in old.nodes for predicate in node.predicates}
+    plan: list[Impacted] = []
+    reached: set[int] = set()
+    for node in new.nodes:
+        found = _impacted(node, new, groups, (came, went), given)
+        if found.is_direct or reached.intersection((*node.positive, *node.negative)):
+            reached.add(node.index)
+            plan.append(found)
+    return tuple(plan)
+
+
+def rule_key(rule: AnyRule) -> object:
+    """What makes two rules the same: not their names."""
+    if isinstance(rule, AggregateRule):
+        return (rule.predicate, rule.source, rule.group, rule.function, rule.target)
+    return (rule.predicate, rule.arguments, rule.body)
+
+
+def _difference(program: Program, other: Program) -> dict[str, list[AnyRule]]:
+    """The rules of a program that the other one lacks, by predicate."""
+    left = Counter(rule_key(rule) for rule in (*other.rules, *other.aggregates))
+    found: dict[str, list[AnyRule]] = {}
+    for rule in (*program.rules, *program.aggregates):
+        if left[rule_key(rule)]:
+            left[rule_key(rule)] -= 1
+        else:
+            found.setdefault(rule.predicate, []).append(rule)
+    return found
+
+
+def _impacted(node: HyperNode, program: Program, groups: Mapping[str, HyperNode],
+              changes: tuple[Mapping[str, list[AnyRule]], ...], given: Container[str]) -> Impacted:
+    came, went = ([rule for p in node.predicates for rule in change.get(p, ())] for change in changes)
+    before = {groups[p].index: groups[p] for p in node.predicates if p in groups}
+    is_regrouped = any(set(other.predicates) != set(node.predicates) for other in before.values())
+    has_new_facts = any(predicate in given for predicate in node.predicates)
+    relations = tuple(program.relations[p].display for p in node.predicates if not program.relations[p].auxiliary)
+    return Impacted(node, relations, _names(came), _names(went), is_regrouped,
+                    any(other.is_recursive for other in before.values()), has_new_facts,
+                    bool(came or went or is_regrouped or has_new_facts))
+
+
+def _names(rules: Iterable[AnyRule]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(rule.name for rule in rules))
