@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,12 +24,13 @@ from holdfast.maintenance.seminaive import NodeFigures, materialise
 from holdfast.maintenance.watch import Watch
 from holdfast.plans import Planner
 from holdfast.program import check_query
+from holdfast.program.impact import impact
 from holdfast.program.maintainable import with_relations
 from holdfast.program.model import Program, Relation
 from holdfast.program.similar import similar
 from holdfast.relation_view import RelationView
 from holdfast.settings import Limits, Progress, Silent
-from holdfast.updates import Change, Several, Update, Updating
+from holdfast.updates import Change, Impact, Several, Update, Updating
 from holdfast.values import Row
 
 if TYPE_CHECKING:
@@ -110,10 +111,18 @@ class KnowledgeBase:
         """The change that an update would make, without making it."""
         return self._maintained(update, algorithm, keep=False)
 
+    def impact(self, update: Update, *, algorithm: str | Choice = AUTO) -> Impact:
+        """The hyper-nodes that an update would bring up to date, and the change it would make, without making it."""
+        change = self.what_if(update, algorithm=algorithm)
+        _, program = edited(self._tree, self.program, update)
+        during = with_relations(program, _missing(self.program, program))
+        given = {self._relation(name, during).name for name in (*update.delete, *update.insert)}
+        return Impact(impact(self.program, during, given), change)
+
     def _maintained(self, update: Update, algorithm: str | Choice, *, keep: bool) -> Change:
-        choice = Choice(algorithm) if isinstance(algorithm, str) else algorithm
         new_tree, program = edited(self._tree, self.program, update)
         during = with_relations(program, _missing(self.program, program))
+        choice = self._choice(algorithm, during)
         backend, maintainer = self._backend, self._maintainer
         deletions, insertions = (self._encoded(facts, during) for facts in (update.delete, update.insert))
         fresh = [relation for name, relation in during.relations.items() if name not in backend.tables]
@@ -121,16 +130,20 @@ class KnowledgeBase:
             backend.add_relation(relation)
         try:
             rules = None if program is self.program else during
-            outcome = maintainer.run(backend.known_facts(deletions), backend.facts(insertions), rules, choice,
-                                     Watch(self._limits), keep=keep)
-            change = self._change(outcome, during)
+            gone, come, E = backend.known_facts(deletions), backend.facts(insertions), backend.explicit
+            given = sum(map(len, (*deletions.values(), *insertions.values())))
+            no_ops = given - len((gone & E) - come) - len(come - E)
+            outcome = maintainer.run(gone, come, rules, choice, Watch(self._limits), keep=keep)
+            change = self._change(outcome, during, no_ops)
         except BaseException:
             self._drop(fresh)
             raise
         if not keep:
             self._drop(fresh)
-        elif program is not self.program:
+            return change
+        if program is not self.program:
             self._adopt(new_tree, program, during)
+        backend.tidy(outcome.removed)
         return change
 
     def _adopt(self, new_tree: tree.Program, program: Program, during: Program) -> None:
@@ -152,8 +165,16 @@ class KnowledgeBase:
             found.setdefault(relation.name, []).extend(encode_facts(p, relation, self._dictionary) for p in parts)
         return {name: np.ascontiguousarray(np.concatenate(parts)) for name, parts in found.items()}
 
-    def _change(self, outcome: Outcome, program: Program) -> Change:
-        return Change(self._views(outcome.added, program), self._views(outcome.removed, program), outcome.figures)
+    def _choice(self, algorithm: str | Choice, program: Program) -> Choice:
+        """What was asked for, with predicates for the relations' names."""
+        if isinstance(algorithm, str):
+            return Choice(algorithm)
+        asked = {self._relation(name, program).name: wanted for name, wanted in algorithm.of_predicate.items()}
+        return replace(algorithm, of_predicate=asked)
+
+    def _change(self, outcome: Outcome, program: Program, no_ops: int) -> Change:
+        added, removed = (self._views(facts, program) for facts in (outcome.added, outcome.removed))
+        return Change(added, removed, outcome.figures, no_ops)
 
     def _views(self, facts: protocol.Facts, program: Program) -> dict[str, RelationView]:
         relations = [r for name, r in program.relations.items() if facts.sizes().get(name) and not r.auxiliary]

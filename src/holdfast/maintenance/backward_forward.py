@@ -13,6 +13,8 @@ from holdfast.backends.protocol import Facts
 from holdfast.maintenance import dred, dred_counting
 from holdfast.maintenance.stratum import Stratum
 
+_FIRST_GOALS = 4
+
 Proves = Callable[[Stratum, Facts], Facts]
 """Those of some facts that have a nonrecursive derivation or are explicit."""
 
@@ -58,15 +60,25 @@ def _delete(s: Stratum, N: Facts, proves: Proves) -> None:
 
 
 def check(s: Stratum, S: Facts, proves: Proves) -> None:
-    """CHECK: all that could support S, backwards, until it is proved or there is nothing left to look at."""
+    """CHECK: all that could support S, backwards, until it is proved or there is nothing left to look at.
+
+    The printed procedure goes into the depth and stops at the first proof.  Here the newest waiting facts are
+    expanded first, few at a time and then more: what they prove need not be expanded.
+    """
     I, D, A, C, P, Y = s.I, s.D, s.A, s.backend.checked, s.backend.proved, s.backend.delayed
-    W = S - C
-    while W:
-        C |= W
-        saturate(s, (W & Y) | proves(s, W))
-        U = W - P
-        instances = s.supporting(s.kept.recursive, I - (D - A), I | A, U)
-        s.figures.backward += len(instances)
+    W, waiting, most = S - C, list[Facts](), _FIRST_GOALS
+    while W or waiting:
+        if W:
+            C |= W
+            saturate(s, (W & Y) | proves(s, W))
+            waiting.append(W)
+        U = waiting.pop() - P
+        goals = U.some(most)
+        if len(goals) < len(U):
+            waiting.append(U - goals)
+        most *= 2
+        instances = s.supporting(s.kept.recursive, I - (D - A), I | A, goals)
+        s.figures.backward += len(instances) // s.recursive_atoms
         W = instances.support() - C
 
 

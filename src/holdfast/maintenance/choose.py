@@ -2,34 +2,73 @@
 
 from __future__ import annotations
 
-from holdfast.backends.memory.store import MemoryBackend
+from dataclasses import dataclass, field
+
 from holdfast.maintenance.stratum import Figures
 from holdfast.program.model import HyperNode
 
-_TOO_MUCH = 0.5  # of a hyper-node's facts: when so many were overdeleted only to come back, look for proofs first
-_MANY = 64  # facts overdeleted before that is worth a thought
+DRED = "dred-counting"
+PROOF = "backward-forward-counting"
+
+_WASTEFUL = 0.5  # of what was overdeleted came back: looking for proofs first may be cheaper
+_MANY = 64  # facts overdeleted, below which nothing is worth a thought
+_CLEARLY = 0.8  # of the time: a difference worth a change of mind
+_FORGETS = 0.7  # how much of the past remains in an average
+_RECOUNT = 1e-6  # seconds a fact: B/F^c does not keep Cr, so going back to DRed^c counts all derivations anew
+_HORIZON = 50  # updates over which that must pay
+
+
+@dataclass
+class _Record:
+    """What is known of one hyper-node: the present algorithm, and seconds per changed fact of each one tried."""
+
+    present: str = DRED
+    why: str = "recursive, and overdeletion has been cheap so far"
+    seconds: dict[str, float] = field(default_factory=dict)
 
 
 class Chooser:
-    """Remembers, for each hyper-node, how DRed^c and B/F^c did."""
+    """Remembers, for each recursive hyper-node, how DRed^c and B/F^c did."""
 
     def __init__(self) -> None:
-        self._wasteful: dict[tuple[str, ...], str] = {}
+        self._records: dict[tuple[str, ...], _Record] = {}
 
-    def choose(self, node: HyperNode, backend: MemoryBackend) -> tuple[str, str]:
+    def choose(self, node: HyperNode) -> tuple[str, str]:
         """The algorithm's name, and why."""
         if not node.is_recursive:
             return "counting", "no recursion: counting is exact and cheapest"
-        why = self._wasteful.get(node.predicates)
-        if why is not None:
-            return "backward-forward-counting", why
-        return "dred-counting", "recursive, and overdeletion has been cheap so far"
+        record = self._records.setdefault(node.predicates, _Record())
+        return record.present, record.why
 
-    def learn(self, node: HyperNode, figures: Figures) -> None:
-        """Take note of what an update took."""
-        if figures.algorithm != "dred-counting" or figures.overdeleted < _MANY:
+    def learn(self, node: HyperNode, figures: Figures, facts: int) -> None:
+        """Take note of what an update took; only deletions tell the two apart."""
+        record = self._records.get(node.predicates)
+        if record is None or figures.algorithm != record.present or not figures.deletion:
             return
-        if figures.rederived > _TOO_MUCH * figures.overdeleted:
-            self._wasteful[node.predicates] = (
-                f"an update overdeleted {figures.overdeleted:,} facts, and {figures.rederived:,} of them came back"
-            )
+        seconds, past = figures.seconds / max(1, figures.given), record.seconds.get(record.present)
+        record.seconds[record.present] = seconds if past is None else _FORGETS * past + (1 - _FORGETS) * seconds
+        if record.present == DRED:
+            self._perhaps_prove(record, figures)
+        else:
+            self._perhaps_return(record, figures, facts)
+
+    def _perhaps_prove(self, record: _Record, figures: Figures) -> None:
+        if figures.overdeleted < _MANY or figures.rederived < _WASTEFUL * figures.overdeleted:
+            return
+        tried, now = record.seconds.get(PROOF), record.seconds[DRED]
+        if tried is None or tried < _CLEARLY * now:
+            record.present = PROOF
+            record.why = f"an update overdeleted {figures.overdeleted:,} facts and {figures.rederived:,} came back"
+            if tried is not None:
+                record.why += f"; {_micro(tried)} a changed fact, DRed^c took {_micro(now)}"
+
+    def _perhaps_return(self, record: _Record, figures: Figures, facts: int) -> None:
+        now, before = record.seconds[PROOF], record.seconds[DRED]
+        gain = (now - before) * max(1, figures.given) * _HORIZON
+        if before < _CLEARLY * now and gain > facts * _RECOUNT:
+            record.present = DRED
+            record.why = f"{_micro(before)} a changed fact, B/F^c took {_micro(now)}"
+
+
+def _micro(seconds: float) -> str:
+    return f"{seconds * 1e6:,.0f} µs"

@@ -132,7 +132,8 @@ class Maintainer:
         algorithm.maintain(s)
         self._note_counters(node, algorithm)
         s.figures.algorithm, s.figures.why, s.figures.seconds = algorithm.name, why, watch.seconds - begun
-        self.chooser.learn(node, s.figures)
+        s.figures.given = sum(map(len, (s.E_minus, s.E_plus, s.gone, s.come)))
+        self.chooser.learn(node, s.figures, sum(self.backend.tables[p].size for p in node.predicates))
         return s.figures
 
     def _chosen(self, plan: _Plan, choice: Choice) -> tuple[Algorithm, str]:
@@ -140,7 +141,7 @@ class Maintainer:
         if plan.removed and choice.strategy == "hyper-node":
             name, why = "recompute", "rules went, and the strategy is hyper-node"
         elif name == AUTO:
-            name, why = self.chooser.choose(node, self.backend)
+            name, why = self.chooser.choose(node)
         if name == "counting":
             refuse_recursion(node)
         return ALGORITHMS[name], why

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from holdfast.backends.protocol import Backend, Bag, Facts
 from holdfast.maintenance.watch import Watch
 from holdfast.plans import AggregatePlan, Planner, Read
+from holdfast.plans.planner import positions
 from holdfast.program.model import AggregateRule, Atom, HyperNode, Negated, Rule
 
 
@@ -34,6 +35,7 @@ class Figures:
     predicates: tuple[str, ...] = ()
     algorithm: str = ""
     why: str = ""  # it was chosen
+    given: int = 0  # changed facts that it had to deal with: its own explicit ones and those it reads
     deletion: int = 0
     backward: int = 0
     forward: int = 0
@@ -75,6 +77,11 @@ class Stratum:
     def O(self) -> tuple[str, ...]:  # noqa: E743, N802  the papers' letter
         """The predicates of the hyper-node."""
         return self.node.predicates
+
+    @property
+    def recursive_atoms(self) -> int:
+        """How often `supporting` meets an instance: once for each recursive atom, the fewest of any kept rule."""
+        return min((len(positions(rule, self.O)) for rule in self.kept.recursive), default=1)
 
     @property
     def reads(self) -> set[str]:

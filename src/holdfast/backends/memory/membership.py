@@ -94,8 +94,8 @@ def suitable_grid(rows: Rows, new: Rows) -> GriddedRows | None:
     return GriddedRows(grid)
 
 
-def hashed(rows: Rows) -> HashedRows:
+def hashed(rows: Rows, *, may_be_gridded: bool = False) -> HashedRows:
     """A hash table with some rows in it, known to be distinct."""
-    found = HashedRows(np.zeros(slots_for(2 * len(rows)), np.uint64), may_be_gridded=False)
+    found = HashedRows(np.zeros(slots_for(2 * len(rows)), np.uint64), may_be_gridded=may_be_gridded)
     kernels.intern(rows, -1, 0, np.empty_like(rows), found.slots, np.empty(len(rows), np.int32), _NOWHERE)
     return found

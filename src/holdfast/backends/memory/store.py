@@ -34,6 +34,9 @@ class Watch(_Protocol):
         ...
 
 
+_FEW = 4_096  # rows of facts that are gone do not matter
+
+
 class MemoryBag:
     """The heads of rule instances as row ids, repeated as they occur."""
 
@@ -127,6 +130,7 @@ class MemoryBackend:
         self.nonrecursive = MemoryCounters(self.tables, "nonrecursive")
         self.recursive = MemoryCounters(self.tables, "recursive")
         self.statistics = TableStatistics(self.tables)
+        self._gone: dict[str, int] = {}  # rows of each table whose facts went since it was packed
         self._pipelines: dict[Plan, Pipeline] = {}
         for relation in relations.values():
             self.add_relation(relation)
@@ -144,7 +148,23 @@ class MemoryBackend:
         self.explicit.forget(name)
         self.materialisation.forget(name)
         self.statistics.forget(name)
+        self._gone.pop(name, None)
         self._pipelines = {p: pipeline for p, pipeline in self._pipelines.items() if name not in p.predicates}
+
+    def tidy(self, removed: Facts) -> None:
+        """Facts have gone for good; a table that is mostly such rows is packed together.  Between updates only."""
+        for name, count in removed.sizes().items():
+            if name not in self.tables:
+                continue
+            self._gone[name] = self._gone.get(name, 0) + count
+            table = self.tables[name]
+            if self._gone[name] > max(_FEW, table.size // 2):
+                del self._gone[name]
+                table.keep_only(np.flatnonzero(table.status[: table.size]).astype(np.int32))
+                self.explicit.forget(name)
+                self.materialisation.forget(name)
+                self.explicit |= Momentary(self.tables, {name: self.explicit.ids(name)})
+                self.materialisation |= Momentary(self.tables, {name: self.materialisation.ids(name)})
 
     def forget_plans(self) -> None:
         """Rules have changed: what was prepared for the old ones is of no use."""

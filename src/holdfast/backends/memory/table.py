@@ -63,6 +63,15 @@ class Table:
                     self.membership = grid
                 self._grown(self.nbytes)
 
+    def keep_only(self, ids: Ids) -> None:
+        """Drop all other rows; the ids change.  Between updates only: nothing may hold ids."""
+        self.rows, self.status, self.proof = self.rows[ids], self.status[ids], self.proof[ids]
+        self.nonrecursive, self.recursive = self.nonrecursive[ids], self.recursive[ids]
+        self.size = len(ids)
+        self._indexes.clear()
+        self._more_rows(max(_FIRST_ROOM, self.size))
+        self.membership = hashed(self.rows[: self.size], may_be_gridded=True)
+
     def find(self, wanted: Rows) -> Ids:
         """The row ids of some facts, -1 for those never seen."""
         ids = np.empty(len(wanted), np.int32)
