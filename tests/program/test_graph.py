@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import xml.etree.ElementTree as ElementTree
 from itertools import pairwise, product
 
@@ -115,7 +116,7 @@ def test_svg_is_well_formed_and_draws_every_node_and_edge() -> None:
     program = check(parse(PROGRAM + "'a<b'(x) :- node(x)."))
     root = ElementTree.fromstring(graph_svg(program))
     space = "{http://www.w3.org/2000/svg}"
-    assert len(root.findall(f"{space}g")) == len(program.nodes)
+    assert len([group for group in root.findall(f"{space}g") if group.get("id")]) == len(program.nodes)
     paths = root.findall(f"{space}path")
     assert len(paths) == sum(len(node.positive) + len(node.negative) for node in program.nodes)
     assert sum(path.get("class") == "negative" for path in paths) == 2
@@ -126,10 +127,25 @@ def test_svg_boxes_of_a_layer_do_not_overlap() -> None:
     rects = [
         tuple(float(rect.get(key, "0")) for key in ("x", "y", "width"))
         for rect in ElementTree.fromstring(graph_svg(program)).iter("{http://www.w3.org/2000/svg}rect")
+        if rect.get("class") != "paper"
     ]
     for first, second in product(rects, repeat=2):
         if first is not second and first[1] == second[1] and first[0] <= second[0]:
             assert first[0] + first[2] <= second[0]
+
+
+def test_svg_edges_pass_beside_the_boxes_of_the_layers_between() -> None:
+    program = check(parse("b(x) :- a(x). c(x) :- b(x), a(x). d(x) :- c(x), a(x), !b(x). e(x) :- d(x), a(x)."))
+    root = ElementTree.fromstring(graph_svg(program))
+    space = "{http://www.w3.org/2000/svg}"
+    boxes = [[float(rect.get(key, "0")) for key in ("x", "y", "width", "height")]
+             for group in root.findall(f"{space}g") if group.get("id") for rect in group.iter(f"{space}rect")]
+    lanes = [tuple(map(float, found)) for path in root.findall(f"{space}path")
+             for found in re.findall(r"([\d.]+) ([\d.]+) V ([\d.]+)", path.get("d", ""))]
+    assert len(lanes) == 1 + 2 + 3 + 1  # from a to c, d and e, and from b to d
+    for x, top, bottom in lanes:
+        assert not any(left <= x <= left + width and top < y + height and y < bottom
+                       for left, y, width, height in boxes)
 
 
 def test_views_of_an_empty_program() -> None:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from html import escape
+from typing import TypeAlias
 
 from holdfast.program.graph import rule_names
 from holdfast.program.model import HyperNode, Program
 
-_CHARACTER, _LINE, _MARGIN, _GAP, _LAYER_GAP = 7.3, 17, 12, 28, 64
+_CHARACTER, _LINE, _MARGIN, _GAP, _LAYER_GAP, _LANE = 7.3, 17, 12, 28, 64, 24
+_LEGEND_WIDTH = 440.0
 _MOST_LINES, _MOST_CHARACTERS = 8, 44
 _STYLE = """
+  .paper { fill: #ffffff; stroke: none }
   text { font: 12px ui-monospace, monospace; fill: #1f2933 }
   .title { font-weight: 600 }
   .rules { fill: #616e7c }
@@ -18,8 +21,22 @@ _STYLE = """
   .recursive { fill: #e3f1ff; stroke-width: 2.4 }
   .auxiliary { fill: #ffffff; stroke: #9aa5b1; stroke-dasharray: 4 3 }
   path { fill: none; stroke: #3e4c59; stroke-width: 1.2; marker-end: url(#positive) }
+  .legend text { font-size: 11px; fill: #616e7c }
   .negative { stroke: #c0392b; stroke-dasharray: 6 4; marker-end: url(#negative) }
 """
+
+
+Place: TypeAlias = int | tuple[int, int]
+"""What stands in a layer: a node by its index, or the lane in which the edges from a node pass the layer."""
+
+
+@dataclass(frozen=True)
+class Lane:
+    """A free way through a layer."""
+
+    x: float
+    top: float
+    bottom: float
 
 
 @dataclass(frozen=True)
@@ -44,36 +61,57 @@ class Box:
 
 def graph_svg(program: Program) -> str:
     """The drawing: data flows downwards; negative edges are red and dashed, recursive nodes blue."""
-    boxes = _placed(program)
-    width = max((box.x + box.width for box in boxes), default=0) + _MARGIN
-    height = max((box.y + box.height for box in boxes), default=0) + _MARGIN
+    rows = layers(program.nodes)
+    boxes, lanes = _placed(program, rows)
+    bottom = max((box.y + box.height for box in boxes), default=0) + _MARGIN
+    width = max([_LEGEND_WIDTH, *(box.x + box.width for box in boxes), *(lane.x + _LANE for lane in lanes.values())])
+    width, height = width + _MARGIN, bottom + 2 * _LINE + _MARGIN
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
         f'viewBox="0 0 {width:.0f} {height:.0f}" role="img">',
         "<title>Hyper-nodes: solid edges are positive, dashed red ones negative</title>",
         f"<style>{_STYLE}</style>",
         f"<defs>{_arrow('positive', '#3e4c59')}{_arrow('negative', '#c0392b')}</defs>",
+        '<rect class="paper" width="100%" height="100%"/>',
     ]
     for box in boxes:
-        parts += [_edge(boxes[n], box, "positive") for n in box.node.positive]
-        parts += [_edge(boxes[n], box, "negative") for n in box.node.negative]
+        parts += [_edge(boxes[n], box, "positive", lanes) for n in box.node.positive]
+        parts += [_edge(boxes[n], box, "negative", lanes) for n in box.node.negative]
     parts += [_drawn(box, program) for box in boxes]
-    return "\n".join([*parts, "</svg>"]) + "\n"
+    return "\n".join([*parts, *_legend(bottom), "</svg>"]) + "\n"
 
 
-def layers(nodes: tuple[HyperNode, ...]) -> list[list[int]]:
-    """Each node one layer below the lowest that it reads, in an order that keeps readers near what they read."""
+def layers(nodes: tuple[HyperNode, ...]) -> list[list[Place]]:
+    """Each node one layer below the lowest that it reads, in an order that keeps readers near what they read.
+
+    An edge that passes a layer gets a lane in it, the place (node read, layer), so that it crosses no box.
+    """
     depth: dict[int, int] = {}
     for node in nodes:  # in topological order
         depth[node.index] = 1 + max((depth[n] for n in _read(node)), default=-1)
-    found: list[list[int]] = [[] for _ in range(max(depth.values(), default=-1) + 1)]
+    found: list[list[Place]] = [[] for _ in range(max(depth.values(), default=-1) + 1)]
     for index, layer in depth.items():
         found[layer].append(index)
-    place: dict[int, float] = {}
-    for layer_nodes in found:
-        layer_nodes.sort(key=lambda index: (_middle([place[n] for n in _read(nodes[index])]), index))
-        place.update({index: position / len(layer_nodes) for position, index in enumerate(layer_nodes)})
-    return found
+    last = {n: max(depth[m.index] for m in nodes if n in _read(m)) for m in nodes for n in _read(m)}
+    for index, lowest in last.items():
+        for layer in range(depth[index] + 1, lowest):
+            found[layer].append((index, layer))
+    return _ordered(found, nodes)
+
+
+def _ordered(rows: list[list[Place]], nodes: tuple[HyperNode, ...]) -> list[list[Place]]:
+    """Each layer sorted by the middle of what its places hang from."""
+    where: dict[Place, float] = {}
+
+    def above(place: Place, layer: int) -> list[float]:
+        sources = _read(nodes[place]) if isinstance(place, int) else {place[0]}
+        return [where.get((n, layer - 1), where.get(n, 0.5)) for n in sources]
+
+    for layer, row in enumerate(rows):
+        middles = {place: _middle(above(place, layer)) for place in row}
+        row.sort(key=lambda place: (middles[place], isinstance(place, int), place))
+        where.update({place: (position + 0.5) / len(row) for position, place in enumerate(row)})
+    return rows
 
 
 def _read(node: HyperNode) -> set[int]:
@@ -84,18 +122,26 @@ def _middle(places: list[float]) -> float:
     return sum(places) / len(places) if places else 0.5
 
 
-def _placed(program: Program) -> list[Box]:
+def _placed(program: Program, rows: list[list[Place]]) -> tuple[list[Box], dict[Place, Lane]]:
     boxes = {node.index: Box(node, _lines(node, program)) for node in program.nodes}
-    rows = layers(program.nodes)
-    widths = [sum(boxes[i].width + _GAP for i in row) - _GAP for row in rows]
+    lanes: dict[Place, Lane] = {}
+    widths = [sum(_width(place, boxes) + _GAP for place in row) - _GAP for row in rows]
     widest, y = max(widths, default=0), float(_MARGIN)
     for row, width in zip(rows, widths, strict=True):
         x = _MARGIN + (widest - width) / 2
-        for index in row:
-            boxes[index] = Box(boxes[index].node, boxes[index].lines, x, y)
-            x += boxes[index].width + _GAP
-        y += max(boxes[i].height for i in row) + _LAYER_GAP
-    return [boxes[node.index] for node in program.nodes]
+        height = max(boxes[place].height for place in row if isinstance(place, int))
+        for place in row:
+            if isinstance(place, int):
+                boxes[place] = Box(boxes[place].node, boxes[place].lines, x, y)
+            else:
+                lanes[place] = Lane(x + _LANE / 2, y, y + height)
+            x += _width(place, boxes) + _GAP
+        y += height + _LAYER_GAP
+    return [boxes[node.index] for node in program.nodes], lanes
+
+
+def _width(place: Place, boxes: dict[int, Box]) -> float:
+    return boxes[place].width if isinstance(place, int) else _LANE
 
 
 def _lines(node: HyperNode, program: Program) -> tuple[str, ...]:
@@ -131,13 +177,41 @@ def _drawn(box: Box, program: Program) -> str:
     return "\n".join([f'<g id="node{box.node.index}">', rect, *texts, "</g>"])
 
 
-def _edge(source: Box, target: Box, kind: str) -> str:
+def _edge(source: Box, target: Box, kind: str, lanes: dict[Place, Lane]) -> str:
     aside = 8 if kind == "negative" else -8  # two nodes may have an edge of each kind
-    x1, y1 = source.x + source.width / 2 + aside, source.y + source.height
-    x2, y2 = target.x + target.width / 2 + aside, target.y - 2
+    x, y = source.x + source.width / 2 + aside, source.y + source.height
+    path = f"M {x:.1f} {y:.1f}"
+    passed = [lane for place, lane in lanes.items() if _passes(place, source, lane, target)]  # from top to bottom
+    for lane in passed:
+        path += _curve(x, y, lane.x + aside, lane.top) + f" V {lane.bottom:.1f}"
+        x, y = lane.x + aside, lane.bottom
+    path += _curve(x, y, target.x + target.width / 2 + aside, target.y - 2)
+    return f'<path class="{kind}" d="{path}"/>'
+
+
+def _passes(place: Place, source: Box, lane: Lane, target: Box) -> bool:
+    return isinstance(place, tuple) and place[0] == source.node.index and lane.top < target.y
+
+
+def _curve(x1: float, y1: float, x2: float, y2: float) -> str:
     bend = max(24.0, (y2 - y1) / 2)
-    curve = f"M {x1:.1f} {y1:.1f} C {x1:.1f} {y1 + bend:.1f}, {x2:.1f} {y2 - bend:.1f}, {x2:.1f} {y2:.1f}"
-    return f'<path class="{kind}" d="{curve}"/>'
+    return f" C {x1:.1f} {y1 + bend:.1f}, {x2:.1f} {y2 - bend:.1f}, {x2:.1f} {y2:.1f}"
+
+
+def _legend(top: float) -> list[str]:
+    """What the lines and boxes mean."""
+    y = top + _LINE
+    return [
+        '<g class="legend">',
+        *(f'<path class="{kind}" d="M {x:.1f} {y:.1f} h 30"/>' for kind, x in (("positive", 12), ("negative", 102))),
+        f'<text x="50" y="{y + 4:.1f}">reads</text>',
+        f'<text x="140" y="{y + 4:.1f}">reads when complete: negation, aggregate</text>',
+        f'<rect class="recursive" x="13" y="{y + 11:.1f}" width="28" height="12" rx="3"/>',
+        f'<text x="50" y="{y + 21:.1f}">recursive</text>',
+        f'<rect class="auxiliary" x="139" y="{y + 11:.1f}" width="28" height="12" rx="3"/>',
+        f'<text x="176" y="{y + 21:.1f}">made for an aggregate</text>',
+        "</g>",
+    ]
 
 
 def _arrow(name: str, colour: str) -> str:
