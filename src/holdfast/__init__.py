@@ -10,11 +10,16 @@ from holdfast.values import BlankNode, Iri, Literal, Type
 
 if TYPE_CHECKING:
     from holdfast.knowledge_base import KnowledgeBase, Statistics, from_text, open
+    from holdfast.maintenance.algorithms import Choice
     from holdfast.relation_view import RelationView
+    from holdfast.updates import Change, Impact, Update
 
 __all__ = [
     "BlankNode",
+    "Change",
+    "Choice",
     "HoldfastError",
+    "Impact",
     "Iri",
     "KnowledgeBase",
     "Limits",
@@ -23,14 +28,19 @@ __all__ = [
     "RelationView",
     "Statistics",
     "Type",
+    "Update",
     "from_text",
     "open",
 ]
 
 _HEAVY = {
+    "Change": "updates",
+    "Choice": "maintenance.algorithms",
+    "Impact": "updates",
     "KnowledgeBase": "knowledge_base",
     "RelationView": "relation_view",
     "Statistics": "knowledge_base",
+    "Update": "updates",
     "from_text": "knowledge_base",
     "open": "knowledge_base",
 }

@@ -15,4 +15,8 @@ ALL_CODES: Final[dict[str, str]] = {
     "E0902": "the program file cannot be read",
     "E0903": "there is nothing at a path that facts should come from",
     "E0904": "facts should come from a file that is neither a folder nor RDF",
+    "E0905": "an algorithm or strategy is asked for that there is not",
+    "E0906": "counting is asked for a recursive hyper-node",
+    "E0907": "an update has not the form of one",
+    "E0912": "with the rules of an update, a relation would have other types",
 }

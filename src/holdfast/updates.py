@@ -8,8 +8,10 @@ from types import MappingProxyType
 from typing import Any
 
 from holdfast.errors import Diagnostic, UsageError
+from holdfast.formats.json_lines import from_json
 from holdfast.formats.python_data import FactData
 from holdfast.maintenance.stratum import Figures
+from holdfast.program.impact import Impacted
 from holdfast.relation_view import RelationView
 
 _NONE: Mapping[str, FactData] = MappingProxyType({})
@@ -42,8 +44,13 @@ class Update:
         for key in ("add_rules", "remove_rules"):
             if not isinstance(value.get(key, []), list) or not all(isinstance(r, str) for r in value.get(key, [])):
                 raise _malformed(f"{key} is a list of strings", value[key])
-        return cls(value.get("delete", {}), value.get("insert", {}), tuple(value.get("add_rules", ())),
+        return cls(_facts(value.get("delete", {})), _facts(value.get("insert", {})), tuple(value.get("add_rules", ())),
                    tuple(value.get("remove_rules", ())))
+
+
+def _facts(given: dict[str, list[list[Any]]]) -> dict[str, FactData]:
+    """Facts by relation, with RDF terms in place of the objects that stand for them."""
+    return {name: [[from_json(value) for value in row] for row in rows] for name, rows in given.items()}
 
 
 def _check_facts(key: str, facts: Any) -> None:
@@ -110,9 +117,23 @@ class Change:
     added: Mapping[str, RelationView]
     removed: Mapping[str, RelationView]
     figures: tuple[Figures, ...] = ()
+    no_ops: int = 0  # facts given that made no difference to the explicit ones
 
     def __bool__(self) -> bool:
         return bool(self.added or self.removed)
 
     def __len__(self) -> int:
         return sum(map(len, (*self.added.values(), *self.removed.values())))
+
+
+@dataclass(frozen=True)
+class Impact:
+    """What an update would do: the hyper-nodes that it would bring up to date, in order, and the change."""
+
+    plan: tuple[Impacted, ...]
+    change: Change
+
+    @property
+    def direct(self) -> tuple[Impacted, ...]:
+        """The hyper-nodes whose rules or explicit facts change, or that are put together or split."""
+        return tuple(node for node in self.plan if node.is_direct)

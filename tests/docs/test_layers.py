@@ -26,6 +26,8 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("maintenance",),
     ("relation_view",),
     ("loading",),
+    ("updates",),
+    ("editing", "update_lines"),
     ("knowledge_base",),
     ("__init__",),
     ("cli",),

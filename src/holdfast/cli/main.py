@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from holdfast.cli import check, codes, fmt, graph, plan, query, run_program, terminal
+from holdfast.cli import check, codes, fmt, graph, impact, plan, query, run_program, stream, terminal
 from holdfast.errors import Diagnostic, ExitCode, HoldfastError, LimitReached, UsageError
 
 INTERRUPTED = 130
@@ -31,6 +31,8 @@ for _command, _function, _example in (
     ("plan", plan.plan, plan.EXAMPLE),
     ("run", run_program.run_program, run_program.EXAMPLE),
     ("query", query.query, query.EXAMPLE),
+    ("stream", stream.stream, stream.EXAMPLE),
+    ("impact", impact.impact, impact.EXAMPLE),
 ):
     app.command(_command, epilog=f"\b\nExample:\n  {_example}")(_function)
 
@@ -63,13 +65,13 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         _leave_pipe()
         return ExitCode.GOOD
-    except KeyboardInterrupt:
-        terminal.note("stopped by Ctrl-C; nothing was written")
+    except KeyboardInterrupt as stop:
+        terminal.note(str(stop) or "stopped by Ctrl-C; nothing was written")
         return INTERRUPTED
     except Exception as failure:
         if debug:
             traceback.print_exc()
-        return _report(_as_ours(failure), "--json" in words)
+        return _report(_as_ours(failure), words)
 
 
 def _take_debug(arguments: Sequence[str]) -> tuple[list[str], bool]:
@@ -115,10 +117,11 @@ def _usage_diagnostic(failure: typer.TyperException) -> Diagnostic:
     return Diagnostic(codes.BAD_USAGE, message[:1].lower() + message[1:], help=f"`{path} --help` shows what it takes")
 
 
-def _report(error: HoldfastError, as_json: bool) -> int:
+def _report(error: HoldfastError, words: Sequence[str]) -> int:
     """Say what is wrong, and answer with the exit code."""
-    if as_json:
-        terminal.json({"ok": False, "diagnostics": [diagnostic.to_json() for diagnostic in error.diagnostics]})
+    if "--json" in words:
+        write = terminal.json_line if words[0] == "stream" else terminal.json  # a stream's output is lines
+        write({"ok": False, "diagnostics": [diagnostic.to_json() for diagnostic in error.diagnostics]})
     else:
         terminal.diagnostics(error.diagnostics)
     return error.exit_code

@@ -28,6 +28,12 @@ LimitSeconds = Annotated[float | None, typer.Option(
 LimitMemory = Annotated[str | None, typer.Option(
     metavar="SIZE", help="Stop when more memory is used than this: 512M, 4G.")]
 
+Algorithms = Annotated[list[str], typer.Option(
+    "--algorithm", metavar="[RELATION=]NAME", show_default=False,
+    help="How to maintain everything, or one relation's hyper-node: auto, counting, dred, …")]
+Strategy = Annotated[str, typer.Option(
+    "--strategy", metavar="NAME", help="How rules go: counters, or hyper-node to redo theirs.")]
+
 LimitValues = tuple[int | None, int | None, float | None, str | None]
 """The four limits as they were given: facts, rounds, seconds, memory."""
 

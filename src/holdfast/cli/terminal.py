@@ -53,6 +53,11 @@ def json(value: object) -> None:
     sys.stdout.write(json_module.dumps(value, ensure_ascii=False, indent=2, allow_nan=False) + "\n")
 
 
+def json_line(value: object) -> None:
+    """A JSON document on stdout, on one line."""
+    sys.stdout.write(json_module.dumps(value, ensure_ascii=False, allow_nan=False) + "\n")
+
+
 def tab_separated(rows: Iterable[Sequence[str]]) -> None:
     """Rows for the next program: a line each, as in a facts file."""
     sys.stdout.writelines("\t".join(row) + "\n" for row in rows)

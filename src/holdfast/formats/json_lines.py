@@ -63,7 +63,7 @@ def _encode_facts(facts: list[Any], relation: Relation, dictionary: Dictionary) 
         key = number if kinds == {list} else column.name
         values = [fact[key] for fact in facts]
         if column.type is Type.ANY:
-            values = [_value(value) if value.__class__ is dict else value for value in values]
+            values = [from_json(value) if value.__class__ is dict else value for value in values]
         codes[:, number] = dictionary.encode_values(values, column.type)
     return codes
 
@@ -105,9 +105,9 @@ def _encode_line(line: str, relation: Relation, dictionary: Dictionary) -> Codes
 def _row(fact: object, relation: Relation) -> Sequence[Value]:
     match fact:
         case list():
-            return [_value(item) if item.__class__ is dict else item for item in fact]
+            return list(map(from_json, fact))
         case dict():
-            return [_value(item) if item.__class__ is dict else item for item in _by_name(fact, relation)]
+            return list(map(from_json, _by_name(fact, relation)))
     raise _LineError("E0613", "the line is neither an array nor an object")
 
 
@@ -121,8 +121,13 @@ def _by_name(fact: dict[str, Any], relation: Relation) -> Iterator[Any]:
         raise _LineError("E0615", f"the object has {extra!r}, which is no column of relation {relation.display}")
 
 
-def _value(item: dict[str, Any]) -> Value:
-    """The RDF term that an object stands for; what is none is left for the encoding to refuse."""
+def from_json(item: Any) -> Value:
+    """The value that decoded JSON stands for: an object is an RDF term.
+
+    What is no value is left for the encoding to refuse.
+    """
+    if item.__class__ is not dict:
+        return cast("Value", item)
     match item:
         case {"@id": str(name)} if len(item) == 1:
             return BlankNode(name[2:]) if name.startswith("_:") else Iri(name)
@@ -177,11 +182,15 @@ def _integers(values: Sequence[int]) -> Type:
 def json_lines(relation: Relation, rows: list[Row], headers: bool) -> Iterator[bytes]:
     """The lines of facts, many at a time: arrays, or objects if there are to be headers."""
     names = [column.name for column in relation.columns]
-    encode = json.JSONEncoder(ensure_ascii=False, default=_term).encode
     for start in range(0, len(rows), _CHUNK):
         chunk = rows[start:start + _CHUNK]
         facts = (dict(zip(names, row, strict=True)) for row in chunk) if headers else chunk
-        yield "".join(encode(fact) + "\n" for fact in facts).encode()
+        yield "".join(to_json(fact) + "\n" for fact in facts).encode()
+
+
+def to_json(data: object) -> str:
+    """Lists and dicts of values on one line; `from_json` undoes it for each value."""
+    return _ENCODER.encode(data)
 
 
 def _term(value: Value) -> dict[str, str | None]:
@@ -195,3 +204,6 @@ def _term(value: Value) -> dict[str, str | None]:
         case Literal():
             return {"@value": value.lexical, "@type": value.datatype}
     raise TypeError(f"{value!r} is not a value")
+
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False, default=_term)

@@ -23,4 +23,6 @@ ALL_CODES: Final[dict[str, str]] = {
     "E0116": "a bracket is not closed, or closes nothing",
     "E0117": "a clause is nested too deeply",
     "E0120": "a construct of Soufflé that holdfast does not have",
+    "E0910": "a fact is among the rules to add",
+    "E0911": "a rule to remove is not there",
 }

@@ -56,14 +56,18 @@ def rule_key(rule: AnyRule) -> object:
 
 def _difference(program: Program, other: Program) -> dict[str, list[AnyRule]]:
     """The rules of a program that the other one lacks, by predicate."""
-    left = Counter(rule_key(rule) for rule in (*other.rules, *other.aggregates))
+    left = Counter(map(rule_key, _rules(other)))
     found: dict[str, list[AnyRule]] = {}
-    for rule in (*program.rules, *program.aggregates):
+    for rule in _rules(program):
         if left[rule_key(rule)]:
             left[rule_key(rule)] -= 1
         else:
             found.setdefault(rule.predicate, []).append(rule)
     return found
+
+
+def _rules(program: Program) -> tuple[AnyRule, ...]:
+    return (*program.rules, *program.aggregates)
 
 
 def _impacted(node: HyperNode, program: Program, groups: Mapping[str, HyperNode],

@@ -1,0 +1,112 @@
+"""`holdfast impact`: what a rule change would do, without doing it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from holdfast.cli import codes, options, terminal
+from holdfast.cli.evaluate import evaluate
+from holdfast.cli.query import answer_as_json, rows_as_text
+from holdfast.errors import Diagnostic, UsageError
+
+if TYPE_CHECKING:
+    from holdfast import Impact, RelationView
+    from holdfast.program.impact import Impacted
+
+EXAMPLE = "holdfast impact examples/policy/policy.dl -F examples/policy/facts --remove r2"
+ROWS_SHOWN = 5
+
+
+def impact(
+    program: options.ProgramFile,
+    facts: options.Facts = [],  # noqa: B006  typer copies it
+    add: Annotated[list[str], typer.Option("--add", metavar="RULES", show_default=False,
+                                           help="Rules to add, as text; may be given several times.")] = [],  # noqa: B006
+    remove: Annotated[list[str], typer.Option("--remove", metavar="RULE", show_default=False,
+                                              help="A rule to remove, by name or text; several times.")] = [],  # noqa: B006
+    limit_facts: options.LimitFacts = None,
+    limit_rounds: options.LimitRounds = None,
+    limit_seconds: options.LimitSeconds = None,
+    limit_memory: options.LimitMemory = None,
+    json: options.AsJson = False,
+) -> None:
+    """Show what adding or removing rules would do.
+
+    The hyper-nodes directly impacted, those that would be brought up to date, and the facts that would change.
+    """
+    if not add and not remove:
+        raise UsageError(Diagnostic(codes.BAD_USAGE, "there is no change to look at", help="give --add or --remove"))
+    base = evaluate(program, facts, (limit_facts, limit_rounds, limit_seconds, limit_memory))
+    from holdfast import Update
+
+    found = base.impact(Update(add_rules=add, remove_rules=remove))
+    if json:
+        terminal.json(_as_json(found))
+    else:
+        _tell(found)
+
+
+def _as_json(found: Impact) -> dict[str, object]:
+    def answers(views: Mapping[str, RelationView]) -> dict[str, object]:
+        return {name: answer_as_json(view) for name, view in views.items()}
+
+    return {
+        "ok": True,
+        "direct": [list(node.node.predicates) for node in found.direct],
+        "plan": [_node_as_json(node) for node in found.plan],
+        "added": answers(found.change.added),
+        "removed": answers(found.change.removed),
+    }
+
+
+def _node_as_json(node: Impacted) -> dict[str, object]:
+    return {
+        "predicates": list(node.node.predicates),
+        "direct": node.is_direct,
+        "auxiliary": not node.relations,
+        "rules_added": list(node.added),
+        "rules_removed": list(node.removed),
+        "recursive": node.node.is_recursive,
+        "was_recursive": node.was_recursive,
+    }
+
+
+def _tell(found: Impact) -> None:
+    shown = [node for node in found.plan if node.relations]
+    terminal.heading("execution plan, directly impacted hyper-nodes marked by *")
+    for place, node in enumerate(shown, 1):
+        reasons = "; ".join(_reasons(node))
+        mark = "*" if node.is_direct else " "
+        terminal.line(f"{place:>3}. {mark} {', '.join(node.relations)}" + (f": {reasons}" if reasons else ""))
+    if not shown:
+        terminal.line("  nothing: the rules stay the same")
+    terminal.line("")
+    _tell_facts(found)
+
+
+def _reasons(node: Impacted) -> Iterator[str]:
+    """Why a hyper-node is impacted directly."""
+    for names, verb in ((node.removed, "goes"), (node.added, "comes")):
+        yield from (f"{name} {verb}" for name in names)
+    if node.is_regrouped:
+        yield "is put together or split"
+    if node.was_recursive != node.node.is_recursive:
+        yield "becomes recursive" if node.node.is_recursive else "is no longer recursive"
+
+
+def _tell_facts(found: Impact) -> None:
+    change = found.change
+    if not change:
+        terminal.line("no fact would change")
+        return
+    for sign, verb, views in (("+", "added", change.added), ("-", "removed", change.removed)):
+        for view in views.values():
+            terminal.heading(f"{view.name}: {terminal.counted(len(view), 'facts')} would be {verb}")
+            for row in islice(rows_as_text(view), ROWS_SHOWN):
+                terminal.line(f"  {sign} {'  '.join(row)}")
+            if len(view) > ROWS_SHOWN:
+                terminal.line(f"  {sign} … and {len(view) - ROWS_SHOWN:,} more")

@@ -1,0 +1,54 @@
+"""The two ends of `holdfast stream`: where updates come from, and where changes go."""
+
+from __future__ import annotations
+
+import gzip
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, TextIO, cast
+
+from holdfast.cli import codes, files
+from holdfast.errors import Diagnostic, UsageError
+
+if TYPE_CHECKING:
+    from holdfast.update_lines import UpdateLine
+
+
+@contextmanager
+def open_updates(path: Path) -> Iterator[Iterator[UpdateLine]]:
+    """The updates in a file, plain or gzip, or on standard input, each read when it is asked for."""
+    from holdfast.update_lines import update_lines
+
+    if str(path) == "-":
+        yield update_lines(sys.stdin.buffer, "<stdin>")
+        return
+    files.existing_file(path)
+    try:
+        file = gzip.open(path) if path.suffix == ".gz" else path.open("rb")  # noqa: SIM115  closed below
+    except OSError as failure:
+        raise UsageError(Diagnostic(codes.UNREADABLE, f"{path} cannot be read: {failure.strerror}")) from failure
+    with file:
+        yield update_lines(cast("BinaryIO", file), path.as_posix())
+
+
+@contextmanager
+def open_changes(path: Path | None) -> Iterator[TextIO]:
+    """A file, plain or gzip, or standard output; what is written is there as soon as it is flushed."""
+    if path is None:
+        yield sys.stdout
+        return
+    try:
+        opened = gzip.open if path.suffix == ".gz" else open
+        file = opened(path, "wt", encoding="utf-8")
+    except OSError as failure:
+        raise UsageError(Diagnostic(codes.CANNOT_WRITE, f"{path} cannot be written: {failure.strerror}")) from failure
+    with file:
+        yield cast("TextIO", file)
+
+
+def refuse_overwriting(updates: Path, changes: Path | None) -> None:
+    """A stream must not be written over while it is read."""
+    if changes is not None and changes.exists() and updates.exists() and changes.samefile(updates):
+        raise UsageError(Diagnostic(codes.BAD_USAGE, f"{changes} cannot be both --updates and --changes"))

@@ -1,0 +1,98 @@
+"""Updates as JSON lines, and the lines of changes that answer them.
+
+A line is read when it is asked for and not earlier, so that a stream can be answered line by line.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, BinaryIO
+
+from holdfast.errors import Diagnostic, HoldfastError, Label, Span, UsageError
+from holdfast.formats.json_lines import to_json
+from holdfast.formats.places import file_span, refuse
+from holdfast.updates import Change, Update
+
+
+@dataclass(frozen=True)
+class UpdateLine:
+    """One line of an update stream: which line of which file it is, and the how-manieth update."""
+
+    file: str
+    line: int
+    number: int
+    content: bytes
+
+    def update(self) -> Update:
+        """The update that the line holds; raises, without a place, where it holds none."""
+        return Update.from_json(self._decoded())
+
+    def placed(self, error: HoldfastError) -> HoldfastError:
+        """An error that this update led to, with the line as its place; where it was before is told after that."""
+        return type(error)(_at(found, self._span()) for found in error.diagnostics)
+
+    def _decoded(self) -> Any:
+        try:
+            return json.loads(self.content.decode(), object_pairs_hook=_object)
+        except json.JSONDecodeError as error:
+            text = f"the line is not JSON: {error.msg[0].lower()}{error.msg[1:]}"
+            refuse("E0613", text, self._span(error.colno, self.content.decode().rstrip()))
+        except UnicodeDecodeError as error:
+            refuse("E0604", f"byte 0x{self.content[error.start]:02x} is not UTF-8 text", self._span(error.start + 1))
+        except (ValueError, RecursionError):
+            refuse("E0613", "the line has a number or a nesting that is too long to be an update", self._span())
+
+    def _span(self, column: int = 1, text: str = "") -> Span:
+        return file_span(self.file, self.line, column, text=text)
+
+
+def update_lines(file: BinaryIO, name: str) -> Iterator[UpdateLine]:
+    """The updates of an open file, which may be compressed; blank lines are none."""
+    line = number = 0
+    while content := _next_line(file, name, line + 1):
+        line += 1
+        if content.strip():
+            number += 1
+            yield UpdateLine(name, line, number, content)
+
+
+def change_line(number: int, change: Change) -> str:
+    """The line that says what an update changed, rows in order."""
+    added, removed = ({name: list(view.sorted_rows()) for name, view in part.items()}
+                      for part in (change.added, change.removed))
+    return to_json({"update": number, "added": added, "removed": removed})
+
+
+def error_line(number: int, error: HoldfastError) -> str:
+    """The line of an update that was skipped."""
+    return to_json({"update": number, "error": [found.to_json() for found in error.diagnostics]})
+
+
+def _next_line(file: BinaryIO, name: str, line: int) -> bytes:
+    try:
+        return file.readline()
+    except EOFError:
+        refuse("E0603", f"{name} is cut off: the gzip data ends too early", file_span(name, line))
+    except (gzip.BadGzipFile, zlib.error):
+        refuse("E0603", f"{name} is not gzip, or is damaged", file_span(name, line))
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise UsageError(Diagnostic("E0907", f"malformed update: {twice!r} is there twice in one object"))
+    return found
+
+
+def _at(found: Diagnostic, place: Span) -> Diagnostic:
+    if found.span is None:
+        return replace(found, span=place)
+    if found.span.source.name == place.source.name:
+        return found
+    return replace(found, span=place, labels=(Label(found.span, ""), *found.labels))
