@@ -120,6 +120,9 @@ class KnowledgeBase:
         return Impact(impact(self.program, during, given), change)
 
     def _maintained(self, update: Update, algorithm: str | Choice, *, keep: bool) -> Change:
+        if self.program.size_limits:
+            message = "a program with .limitsize is incomplete on purpose, so it cannot be maintained"
+            raise UsageError(Diagnostic("E0913", message, help="take the .limitsize away"))
         new_tree, program = edited(self._tree, self.program, update)
         during = with_relations(program, _missing(self.program, program))
         choice = self._choice(algorithm, during)

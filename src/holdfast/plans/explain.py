@@ -18,26 +18,8 @@ from holdfast.plans.model import (
     Step,
 )
 from holdfast.plans.planner import plan_node
-from holdfast.program.model import (
-    AggregateRule,
-    Apply,
-    Argument,
-    Assign,
-    Atom,
-    Compare,
-    Const,
-    HyperNode,
-    Literal,
-    Negated,
-    Program,
-    Range,
-    Rule,
-    Term,
-    Test,
-    Var,
-    Wildcard,
-)
-from holdfast.values import quote
+from holdfast.program.model import HyperNode, Program
+from holdfast.program.show import show_literal, show_rule, show_term
 
 _MEANING = {
     Read.ALL: "all facts",
@@ -64,14 +46,14 @@ def _has_rules(node: HyperNode) -> bool:
 
 
 def _node_lines(node: HyperNode, program: Program) -> Iterator[str]:
-    plans = plan_node(node)
+    plans, relations = plan_node(node), program.relations
     kind = "recursive" if node.is_recursive else "nonrecursive"
     yield f"hyper-node {node.index}: {', '.join(_name(p, program) for p in node.predicates)} ({kind})"
     for plan in plans.nonrecursive:
-        yield f"  {plan.rule.name}: {_rule_text(plan.rule, program)}"
+        yield f"  {plan.rule.name}: {show_rule(plan.rule, relations)}"
         yield from (f"    {line}" for line in _plan_lines(plan, program))
     for plan in plans.recursive:
-        yield f"  {plan.rule.name}, new facts of {_delta_text(plan, program)}: {_rule_text(plan.rule, program)}"
+        yield f"  {plan.rule.name}, new facts of {_delta_text(plan, program)}: {show_rule(plan.rule, relations)}"
         yield from (f"    {line}" for line in _plan_lines(plan, program))
     yield ""
 
@@ -90,7 +72,7 @@ def _plan_json(plan: AnyPlan, program: Program) -> dict[str, object]:
     delta = None if isinstance(plan, AggregatePlan) else plan.delta_predicate
     return {
         "rule": plan.rule.name,
-        "text": _rule_text(plan.rule, program),
+        "text": show_rule(plan.rule, program.relations),
         "delta": delta and _name(delta, program),
         "steps": list(_plan_lines(plan, program)),
     }
@@ -102,82 +84,31 @@ def _plan_lines(plan: AnyPlan, program: Program) -> Iterator[str]:
         return
     for number, step in enumerate(plan.steps, 1):
         yield f"{number}. {_step_text(step, program)}"
-    arguments = ", ".join(map(_term_text, plan.rule.arguments))
+    arguments = ", ".join(map(show_term, plan.rule.arguments))
     yield f"{len(plan.steps) + 1}. derive {_name(plan.rule.predicate, program)}({arguments})"
 
 
 def _step_text(step: Step, program: Program) -> str:
+    relations = program.relations
     match step:
         case Scan(atom=atom, read=read):
-            return f"scan {_atom_text(atom, program)}: {_MEANING[read]}"
+            return f"scan {show_literal(atom, relations)}: {_MEANING[read]}"
         case Join(atom=atom, read=read, key=key):
             by = f"by column {', '.join(str(column + 1) for column in key)}" if key else "with every fact"
-            return f"join {_atom_text(atom, program)} {by}: {_MEANING[read]}"
-        case Keep(atom=negated, read=read):
-            return f"keep if {_MEANING[read]} {_atom_text(negated, program)}"
+            return f"join {show_literal(atom, relations)} {by}: {_MEANING[read]}"
+        case Keep(atom=negated):
+            return f"keep if {show_literal(negated, relations)}"
         case Filter(condition=condition):
-            return f"keep if {literal_text(condition, program)}"
-        case Compute(assignment=Assign(variable=variable, term=term)):
-            return f"compute {variable.name} = {_term_text(term)}"
+            return f"keep if {show_literal(condition, relations)}"
+        case Compute(assignment=assignment):
+            return f"compute {show_literal(assignment, relations)}"
         case Spread(range=spread):
-            return f"for each {literal_text(spread, program)}"
+            return f"for each {show_literal(spread, relations)}"
 
 
 def _delta_text(plan: Plan, program: Program) -> str:
     assert plan.delta_predicate is not None
     return _name(plan.delta_predicate, program)
-
-
-def _rule_text(rule: Rule | AggregateRule, program: Program) -> str:
-    if isinstance(rule, AggregateRule):
-        source = program.relations[rule.source]
-        group = [source.columns[column].name for column in rule.group]
-        target = "" if rule.target is None else source.columns[rule.target].name
-        head = ", ".join([*group, f"{rule.function}({target})"])
-        return f"{_name(rule.predicate, program)}({head}) :- {_name(rule.source, program)}(…)."
-    head = f"{_name(rule.predicate, program)}({', '.join(map(_term_text, rule.arguments))})"
-    body = ", ".join(literal_text(literal, program) for literal in rule.body)
-    return f"{head} :- {body}." if body else f"{head}."
-
-
-def literal_text(literal: Literal, program: Program) -> str:
-    """A literal of a checked rule as the language would write it."""
-    match literal:
-        case Atom():
-            return _atom_text(literal, program)
-        case Negated():
-            return "!" + _atom_text(literal, program)
-        case Compare(operator=operator, left=left, right=right):
-            return f"{_term_text(left)} {operator} {_term_text(right)}"
-        case Test(function=function, arguments=arguments, negated=negated):
-            return f"{'!' if negated else ''}{function}({', '.join(map(_term_text, arguments))})"
-        case Assign(variable=variable, term=term):
-            return f"{variable.name} = {_term_text(term)}"
-        case Range(variable=variable, start=start, stop=stop, step=step):
-            bounds = [start, stop] if step is None else [start, stop, step]
-            return f"{variable.name} = range({', '.join(map(_term_text, bounds))})"
-
-
-def _atom_text(atom: Atom | Negated, program: Program) -> str:
-    return f"{_name(atom.predicate, program)}({', '.join(map(_argument_text, atom.arguments))})"
-
-
-def _argument_text(argument: Argument) -> str:
-    return "_" if isinstance(argument, Wildcard) else _term_text(argument)
-
-
-def _term_text(term: Term) -> str:
-    match term:
-        case Var(name=name):
-            return name
-        case Const(value=value):
-            return quote(value) if isinstance(value, str) else str(value)
-        case Apply(function="neg", arguments=(operand,)):
-            return f"-{_term_text(operand)}"
-        case Apply(function=function, arguments=(left, right)) if not function.isidentifier() or function[0] in "bl":
-            return f"({_term_text(left)} {function} {_term_text(right)})"
-        case Apply(function=function, arguments=arguments):
-            return f"{function}({', '.join(map(_term_text, arguments))})"
 
 
 def _name(predicate: str, program: Program) -> str:

@@ -80,28 +80,40 @@ def _values(function: str, target: NDArray[np.int64], type: Type, head: Type, gr
 
 
 def _sum(values: Column, groups: _Groups) -> Column:
-    if values.dtype != np.float64:
-        about = np.add.reduceat(np.abs(values.astype(np.float64)), groups.starts)
-        if (about > 2.0**62).any():
-            return _exact_sum(values, groups)
-    return np.add.reduceat(values, groups.starts)
-
-
-def _exact_sum(values: Column, groups: _Groups) -> Column:
-    sums = [sum(map(int, values[a:b])) for a, b in zip(groups.starts, groups.stops, strict=True)]
+    if _stays_within(2.0**62, values, groups):
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.add.reduceat(values, groups.starts)
     try:
-        return np.array(sums, values.dtype)
+        return np.array(_whole_sums(values, groups), values.dtype)
     except OverflowError as error:
         raise Undefined("the sum does not fit 64 bits") from error
 
 
+def _stays_within(bound: float, values: Column, groups: _Groups) -> bool:
+    """Whether sums are as good as they can be without Python's integers."""
+    if values.dtype == np.float64:
+        return True
+    about = np.add.reduceat(np.abs(values.astype(np.float64)), groups.starts)
+    return not (about > bound).any()
+
+
+def _whole_sums(values: Column, groups: _Groups) -> list[int]:
+    return [sum(map(int, values[a:b])) for a, b in zip(groups.starts, groups.stops, strict=True)]
+
+
 def _mean(values: Column, groups: _Groups) -> Column:
-    return np.add.reduceat(values.astype(np.float64), groups.starts) / groups.sizes
+    if _stays_within(2.0**53, values, groups):
+        return _sum(values.astype(np.float64), groups) / groups.sizes
+    totals = zip(_whole_sums(values, groups), groups.sizes.tolist(), strict=True)
+    return np.array([total / size for total, size in totals])
 
 
 def _median(values: Column, groups: _Groups) -> Column:
     """The middle value, or the mean of the two middle ones."""
-    low = values[groups.starts + (groups.sizes - 1) // 2].astype(np.float64)
-    high = values[groups.starts + groups.sizes // 2].astype(np.float64)
-    middle: Column = low + (high - low) / 2
-    return middle
+    low, high = values[groups.starts + (groups.sizes - 1) // 2], values[groups.starts + groups.sizes // 2]
+    if low.dtype != np.float64:
+        return np.array([(a + b) / 2 for a, b in zip(low.tolist(), high.tolist(), strict=True)])
+    with np.errstate(over="ignore", invalid="ignore"):
+        middle = (low + high) / 2
+    halves: Column = np.where(np.isinf(middle) & np.isfinite(low), low / 2 + high / 2, middle)
+    return halves

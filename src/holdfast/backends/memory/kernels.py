@@ -577,8 +577,11 @@ def restatus(ids, status, clear, set):
         status[row] = (status[row] & ~clear) | set
 
 
-@njit(void(_ids, int32[::1], int32), nogil=True, cache=True)
+@njit(boolean(_ids, int32[::1], int32), nogil=True, cache=True)
 def count(ids, counters, step):
-    """Move the counter of each id by `step`, once for each time it occurs."""
+    """Move the counter of each id by `step`, once for each time it occurs; gives whether all stayed within 32 bits."""
+    fits = True
     for row in ids:
+        fits &= counters[row] != 0x7FFFFFFF or step < 0
         counters[row] += step
+    return fits

@@ -18,6 +18,7 @@ from holdfast.backends.memory.statistics import TableStatistics
 from holdfast.backends.memory.table import Table
 from holdfast.backends.protocol import Bag, Facts
 from holdfast.encoding import Dictionary
+from holdfast.errors import Diagnostic, LimitReached
 from holdfast.plans.model import AggregatePlan, AnyPlan, Join, Keep, Plan, Read, Scan
 from holdfast.program.model import Atom, Relation
 
@@ -102,7 +103,10 @@ class MemoryCounters:
         self.of(predicate)[: len(numbers)] = numbers
 
     def _count(self, predicate: str, ids: Ids, step: int) -> None:
-        kernels.count(ids, self.of(predicate), step)
+        if not kernels.count(ids, self.of(predicate), step):
+            message = f"a fact of {predicate} has more than {2**31 - 1:,} derivations, which is more than is counted"
+            help = "`_` or an unused variable in a rule's body may multiply them: project it away in a rule of its own"
+            raise LimitReached(Diagnostic("E0805", message, help=help))
 
     def _move(self, facts: Bag | Facts, step: int) -> None:
         rows = facts.worked_out().rows if isinstance(facts, FactSet) else facts.rows  # type: ignore[union-attr]
