@@ -19,4 +19,5 @@ ALL_CODES: Final[dict[str, str]] = {
     "E0906": "counting is asked for a recursive hyper-node",
     "E0907": "an update has not the form of one",
     "E0912": "with the rules of an update, a relation would have other types",
+    "E0913": "an update of a program with .limitsize",
 }

@@ -57,11 +57,12 @@ class KnowledgeBase:
     """A materialised program.  Made by `holdfast.open` and `holdfast.from_text`."""
 
     def __init__(self, tree_program: tree.Program, loaded: Loaded, backend: MemoryBackend, statistics: Statistics,
-                 limits: Limits | None) -> None:
+                 limits: Limits | None, watch: Watch) -> None:
         self._tree = rules_named(tree_program)
         self._dictionary = loaded.dictionary
         self._backend = backend
         self._limits = limits
+        self._watch = watch
         self.program: Program = loaded.program
         self.statistics = statistics
         self._maintainer = _maintainer(self.program, backend)
@@ -136,7 +137,8 @@ class KnowledgeBase:
             gone, come, E = backend.known_facts(deletions), backend.facts(insertions), backend.explicit
             given = sum(map(len, (*deletions.values(), *insertions.values())))
             no_ops = given - len((gone & E) - come) - len(come - E)
-            outcome = maintainer.run(gone, come, rules, choice, Watch(self._limits), keep=keep)
+            with self._limited(keep) as watch:
+                outcome = maintainer.run(gone, come, rules, choice, watch, keep=keep)
             change = self._change(outcome, during, no_ops)
         except BaseException:
             self._drop(fresh)
@@ -148,6 +150,17 @@ class KnowledgeBase:
             self._adopt(new_tree, program, during)
         backend.tidy(outcome.removed)
         return change
+
+    @contextmanager
+    def _limited(self, keep: bool) -> Iterator[Watch]:
+        """The limits hold for each update; facts and memory count with what is there before it."""
+        watch, facts = self._watch, self._watch.facts
+        watch.begin(self._limits)
+        try:
+            yield watch
+            facts = watch.facts if keep else facts
+        finally:
+            watch.rest(facts)
 
     def _adopt(self, new_tree: tree.Program, program: Program, during: Program) -> None:
         """Rules have changed: relations that no rule mentions any more stay only if they have explicit facts."""
@@ -281,8 +294,8 @@ def _materialised(program: tree.Program, facts: Facts, limits: Limits | None, pr
     ]
     progress.finished()
     statistics = _statistics(loaded.program, backend, watch, figures)
-    backend.watch = Watch()
-    return KnowledgeBase(program, loaded, backend, statistics, limits)
+    watch.rest(watch.facts)
+    return KnowledgeBase(program, loaded, backend, statistics, limits, watch)
 
 
 def _maintainer(program: Program, backend: MemoryBackend) -> Maintainer:

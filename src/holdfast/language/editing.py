@@ -37,22 +37,32 @@ def with_rules(program: Program, text: str, source: str) -> Program:
     return replace(program, items=tuple(items))
 
 
-def without_rule(program: Program, wanted: str, source: str) -> Program:
-    """The program without a rule, which is given by its name or by its text."""
+def without_rules(program: Program, wanted: str, source: str) -> Program:
+    """The program without a rule given by its name, or without those of a text."""
     rules = [item for item in program.items if isinstance(item, Rule)]
-    named = [rule for rule in rules if name_of(rule) == wanted]
-    found = named or _written_like(rules, wanted, source)
-    if not found:
-        listed = "; ".join(f"{name_of(rule)} is {show_rule(replace(rule, attributes=()))}" for rule in rules[:5])
-        raise UsageError(Diagnostic("E0911", f"there is no rule {wanted} to take out", notes=(f"rules are {listed}",)))
-    return replace(program, items=tuple(item for item in program.items if item is not found[0]))
+    named = [rule for rule in rules if name_of(rule) == wanted][:1]
+    if not named and ":-" not in wanted:
+        raise _no_such(wanted, rules)
+    going = {id(rule) for rule in named or _written_like(rules, wanted, source)}
+    return replace(program, items=tuple(item for item in program.items if id(item) not in going))
 
 
 def _written_like(rules: list[Rule], text: str, source: str) -> list[Rule]:
-    if ":-" not in text:
-        return []
-    wanted = [item for item in parse(text, source).items if isinstance(item, Rule)]
-    return [rule for rule in rules if wanted and (rule.heads, rule.body) == (wanted[0].heads, wanted[0].body)]
+    """For each rule of a text the first of some rules that is written like it."""
+    found: list[Rule] = []
+    for wanted in parse(text, source).items:
+        alike = [rule for rule in rules if isinstance(wanted, Rule) and rule not in found
+                 and (rule.heads, rule.body) == (wanted.heads, wanted.body)]
+        if not alike:
+            raise _no_such(text, rules)
+        found.append(alike[0])
+    return found
+
+
+def _no_such(wanted: str, rules: list[Rule]) -> UsageError:
+    listed = "; ".join(f"{name_of(rule)} is {show_rule(replace(rule, attributes=()))}" for rule in rules[:5])
+    notes = (f"the rules are: {listed}" + ("; …" if rules[5:] else ""),) if rules else ("there are no rules",)
+    return UsageError(Diagnostic("E0911", f"there is no rule {wanted} to take out", notes=notes))
 
 
 def _named(rule: Rule, name: str) -> Rule:

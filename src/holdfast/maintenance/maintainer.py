@@ -69,6 +69,7 @@ class Maintainer:
             figures = self._maintain(nodes, deletions, insertions, choice, watch)
             removed, added = backend.deleted - backend.added, backend.added - backend.deleted
             outcome = Outcome(removed.worked_out(), added.worked_out(), tuple(figures))
+            watch.settle(len(outcome.added) - len(outcome.removed))
         except BaseException:
             self._take_back(before)
             raise

@@ -15,10 +15,19 @@ class Watch:
         self.limits = limits or Limits()
         self.progress = progress or Silent()
         self.begun = time.monotonic()
-        self.facts = 0
+        self.facts = self._before = 0
         self.rounds = 0
         self._node = ""
         self._bytes: dict[str, int] = {}
+
+    def begin(self, limits: Limits | None) -> None:
+        """Another run begins: its seconds and rounds count from now, facts and bytes are there already."""
+        self.limits, self.begun, self._before = limits or Limits(), time.monotonic(), self.facts
+        self.node("")
+
+    def rest(self, facts: int) -> None:
+        """A run is over and left so many facts; until the next one nothing is limited."""
+        self.limits, self.progress, self.facts = Limits(), Silent(), facts
 
     @property
     def seconds(self) -> float:
@@ -44,6 +53,11 @@ class Watch:
             self._stop("E0802", f"there are more than {self.limits.facts:,} facts")
         if self.limits.seconds is not None and self.seconds > self.limits.seconds:
             self._stop("E0803", f"the run takes more than {self.limits.seconds:g} seconds")
+
+    def settle(self, more: int) -> None:
+        """In the end there are so many more facts than before the run, whatever came and went on the way."""
+        self.facts = self._before
+        self.batch(more)
 
     def grown(self, table: str, nbytes: int) -> None:
         """A table takes so many bytes now."""
