@@ -116,7 +116,8 @@ def _python_hints(relations: Mapping[str, Relation], given: Sequence[tuple[str, 
     for name, data in given:
         relation = relations[name]
         if _is_open(relation):
-            hints.update({(name, i): type for i, type in enumerate(sniff_python(data, relation.arity))})
+            names = [column.name for column in relation.columns]
+            hints.update({(name, i): type for i, type in enumerate(sniff_python(data, names))})
     return hints
 
 
@@ -173,7 +174,7 @@ def _file_hints(inputs: Iterable[_Input]) -> dict[tuple[str, int], Type]:
     hints: dict[tuple[str, int], Type] = {}
     for input in inputs:
         if _is_open(input.relation):
-            types = sniff_types(input.path, input.relation.arity, input.parameters)
+            types = sniff_types(input.path, [column.name for column in input.relation.columns], input.parameters)
             hints.update({(input.relation.name, i): type for i, type in enumerate(types)})
     return hints
 

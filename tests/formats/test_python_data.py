@@ -84,4 +84,4 @@ def test_what_does_not_fit_is_told(data: Any, types: tuple[Type, ...], code: str
 ])
 def test_types_are_sniffed(data: Any, types: tuple[Type, ...]) -> None:
     assert sniff_python(data) == types
-    assert sniff_python(data, 5) == ()
+    assert sniff_python(data, "abcde") == ()

@@ -129,7 +129,7 @@ def test_types_are_sniffed_from_all_rows(tmp_path: Path, content: str, types: tu
 
 def test_types_of_the_last_row_count(tmp_path: Path) -> None:
     (tmp_path / "r.facts").write_text("1\t1\n" * 300_000 + "1\tx\n")
-    assert sniff_types(tmp_path / "r.facts", 2) == (N, S)
+    assert sniff_types(tmp_path / "r.facts", "xy") == (N, S)
 
 
 @pytest.mark.parametrize("name", ["edge.facts", "edge.facts.gz", "edge.tsv", "edge.csv.gz", "edge.parquet",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
@@ -32,19 +32,20 @@ def read_relation(path: Path, relation: Relation, dictionary: Dictionary,
     return read_delimited(path, data, input_layout(path, relation, parameters, data), relation, dictionary)
 
 
-def sniff_types(path: Path, arity: int | None = None, parameters: Mapping[str, str] = _NONE) -> tuple[Type, ...]:
+def sniff_types(path: Path, names: Sequence[str] | None = None, parameters: Mapping[str, str] = _NONE
+                ) -> tuple[Type, ...]:
     """The types of a file's columns, from all its values: number if all are 64-bit integers, else float, else symbol.
 
-    Without an arity the first row tells it.  A file without facts gives no types.  Only a file that cannot be
-    read at all is an error here; what is wrong inside it, reading will tell.
+    `names` are the columns'; without them the first row tells how many there are.  A file without facts gives no
+    types.  Only a file that cannot be read at all is an error here; what is wrong inside it, reading will tell.
     """
     check_parameters(None, parameters)
     if kind_of(path) == ".parquet":
         return sniff_parquet(path)
     data = read_bytes(path, compressed=parameters.get("compress") == "true")
     if kind_of(path) == ".jsonl":
-        return sniff_json_lines(path, data)
-    return sniff_delimited(data, input_layout(path, None, parameters, data), arity)
+        return sniff_json_lines(path, data, names or ())
+    return sniff_delimited(data, input_layout(path, None, parameters, data), None if names is None else len(names))
 
 
 def write_relation(path: Path, relation: Relation, codes: Codes, dictionary: Dictionary,

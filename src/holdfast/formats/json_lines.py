@@ -16,6 +16,7 @@ import numpy as np
 
 from holdfast.encoding import Codes, Dictionary, EncodingError
 from holdfast.formats.files import as_text
+from holdfast.formats.json_blocks import plain_columns, plain_types
 from holdfast.formats.places import Problems
 from holdfast.program.model import Relation
 from holdfast.term_text import literal_value
@@ -33,6 +34,11 @@ class _LineError(ValueError):
 def read_json_lines(path: Path, data: bytes, relation: Relation, dictionary: Dictionary) -> Codes:
     """The facts in the content of a file."""
     text = as_text(path, data)
+    columns = plain_columns(data, [column.name for column in relation.columns], relation.types)
+    if columns is not None:
+        encoded = [dictionary.encode_column(values, type)
+                   for values, type in zip(columns, relation.types, strict=True)]
+        return np.column_stack(encoded)
     try:
         parts = [_encode_facts(facts, relation, dictionary) for facts in _load_together(text)]
     except (ValueError, LookupError, RecursionError):
@@ -138,12 +144,16 @@ def from_json(item: Any) -> Value:
     return cast("Value", item)
 
 
-def sniff_json_lines(path: Path, data: bytes) -> tuple[Type, ...]:
-    """The narrowest types that fit every value of each column."""
+def sniff_json_lines(path: Path, data: bytes, names: Sequence[str]) -> tuple[Type, ...]:
+    """The narrowest types that fit every value of each column; the columns of objects are told by their names."""
+    text = as_text(path, data)
+    types = plain_types(data, names)
+    if types is not None:
+        return types
     try:
-        parts = [sniff_rows([list(fact.values()) if isinstance(fact, dict) else fact for fact in facts])
-                 for facts in _load_together(as_text(path, data))]
-    except (ValueError, RecursionError):
+        parts = [sniff_rows([[fact[name] for name in names] if isinstance(fact, dict) else fact for fact in facts])
+                 for facts in _load_together(text)]
+    except (ValueError, LookupError, RecursionError):
         return ()  # malformed: reading it will say where
     if len(set(map(len, parts))) != 1:
         return ()

@@ -35,7 +35,7 @@ def encode_facts(data: FactData, relation: Relation, dictionary: Dictionary) -> 
     return _encode_rows(_rows(data, relation), relation, dictionary, origin)
 
 
-def sniff_python(data: FactData, arity: int | None = None) -> tuple[Type, ...]:
+def sniff_python(data: FactData, names: Sequence[str] | None = None) -> tuple[Type, ...]:
     """The types of facts given from Python; nothing where there are none or where they differ in length."""
     table = _as_table(data)
     if table is not None:
@@ -43,9 +43,16 @@ def sniff_python(data: FactData, arity: int | None = None) -> tuple[Type, ...]:
     elif isinstance(data, Mapping):
         types = tuple(sniff_values(list(column)) for column in data.values())
     else:
-        rows = [_sequence(row) for row in _iterate(data)]
+        rows = [_ordered(row, names or ()) for row in _iterate(data)]
         types = sniff_rows([row for row in rows if row is not None])
-    return types if arity is None or len(types) == arity else ()
+    return types if names is None or len(types) == len(names) else ()
+
+
+def _ordered(row: object, names: Sequence[str]) -> Sequence[Value] | None:
+    """A row as a sequence; a dict with the columns' names in their order."""
+    if isinstance(row, Mapping) and set(row) == set(names):
+        return [row[name] for name in names]
+    return _sequence(row)
 
 
 def _as_table(data: FactData) -> pa.Table | None:

@@ -1,0 +1,113 @@
+"""JSON lines in bulk, through Arrow's reader: several times as quick as Python's, but it reads only what is plain.
+
+Plain is a file of objects with exactly the columns as keys, or of arrays of values of one type, one on each line
+from its first character on.  For everything else there is None, and each line is then read by itself.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.json as pj
+
+from holdfast.values import Type
+
+_ARROW = {
+    Type.NUMBER: pa.int64(), Type.UNSIGNED: pa.uint64(), Type.FLOAT: pa.float64(), Type.SYMBOL: pa.string(),
+}
+_ROW = "row"
+_EXACT = 2.0**53  # below this every integer is a float
+_BLOCK = 16 << 20  # bytes; a row may not be longer, and small blocks cost more than they save
+
+
+def plain_columns(data: bytes, names: Sequence[str], types: Sequence[Type]) -> list[pa.ChunkedArray] | None:
+    """The columns of a plain file, without a missing value among them."""
+    if not names or not set(types) <= _ARROW.keys():
+        return None
+    columns = None
+    match data[:1]:
+        case b"{":
+            columns = _objects(data, names, types)
+        case b"[" if len(set(types)) == 1:
+            columns = _arrays(data, len(names), types[0])
+    return None if columns is None or any(map(_may_be_rounded, columns)) else columns
+
+
+def _may_be_rounded(column: pa.ChunkedArray) -> bool:
+    """Whether a float may have been written as an integer that no float is equal to."""
+    largest = pc.max(pc.abs(column)).as_py() if column.type == pa.float64() else None
+    return largest is not None and largest >= _EXACT
+
+
+def plain_types(data: bytes, names: Sequence[str]) -> tuple[Type, ...] | None:
+    """The types of a plain file's columns, where they are numbers and strings; objects have the names as keys."""
+    if data.startswith(b"["):
+        table = _read(_wrapped(data), None) if _is_plain(data, b"[") else None
+        rows = None if table is None else table.column(_ROW)
+        if rows is None or not pa.types.is_list(rows.type) or rows.null_count or _flat(rows, len(names)) is None:
+            return None
+        return None if (type := _type(rows.type.value_type)) is None else (type,) * len(names)
+    table = _read(data, None) if _is_plain(data, b"{") else None
+    if table is None or set(table.column_names) != set(names) or any(column.null_count for column in table.columns):
+        return None
+    found = [_type(table.schema.field(name).type) for name in names]
+    return None if None in found else tuple(type for type in found if type is not None)
+
+
+def _type(type: pa.DataType) -> Type | None:
+    """The type that Arrow's guess stands for; a float may be an integer that it has no room for, so it is none."""
+    if type == pa.int64():
+        return Type.NUMBER
+    return Type.SYMBOL if pa.types.is_string(type) or pa.types.is_timestamp(type) else None
+
+
+def _objects(data: bytes, names: Sequence[str], types: Sequence[Type]) -> list[pa.ChunkedArray] | None:
+    schema = pa.schema([(name, _ARROW[type]) for name, type in zip(names, types, strict=True)])
+    table = _read(data, schema) if _is_plain(data, b"{") else None
+    if table is None or any(column.null_count for column in table.columns):
+        return None
+    return [table.column(name) for name in names]
+
+
+def _arrays(data: bytes, arity: int, type: Type) -> list[pa.ChunkedArray] | None:
+    schema = pa.schema([(_ROW, pa.list_(_ARROW[type]))])
+    table = _read(_wrapped(data), schema) if _is_plain(data, b"[") else None
+    flat = None if table is None else _flat(table.column(_ROW), arity)
+    if flat is None:
+        return None
+    places = np.arange(0, len(flat), arity)
+    return [pa.chunked_array([flat.take(pa.array(places + place))]) for place in range(arity)]
+
+
+def _wrapped(data: bytes) -> bytes:
+    """A line end cannot stand inside a value, so that each array is easily made an object with one list in it."""
+    return b'{"row":' + data.rstrip().replace(b"\n", b'}\n{"row":') + b"}"
+
+
+def _flat(rows: pa.ChunkedArray, arity: int) -> pa.Array | None:
+    """The values of lists one after the other, if all lists have their length and no value is missing."""
+    values = pa.chunked_array([chunk.flatten() for chunk in rows.chunks], rows.type.value_type)
+    fits = pc.all(pc.equal(pc.list_value_length(rows), arity)).as_py()
+    return values.combine_chunks() if fits and not rows.null_count and not values.null_count else None
+
+
+def _read(data: bytes, schema: pa.Schema | None) -> pa.Table | None:
+    how = pj.ParseOptions(explicit_schema=schema, unexpected_field_behavior="error" if schema else "infer")
+    try:
+        table = pj.read_json(io.BytesIO(data), pj.ReadOptions(block_size=_BLOCK), how)
+    except pa.ArrowInvalid:
+        return None
+    return table if table.num_rows == _lines(data) else None
+
+
+def _is_plain(data: bytes, opening: bytes) -> bool:
+    """Whether every line begins with the bracket; then as many values as lines are one value on each."""
+    return data.startswith(opening) and data.count(b"\n" + opening) + 1 == _lines(data)
+
+
+def _lines(data: bytes) -> int:
+    return data.count(b"\n") + (not data.endswith(b"\n"))
