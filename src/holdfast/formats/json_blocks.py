@@ -46,11 +46,9 @@ def _may_be_rounded(column: pa.ChunkedArray) -> bool:
 def plain_types(data: bytes, names: Sequence[str]) -> tuple[Type, ...] | None:
     """The types of a plain file's columns, where they are numbers and strings; objects have the names as keys."""
     if data.startswith(b"["):
-        table = _read(_wrapped(data), None) if _is_plain(data, b"[") else None
-        rows = None if table is None else table.column(_ROW)
-        if rows is None or not pa.types.is_list(rows.type) or rows.null_count or _flat(rows, len(names)) is None:
-            return None
-        return None if (type := _type(rows.type.value_type)) is None else (type,) * len(names)
+        # Arrow loses count of nulls in lists whose type it has to guess, so each type is tried
+        fits = (type for type in (Type.NUMBER, Type.SYMBOL) if _arrays(data, len(names), type) is not None)
+        return next(((type,) * len(names) for type in fits), None)
     table = _read(data, None) if _is_plain(data, b"{") else None
     if table is None or set(table.column_names) != set(names) or any(column.null_count for column in table.columns):
         return None
