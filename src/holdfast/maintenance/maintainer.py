@@ -82,6 +82,8 @@ class Maintainer:
     def adopt(self, program: Program) -> None:
         """Go on with a program whose rules have changed by the last update."""
         self.program, self._nodes = program, _plans(program, program, self.backend)
+        self._uncounted &= program.relations.keys()  # a relation that comes back begins anew
+        self._uncounted_recursive &= program.relations.keys()
         self.backend.forget_plans()
 
     # --- the strata ------------------------------------------------------------------------------------
