@@ -17,12 +17,14 @@ from hypothesis import strategies as st
 from holdfast.values import Iri, Row
 
 T = TypeVar("T")
-Draw = Callable[[st.SearchStrategy[Any]], Any]
+Draw = Callable[[int, int], int]
+"""A number from … to …, by Hypothesis or by a random generator of one's own."""
 
 DOMAIN: dict[str, tuple[Any, ...]] = {
     "number": (0, 1, 2, 3, -1), "symbol": ("a", "b", "c", "a b"), "float": (0.5, 1.0, 2.5),
     "any": (1, 2.5, "1", "a", Iri("http://example.org/a"))}
 NAMES = {"number": ("x", "y", "z", "?w"), "symbol": ("s", "T", "u"), "float": ("f", "g"), "any": ("m", "n")}
+ARITIES = (2, 2, 2, 1, 1, 3, 2, 0)
 BOUND = 6  # integers made by arithmetic stay within -BOUND … BOUND
 
 
@@ -107,10 +109,10 @@ class RuleBuilder:
     wildcards: bool = True  # in the body of a head aggregate they are no variables; the oracle knows only one kind
 
     def pick(self, options: Sequence[T]) -> T:
-        return options[self.draw(st.integers(0, len(options) - 1))]
+        return options[self.draw(0, len(options) - 1)]
 
     def chance(self, percent: int) -> bool:
-        return bool(self.draw(st.integers(0, 99)) >= 100 - percent)
+        return bool(self.draw(0, 99) >= 100 - percent)
 
     def fresh(self, prefix: str) -> str:
         self.made += 1
@@ -127,7 +129,7 @@ class RuleBuilder:
         return f"{predicate.name}({', '.join(self.argument(type_) for type_ in predicate.types)})"
 
     def argument(self, type_: str) -> str:
-        match self.draw(st.integers(0, 9)):
+        match self.draw(0, 9):
             case 8 if self.chance(50):
                 return literal(self.pick(DOMAIN[type_]))
             case 9 if self.wildcards:
@@ -171,7 +173,7 @@ class RuleBuilder:
             return
         a, b = self.pick(self.bound["symbol"]), self.pick((*self.bound["symbol"], '"c"'))
         new = self.fresh("v")
-        match self.draw(st.integers(0, 3)):
+        match self.draw(0, 3):
             case 0:
                 self.body += [f"{new} = cat({a}, {b})", f"strlen({new}) < 4"]
                 self.bind(new, "symbol")
@@ -246,7 +248,7 @@ class RuleBuilder:
         return self.pick(("1", "2"))
 
     def inner_argument(self, type_: str, local: dict[str, list[str]]) -> str:
-        match self.draw(st.integers(0, 9)):
+        match self.draw(0, 9):
             case 0 | 1 | 2 if self.bound[type_]:
                 return self.pick(self.bound[type_])
             case 3:
@@ -275,25 +277,25 @@ class RuleBuilder:
         return name
 
 
-def _rule(draw: Draw, features: Features, heads: Sequence[Predicate], here: Sequence[Predicate],
+def random_rule(draw: Draw, features: Features, heads: Sequence[Predicate], here: Sequence[Predicate],
           below: Sequence[Predicate]) -> RuleSketch:
     build = RuleBuilder(draw, features, here, below)
-    for _ in range(draw(st.integers(1, 3))):
+    for _ in range(draw(1, 3)):
         build.body.append(build.atom(build.pick(here)))
     extras: list[Callable[[], None]] = [build.negation, lambda: build.body.append(build.comparison()), build.arithmetic]
     extras += [build.text] if features.functors else []
     extras += [build.disjunction] if features.disjunction else []
     extras += [build.aggregate] if features.aggregates else []
-    for _ in range(draw(st.integers(0, 2))):
+    for _ in range(draw(0, 2)):
         build.pick(extras)()
     chosen = [build.pick(heads)] + ([build.pick(heads)] if build.chance(10) else [])
     return RuleSketch(tuple(build.head(predicate) for predicate in chosen), tuple(build.body))
 
 
-def _head_aggregate_rule(draw: Draw, head: Predicate, below: Sequence[Predicate]) -> RuleSketch | None:
+def random_head_aggregate(draw: Draw, head: Predicate, below: Sequence[Predicate]) -> RuleSketch | None:
     """`h(group…, f(t)) :- body` for a head whose last column is numeric; the body lies below."""
     build = RuleBuilder(draw, EVERYTHING, below, below, wildcards=False)
-    for _ in range(draw(st.integers(1, 2))):
+    for _ in range(draw(1, 2)):
         build.body.append(build.atom(build.pick(below)))
     if not head.types or head.types[-1] in ("symbol", "any") or not build.bound["number"]:
         return None
@@ -303,54 +305,59 @@ def _head_aggregate_rule(draw: Draw, head: Predicate, below: Sequence[Predicate]
     return RuleSketch((f"{head.name}({', '.join([*group, term])})",), tuple(build.body))
 
 
-def _predicates(draw: Draw, features: Features, prefix: str, least: int, most: int) -> list[Predicate]:
-    arities = [draw(st.sampled_from((2, 2, 2, 1, 1, 3, 2, 0))) for _ in range(draw(st.integers(least, most)))]
-    return [Predicate(f"{prefix}{i}", tuple(features.types[draw(st.integers(0, len(features.types) - 1))]
+def random_predicates(draw: Draw, features: Features, prefix: str, least: int, most: int) -> list[Predicate]:
+    arities = [ARITIES[draw(0, len(ARITIES) - 1)] for _ in range(draw(least, most))]
+    return [Predicate(f"{prefix}{i}", tuple(features.types[draw(0, len(features.types) - 1)]
                                             for _ in range(arity))) for i, arity in enumerate(arities)]
 
 
-def _rows(draw: Draw, predicate: Predicate, least: int, most: int) -> list[Row]:
+def random_rows(draw: Draw, predicate: Predicate, least: int, most: int) -> list[Row]:
     def row() -> Row:
-        return tuple(DOMAIN[t][draw(st.integers(0, len(DOMAIN[t]) - 1))] for t in predicate.types)
+        return tuple(DOMAIN[t][draw(0, len(DOMAIN[t]) - 1)] for t in predicate.types)
 
-    return [row() for _ in range(draw(st.integers(least, most)))]
+    return [row() for _ in range(draw(least, most))]
 
 
-def _write(predicate: Predicate, row: Row) -> str:
+def written(predicate: Predicate, row: Row) -> str:
     return f"{predicate.name}({', '.join(map(literal, row))})."
 
 
 @st.composite
-def sketches(draw: Draw, features: Features = EVERYTHING) -> Sketch:
+def sketches(draw: Callable[[st.SearchStrategy[int]], int], features: Features = EVERYTHING) -> Sketch:
     """A random program with its facts."""
-    declared = draw(st.booleans())
+    return sketch(lambda least, most: draw(st.integers(least, most)), features)
+
+
+def sketch(draw: Draw, features: Features = EVERYTHING) -> Sketch:
+    """A random program with its facts, whatever gives the numbers."""
+    declared = bool(draw(0, 1))
     if declared and features.any_columns:
         features = replace(features, types=(*features.types, "any"))
     least = (8, 4, 0) if declared else (8, 4, 1)  # without a declaration, the facts tell the types
-    data = _predicates(draw, features, "e", 1, 3)
-    facts: dict[str, list[Row]] = {p.name: _rows(draw, p, draw(st.sampled_from(least)), 12) for p in data}
+    data = random_predicates(draw, features, "e", 1, 3)
+    facts: dict[str, list[Row]] = {p.name: random_rows(draw, p, least[draw(0, 2)], 12) for p in data}
     known, rules, text_facts = list(data), [], []
-    for layer in range(draw(st.integers(1, 3))):
-        own = _predicates(draw, features, f"p{layer}", 1, 2)
-        rules += [_rule(draw, features, [predicate], known, known) for predicate in own]
-        rules += [_rule(draw, features, own, [*known, *own], known) for _ in range(draw(st.integers(0, 3)))]
-        if features.head_aggregates and draw(st.integers(0, 3)) == 3:
-            head = _predicates(draw, features, f"h{layer}", 1, 1)[0]
-            aggregated = _head_aggregate_rule(draw, head, [*known, *own])
+    for layer in range(draw(1, 3)):
+        own = random_predicates(draw, features, f"p{layer}", 1, 2)
+        rules += [random_rule(draw, features, [predicate], known, known) for predicate in own]
+        rules += [random_rule(draw, features, own, [*known, *own], known) for _ in range(draw(0, 3))]
+        if features.head_aggregates and draw(0, 3) == 3:
+            head = random_predicates(draw, features, f"h{layer}", 1, 1)[0]
+            aggregated = random_head_aggregate(draw, head, [*known, *own])
             rules += [aggregated] if aggregated else []
             own += [head] if aggregated else []
         for predicate in own:
-            if draw(st.integers(0, 4)) == 4:
-                facts[predicate.name] = _rows(draw, predicate, 0, 2)
-            if draw(st.integers(0, 4)) == 4:
-                text_facts += [_write(predicate, row) for row in _rows(draw, predicate, 0, 2)]
+            if draw(0, 4) == 4:
+                facts[predicate.name] = random_rows(draw, predicate, 0, 2)
+            if draw(0, 4) == 4:
+                text_facts += [written(predicate, row) for row in random_rows(draw, predicate, 0, 2)]
         known += own
-    declarations = [_declare(p) for p in known] if declared else []
+    declarations = [declare(p) for p in known] if declared else []
     text = " ".join([*declarations, *text_facts, *map(str, rules)])
     used = [p for p in known if f"{p.name}(" in text]  # facts of a relation that nothing mentions are refused
     facts = {p.name: facts[p.name] for p in used if p.name in facts}
     return Sketch(tuple(declarations), tuple(text_facts), tuple(rules), facts, tuple(used))
 
 
-def _declare(predicate: Predicate) -> str:
+def declare(predicate: Predicate) -> str:
     return f".decl {predicate.name}({', '.join(f'c{i}: {t}' for i, t in enumerate(predicate.types))})"

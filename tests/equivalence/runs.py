@@ -1,0 +1,100 @@
+"""A script and its lanes from one number, and what is left of a script that fails when all is cut away that may be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+from holdfast.errors import HoldfastError
+
+from .checking import run
+from .lanes import POLICIES, STRATEGIES, Lane
+from .scripts import Script, random_script, shuffled
+
+LANES = 4  # of the nine policies, in each run
+
+
+def script_of(seed: int) -> Script:
+    return random_script(Random(seed))
+
+
+def lanes_of(script: Script, seed: int, only: int | None = None) -> list[Lane]:
+    """Lanes with different policies; the first has its rules and their bodies in another order."""
+    random = Random(seed + 1)
+    policies = random.sample(POLICIES, LANES)
+    lanes = []
+    for number, policy in enumerate(policies):
+        strategy, order = random.choice(STRATEGIES), shuffled(Random(seed)) if number == 0 else str
+        rules = Random(seed).sample(script.rules, len(script.rules)) if number == 0 else script.rules
+        if only in (None, number):
+            lanes.append(Lane(replace(script, rules=tuple(rules)), number, policy, strategy, order))
+    return lanes
+
+
+def steps_of(seed: int) -> int:
+    """Run the script of a seed; gives the number of steps, none when the program itself is refused."""
+    script = script_of(seed)
+    try:
+        lanes = lanes_of(script, seed)
+    except HoldfastError:
+        return 0
+    return run(script, lanes)
+
+
+def failure(script: Script, seed: int, only: int | None = None) -> str | None:
+    """How a script fails, on one lane or on all; None when it does not."""
+    try:
+        lanes = lanes_of(script, seed, only)
+    except HoldfastError:
+        return None
+    try:
+        run(script, lanes)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return None
+
+
+def smallest_failure(seed: int) -> tuple[Script, str]:
+    """The script of a failing seed cut down, on one lane if one is enough, and how it fails."""
+    script = script_of(seed)
+    alone = [number for number in range(LANES) if failure(script, seed, number)]
+    only = alone[0] if alone else None
+    small = smallest(script, lambda smaller: failure(smaller, seed, only) is not None)
+    return small, failure(small, seed, only) or "it does not fail again"
+
+
+# --- cutting down ------------------------------------------------------------------------------------
+
+
+def smallest(script: Script, fails: Callable[[Script], bool]) -> Script:
+    """A script of which nothing more can be left out without losing the failure."""
+    again = True
+    while again:
+        again = False
+        for smaller in _smaller(script):
+            if fails(smaller):
+                script, again = smaller, True
+                break
+    return script
+
+
+def _smaller(script: Script) -> Iterator[Script]:
+    steps = script.steps
+    yield from (replace(script, steps=steps[:n]) for n in (len(steps) // 2, len(steps) - 1) if n < len(steps))
+    yield from (replace(script, steps=(*steps[:i], *steps[i + 1:])) for i in range(len(steps)))
+    yield from (replace(script, rules=left) for left in _without_one(script.rules))
+    yield from (replace(script, facts=left) for left in _without_one(script.facts))
+    for i, step in enumerate(steps):
+        for part in ("delete", "insert", "add", "remove"):
+            for left in _without_one(getattr(step, part)):
+                yield replace(script, steps=(*steps[:i], replace(step, **{part: left}), *steps[i + 1:]))
+
+
+def _without_one(items: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
+    if len(items) > 3:
+        yield items[: len(items) // 2]
+        yield items[len(items) // 2:]
+    for i in range(len(items)):
+        yield (*items[:i], *items[i + 1:])
