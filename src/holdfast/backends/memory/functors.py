@@ -87,10 +87,23 @@ def spread(range: Range, given: Bindings, most: int) -> Iterator[Bindings]:
     for place in np.arange(len(given)):
         if step[place] == 0:
             raise Undefined("a range with step 0 has no end")
-        values = np.arange(start[place], stop[place], step[place], dtype=start.dtype)
-        for first in np.arange(0, len(values), most):
-            chunk = codes_of(values[first : first + most], type)
+        for values in _chunks(start[place], stop[place], step[place], most):
+            chunk = codes_of(values, type)
             yield from _bound(range.variable, chunk, given.at(np.full(len(chunk), place), len(chunk)))
+
+
+def _chunks(start: Any, stop: Any, step: Any, most: int) -> Iterator[Column]:
+    """The values of one range, so many at a time; integers may go from one end of the 64 bits to the other."""
+    if start.dtype == np.float64:
+        if not np.isfinite([start, stop, step]).all():
+            raise Undefined("a range to or by infinity has no end")
+        values = np.arange(start, stop, step)
+        yield from (values[first : first + most] for first in range(0, len(values), most))
+        return
+    left = range(int(start), int(stop), int(step))
+    while part := left[:most]:
+        yield start.dtype.type(part.start) + np.arange(len(part), dtype=start.dtype) * step
+        left = left[most:]
 
 
 def _bound(variable: Var, codes: Codes, given: Bindings) -> Iterator[Bindings]:
