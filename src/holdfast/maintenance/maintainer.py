@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from holdfast.backends.memory.store import MemoryBackend
 from holdfast.backends.protocol import Facts
@@ -27,18 +28,26 @@ class Outcome:
     figures: tuple[Figures, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Plan:
-    """One hyper-node of the new program with the rules that were there, went and came."""
+    """One hyper-node of the new program with the rules that were there, went and came.
+
+    `turned` are rules that were there and have become recursive, or are no longer; with them, whether they were.
+    """
 
     planner: Planner
     kept: RuleChange
     removed: RuleChange
     added: RuleChange
+    turned: tuple[tuple[Rule, bool], ...] = ()
 
-    @property
-    def reads(self) -> set[str]:
-        return predicates_read(self.kept)
+    @cached_property
+    def predicates(self) -> frozenset[str]:
+        return frozenset(self.planner.node.predicates)
+
+    @cached_property
+    def reads(self) -> frozenset[str]:
+        return frozenset(predicates_read(self.kept))
 
 
 class Maintainer:
@@ -93,36 +102,26 @@ class Maintainer:
         E = self.backend.explicit
         self._E_minus = (deletions & E) - insertions
         self._E_plus = insertions - E
-        given = set(self._E_minus.sizes()) | set(self._E_plus.sizes())
+        given = {*self._E_minus.sizes(), *self._E_plus.sizes()}
         for plan in nodes:
             self._move_counts(plan)
-        figures = []
+        figures, changed = [], set[str]()
         for plan in nodes:
-            changed = {*self.backend.deleted.predicates(), *self.backend.added.predicates()}
-            if given & set(plan.planner.node.predicates) or plan.reads & changed or plan.removed or plan.added:
+            if not (given.isdisjoint(plan.predicates) and changed.isdisjoint(plan.reads)) or plan.removed or plan.added:
                 figures.append(self._node(plan, choice, watch))
+                changed = {*self.backend.deleted.predicates(), *self.backend.added.predicates()}
         return figures
 
     def _move_counts(self, plan: _Plan) -> None:
         """A kept rule that became recursive, or is no longer, moves its derivations to the other counter."""
-        I, planner = self.backend.materialisation, plan.planner
-        for rule, was_recursive in self._turned(plan):
-            instances = self.backend.apply(planner.whole((rule,)), {Read.ALL: I, Read.ABSENT: I})
+        I = self.backend.materialisation
+        for rule, was_recursive in plan.turned:
+            instances = self.backend.apply(plan.planner.whole((rule,)), {Read.ALL: I, Read.ABSENT: I})
             loses, gains = self.backend.nonrecursive, self.backend.recursive
             if was_recursive:
                 loses, gains = gains, loses
             loses.subtract(instances)
             gains.add(instances)
-
-    def _turned(self, plan: _Plan) -> Iterator[tuple[Rule, bool]]:
-        node = plan.planner.node
-        if self._nodes and plan not in self._nodes:
-            old = {p: n.planner.node for n in self._nodes for p in n.planner.node.predicates}
-            for rule in (*plan.kept.nonrecursive, *plan.kept.recursive):
-                before = old.get(rule.predicate)
-                was = before is not None and _is_recursive(rule, before.predicates)
-                if was != _is_recursive(rule, node.predicates):
-                    yield rule, was
 
     def _node(self, plan: _Plan, choice: Choice, watch: Watch) -> Figures:
         begun, node = watch.seconds, plan.planner.node
@@ -197,6 +196,7 @@ def _plans(old: Program, new: Program, backend: MemoryBackend) -> list[_Plan]:
     """The hyper-nodes of the new program, with what happened to their rules."""
     before: tuple[Rule | AggregateRule, ...] = (*old.rules, *old.aggregates)
     left = Counter(map(_key, before))
+    was = {predicate: node.predicates for node in old.nodes for predicate in node.predicates}
     by_predicate: dict[str, list[Rule | AggregateRule]] = {}
     for rule in before:
         by_predicate.setdefault(rule.predicate, []).append(rule)
@@ -204,10 +204,10 @@ def _plans(old: Program, new: Program, backend: MemoryBackend) -> list[_Plan]:
     for node in new.nodes:
         kept, added = _split((*node.nonrecursive, *node.recursive, *node.aggregates), left)
         removed = [rule for p in node.predicates for rule in _gone(by_predicate.get(p, ()), kept)]
-        was = {p: old.node_of(p).predicates for p in {rule.predicate for rule in removed}}
         here = dict.fromkeys(node.predicates, node.predicates)
+        turned = tuple(_turned(kept, node, was)) if old is not new else ()
         result.append(_Plan(Planner(node, backend.statistics), _grouped(kept, here), _grouped(removed, was),
-                            _grouped(added, here)))
+                            _grouped(added, here), turned))
     return result
 
 
@@ -237,6 +237,15 @@ def _gone(old: Iterable[Rule | AggregateRule], kept: Iterable[Rule | AggregateRu
             still[_key(rule)] -= 1
         else:
             yield rule
+
+
+def _turned(kept: Iterable[Rule | AggregateRule], node: HyperNode, was: Mapping[str, tuple[str, ...]]
+            ) -> Iterator[tuple[Rule, bool]]:
+    for rule in kept:
+        if isinstance(rule, Rule):
+            before = _is_recursive(rule, was.get(rule.predicate, ()))
+            if before != _is_recursive(rule, node.predicates):
+                yield rule, before
 
 
 def _grouped(rules: Sequence[Rule | AggregateRule], nodes: Mapping[str, tuple[str, ...]]) -> RuleChange:
