@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from holdfast.errors import Diagnostic, ProgramError
 from holdfast.language import tree
-from holdfast.language.editing import with_rules, without_rules
+from holdfast.language.editing import rule_names, with_rules, without_rules
 from holdfast.program import check
 from holdfast.program.maintainable import maintainable
 from holdfast.program.model import Program
@@ -19,7 +19,7 @@ def edited(program_tree: tree.Program, program: Program, update: Update) -> tupl
     for wanted in update.remove_rules:
         new = without_rules(new, wanted, "<remove_rules>")
     for text in update.add_rules:
-        new = with_rules(new, text, "<add_rules>")
+        new = with_rules(new, text, "<add_rules>", rule_names(program_tree))
     types = {(name, i): type for name, r in program.relations.items() for i, type in enumerate(r.types)}
     checked = maintainable(check(new, types))
     _refuse_other_types(program, checked)

@@ -34,7 +34,7 @@ def holdfast(*words: object, terminal: bool = False, stdin: str = "") -> Result:
     with (
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(err),
-        mock.patch.object(sys, "stdin", io.StringIO(stdin)),
+        mock.patch.object(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode()), encoding="utf-8")),
         mock.patch("holdfast.cli.terminal.is_terminal", is_terminal),
     ):
         code = main.run([str(word) for word in words])

@@ -64,3 +64,48 @@ def test_ctrl_c_stops_a_run_and_leaves_nothing_half_written() -> None:
     assert b"stopped by Ctrl-C" in errors
     assert not list(Path().glob("out/*"))
     assert not Path("s.json").exists()
+
+
+def streaming(*words: str) -> subprocess.Popen[str]:
+    return subprocess.Popen([*RUN, "stream", "reach.dl", "--updates", "-", *words], text=True,
+                            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def test_a_stream_answers_each_line_before_the_next_is_there(reach: Path) -> None:
+    process = streaming("--changes", "c.jsonl")
+    assert process.stdin is not None
+    for number in range(1, 4):
+        process.stdin.write(f'{{"insert": {{"edge": [[{number}, {number + 1}]]}}}}\n')
+        process.stdin.flush()
+        patience = time.monotonic() + 60
+        while not (Path("c.jsonl").exists() and Path("c.jsonl").read_bytes().count(b"\n") == number):
+            assert time.monotonic() < patience, f"no answer to update {number}"
+            time.sleep(0.01)
+    out, _ = process.communicate(timeout=60)
+    assert (process.returncode, out) == (0, "")
+
+
+def test_a_stream_answers_on_standard_output_at_once(reach: Path) -> None:
+    process = streaming()
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write('{"insert": {"edge": [[1, 2]]}}\n')
+    process.stdin.flush()
+    assert process.stdout.readline().startswith('{"update": 1, ')
+    process.communicate(timeout=60)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are different there")
+def test_ctrl_c_ends_a_stream_and_says_how_far_it_came(reach: Path) -> None:
+    process = streaming("-D", "out")
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write('{"insert": {"edge": [[1, 2]]}}\n')
+    process.stdin.flush()
+    process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "stopped by Ctrl-C after 1 update; " in errors
+    assert "Traceback" not in errors
+    assert not Path("out").exists()

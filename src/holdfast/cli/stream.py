@@ -110,8 +110,8 @@ class _Run:
             self.figures.skip(line.number, refused)
             terminal.diagnostics(refused.diagnostics)
             return
-        self._say(change_line(line.number, change))
         self.figures.add(line.number, change)
+        self._say(change_line(line.number, change))
         self._warn()
         self._explain(line.number, change, {**before.relations, **self.base.program.relations})
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from dataclasses import replace
 
 from holdfast.errors import Diagnostic, ProgramError, UsageError
@@ -24,17 +26,27 @@ def name_of(rule: Rule) -> str:
     return next(attribute.value for attribute in rule.attributes if attribute.name == "name")
 
 
-def with_rules(program: Program, text: str, source: str) -> Program:
-    """The program with the rules (and declarations) of a text; a rule without a name gets the next free number."""
+def rule_names(program: Program) -> set[str]:
+    """The names of a program's rules."""
+    return {name_of(item) for item in program.items if isinstance(item, Rule)}
+
+
+def with_rules(program: Program, text: str, source: str, taken: Iterable[str] = ()) -> Program:
+    """The program with the rules (and declarations) of a text.
+
+    A rule without a name gets the number after the highest one, those of `taken` names counted.
+    """
     added = parse(text, source)
     facts = [item for item in added.items if isinstance(item, Rule) and item.body is None]
     if facts:
         raise ProgramError(Diagnostic("E0910", "a fact cannot be added as a rule", facts[0].span,
                                       help="facts go in through `insert`"))
-    items: list[Item] = list(program.items)
+    names = {*taken, *rule_names(program)}
+    items: list[Item] = []
     for item in added.items:
-        items.append(_named(item, _free_name(items)) if isinstance(item, Rule) else item)
-    return replace(program, items=tuple(items))
+        items.append(_named(item, _next_name(names)) if isinstance(item, Rule) else item)
+        names |= {name_of(new) for new in items[-1:] if isinstance(new, Rule)}
+    return replace(program, items=(*program.items, *items))
 
 
 def without_rules(program: Program, wanted: str, source: str) -> Program:
@@ -71,9 +83,6 @@ def _named(rule: Rule, name: str) -> Rule:
     return replace(rule, attributes=(*rule.attributes, RuleAttribute("name", name, span=rule.span)))
 
 
-def _free_name(items: list[Item]) -> str:
-    taken = {name_of(item) for item in items if isinstance(item, Rule)}
-    number = len(taken) + 1
-    while f"r{number}" in taken:
-        number += 1
-    return f"r{number}"
+def _next_name(names: Iterable[str]) -> str:
+    numbers = [int(name[1:]) for name in names if re.fullmatch(r"r[1-9][0-9]{0,8}", name)]
+    return f"r{max(numbers, default=0) + 1}"
