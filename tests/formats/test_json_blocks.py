@@ -93,6 +93,11 @@ def test_types_are_those_that_the_careful_look_finds(given: list[object]) -> Non
         assert types in (None, json_lines.sniff_json_lines(FILE, data, "xy"))
 
 
+def test_facts_without_columns_are_left_to_the_careful_reader() -> None:
+    assert plain_types(b"[]\n", "") is None and plain_columns(b"[]\n", "", ()) is None
+    assert read(b"[]\n", ()) == "[()]"
+
+
 def test_dates_are_strings() -> None:
     assert plain_types(b'{"x": "2020-01-01"}\n{"x": "2021-01-01 00:00:00"}\n', "x") == (S,)
     assert plain_types(b'["2020-01-01"]\n', "x") == (S,)

@@ -45,6 +45,8 @@ def _may_be_rounded(column: pa.ChunkedArray) -> bool:
 
 def plain_types(data: bytes, names: Sequence[str]) -> tuple[Type, ...] | None:
     """The types of a plain file's columns, where they are numbers and strings; objects have the names as keys."""
+    if not names:
+        return None
     if data.startswith(b"["):
         # Arrow loses count of nulls in lists whose type it has to guess, so each type is tried
         fits = (type for type in (Type.NUMBER, Type.SYMBOL) if _arrays(data, len(names), type) is not None)
