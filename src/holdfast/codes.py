@@ -11,6 +11,7 @@ ALL_CODES: Final[dict[str, str]] = {
     "E0802": "the limit on facts was reached",
     "E0803": "the limit on seconds was reached",
     "E0804": "the limit on memory was reached",
+    "E0805": "a fact has more derivations than are counted",
     "E0901": "a relation is asked for that the program does not mention",
     "E0902": "the program file cannot be read",
     "E0903": "there is nothing at a path that facts should come from",
