@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import TypeAlias
 
 
@@ -39,6 +39,7 @@ class Failure:
     """Why there is no measurement."""
 
     reason: str
+    late: bool = field(default=False, compare=False)  # stopped at a limit
 
 
 Outcome: TypeAlias = Measured | Failure

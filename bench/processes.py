@@ -29,7 +29,16 @@ class Limits:
 
 
 def measure(module: str, arguments: Sequence[str], limits: Limits) -> Outcome:
-    """Run a module with these arguments and read the line it prints last."""
+    """Run a module with these arguments and read the figures that it prints."""
+    match last_line(module, arguments, limits):
+        case Failure() as failure:
+            return failure
+        case line:
+            return Measured.read(line)
+
+
+def last_line(module: str, arguments: Sequence[str], limits: Limits) -> str | Failure:
+    """Run a module with these arguments; gives the line it prints last."""
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as errors:
         child = subprocess.Popen([sys.executable, "-m", module, *arguments], stdout=out, stderr=errors,
                                  cwd=ROOT, env=_environment(), start_new_session=True)
@@ -37,10 +46,10 @@ def measure(module: str, arguments: Sequence[str], limits: Limits) -> Outcome:
         out.seek(0)
         errors.seek(0)
         if stopped:
-            return Failure(stopped)
+            return Failure(stopped, late=True)
         if child.returncode:
             return Failure(f"failed: {_complaint(errors.read()) or f'exit code {child.returncode}'}")
-        return Measured.read(_last_line(out.read()))
+        return _last_line(out.read())
 
 
 def _environment() -> Mapping[str, str]:

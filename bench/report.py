@@ -15,6 +15,7 @@ from bench.startup import Wait
 
 HEADINGS = ("system", "load s", "eval s", "spread", "ratio", "MiB", "B/fact (peak)")
 _TOGETHER = "included"  # in evaluation
+_NAME = 16  # columns of a screen at least for the names of rows, however wide the figures are
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,8 @@ def on_screen(sheet: Sheet, console: Console) -> None:
     table = Table(title=sheet.title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
     for heading in sheet.headings:
         first = heading == sheet.headings[0]
-        table.add_column(heading, justify="left" if first else "right", overflow="fold", no_wrap=not first)
+        table.add_column(heading, justify="left" if first else "right", overflow="fold", no_wrap=not first,
+                         min_width=_NAME if first else None)
     for row in sheet.rows:
         table.add_row(*row)
     console.print(table, markup=False)

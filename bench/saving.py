@@ -11,21 +11,23 @@ from pathlib import Path
 from bench.race import Result
 from bench.report import as_markdown, sheets
 from bench.startup import Wait
+from bench.updates.experiments import Found
+from bench.updates.sheets import update_sheets
 from bench.workloads import Size
 
 FOLDER = Path(__file__).parent / "results"
 
 
 def save(size: Size, machine: Mapping[str, object], results: Sequence[Result], waits: Sequence[Wait],
-         folder: Path = FOLDER) -> list[Path]:
+         updates: Sequence[Found] = (), folder: Path = FOLDER) -> list[Path]:
     """Write both files; gives their paths."""
     today = datetime.date.today().isoformat()
     folder.mkdir(parents=True, exist_ok=True)
     figures, summary = folder / f"{today}-{size}.json", folder / f"{today}-{size}.md"
     content = {"date": today, "size": size, "machine": machine, "workloads": list(map(_result, results)),
-               "waits": list(map(asdict, waits))}
+               "waits": list(map(asdict, waits)), "updates": [found.as_json() for found in updates]}
     figures.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
-    summary.write_text(_summary(today, size, machine, results, waits), encoding="utf-8")
+    summary.write_text(_summary(today, size, machine, results, waits, updates), encoding="utf-8")
     return [figures, summary]
 
 
@@ -39,7 +41,7 @@ def _result(result: Result) -> dict[str, object]:
 
 
 def _summary(today: str, size: Size, machine: Mapping[str, object], results: Sequence[Result],
-             waits: Sequence[Wait]) -> str:
+             waits: Sequence[Wait], updates: Sequence[Found]) -> str:
     packages = machine["packages"]
     assert isinstance(packages, Mapping)
     lines = [
@@ -53,4 +55,5 @@ def _summary(today: str, size: Size, machine: Mapping[str, object], results: Seq
         "[How it is measured](../../docs/benchmarks.md).",
         "",
     ]
-    return "\n".join([*lines, *map(as_markdown, sheets(results, waits))])
+    tables = [*sheets(results, waits), *(sheet for found in updates for sheet in update_sheets(found))]
+    return "\n".join([*lines, *map(as_markdown, tables)])

@@ -105,7 +105,8 @@ def _run(folder: Path, limits: Limits) -> Measured | Failure:
     return measure("bench.child", ["holdfast", "", workload.name, str(folder)], limits)
 
 
-COMMAND = ["--size", "small", "--runs", "1", "--workloads", "same-generation", "--engines", "holdfast", "--no-waits"]
+COMMAND = ["--size", "small", "--runs", "1", "--workloads", "same-generation", "--engines", "holdfast", "--no-waits",
+           "--no-updates"]
 
 
 def test_the_command_measures(capsys: pytest.CaptureFixture[str]) -> None:
@@ -123,7 +124,7 @@ def test_results_are_saved(tmp_path: Path) -> None:
     ours = Series("holdfast", "", (Measured(6, 2.0, load=1.0), Measured(6, 4.0, load=1.0)))
     theirs = Series("nemo", "", (Measured(6, 8.0),))
     result = Result(WORKLOADS["chain"], 3, 6, (ours, theirs, Series("egglog", "", failure="over 9 s")))
-    figures, summary = save("small", describe(), [result], [Wait("an answer", "s", (1.0, 2.0))], tmp_path)
+    figures, summary = save("small", describe(), [result], [Wait("an answer", "s", (1.0, 2.0))], folder=tmp_path)
     saved = json.loads(figures.read_text(encoding="utf-8"))
     assert saved["workloads"][0]["series"][1]["ours_over_theirs"] == 0.5  # with loading: (3 + 1) / 8
     text = summary.read_text(encoding="utf-8")

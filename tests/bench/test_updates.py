@@ -1,0 +1,148 @@
+"""The measurements of updates, in size small.
+
+What these tests cannot see: whether the times are fair, and whether all jobs of size full end within their limits.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import holdfast
+from bench import plain
+from bench.command import main
+from bench.graphs import weighted_dag
+from bench.machine import describe
+from bench.outcomes import Failure
+from bench.processes import Limits
+from bench.saving import save
+from bench.updates import curve, experiments, lengths, rule_changes, streams
+from bench.updates.experiments import EXPERIMENTS, Found, Lost, experiment
+from bench.updates.rows import Row, Taken, Work, row
+from bench.updates.sheets import duration, fraction, update_sheets
+from bench.updates.timing import Run, WrongStateError, arrow, fingerprint
+from bench.workloads import WORKLOADS
+from holdfast import Update
+
+GENEROUS = Limits(seconds=120, memory=8 * 2**30)
+ONCE = Run("small", runs=1, patience=60)
+needs_streams = pytest.mark.skipif(bool(streams.missing()), reason="the streams are not at ../shared/data/marking")
+
+
+@pytest.mark.parametrize("job", lengths.jobs("small")[6:], ids=" ".join)
+def test_edges_by_each_algorithm(job: tuple[str, ...]) -> None:
+    deleted, inserted = lengths.run(job, ONCE)
+    assert deleted.name == inserted.name == job[1]
+    assert deleted.work.changed == inserted.work.changed > 0
+    assert len(deleted.seconds) == 1
+    assert deleted.first is not None
+    assert len(deleted.scratch) == 2
+
+
+def test_impatience_leaves_one_update_that_is_not_set_apart() -> None:
+    deleted, _ = lengths.run(("15", "auto"), Run("small", runs=9, patience=0))
+    assert len(deleted.seconds) == 1
+    assert deleted.first is None
+
+
+@pytest.mark.parametrize("name", curve.CURVES)
+def test_one_fact_updates(name: str) -> None:
+    rows = curve.run((name, "0"), ONCE)
+    assert len(rows) == 4
+    assert all(len(row.seconds) == 20 and row.scratch for row in rows)
+    assert [row.work.changed // 20 for row in rows] == ([2, 2, 1, 1] if name == "closure" else [5, 5, 1, 1])
+
+
+@needs_streams
+@pytest.mark.parametrize("kind", ["p_trans", "p_seq", "track"])
+def test_streams(kind: str) -> None:
+    [row] = streams.run((kind, "0" if kind == "track" else "10", "auto"), ONCE)
+    assert len(row.seconds) == 5
+    assert row.first
+
+
+@pytest.mark.parametrize("strategy", rule_changes.STRATEGIES)
+def test_rule_changes(strategy: str) -> None:
+    rows = rule_changes.run(("8", strategy), ONCE)
+    assert [len(row.seconds) for row in rows if not row.hidden] == [18, 18]
+    assert sum(row.hidden for row in rows) == 36
+
+
+def test_the_second_data_set_has_the_papers_sizes() -> None:
+    """Derived facts on chains of 50 edges, as the paper's program gives them."""
+    kb = holdfast.from_text(rule_changes.program(), facts=rule_changes.chains(50))
+    assert sum(len(kb[name]) for name in rule_changes.DERIVED) == 27_325
+
+
+def test_a_fingerprint_tells_facts_not_their_order() -> None:
+    def of(*rows: tuple[int, int], name: str = "p") -> tuple[int, int]:
+        return fingerprint(holdfast.from_text(f"q(x) :- {name}(x, x).", facts={name: arrow(rows)}))
+
+    assert of((1, 2), (3, 4)) == of((3, 4), (1, 2))
+    assert len({of((1, 2), (3, 4)), of((1, 4), (3, 2)), of((2, 1), (4, 3)), of((1, 2)), of((1, 2), name="r")}) == 5
+
+
+def test_deletion_by_the_plain_check() -> None:
+    """The maintained number of facts, by an evaluator that shares no code with holdfast."""
+    edges = weighted_dag(*lengths.GRAPHS["small"])["b"]
+    kb = holdfast.from_text(lengths.LENGTHS, facts={"b": edges})
+    kb.apply(Update(delete={"b": edges[::40]}))
+    rest = [edge for place, edge in enumerate(edges) if place % 40]
+    assert len(kb["d"]) == plain.count(WORKLOADS["sspe"], {"b": rest}) > 0
+
+
+def test_a_wrong_state_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lengths, "from_scratch", lambda program, facts: (1.0, (7, 7)))
+    with pytest.raises(WrongStateError, match=r"WRONG after deleting 30 edges with dred: .* instead of"):
+        lengths.run(("30", "dred"), ONCE)
+
+
+def test_the_command_measures_updates(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(rule_changes, "STRATEGIES", ("counters",))
+    assert main(["--size", "small", "--runs", "1", "--no-workloads", "--no-waits", "--updates", "rules"]) == 0
+    assert "a rule removed, counters" in capsys.readouterr().out
+
+
+def test_a_job_that_is_stopped_is_told_and_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rule_changes, "STRATEGIES", ("counters",))
+    found = experiment("rules", "small", 1, Limits(0.1, GENEROUS.memory), print)
+    assert found.lost == (Lost("8 counters", "8", "over 0.1 s", late=True),)
+    assert found.sound
+    assert update_sheets(found)[0].notes == ("8 counters: over 0.1 s",)
+
+
+def test_a_job_that_fails_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(experiments, "last_line", lambda *_: Failure("failed: WRONG"))
+    assert not experiment("rules", "small", 1, GENEROUS, print).sound
+
+
+def test_absent_streams_are_skipped_with_a_word(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(streams, "DATA", tmp_path / "absent")
+    found = experiment("streams", "small", 1, GENEROUS, print)
+    assert found.sound
+    assert "skipped" in update_sheets(found)[0].notes[0]
+
+
+def test_rows_travel_and_are_saved(tmp_path: Path) -> None:
+    taken = [Taken(seconds, Work(deletion=4, changed=2), ("counting",)) for seconds in (9.0, 0.001, 0.003)]
+    made = row("t", "auto", taken, [2.0], first_apart=True, facts=5)
+    assert Row.from_json(json.loads(json.dumps(made.as_json()))) == made
+    found = Found("rules", (made,), (Lost("8 dred", "", "over 9 s", late=True),))
+    figures, summary = save("small", describe(), [], [], [found], tmp_path)
+    saved = json.loads(figures.read_text(encoding="utf-8"))["updates"][0]
+    assert saved["rows"][0]["over_scratch"] == 0.001
+    text = summary.read_text(encoding="utf-8")
+    assert "| auto (counting) | 9.00 s | 2.00 ms | 1.00 ms–3.00 ms | 2.00 s | 1/1,000 |" in text
+    assert "| auto (counting) | 2 | 4 | 0 |" in text
+    assert "- 8 dred: over 9 s" in text
+
+
+def test_figures_are_short() -> None:
+    assert [duration(s) for s in (0.00041, 0.0234, 1.5, 1234)] == ["0.41 ms", "23 ms", "1.50 s", "1,234 s"]
+    assert [fraction(r) for r in (2.5, 0.71, 0.19, 0.0008)] == ["2.50", "0.71", "1/5.3", "1/1,250"]
+
+
+def test_every_experiment_has_jobs_in_each_size() -> None:
+    assert all(asked.jobs("full") and asked.jobs("small") for asked in EXPERIMENTS.values())
