@@ -16,6 +16,7 @@ from holdfast.maintenance.stratum import Figures, RuleChange, Stratum, predicate
 from holdfast.maintenance.watch import Watch
 from holdfast.plans import Planner, Read
 from holdfast.plans.planner import positions
+from holdfast.program.impact import rule_key
 from holdfast.program.model import AggregateRule, HyperNode, Program, Rule
 
 
@@ -195,7 +196,7 @@ def _is_recursive(rule: Rule, predicates: Iterable[str]) -> bool:
 def _plans(old: Program, new: Program, backend: MemoryBackend) -> list[_Plan]:
     """The hyper-nodes of the new program, with what happened to their rules."""
     before: tuple[Rule | AggregateRule, ...] = (*old.rules, *old.aggregates)
-    left = Counter(map(_key, before))
+    left = Counter(map(rule_key, before))
     was = {predicate: node.predicates for node in old.nodes for predicate in node.predicates}
     by_predicate: dict[str, list[Rule | AggregateRule]] = {}
     for rule in before:
@@ -211,19 +212,12 @@ def _plans(old: Program, new: Program, backend: MemoryBackend) -> list[_Plan]:
     return result
 
 
-def _key(rule: Rule | AggregateRule) -> object:
-    """What makes two rules the same: not their names."""
-    if isinstance(rule, AggregateRule):
-        return (rule.predicate, rule.source, rule.group, rule.function, rule.target)
-    return (rule.predicate, rule.arguments, rule.body)
-
-
 def _split(rules: Sequence[Rule | AggregateRule], left: Counter[object]
            ) -> tuple[list[Rule | AggregateRule], list[Rule | AggregateRule]]:
     kept, added = [], []
     for rule in rules:
-        if left[_key(rule)]:
-            left[_key(rule)] -= 1
+        if left[rule_key(rule)]:
+            left[rule_key(rule)] -= 1
             kept.append(rule)
         else:
             added.append(rule)
@@ -231,10 +225,10 @@ def _split(rules: Sequence[Rule | AggregateRule], left: Counter[object]
 
 
 def _gone(old: Iterable[Rule | AggregateRule], kept: Iterable[Rule | AggregateRule]) -> Iterator[Rule | AggregateRule]:
-    still = Counter(map(_key, kept))
+    still = Counter(map(rule_key, kept))
     for rule in old:
-        if still[_key(rule)]:
-            still[_key(rule)] -= 1
+        if still[rule_key(rule)]:
+            still[rule_key(rule)] -= 1
         else:
             yield rule
 
