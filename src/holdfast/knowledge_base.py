@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -75,8 +75,8 @@ class KnowledgeBase:
     @property
     def relations(self) -> Mapping[str, RelationView]:
         """All relations by name, without those that the checker made for itself."""
-        visible = [relation for relation in self.program.relations.values() if not relation.auxiliary]
-        return {relation.name: self._view(relation) for relation in visible}
+        visible = {name: relation for name, relation in self.program.relations.items() if not relation.auxiliary}
+        return _Views(visible, self._view)
 
     def __getitem__(self, name: str) -> RelationView:
         return self._view(self._relation(name))
@@ -254,6 +254,23 @@ class KnowledgeBase:
             help = similar(name, names) or f"there are: {', '.join(names)}"
             raise UsageError(Diagnostic("E0901", f"there is no relation {name}", help=help))
         return relation
+
+
+class _Views(Mapping[str, RelationView]):
+    """Relations by name; the facts of one are only fetched when it is asked for."""
+
+    def __init__(self, relations: Mapping[str, Relation], view: Callable[[Relation], RelationView]) -> None:
+        self._relations = relations
+        self._view = view
+
+    def __getitem__(self, name: str) -> RelationView:
+        return self._view(self._relations[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._relations)
+
+    def __len__(self) -> int:
+        return len(self._relations)
 
 
 def open(program: str | Path, facts: Facts = None, *, limits: Limits | None = None,

@@ -11,6 +11,8 @@ DRED = "dred-counting"
 PROOF = "backward-forward-counting"
 
 _WASTEFUL = 0.5  # of what was overdeleted came back: looking for proofs first may be cheaper
+_HOPELESS = 0.98  # nearly all came back: looking for proofs first is nearly always cheaper
+_CHEAP = 0.02  # seconds an update; a try that turns out badly then does not hurt
 _MANY = 64  # facts overdeleted, below which nothing is worth a thought
 _CLEARLY = 0.8  # of the time: a difference worth a change of mind
 _FORGETS = 0.7  # how much of the past remains in an average
@@ -53,10 +55,12 @@ class Chooser:
             self._perhaps_return(record, figures, facts)
 
     def _perhaps_prove(self, record: _Record, figures: Figures) -> None:
-        if figures.overdeleted < _MANY or figures.rederived < _WASTEFUL * figures.overdeleted:
+        came_back = figures.rederived / max(1, figures.overdeleted)
+        if figures.overdeleted < _MANY or came_back < _WASTEFUL:
             return
         tried, now = record.seconds.get(PROOF), record.seconds[DRED]
-        if tried is None or tried < _CLEARLY * now:
+        may_try = tried is None and (figures.seconds < _CHEAP or came_back > _HOPELESS)
+        if may_try or (tried is not None and tried < _CLEARLY * now):
             record.present = PROOF
             record.why = f"an update overdeleted {figures.overdeleted:,} facts and {figures.rederived:,} came back"
             if tried is not None:
