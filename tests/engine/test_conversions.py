@@ -37,7 +37,8 @@ def test_other_conversions(expression: str, value: object) -> None:
     assert list(holdfast.from_text(rule)["p"]) == [(value,)]
 
 
-@pytest.mark.parametrize("expression", ["ftoi(1.0e300)", "10.0 ^ 400.0", "(0.0 - 1.0) ^ 0.5", "2 ^ -1", "to_float(\"x\")"])
+@pytest.mark.parametrize("expression", ["ftoi(1.0e300)", "10.0 ^ 400.0", "(0.0 - 1.0) ^ 0.5", "2 ^ -1",
+                                        "to_float(\"x\")"])
 def test_no_message_of_python_reaches_the_user(expression: str) -> None:
     with pytest.raises(holdfast.HoldfastError) as caught:
         holdfast.from_text(f"p({expression}).")
