@@ -37,23 +37,23 @@ hyper-node 2: lonely (nonrecursive)
   r1: lonely(x) :- person(x, n), !friend(x, x), n > 3, contains("a", "banana").
     1. keep if contains("a", "banana")
     2. join person(x, n) with every fact: all facts
-    3. keep if no such fact friend(x, x)
+    3. keep if !friend(x, x)
     4. keep if n > 3
     5. derive lonely(x)
 
 hyper-node 3: old (nonrecursive)
-  r2: old(x, -y) :- person(x, a), y = ((a * 2) + 1), z = range(0, a, 2), z = y.
+  r2: old(x, -y) :- person(x, a), y = (a * 2) + 1, z = range(0, a, 2), z = y.
     1. scan person(x, a): all facts
-    2. compute y = ((a * 2) + 1)
+    2. compute y = (a * 2) + 1
     3. for each z = range(0, a, 2)
     4. keep if z = y
     5. derive old(x, -y)
 
 hyper-node 4: pair (nonrecursive)
-  r3: pair(x, "both \\"ways\\"") :- person(x, 1), !match("b.*", "a"), q = (10 / x), q < 3, lonely(x).
+  r3: pair(x, "both \\"ways\\"") :- person(x, 1), !match("b.*", "a"), q = 10 / x, q < 3, lonely(x).
     1. keep if !match("b.*", "a")
     2. join person(x, 1) by column 2: all facts
-    3. compute q = (10 / x)
+    3. compute q = 10 / x
     4. keep if q < 3
     5. join lonely(x) by column 1: all facts
     6. derive pair(x, "both \\"ways\\"")

@@ -47,7 +47,7 @@ def as_facts(found: NDArray[np.int64]) -> list[Fact]:
 
 
 def no_scratch_left(store: MemoryBackend) -> bool:
-    return not any((table.status & SCRATCH).any() for table in store.tables.values())
+    return not any(((t.status | t.proof) & SCRATCH).any() for t in store.tables.values())
 
 
 @contextmanager

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from holdfast.backends.memory.facts import FactSet, Kept, Momentary, Support, as_bytes, marked
+from holdfast.backends.memory import facts as facts_module
+from holdfast.backends.memory.facts import FactSet, Kept, Listed, Momentary, Support, as_bytes, marked
 from holdfast.backends.memory.store import MemoryBackend
 from holdfast.errors import EvaluationError
 from holdfast.plans.model import Read
@@ -92,12 +93,18 @@ OPERATIONS = (Pair.__or__, Pair.__and__, Pair.__sub__)
 
 
 @settings(max_examples=400, deadline=None)
-@given(st.data())
-def test_formulas_mean_what_they_say_when_they_are_used(data: st.DataObject) -> None:
+@given(st.data(), st.sampled_from(["status", "proof"]), st.sampled_from([0, 10**6]))
+def test_formulas_mean_what_they_say_when_they_are_used(data: st.DataObject, column: str, small: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(facts_module, "_SMALL", small)
+        check_formulas(data, column)
+
+
+def check_formulas(data: st.DataObject, column: str) -> None:
     store = store_of_rows()
     random = Random(data.draw(st.integers(0, 2**32)))
     contents: list[Model] = [frozenset(), frozenset(), frozenset()]
-    kept = [store.explicit, store.materialisation, Kept(store.tables, 4)]
+    kept = [Kept(store.tables, 1, column), Kept(store.tables, 2, column), Listed(store.tables, 4, column)]
 
     def change(number: int) -> None:
         more, fewer = data.draw(st.one_of(some_facts, runs)), data.draw(st.one_of(st.just(frozenset()), some_facts))
@@ -122,6 +129,28 @@ def test_formulas_mean_what_they_say_when_they_are_used(data: st.DataObject) -> 
     assert meaning(formula.real) == formula.model()
     wanted = data.draw(st.sampled_from([("p",), ("q",), (), NAMES]))
     assert meaning(formula.real.of(wanted)) == {fact for fact in formula.model() if fact[0] in wanted}
+    most = data.draw(st.integers(0, 2 * SIZE))
+    few = meaning(formula.real.some(most))
+    assert few <= formula.model()
+    assert len(few) == min(most, len(formula.model()))
+    kept[2].clear()
+    contents[2] = frozenset()
+    assert meaning(formula.real) == formula.model()
+    assert no_scratch_left(store)
+
+
+@given(some_facts, some_facts, st.sampled_from([("p",), ("q",), (), NAMES]))
+def test_one_set_here_another_elsewhere(here: Model, rest: Model, names: tuple[str, ...]) -> None:
+    """The two may live in different bytes beside the rows."""
+    store = store_of_rows()
+    store.proved |= Momentary(store.tables, ids_of(here))
+    store.materialisation |= Momentary(store.tables, ids_of(rest))
+    both = store.elsewhere(names, store.proved, store.materialisation)
+    expected = {fact for fact in here if fact[0] in names} | {fact for fact in rest if fact[0] not in names}
+    assert meaning(both) == expected
+    some = Momentary(store.tables, ids_of(here))
+    assert meaning(both - some) == expected - here
+    assert meaning(some - both) == here - expected
     assert no_scratch_left(store)
 
 
