@@ -193,7 +193,8 @@ class KnowledgeBase:
         return Change(added, removed, outcome.figures, no_ops)
 
     def _views(self, facts: protocol.Facts, program: Program) -> dict[str, RelationView]:
-        relations = [r for name, r in program.relations.items() if facts.sizes().get(name) and not r.auxiliary]
+        sizes = facts.sizes()
+        relations = [r for name, r in program.relations.items() if sizes.get(name) and not r.auxiliary]
         return {r.name: RelationView(r, self._backend.rows(r.name, facts), self._dictionary) for r in relations}
 
     def counters(self, name: str) -> dict[Row, tuple[int, int]]:

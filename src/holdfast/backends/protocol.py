@@ -7,10 +7,10 @@ The algorithms speak of sets of facts, of bags (facts with multiplicity), of cou
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol, Self
 
-from holdfast.plans import AnyPlan, Read, Statistics
+from holdfast.plans import AnyPlan, Plan, Read, Statistics
 
 
 class Facts(Protocol):
@@ -136,6 +136,10 @@ class Backend(Protocol):
     @property
     def statistics(self) -> Statistics:
         """What the planner may know of the facts."""
+        ...
+
+    def expand(self, plans: Sequence[Plan], sources: Mapping[Read, Facts], most: int) -> tuple[Bag, Facts]:
+        """For backward plans: what at most so many instances a goal tell, and the goals of which that was all."""
         ...
 
     def elsewhere(self, predicates: Iterable[str], here: Facts, rest: Facts) -> Facts:

@@ -104,7 +104,7 @@ def _narrowest(column: pa.ChunkedArray) -> Type:
 def _parse(data: bytes, layout: Layout, kinds: Sequence[pa.DataType]) -> pa.Table | None:
     """The table in the data, or None where only the exact way can tell."""
     single = _single_delimiter(data, layout) if _is_plain(data, len(kinds)) else None
-    if single is None:
+    if single is None or data.startswith(BOM):  # a value may begin so; Arrow would take it for the file's mark
         return None
     width = len(kinds) if layout.columns is None else _width(data, layout)
     names = [str(column) for column in range(width)]

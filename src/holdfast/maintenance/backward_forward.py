@@ -13,8 +13,6 @@ from holdfast.backends.protocol import Facts
 from holdfast.maintenance import dred, dred_counting
 from holdfast.maintenance.stratum import Stratum
 
-_FIRST_GOALS = 4
-
 Proves = Callable[[Stratum, Facts], Facts]
 """Those of some facts that have a nonrecursive derivation or are explicit."""
 
@@ -62,24 +60,22 @@ def _delete(s: Stratum, N: Facts, proves: Proves) -> None:
 def check(s: Stratum, S: Facts, proves: Proves) -> None:
     """CHECK: all that could support S, backwards, until it is proved or there is nothing left to look at.
 
-    The printed procedure goes into the depth and stops at the first proof.  Here the newest waiting facts are
-    expanded first, few at a time and then more: what they prove need not be expanded.
+    The printed procedure goes into the depth and stops expanding a fact the moment it is proved.  Set at a time, each
+    waiting fact is given one instance, and two, four … more as long as it is neither proved nor has no more.
     """
-    I, D, A, C, P, Y = s.I, s.D, s.A, s.backend.checked, s.backend.proved, s.backend.delayed
-    W, waiting, most = S - C, list[Facts](), _FIRST_GOALS
+    C, P, Y = s.backend.checked, s.backend.proved, s.backend.delayed
+    W, waiting = S - C, dict[int, Facts]()  # waiting: by the number of instances that are due next
     while W or waiting:
         if W:
             C |= W
             saturate(s, (W & Y) | proves(s, W))
-            waiting.append(W)
-        U = waiting.pop() - P
-        goals = U.some(most)
-        if len(goals) < len(U):
-            waiting.append(U - goals)
-        most *= 2
-        instances = s.supporting(s.kept.recursive, I - (D - A), I | A, goals)
-        s.figures.backward += len(instances) // s.recursive_atoms
-        W = instances.support() - C
+            waiting[1] = waiting[1] | W if 1 in waiting else W
+        most = min(waiting)
+        goals = waiting.pop(most) - P
+        supports, exhausted = s.supporting(s.kept.recursive, goals, most)
+        if left := goals - exhausted:
+            waiting[2 * most] = waiting[2 * most] | left if 2 * most in waiting else left
+        W = supports - C
 
 
 def saturate(s: Stratum, N: Facts) -> None:

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from holdfast.backends.protocol import Backend, Bag, Facts
 from holdfast.maintenance.watch import Watch
 from holdfast.plans import AggregatePlan, Planner, Read
-from holdfast.plans.planner import positions
 from holdfast.program.model import AggregateRule, Atom, HyperNode, Negated, Rule
 
 
@@ -79,11 +78,6 @@ class Stratum:
         return self.node.predicates
 
     @property
-    def recursive_atoms(self) -> int:
-        """How often `supporting` meets an instance: once for each recursive atom, the fewest of any kept rule."""
-        return min((len(positions(rule, self.O)) for rule in self.kept.recursive), default=1)
-
-    @property
     def reads(self) -> set[str]:
         """The predicates that the kept rules and aggregates read."""
         return predicates_read(self.kept)
@@ -117,10 +111,17 @@ class Stratum:
         plans = self.planner.heads(rules, goals.sizes())
         return self.backend.apply(plans, {Read.ALL: Ip, Read.DELTA: goals, Read.ABSENT: In})
 
-    def supporting(self, rules: Iterable[Rule], Ip: Facts, In: Facts, goals: Facts) -> Bag:
-        """The body facts in O of the instances over (Ip, In) whose head is a goal."""
+    def supporting(self, rules: Iterable[Rule], goals: Facts, most: int) -> tuple[Facts, Facts]:
+        """The body facts in O of at most so many instances a goal, and the goals that have no more instances.
+
+        The instances are over (I \\ (D\\A), I ∪ A), and there may be so many for each rule.
+        """
+        I, D, A = self.I, self.D, self.A
         plans = self.planner.bodies(rules, goals.sizes())
-        return self.backend.apply(plans, {Read.ALL: Ip, Read.DELTA: goals, Read.ABSENT: In})
+        sources = {Read.ALL: I - (D - A), Read.DELTA: goals, Read.ABSENT: I | A}
+        instances, exhausted = self.backend.expand(plans, sources, most)
+        self.figures.backward += len(instances) // max(1, min((len(plan.told) for plan in plans), default=1))
+        return instances.support(), exhausted
 
     def aggregated(self, rules: Iterable[AggregateRule], I: Facts) -> Bag:
         """The aggregates of whole relations."""

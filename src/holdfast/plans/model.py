@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
-from holdfast.program.model import AggregateRule, Assign, Atom, Compare, Negated, Range, Rule, Test, Var
+from holdfast.program.model import AggregateRule, Assign, Atom, Compare, Negated, Range, Rule, Term, Test, Var
+from holdfast.values import Type
 
 
 class Read(Enum):
@@ -79,6 +80,13 @@ class Spread:
 Step: TypeAlias = Scan | Join | Keep | Filter | Compute | Spread
 
 
+Told: TypeAlias = tuple[str, tuple[Term, ...]]
+"""A predicate and its arguments."""
+
+GOAL = Var("goal#", Type.NUMBER)
+"""In a backward plan, the number of the fact that it started from."""
+
+
 @dataclass(frozen=True, eq=False)
 class Plan:
     """The steps of one rule; `pivot` is the position in the body of the literal that reads the delta, if any.
@@ -90,6 +98,7 @@ class Plan:
     rule: Rule
     pivot: int | None
     order: tuple[int, ...]  # in which the positive atoms are joined
+    told: tuple[Told, ...]  # what each instance gives: its head, or, run backwards, facts of its body
     steps: tuple[Step, ...]
     live: tuple[tuple[Var, ...], ...]
 

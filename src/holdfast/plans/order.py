@@ -28,6 +28,12 @@ def atom_order(rule: Rule, pivot: int | None, delta: float, statistics: Statisti
     return (pivot, *_greedy(rest, costs, literal_variables(rule.body[pivot])))
 
 
+def goal_first(rule: Rule, statistics: Statistics) -> tuple[int, ...]:
+    """An order that begins with the first atom of the body."""
+    rest = [i for i, literal in enumerate(rule.body) if isinstance(literal, Atom) and i]
+    return (0, *_greedy(rest, _Costs(rule, 0, 1.0, statistics), literal_variables(rule.body[0])))
+
+
 def _greedy(atoms: Sequence[int], costs: _Costs, bound: set[Var]) -> list[int]:
     order, left, bound = list[int](), list(atoms), costs.closed(bound)
     while left:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from holdfast.plans.literals import can_run, literal_variables, may_fail, step_variables, variables
 from holdfast.plans.model import (
+    GOAL,
     AggregatePlan,
     AnyPlan,
     Compute,
@@ -18,8 +19,9 @@ from holdfast.plans.model import (
     Scan,
     Spread,
     Step,
+    Told,
 )
-from holdfast.plans.order import atom_order
+from holdfast.plans.order import atom_order, goal_first
 from holdfast.plans.statistics import Guess, Statistics
 from holdfast.program.model import (
     Argument,
@@ -31,6 +33,7 @@ from holdfast.program.model import (
     Negated,
     Range,
     Rule,
+    Term,
     Test,
     Var,
     Wildcard,
@@ -45,7 +48,7 @@ class Planner:
         self.node = node
         self.statistics = statistics or Guess(node.predicates if node.is_recursive else ())
         self._plans: dict[tuple[int, int | None, bool], tuple[Plan, tuple[float, ...]]] = {}
-        self._backward: dict[tuple[int, int | None], Rule] = {}
+        self._backward: dict[int, Rule] = {}
 
     def nonrecursive(self) -> tuple[AnyPlan, ...]:
         """Π_n, and the aggregates."""
@@ -83,22 +86,31 @@ class Planner:
     def heads(self, rules: Iterable[Rule], goals: Mapping[str, int]) -> tuple[Plan, ...]:
         """Plans that give those of some goals (read as the delta) that a rule derives."""
         return tuple(
-            self._plan(self._backwards(rule, None), 0, goals[rule.predicate], within=True)
+            self._plan(self._backwards(rule), 0, goals[rule.predicate], within=True)
             for rule in rules if goals.get(rule.predicate)
         )
 
     def bodies(self, rules: Iterable[Rule], goals: Mapping[str, int]) -> tuple[Plan, ...]:
-        """Plans that give the facts of this hyper-node in the bodies of instances that derive a goal."""
-        return tuple(
-            self._plan(self._backwards(rule, position), 0, goals[rule.predicate], within=True)
-            for rule in rules if goals.get(rule.predicate)
-            for position in positions(rule, self.node.predicates)
-        )
+        """Plans that give the facts of this hyper-node in the bodies of instances that derive a goal.
 
-    def _backwards(self, rule: Rule, position: int | None) -> Rule:
-        known = self._backward.get((id(rule), position))
+        They start from the goals and carry their numbers along, so that a backend can stop when a goal has enough.
+        """
+        return tuple(self._body_plan(self._backwards(rule)) for rule in rules if goals.get(rule.predicate))
+
+    def _body_plan(self, rule: Rule) -> Plan:
+        place = (id(rule), None, True)
+        known = self._plans.get(place)
         if known is None:
-            known = self._backward[id(rule), position] = backwards(rule, position)
+            told = tuple((a.predicate, _plain(a.arguments)) for a in rule.body[1:]
+                         if isinstance(a, Atom) and a.predicate in self.node.predicates)
+            order = goal_first(rule, self.statistics)
+            known = self._plans[place] = (make_plan(rule, 0, order, self.node.predicates, told), ())
+        return known[0]
+
+    def _backwards(self, rule: Rule) -> Rule:
+        known = self._backward.get(id(rule))
+        if known is None:
+            known = self._backward[id(rule)] = backwards(rule)
         return known
 
     def _plan(self, rule: Rule, pivot: int | None, delta: float, *, within: bool) -> Plan:
@@ -117,25 +129,25 @@ class Planner:
         return plan
 
 
-def backwards(rule: Rule, position: int | None) -> Rule:
-    """A rule that starts from its head: `goal(head), body` derives the head again, or its body's atom at a position."""
+def backwards(rule: Rule) -> Rule:
+    """A rule that starts from its head, `head :- goal(head), body`; without wildcards, so that facts can be told."""
     fresh = (Var(f"goal{number}", term.type) for number, term in enumerate(rule.arguments))
     goal = tuple(term if isinstance(term, Var | Const) else next(fresh) for term in rule.arguments)
     pairs = zip(goal, rule.arguments, strict=True)
     computed = [Assign(given, term) for given, term in pairs if isinstance(given, Var) and given != term]
-    body = list(rule.body)
-    predicate, told = rule.predicate, goal
-    if position is not None:
-        atom = body[position]
-        assert isinstance(atom, Atom)
-        predicate, told = atom.predicate, tuple(map(_named, atom.arguments, range(len(atom.arguments))))
-        body[position] = Atom(predicate, told)
-    return Rule(rule.name, predicate, told, (Atom(rule.predicate, goal), *body, *computed), rule.span)
+    body = [_named(literal, place) if isinstance(literal, Atom) else literal for place, literal in enumerate(rule.body)]
+    return Rule(rule.name, rule.predicate, goal, (Atom(rule.predicate, goal), *body, *computed), rule.span)
 
 
-def _named(argument: Argument, place: int) -> Var | Const:
-    """A wildcard gets a name, so that the whole fact can be told; its type does not matter for that."""
-    return Var(f"body{place}", Type.ANY) if isinstance(argument, Wildcard) else argument
+def _named(atom: Atom, place: int) -> Atom:
+    """The atom with a name for each wildcard; the type of such a variable does not matter."""
+    arguments = (Var(f"body{place}.{column}", Type.ANY) if isinstance(argument, Wildcard) else argument
+                 for column, argument in enumerate(atom.arguments))
+    return Atom(atom.predicate, tuple(arguments))
+
+
+def _plain(arguments: tuple[Argument, ...]) -> tuple[Term, ...]:
+    return tuple(argument for argument in arguments if not isinstance(argument, Wildcard))
 
 
 def plan_node(node: HyperNode, statistics: Statistics | None = None) -> NodePlans:
@@ -150,13 +162,16 @@ def plan_rule(rule: Rule, pivot: int | None, statistics: Statistics, changing: C
     return make_plan(rule, pivot, atom_order(rule, pivot, delta, statistics), changing)
 
 
-def make_plan(rule: Rule, pivot: int | None, order: Sequence[int], changing: Collection[str] | None = None) -> Plan:
+def make_plan(rule: Rule, pivot: int | None, order: Sequence[int], changing: Collection[str] | None = None,
+              told: tuple[Told, ...] | None = None) -> Plan:
     """A plan with the positive atoms in a given order.
 
     `changing` are the predicates that may have facts in the delta (None: all); the others are read as they are.
+    `told` is what each instance gives if that is not its head; such a plan also carries the goal's number.
     """
     steps = tuple(_Steps(rule, pivot, order, changing).all())
-    return Plan(rule, pivot, tuple(order), steps, _live(rule, steps))
+    gives = ((rule.predicate, rule.arguments),) if told is None else told
+    return Plan(rule, pivot, tuple(order), gives, steps, _live(gives, steps, counts_goals=told is not None))
 
 
 def positions(rule: Rule, predicates: Iterable[str]) -> list[int]:
@@ -257,15 +272,16 @@ def _known(arguments: tuple[Argument, ...], bound: set[Var]) -> tuple[int, ...]:
     return tuple(i for i, argument in enumerate(arguments) if isinstance(argument, Const) or argument in bound)
 
 
-def _live(rule: Rule, steps: Sequence[Step]) -> tuple[tuple[Var, ...], ...]:
-    """After each step, the bound variables that a later step or the head still needs."""
-    needed = {variable for term in rule.arguments for variable in variables(term)}
+def _live(told: Sequence[Told], steps: Sequence[Step], *, counts_goals: bool) -> tuple[tuple[Var, ...], ...]:
+    """After each step, the bound variables that a later step or what is told still needs."""
+    needed = {variable for _, terms in told for term in terms for variable in variables(term)}
     after: list[set[Var]] = []
     for step in reversed(steps):
         after.append(set(needed))
         needed |= step_variables(step)
-    result, bound = [], list[Var]()
+    result, bound = list[tuple[Var, ...]](), [GOAL] if counts_goals else []
     for step, wanted in zip(steps, reversed(after), strict=True):
         bound += [v for v in sorted(step_variables(step), key=lambda v: v.name) if v not in bound]
-        result.append(tuple(v for v in bound if v in wanted))
+        is_last = len(result) == len(steps) - 1
+        result.append(tuple(v for v in bound if v in wanted or (v is GOAL and not is_last)))
     return tuple(result)

@@ -33,6 +33,7 @@ _bytes = uint8[::1]
 FROM_BINDING = 0
 FROM_FACT = 1 << 20
 FROM_CONSTANT = 2 << 20
+FROM_PLACE = FROM_CONSTANT - 1  # only in `scan`: which of the walked facts this is
 _COLUMN = (1 << 20) - 1
 
 _LOW = np.uint64(0xFFFFFFFF)
@@ -365,6 +366,8 @@ def _emit(bindings, i, facts, fact, columns, constants, outputs, out, n):
         origin = outputs[column]
         if origin >= FROM_CONSTANT:
             out[n, column] = constants[origin & _COLUMN]
+        elif origin == FROM_PLACE:
+            continue
         elif origin >= FROM_FACT:
             out[n, column] = facts[fact, columns[origin & _COLUMN]]
         else:
@@ -382,13 +385,14 @@ def _fits(facts, fact, columns, left, right):
 
 @njit(types.UniTuple(int64, 3)(
     _rows, int64, int64, int64, _codes, _rows, _bytes, _bytes, int64, int64, _slots, _rows, _ids, _rows, _ids, int64,
-    _codes, _codes, _codes, _codes, _codes, _codes, _rows), nogil=True, cache=True)
+    _codes, _codes, _codes, _codes, _codes, _codes, int64, _ids, _rows), nogil=True, cache=True)
 def expand(bindings, count, i, cursor, constants, rows, status, visible, low, high, slots, entries, ids, values,
-           following, settled, origins, others, straight, left, right, outputs, out):
+           following, settled, origins, others, straight, left, right, outputs, goal, quota, out):
     """Join bindings i..count-1 with the facts of an index, newest first, until `out` is full.
 
     `others` are the columns that are not in the key, `straight` is 0, 1, 2 …: where they stand in `values`.  `cursor`
     is where an interrupted join goes on (-1: with a new binding; a place in the runs; or below -1 a row of the tail).
+    If the bindings' column `goal` is not -1, it numbers goals of which each is given at most its `quota` of rows.
     Gives the number of rows written and where to go on.
     """
     n = int64(0)
@@ -410,7 +414,7 @@ def expand(bindings, count, i, cursor, constants, rows, status, visible, low, hi
                     touched ^= values[place, 0]
         while i < begin_block + block:
             number = numbers[i - begin_block]
-            if number >= 0:
+            if number >= 0 and (goal < 0 or quota[bindings[i, goal]] > 0):
                 begin = entries[number, width] >> 32
                 place = (entries[number, width] & 0xFFFFFFFF) - 1
                 row = entries[number, width + 1]
@@ -427,6 +431,11 @@ def expand(bindings, count, i, cursor, constants, rows, status, visible, low, hi
                             return n, i, -row - 2
                         _emit(bindings, i, rows, row, others, constants, outputs, out, n)
                         n += 1
+                        if goal >= 0:
+                            quota[bindings[i, goal]] -= 1
+                            if quota[bindings[i, goal]] == 0:
+                                place = begin - 1
+                                break
                     row = int64(following[row - settled])
                 while place >= begin and (all_runs_seen or ids[place] >= low):
                     if (all_runs_seen or _sees(ids[place], status, visible, low, high)) and (
@@ -436,6 +445,10 @@ def expand(bindings, count, i, cursor, constants, rows, status, visible, low, hi
                             return n, i, place
                         _emit(bindings, i, values, place, straight, constants, outputs, out, n)
                         n += 1
+                        if goal >= 0:
+                            quota[bindings[i, goal]] -= 1
+                            if quota[bindings[i, goal]] == 0:
+                                break
                     place -= 1
             cursor = int64(-1)
             i += 1
@@ -478,10 +491,14 @@ def reject(bindings, count, constants, rows, status, visible, low, high, slots, 
     return n
 
 
-@njit(int64(_rows, int64, _codes, _rows, _bytes, _bytes, int64, int64, _slots, _grid, _codes, boolean, _codes, _rows),
-      nogil=True, cache=True)
-def probe(bindings, count, constants, rows, status, visible, low, high, slots, grid, origins, wanted, outputs, out):
-    """The bindings whose values are a fact that is seen (`wanted`), or are not; gives how many."""
+@njit(int64(_rows, int64, _codes, _rows, _bytes, _bytes, int64, int64, _slots, _grid, _codes, boolean, _codes, int64,
+            _ids, _rows), nogil=True, cache=True)
+def probe(bindings, count, constants, rows, status, visible, low, high, slots, grid, origins, wanted, outputs, goal,
+          quota, out):
+    """The bindings whose values are a fact that is seen (`wanted`), or are not; gives how many.
+
+    `goal` and `quota` as for `expand`.
+    """
     n = int64(0)
     facts = np.empty((BLOCK, rows.shape[1]), np.int64)
     found = np.empty(BLOCK, np.int64)
@@ -491,6 +508,10 @@ def probe(bindings, count, constants, rows, status, visible, low, high, slots, g
         _find_rows(facts, block, rows, slots, grid, found)
         for k in range(block):
             if (found[k] >= 0 and _sees(found[k], status, visible, low, high)) == wanted:
+                if goal >= 0:
+                    if quota[bindings[begin + k, goal]] <= 0:
+                        continue
+                    quota[bindings[begin + k, goal]] -= 1
                 _emit(bindings, begin + k, rows, int64(0), outputs, constants, outputs, out, n)
                 n += 1
     return n
@@ -530,6 +551,9 @@ def scan(ids, i, stop, rows, status, visible, constants, key, origins, columns, 
                 break
         if fits:
             _emit(rows, 0, rows, row, columns, constants, outputs, out, n)
+            for column in range(len(outputs)):
+                if outputs[column] == FROM_PLACE:
+                    out[n, column] = i - 1
             n += 1
     return n, i
 

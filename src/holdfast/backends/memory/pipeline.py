@@ -25,7 +25,7 @@ from holdfast.backends.memory.table import Table
 from holdfast.backends.memory.threads import side_by_side, worth_splitting
 from holdfast.encoding import Dictionary
 from holdfast.errors import Diagnostic, EvaluationError
-from holdfast.plans.model import Compute, Filter, Join, Keep, Plan, Read, Scan, Spread, Step
+from holdfast.plans.model import GOAL, Compute, Filter, Join, Keep, Plan, Read, Scan, Spread, Step
 from holdfast.program.model import AggregateRule, Argument, Const, Rule, Term, Var, Wildcard
 
 BATCH = 32_768
@@ -93,21 +93,39 @@ class Pipeline:
 
     def __init__(self, plan: Plan, tables: Mapping[str, Table], dictionary: Dictionary, watch: Watch) -> None:
         self.plan = plan
-        self.head = tables[plan.rule.predicate]
+        self.tables = tables
         self.watch = watch
         self.steps = _compile(plan, tables, dictionary)
+        last = plan.live[-1] if plan.steps else ()
+        self.projections = [_Project(last, terms, dictionary) for _, terms in plan.told] if len(plan.told) > 1 else []
 
-    def run(self, views: Views) -> list[Ids]:
-        """The row ids of the heads of all instances."""
-        found: list[Ids] = []
+    def run(self, views: Views, quota: Ids = _NO_IDS) -> Iterator[tuple[str, Ids]]:
+        """What all instances tell: predicates and row ids; with a quota, of each goal only so many instances."""
         for step in self.steps:
             step.prepare(views)
+        limited = self._limited(quota)
         with naming_the_rule(self.plan.rule):
             for bindings in self._bindings():
-                before = self.head.size
-                found.append(self.head.intern(bindings))
-                self.watch.batch(self.head.size - before)
-        return found
+                for (predicate, _), rows in zip(self.plan.told, self._told(bindings), strict=True):
+                    table = self.tables[predicate]
+                    before = table.size
+                    yield predicate, table.intern(rows)
+                    self.watch.batch(table.size - before)
+        if limited is not None:
+            limited.quota = _NO_IDS
+
+    def _limited(self, quota: Ids) -> _Join | _Lookup | None:
+        """The last step, told of the quota, if it is one that can stop early; else all instances are met."""
+        last = self.steps[-1]
+        if not len(quota) or not isinstance(last, _Join | _Lookup) or isinstance(last.step, Keep):
+            return None
+        last.quota, last.goal = quota, self.plan.live[-2].index(GOAL) if len(self.plan.live) > 1 else -1
+        return last
+
+    def _told(self, bindings: Rows) -> list[Rows]:
+        if not self.projections:
+            return [bindings]
+        return [next(projection.run(bindings)) for projection in self.projections]
 
     def _bindings(self) -> Iterator[Rows]:
         """Each batch goes through all steps before the next is made; on a stack of its own, for rules of any length."""
@@ -148,6 +166,8 @@ class _Columns:
         match term:
             case Var() if term in self.live:
                 return kernels.FROM_BINDING + self.live[term]
+            case Var() if term is GOAL:
+                return kernels.FROM_PLACE
             case Var():
                 return kernels.FROM_FACT + self.fact[term]
             case Const(value=value, type=type):
@@ -198,12 +218,13 @@ class _Scan(_Runnable):
         self.table = table
         self.shape = shape
         self.buffer = _Buffer(len(shape.outputs))
+        self.numbers_goals = kernels.FROM_PLACE in shape.outputs  # then by their places in a list, not by row ids
 
     def prepare(self, views: Views) -> None:
         facts = views.walks[self.step.read, self.step.atom.predicate]
         run = facts.run(self.step.atom.predicate)
         self.ids, self.visible = _NO_IDS, _NO_STATUS
-        if run is not None:
+        if run is not None and not self.numbers_goals:
             self.first, self.stop = run
         elif isinstance(facts, Kept) and not isinstance(facts, Listed) and facts.column("") == "status":
             self.first, self.stop, self.visible = 0, self.table.size, as_bytes(facts.truth({}))
@@ -231,6 +252,7 @@ class _Join(_Runnable):
         self.shape = shape
         self.buffer = _Buffer(len(shape.outputs))
         self.second_buffer = _Buffer(len(shape.outputs))
+        self.goal, self.quota = -1, _NO_IDS
 
     def prepare(self, views: Views) -> None:
         self.index = self.table.index(self.step.key)
@@ -243,7 +265,7 @@ class _Join(_Runnable):
             if count:
                 yield out[:count]
             return
-        if worth_splitting(len(bindings)):
+        if worth_splitting(len(bindings)) and not len(self.quota):
             yield from self._expand_by_halves(bindings)
         else:
             yield from self._expand(bindings, 0, -1)
@@ -277,7 +299,12 @@ class _Join(_Runnable):
         shape, table, index, probe = self.shape, self.table, self.index, self.probe
         return (shape.constants, table.rows, probe.bytes_of(table), probe.visible, probe.low, probe.high, index.slots,
                 index.entries, index.ids, index.values, index.following, index.settled, shape.origins, index.others,
-                index.straight, shape.left, shape.right, shape.outputs)
+                index.straight, shape.left, shape.right, shape.outputs, *self._limit())
+
+    def _limit(self) -> tuple[Any, ...]:
+        if isinstance(self.step, Keep):
+            return ()
+        return (self.goal, self.quota) if len(self.quota) else (-1, _NO_IDS)
 
 
 class _Lookup(_Runnable):
@@ -288,6 +315,7 @@ class _Lookup(_Runnable):
         self.table = table
         self.shape = shape
         self.buffer = _Buffer(len(shape.outputs))
+        self.goal, self.quota = -1, _NO_IDS
 
     def prepare(self, views: Views) -> None:
         self.probe = views.probes[self.step.read, self.step.atom.predicate]
@@ -298,7 +326,7 @@ class _Lookup(_Runnable):
         known, column = table.membership, probe.bytes_of(table)
         count = kernels.probe(bindings, len(bindings), shape.constants, table.rows, column, probe.visible, probe.low,
                               probe.high, known.slots, known.grid, shape.origins, isinstance(self.step, Join),
-                              shape.outputs, out)
+                              shape.outputs, self.goal if len(self.quota) else -1, self.quota, out)
         if count:
             yield out[:count]
 
@@ -371,7 +399,10 @@ class _Buffer:
 def _compile(plan: Plan, tables: Mapping[str, Table], dictionary: Dictionary) -> list[_Runnable]:
     steps: list[_Runnable] = []
     before: tuple[Var, ...] = ()
-    head = plan.rule.arguments
+    if len(plan.told) > 1:
+        head: tuple[Term, ...] = plan.live[-1]
+    else:
+        head = plan.told[0][1]
     plain_head = all(isinstance(term, Var | Const) for term in head)
     for position, (step, after) in enumerate(zip(plan.steps, plan.live, strict=True)):
         is_last = position == len(plan.steps) - 1

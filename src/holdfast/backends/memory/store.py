@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 from typing import Protocol as _Protocol
 
 import numpy as np
@@ -35,6 +36,7 @@ class Watch(_Protocol):
         ...
 
 
+_NO_QUOTA: Ids = np.empty(0, np.int32)
 _FEW = 4_096  # rows of facts that are gone do not matter
 
 
@@ -194,7 +196,8 @@ class MemoryBackend:
         """One set for some predicates, another for all others."""
         return ByPredicate(predicates, _own(here), _own(rest))
 
-    def apply(self, plans: Iterable[AnyPlan], sources: Mapping[Read, Facts]) -> MemoryBag:
+    def apply(self, plans: Iterable[AnyPlan], sources: Mapping[Read, Facts],
+              quotas: Mapping[Plan, Ids] = MappingProxyType({})) -> MemoryBag:
         """The heads of all instances of the plans: Π⟦…⟧ of ALGORITHMS.md."""
         heads: dict[str, list[Ids]] = {}
         sources = {read: _own(facts) for read, facts in sources.items()}
@@ -213,8 +216,19 @@ class MemoryBackend:
             views = Views(walks, probes)
             for plan in plans:
                 if isinstance(plan, Plan):
-                    heads.setdefault(plan.rule.predicate, []).extend(self._pipeline(plan).run(views))
+                    for predicate, ids in self._pipeline(plan).run(views, quotas.get(plan, _NO_QUOTA)):
+                        heads.setdefault(predicate, []).append(ids)
         return MemoryBag(self.tables, {name: np.concatenate(ids) for name, ids in heads.items() if ids})
+
+    def expand(self, plans: Sequence[Plan], sources: Mapping[Read, Facts], most: int) -> tuple[MemoryBag, FactSet]:
+        """What at most so many instances a goal and plan tell, and the goals of which that was all."""
+        goals = _own(sources[Read.DELTA]).worked_out()
+        quotas: dict[Plan, Ids] = {p: np.full(len(goals.ids(p.rule.predicate)), most, np.int32) for p in plans}
+        bag = self.apply(plans, {**sources, Read.DELTA: goals}, quotas)
+        left = {name: np.ones(len(ids), np.bool_) for name, ids in goals.rows.items()}
+        for plan, quota in quotas.items():
+            left[plan.rule.predicate] &= quota > 0
+        return bag, Momentary(self.tables, {name: ids[left[name]] for name, ids in goals.rows.items()})
 
     def _can_start(self, plan: AnyPlan, sources: Mapping[Read, Facts]) -> bool:
         """A plan whose pivot has no facts has no instances; to see that costs nothing."""
