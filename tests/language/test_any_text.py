@@ -47,6 +47,8 @@ def test_any_query_gives_a_formula_or_diagnostics(text: str) -> None:
 
 @settings(deadline=None, max_examples=200)
 @given(st.text(max_size=40))
+@example("0²")
+@example("p(12٣). p(٣).")
 def test_any_characters_give_a_program_or_diagnostics(text: str) -> None:
     try:
         parse(text)

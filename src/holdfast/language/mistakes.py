@@ -57,6 +57,8 @@ def _number_help(text: str) -> str:
         return "binary digits follow 0b, as in 0b101"
     if "_" in text:
         return f"write the digits together: {text.replace('_', '')}"
+    if not text[0].isascii():
+        return "digits are 0 to 9"
     digits = text[: next(i for i, c in enumerate(text) if c not in "0123456789.")]
     return f"put something between {digits} and {text[len(digits):]}, or begin a name with a letter"
 

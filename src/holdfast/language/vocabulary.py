@@ -46,7 +46,7 @@ IRI: Final = re.compile(r"<[^\s<>\"{}|^`\\]*>")
 PREFIX_LABEL: Final = re.compile(r"[\w.-]+")
 DECLARED_PREFIX: Final = re.compile(r"@prefix\s+([^\s:<]*)\s*:")
 LANGUAGE: Final = re.compile(r"@[A-Za-z]+(?:-[A-Za-z0-9]+)*")
-NUMBER: Final = re.compile(r"(?:0[xX][0-9A-Fa-f]+|0[bB][01]+|\d+)u?|\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
+NUMBER: Final = re.compile(r"(?:0[xX][0-9A-Fa-f]+|0[bB][01]+|\d+)u?|\d+(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
 SCANNER: Final = re.compile(r"""
     (?P<NEWLINE>\n[ \t\r]*)
   | (?P<SPACE>[ \t\r\f\v\ufeff]+)
