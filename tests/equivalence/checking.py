@@ -19,30 +19,41 @@ from .scripts import Fact, Script, Step, after, explicit_after, fitting
 BOOM_RULE = "boom(n) :- n = 9223372036854775807 + k, k = count : { %s }."
 
 
+class Course:
+    """A script on its way: the rules and facts by now, and what follows from them."""
+
+    def __init__(self, script: Script, lanes: Sequence[Lane], oracle: float) -> None:
+        self.script, self.lanes, self.oracle = script, lanes, oracle
+        self.rules, self.facts = list(script.rules), set(script.facts)
+        self.reference = Reference(script.text(self.rules))
+        expected = self.reference.evaluated(self.facts)
+        for lane in lanes:
+            agree(lane, expected, counters=True)
+
+    def advance(self, step: Step) -> int:
+        """Apply one update on all lanes and compare; gives how often that was done, not at all if it is refused."""
+        step = fitting(self.rules, step)
+        rules, facts = after(self.rules, step), explicit_after(self.facts, step)
+        try:
+            reference = Reference(self.script.text(rules)) if step.add or step.remove else self.reference
+        except HoldfastError:
+            for lane in self.lanes:
+                dice = Random(step.dice + lane.number)
+                lane.refused(lane.update(step, dice), lane.choice(dice), "from scratch the program is refused")
+            return 0
+        expected = reference.evaluated(facts)
+        if Random(step.dice).random() < self.oracle:
+            judged(reference, facts, expected, self.script)
+        for lane in self.lanes:
+            applied(lane, step, reference, expected, Random(step.dice + lane.number))
+        self.rules, self.facts, self.reference = rules, facts, reference
+        return len(self.lanes)
+
+
 def run(script: Script, lanes: Sequence[Lane], *, oracle: float = 0.05) -> int:
     """Run a script on all lanes; gives the number of updates that were applied and compared."""
-    rules, facts, steps = list(script.rules), set(script.facts), 0
-    reference = Reference(script.text(rules))
-    expected = reference.evaluated(facts)
-    for lane in lanes:
-        agree(lane, expected, counters=True)
-    for step in (fitting(rules, step) for step in script.steps):
-        new_rules, new_facts, dice = after(rules, step), explicit_after(facts, step), Random(step.dice)
-        try:
-            new = Reference(script.text(new_rules)) if step.add or step.remove else reference
-        except HoldfastError:
-            for lane in lanes:
-                own = Random(step.dice + lane.number)
-                lane.refused(lane.update(step, own), lane.choice(own), "from scratch the program is refused")
-            continue
-        expected = new.evaluated(new_facts)
-        if dice.random() < oracle:
-            judged(new, new_facts, expected, script)
-        for lane in lanes:
-            applied(lane, step, new, expected, Random(step.dice + lane.number))
-            steps += 1
-        rules, facts, reference = new_rules, new_facts, new
-    return steps
+    course = Course(script, lanes, oracle)
+    return sum(map(course.advance, script.steps))
 
 
 def applied(lane: Lane, step: Step, reference: Reference, expected: Expected, dice: Random) -> None:

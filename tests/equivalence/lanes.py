@@ -38,6 +38,7 @@ class Lane:
 
     def __post_init__(self) -> None:
         self.rules = [(f"r{number}", rule) for number, rule in enumerate(self.script.rules, 1)]
+        self.added = 0
         text = self.script.text([self.order(rule) for rule in self.script.rules])
         self.kb = holdfast.from_text(text, facts=grouped(self.script.facts))
         self.state = state_of(self.kb)
@@ -60,17 +61,19 @@ class Lane:
             left.remove(found)
             same = sum(other == rule for _, other in self.rules)
             wanted.append(name if same == 1 and dice.random() < 0.5 else self.order(rule))
-        return Update(grouped(step.delete), grouped(step.insert), [self.order(rule) for rule in step.add], wanted)
+        add = [f'#[name("{name}")] {self.order(rule)}' for name, rule in self.named(step)]
+        return Update(grouped(step.delete), grouped(step.insert), add, wanted)
+
+    def named(self, step: Step) -> list[tuple[str, RuleSketch]]:
+        """The rules that a step adds, with their names: the program's own are called after their places."""
+        return [(f"added{self.added + number}", rule) for number, rule in enumerate(step.add, 1)]
 
     def adopt(self, step: Step) -> None:
-        """The rules have changed; a new one gets the next free number for a name."""
+        """The rules have changed."""
         for rule in step.remove:
             self.rules.remove(next(pair for pair in self.rules if pair[1] == rule))
-        for rule in step.add:
-            taken, number = {name for name, _ in self.rules}, len(self.rules) + 1
-            while f"r{number}" in taken:
-                number += 1
-            self.rules.append((f"r{number}", rule))
+        self.rules += self.named(step)
+        self.added += len(step.add)
 
     # --- what is checked -----------------------------------------------------------------------------
 

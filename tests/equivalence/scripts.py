@@ -20,6 +20,7 @@ from ..judges.programs import (
     EVERYTHING,
     Features,
     Predicate,
+    RuleBuilder,
     RuleSketch,
     declare,
     random_head_aggregate,
@@ -107,6 +108,7 @@ class Writer:
             for _ in range(self.draw(3, 6)):
                 self.pool.append(random_rule(self.draw, self.features, own, [*below, *own], below))
             self.pool += [rule for rule in map(self.closure, own) if rule and self.random.random() < 0.5]
+            self.pool += [self.guarded(own, below) for _ in range(self.draw(0, 1))]
             if self.features.head_aggregates and self.random.random() < 0.5:
                 head = random_predicates(self.draw, self.features, f"h{layer}", 1, 1)[0]
                 rule = random_head_aggregate(self.draw, head, [*below, *own])
@@ -126,6 +128,14 @@ class Writer:
         bodies += [(f"{q.name}(x, y)", f"{p}(y, z)") for q in self.predicates if q.types == predicate.types]
         return RuleSketch((f"{p}(x, z)",), self.random.choice(bodies))
 
+    def guarded(self, own: Sequence[Predicate], below: Sequence[Predicate]) -> RuleSketch:
+        """A rule with several negations."""
+        build = RuleBuilder(self.draw, self.features, below, below)
+        build.body.append(build.atom(build.pick(below)))
+        for _ in range(self.draw(2, 3)):
+            build.negation()
+        return RuleSketch((build.head(build.pick(own)),), tuple(build.body))
+
     def fact(self) -> Fact:
         predicate = self.random.choice([*self.predicates[:3], *self.predicates])
         return predicate.name, tuple(self.random.choice(self.domains[t]) for t in predicate.types)
@@ -134,10 +144,40 @@ class Writer:
         return [self.fact() for _ in range(self.draw(0, most))]
 
 
-def random_script(random: Random, length: int = 12, *, rules_change: bool = True) -> Script:
-    """A script of so many updates."""
+GRAPH = tuple(Predicate(name, ("number",) * arity)
+              for name, arity in (("e", 2), ("f", 1), ("p", 2), ("q", 2), ("r", 1)))
+GRAPH_RULES = tuple(RuleSketch((head,), body) for head, body in [
+    ("p(x, y)", ("e(x, y)",)),
+    ("p(x, z)", ("p(x, y)", "p(y, z)")),
+    ("p(x, z)", ("e(x, y)", "p(y, z)")),
+    ("p(y, x)", ("p(x, y)", "f(x)")),
+    ("q(x, y)", ("p(x, y)", "!f(y)")),
+    ("q(x, z)", ("q(x, y)", "q(y, z)")),
+    ("p(x, y)", ("q(y, x)", "e(x, _)")),
+    ("r(x)", ("q(x, x)", "!e(x, x)")),
+    ("r(y)", ("r(x)", "p(x, y)")),
+    ("f(x)", ("e(x, 0)",)),
+])
+
+
+def graph_writer(random: Random) -> Writer:
+    """Closures of a graph that is dense enough for facts to have many proofs."""
+    writer = Writer(random, COUNTED)
+    writer.predicates, writer.pool = [GRAPH[0], *GRAPH], list(GRAPH_RULES)
+    writer.domains["number"] = list(range(random.choice((4, 6, 8))))
+    return writer
+
+
+def layered_writer(random: Random) -> Writer:
+    """Any kind of rules, in layers."""
     writer = Writer(random, random.choice(KINDS))
     writer.layers()
+    return writer
+
+
+def random_script(random: Random, length: int = 12, *, rules_change: bool = True) -> Script:
+    """A script of so many updates."""
+    writer = graph_writer(random) if random.random() < 0.25 else layered_writer(random)
     share = random.choice((0.3, 0.6, 0.9))
     rules = [rule for rule in writer.pool if random.random() < share]
     facts = writer.facts(random.choice((4, 12, 25)))
@@ -148,7 +188,7 @@ def random_script(random: Random, length: int = 12, *, rules_change: bool = True
         now = after(now, step)
         there = [fact for fact in there if fact not in step.delete] + list(step.insert)
         steps.append(step)
-    return Script(tuple(writer.predicates), tuple(rules), tuple(facts), tuple(steps))
+    return Script(tuple(dict.fromkeys(writer.predicates)), tuple(rules), tuple(facts), tuple(steps))
 
 
 def _random_step(writer: Writer, rules: list[RuleSketch], facts: list[Fact], rule_chance: float) -> Step:

@@ -1,0 +1,137 @@
+"""Deliberately broken copies of the algorithms: one line of one function is another, and the property must notice."""
+
+from __future__ import annotations
+
+import inspect
+import textwrap
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.maintenance import backward_forward, dred, dred_counting, recompute
+from holdfast.maintenance.maintainer import Maintainer
+from holdfast.maintenance.stratum import Stratum
+
+from .lanes import MIXED
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """What is broken, where, and the policy under which it must show."""
+
+    name: str
+    function: Callable[..., Any]
+    line: str
+    instead: str
+    policy: str
+    seed: int = 0  # of the script to begin with
+
+    def __str__(self) -> str:
+        return f"{self.policy}: {self.name}"
+
+
+@contextmanager
+def broken(mutant: Mutant) -> Iterator[None]:
+    """The function with its other line, wherever it is referred to."""
+    source, whole = textwrap.dedent(inspect.getsource(mutant.function)), mutant.function.__code__
+    assert source.count(mutant.line) == 1, f"{mutant.function.__qualname__} has no longer one {mutant.line!r}"
+    space: dict[str, Any] = {}
+    exec(compile(source.replace(mutant.line, mutant.instead), "<mutant>", "exec"), mutant.function.__globals__, space)
+    mutant.function.__code__ = space[mutant.function.__name__].__code__
+    try:
+        yield
+    finally:
+        mutant.function.__code__ = whole
+
+
+DRED, DREDC, BF, BFC = "dred", "dred-counting", "backward-forward", "backward-forward-counting"
+first, over, re_, insert = (dred_counting.first_deletions, dred_counting.overdelete, dred_counting.rederive,
+                            dred_counting.insert)
+MUTANTS = [
+    # DRed^c
+    Mutant("nothing is rederived", re_, "R = overdeleted - s.Cr.zero(overdeleted)", "R = overdeleted - overdeleted",
+           DREDC),
+    Mutant("deleted explicit facts stay counted", first, "s.Cn.subtract(s.E_minus)", "pass", DREDC),
+    Mutant("first deletions leave Cn", first, "s.Cn.subtract(bag)", "pass", DREDC),
+    Mutant("first deletions leave Cr", first, "s.Cr.subtract(bag)", "pass", DREDC),
+    Mutant("the loop of deletions leaves Cr", over, "s.Cr.subtract(instances)", "pass", DREDC),
+    Mutant("the loop of deletions stops", over, "N = instances.support()", "N = Δ", DREDC),
+    Mutant("Cn is not looked at", over, "s.Cn.zero(N - D)", "N - D", DREDC),
+    Mutant("negation: what comes deletes nothing", first, "s.changed(Π_n, I, gone, come)",
+           "s.changed(Π_n, I, gone, come - come)", DREDC),
+    Mutant("negation: what goes inserts nothing", insert, "s.changed(s.kept.nonrecursive, J, come, gone)",
+           "s.changed(s.kept.nonrecursive, J, come, gone - gone)", DREDC),
+    Mutant("negation in recursive rules is passed over", insert, "s.changed(s.kept.recursive, J, come, gone)",
+           "s.changed(s.kept.recursive, J, come, gone - gone)", DREDC),
+    Mutant("rules go without their derivations", first, "s.instances(s.removed.nonrecursive, I),", "", DREDC),
+    Mutant("recursive rules go without their derivations", first, "s.instances(s.removed.recursive, I), ", "", DREDC),
+    Mutant("rules come without their derivations", insert, "s.instances(s.added.nonrecursive, J),", "", DREDC),
+    Mutant("recursive rules come without their derivations", insert, ", s.instances(s.added.recursive, J)]", "]",
+           DREDC),
+    Mutant("new recursive rules do not go on", insert, "(*s.kept.recursive, *s.added.recursive)", "s.kept.recursive",
+           DREDC),
+    Mutant("insertions leave Cn", insert, "s.Cn.add(bag)", "pass", DREDC),
+    Mutant("explicit insertions leave Cn", insert, "s.Cn.add(s.E_plus)", "pass", DREDC),
+    Mutant("first insertions leave Cr", insert, "s.Cr.add(bag)", "pass", DREDC),
+    Mutant("the loop of insertions leaves Cr", insert, "s.Cr.add(instances)", "pass", DREDC),
+    Mutant("the loop of insertions stops", insert, "N = instances.support()", "N = Δ", DREDC),
+    # DRed
+    Mutant("only explicit facts are rederived", dred.rederive, "R = explicit | instances.support()", "R = explicit",
+           DRED),
+    Mutant("explicit facts are not rederived", dred.rederive, "R = explicit | instances.support()",
+           "R = instances.support()", DRED),
+    Mutant("the loop of deletions stops", dred.overdelete, "N = instances.support()", "N = Δ", DRED),
+    Mutant("aggregates are not overdeleted", dred.first_deletions, "s.aggregates_touched(I),", "", DRED),
+    Mutant("negation: what comes deletes nothing", dred.first_deletions, "s.changed(rules, I, s.gone, s.come)",
+           "s.changed(rules, I, s.gone, s.come - s.come)", DRED),
+    # B/F and B/F^c
+    *(Mutant(name, function, line, instead, policy) for policy in (BF, BFC) for name, function, line, instead in [
+        ("CHECK does not look backwards", backward_forward.check, "W = instances.support() - C", "W = C - C"),
+        ("CHECK forgets those that wait", backward_forward.check, "waiting.append(U - goals)", "pass"),
+        ("CHECK forgets Y", backward_forward.check, "(W & Y) | proves(s, W)", "proves(s, W)"),
+        ("SATURATE forgets Y", backward_forward.saturate, "Y |= N - C", "pass"),
+        ("SATURATE proves by what is not proved", backward_forward.saturate,
+         "s.backend.elsewhere(s.O, P, I - (D - A))", "I - (D - A)"),
+        ("SATURATE proves what is gone", backward_forward.saturate, "s.backend.elsewhere(s.O, P, I - (D - A))",
+         "s.backend.elsewhere(s.O, P, I)"),
+        ("SATURATE does not go on", backward_forward.saturate, "N = instances.support()", "N = Δ - Δ"),
+        ("what is proved is deleted", backward_forward._delete, "Δ = S - P", "Δ = S"),
+        ("deletions do not go on", backward_forward._delete, "N = instances.support()", "N = Δ"),
+    ]),
+    Mutant("the counter proves nothing", backward_forward._proved_by_counter, "facts - s.Cn.zero(facts)",
+           "facts - facts", BFC),
+    Mutant("explicit facts are no proofs", backward_forward._proved_backwards, "explicit | instances.support()",
+           "instances.support()", BF),
+    Mutant("nonrecursive rules are no proofs", backward_forward._proved_backwards, "explicit | instances.support()",
+           "explicit", BF),
+    Mutant("facts to be deleted are proofs", backward_forward._proved_backwards, "(facts & s.E) - s.E_minus",
+           "facts & s.E", BF),
+    # recompute
+    Mutant("nothing is taken away", recompute.maintain, "D |= old - new", "pass", "recompute"),
+    Mutant("nothing is added", recompute.maintain, "A |= s.of_node(new) - I", "pass", "recompute"),
+    Mutant("one round only", recompute.maintain, "Δ = instances.support() - new", "Δ = new - new", "recompute"),
+    Mutant("Cr is not counted", recompute.maintain, "s.Cr.add(instances)", "pass", "recompute"),
+    Mutant("deleted facts stay explicit", recompute.maintain, "(s.of_node(s.E) - s.E_minus)", "s.of_node(s.E)",
+           "recompute"),
+    # what all have in common
+    Mutant("groups that lose a fact are not touched", Stratum.aggregates_touched, "self.gone | self.come", "self.come",
+           "auto"),
+    Mutant("groups that gain a fact are not touched", Stratum.aggregates_touched, "self.gone | self.come", "self.gone",
+           "auto"),
+    Mutant("two changed atoms count twice", Stratum.changed, "Read.OLD: I - P", "Read.OLD: I", DREDC),
+    Mutant("two changed negations count twice", Stratum.changed, "Read.ABSENT_OLD: I | N", "Read.ABSENT_OLD: I", DREDC),
+    Mutant("two new atoms count twice", Stratum.follows, "Read.OLD: Ip - Δ", "Read.OLD: Ip", DREDC),
+    Mutant("recursion that comes or goes moves no counts", Maintainer._maintain, "self._move_counts(plan)", "pass",
+           DREDC),
+    Mutant("moved counts do not arrive", Maintainer._move_counts, "gains.add(instances)", "pass", DREDC),
+    Mutant("moved counts stay as well", Maintainer._move_counts, "loses.subtract(instances)", "pass", DREDC),
+    Mutant("counters that were not kept are believed", Maintainer._count, "recount(planner, self.backend)", "pass",
+           MIXED),
+    Mutant("counters of what was refused stay", Maintainer._take_back, "self.backend.recursive.take_back()", "pass",
+           "auto"),
+    Mutant("a fact deleted and inserted is deleted", Maintainer._maintain, "(deletions & E) - insertions",
+           "deletions & E", "auto"),
+    Mutant("a fact inserted twice is counted twice", Maintainer._maintain, "insertions - E", "insertions", "auto"),
+    Mutant("explicit facts stay explicit", Maintainer._commit, "E -= self._E_minus", "pass", "recompute"),
+]
