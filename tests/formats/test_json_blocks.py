@@ -9,7 +9,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import holdfast
@@ -78,12 +78,14 @@ values = st.one_of(st.integers(-(2**64), 2**64), st.floats(), st.text(), st.bool
 rows = st.one_of(st.lists(values, max_size=3), st.fixed_dictionaries({"x": values, "y": values}))
 
 
+@settings(deadline=None)
 @given(st.lists(rows, max_size=4), st.tuples(*[st.sampled_from([N, U, F, S])] * 2))
 def test_any_rows(given: list[object], types: tuple[Type, ...]) -> None:
     data = "".join(json.dumps(row) + "\n" for row in given).encode()
     assert read(data, types) == carefully(data, types)
 
 
+@settings(deadline=None)
 @given(st.lists(rows, max_size=4))
 def test_types_are_those_that_the_careful_look_finds(given: list[object]) -> None:
     data = "".join(json.dumps(row) + "\n" for row in given).encode()
