@@ -159,6 +159,11 @@ def test_a_computed_value_is_a_key() -> None:
     assert plan.steps[2].key == (0,)
 
 
+def test_what_a_computed_value_leads_to_comes_early() -> None:
+    rule = rule_of("h(x, z) :- p(x), y = x + 1, q(y, z), s(z, x).")
+    assert names(rule, atom_order(rule, None, 1e3, Sizes(p=10, q=1e6, s=1e7))) == ["p", "q", "s"]
+
+
 def test_the_delta_is_where_it_costs_least() -> None:
     rule = rule_of("r(x, z) :- r(x, y), e(y, z).\nr(x, y) :- e(x, y).")
     assert atom_order(rule, 0, 5.0, Sizes(r=1e6, e=1e4)) == (0, 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
+from itertools import product
 
 import numpy as np
 import pytest
@@ -17,10 +18,10 @@ from holdfast.values import Type
 
 SMALLEST, LARGEST = -(2**63), 2**63 - 1
 EDGES = [0, 1, 2, 3, 7, 63, 64, 2**31, 2**32, 3037000499, 3037000500, 2**53 + 1, 2**62 - 1, 2**62, 2**62 + 1, LARGEST]
-SIGNED = st.one_of(st.integers(-9, 9), st.integers(SMALLEST, LARGEST), st.sampled_from(EDGES),
-                   st.sampled_from([-edge for edge in EDGES] + [SMALLEST, SMALLEST + 1]))
-UNSIGNED = st.one_of(st.integers(0, 9), st.integers(0, 2**64 - 1),
-                     st.sampled_from([*EDGES, 2**63, 2**64 - 1, 2**64 - 2, 4294967295]))
+SIGNED_EDGES = [*EDGES, *(-edge for edge in EDGES), SMALLEST]
+UNSIGNED_EDGES = [*EDGES, 2**63, 2**64 - 1, 2**64 - 2, 2**32 - 1]
+SIGNED = st.one_of(st.integers(-9, 9), st.integers(SMALLEST, LARGEST), st.sampled_from(SIGNED_EDGES))
+UNSIGNED = st.one_of(st.integers(0, 9), st.integers(0, 2**64 - 1), st.sampled_from(UNSIGNED_EDGES))
 KINDS = {Type.NUMBER: (SIGNED, np.int64), Type.UNSIGNED: (UNSIGNED, np.uint64)}
 FLOATS = st.floats(allow_subnormal=True)
 
@@ -76,6 +77,20 @@ def test_integers_are_exact_or_refused(sign: str, columnwise: Callable[..., Colu
     result = columnwise(left, right)
     assert result.dtype == dtype
     assert result.tolist() == [value for value in expected if value is not None]
+
+
+@pytest.mark.parametrize(("type", "dtype", "edges"), [(Type.NUMBER, np.int64, SIGNED_EDGES),
+                                                      (Type.UNSIGNED, np.uint64, UNSIGNED_EDGES)])
+@pytest.mark.parametrize(("sign", "columnwise", "plain"), EXACT, ids=[name for name, _, _ in EXACT])
+def test_each_pair_of_edges_alone(sign: str, columnwise: Callable[..., Column], plain: Callable[[int, int], int],
+                                  type: Type, dtype: type[np.integer], edges: list[int]) -> None:
+    """Alone, because a column is looked at as a whole first."""
+    for a, b in product(edges, repeat=2):
+        try:
+            found = columnwise(np.array([a], dtype), np.array([b], dtype)).tolist()
+        except Undefined:
+            found = [None]
+        assert (a, sign, b, found) == (a, sign, b, [exact(plain, a, b, type)])
 
 
 @pytest.mark.parametrize(("columnwise", "left", "right", "said"), [

@@ -140,8 +140,19 @@ def test_a_value_outside_the_grid(stranger: Fact) -> None:
     assert isinstance(table.membership, HashedRows)
     assert (table.find(rows(square(12), 2)) == before).all()
     table.intern(rows(square(30), 2))
-    assert isinstance(table.membership, HashedRows), "not again"
     assert table.size == 900 + (stranger not in square(30))
+
+
+@pytest.mark.usefixtures("grids_early")
+def test_no_second_grid_once_one_was_too_small() -> None:
+    table = table_with_a_grid()
+    table.intern(rows([(20, 20)], 2))
+    facts = square(21)
+    table.intern(rows(facts[::2], 2))
+    assert suitable_grid(table.rows[: table.size], rows(facts, 2)) is not None, "it would suit"
+    table.intern(rows(facts, 2))
+    assert isinstance(table.membership, HashedRows)
+    assert table.size == len(facts)
 
 
 @pytest.mark.usefixtures("grids_early")
