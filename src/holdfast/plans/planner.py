@@ -169,7 +169,7 @@ def make_plan(rule: Rule, pivot: int | None, order: Sequence[int], changing: Col
     `changing` are the predicates that may have facts in the delta (None: all); the others are read as they are.
     `told` is what each instance gives if that is not its head; such a plan also carries the goal's number.
     """
-    steps = tuple(_Steps(rule, pivot, order, changing).all())
+    steps = tuple(_Steps(rule, pivot, order, changing).all(atom_first=told is not None))
     gives = ((rule.predicate, rule.arguments),) if told is None else told
     return Plan(rule, pivot, tuple(order), gives, steps, _live(gives, steps, counts_goals=told is not None))
 
@@ -200,7 +200,10 @@ class _Steps:
         self.bound: set[Var] = set()
         self.left = dict(enumerate(rule.body))
 
-    def all(self) -> Iterator[Step]:
+    def all(self, *, atom_first: bool = False) -> Iterator[Step]:
+        """The steps; a plan that counts goals reads them before it computes anything, even a constant."""
+        if atom_first:
+            yield self._atom_step(self.order.pop(0))
         while self.left:
             yield self._next()
 
