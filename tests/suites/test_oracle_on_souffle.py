@@ -30,7 +30,7 @@ def given_facts(evaluation: Evaluation, folder: Path) -> dict[str, list[Row]]:
         if isinstance(item, tree.Directive) and item.kind == "input":
             parameters = {parameter.key: parameter.value for parameter in item.parameters}
             for name in item.names:
-                lines = read_text(folder / f"{name.text}.facts").splitlines()
+                lines = read_text(next(folder.glob(f"{name.text}.facts*"))).splitlines()
                 lines = lines[1:] if parameters.get("headers") == "true" else lines
                 rows = [line.split(parameters.get("delimiter", "\t")) for line in lines]
                 types = evaluation.columns[name.text]
