@@ -89,16 +89,15 @@ class KnowledgeBase:
         _, question = check_query(parse_body(text, "<query>"), self.program)
         backend = self._backend
         added = [relation for name, relation in question.relations.items() if name not in self.program.relations]
-        for relation in added:
-            backend.add_relation(relation)
         try:
+            for relation in added:
+                backend.add_relation(relation)
             for node in question.nodes:
                 materialise(Planner(node, backend.statistics), backend, Watch())
             answer = next(relation for relation in added if relation.name == "?")
             return self._view(answer)
         finally:
-            for relation in added:
-                backend.drop_relation(relation.name)
+            self._drop(added)
 
     def update(self, *, algorithm: str | Choice = AUTO) -> Updating:
         """Collect an update in a `with` block; it is applied at the end, and its `change` is there afterwards."""
@@ -130,9 +129,9 @@ class KnowledgeBase:
         backend, maintainer = self._backend, self._maintainer
         deletions, insertions = (self._encoded(facts, during) for facts in (update.delete, update.insert))
         fresh = [relation for name, relation in during.relations.items() if name not in backend.tables]
-        for relation in fresh:
-            backend.add_relation(relation)
         try:
+            for relation in fresh:
+                backend.add_relation(relation)
             rules = None if program is self.program else during
             gone, come, E = backend.known_facts(deletions), backend.facts(insertions), backend.explicit
             given = sum(map(len, (*deletions.values(), *insertions.values())))
@@ -171,7 +170,8 @@ class KnowledgeBase:
 
     def _drop(self, relations: Iterable[Relation]) -> None:
         for relation in relations:
-            self._backend.drop_relation(relation.name)
+            if relation.name in self._backend.tables:  # making it may have reached a limit
+                self._backend.drop_relation(relation.name)
 
     def _encoded(self, facts: Mapping[str, FactData | Several], program: Program) -> dict[str, Codes]:
         found: dict[str, list[Codes]] = {}
