@@ -66,7 +66,9 @@ def holds(condition: Compare | Test, given: Bindings) -> NDArray[np.bool_]:
     match condition:
         case Test(function=function, arguments=arguments, negated=negated):
             values = [given.dictionary.decode_values(evaluate(a, given), a.type) for a in arguments]
-            found = np.fromiter(map(_TESTS[function], *values), np.bool_, len(given))
+            types = [argument.type for argument in arguments]
+            test = _where_typed(_TESTS[function], types, otherwise=False)
+            found = np.fromiter(map(test, *values), np.bool_, len(given))
             return ~found if negated else found
         case Compare(operator=operator, left=left, right=right):
             columns = [evaluate(left, given), evaluate(right, given)]
@@ -151,8 +153,22 @@ def _by_value(function: Callable[..., Any], columns: Sequence[Codes], types: Seq
     """A functor in Python, once for each distinct tuple of arguments."""
     distinct, places = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
     values = [dictionary.decode_values(distinct[:, i], t) for i, t in enumerate(types)]
+    function = _where_typed(function, types, otherwise="" if type.in_dictionary else 0)
     results = [dictionary.encode_value(function(*arguments), type) for arguments in zip(*values, strict=True)]
     return np.array(results, np.int64)[places.reshape(-1)]
+
+
+def _where_typed(function: Callable[..., Any], types: Sequence[Type], otherwise: Any) -> Callable[..., Any]:
+    """A function of symbols that passes over other values.
+
+    A column of any values may bind a variable to one before a column of symbols, which the rule has too, drops it.
+    """
+    symbols = [i for i, type in enumerate(types) if type is Type.SYMBOL]
+
+    def typed_function(*arguments: Any) -> Any:
+        return function(*arguments) if all(isinstance(arguments[i], str) for i in symbols) else otherwise
+
+    return typed_function if symbols else function
 
 
 def _substring(text: str, start: int, length: int) -> str:

@@ -1,0 +1,54 @@
+"""What random scripts found, cut down to the least that showed it."""
+
+from __future__ import annotations
+
+import pytest
+
+import holdfast
+from holdfast.updates import Update
+
+from .lanes import FIXED
+
+
+def test_a_relation_that_comes_back_is_not_counted_twice() -> None:
+    """The aggregate's own relation was remembered as uncounted after it had been dropped."""
+    rule = "h(1, mean(x)) :- e(_), e(x)."
+    kb = holdfast.from_text(".decl e(x: number)\n.decl h(g: number, m: float)\n.decl p(x: number)")
+    kb.apply(Update(add_rules=[rule]))
+    kb.apply(Update(remove_rules=[rule]), algorithm="dred")
+    kb.apply(Update(insert={"e": [(-1,)]}))
+    kb.apply(Update(add_rules=[rule]))
+    assert kb.counters("h") == {(1, -1.0): (1, 0)}
+    kb.apply(Update(delete={"e": [(-1,)]}))
+    assert not len(kb["h"])
+
+
+@pytest.mark.parametrize("algorithm", FIXED)
+def test_constants_computed_in_recursive_rules(algorithm: str) -> None:
+    """A plan that looks backwards computed the constant before it read the goals it counts by."""
+    rules = "p(x, n) :- e(x, _), n = 2 + 1. p(y, n) :- p(x, m), e(x, y), k = 1 + 1, n = m + k, n < 9."
+    kb = holdfast.from_text(rules, facts={"e": [(1, 2), (2, 3), (3, 1)]})
+    kb.apply(Update(delete={"e": [(2, 3)]}), algorithm=algorithm)
+    assert kb.counters("p") == holdfast.from_text(rules, facts={"e": [(1, 2), (3, 1)]}).counters("p")
+
+
+@pytest.mark.parametrize("algorithm", FIXED)
+def test_symbols_among_any_values(algorithm: str) -> None:
+    """A variable that is a symbol's may first be bound by a column of any values, backwards by a goal."""
+    rules = """
+    .decl a(x: any)
+    .decl s(x: symbol)
+    .decl p(n: number, x: any)
+    p(n, u) :- s(u), n = strlen(u).
+    p(1, x) :- a(x).
+    .decl q(n: number)
+    q(n) :- a(u), s(u), n = strlen(u).
+    q(n) :- a(u), s(u), n = to_number(u), contains("1", u).
+    """
+    many = [(f"{i}",) for i in range(100, 300)]
+    kb = holdfast.from_text(rules, facts={"a": [(7,), ("123",), (2.5,)], "s": many})
+    assert set(kb["q"]) == {(3,), (123,)}
+    kb.apply(Update(delete={"a": [(7,), ("123",)]}, insert={"a": [(8,), ("299",)]}), algorithm=algorithm)
+    assert set(kb["q"]) == {(3,)}
+    left = holdfast.from_text(rules, facts={"a": [(8,), ("299",), (2.5,)], "s": many})
+    assert kb.counters("p") == left.counters("p")
