@@ -9,13 +9,17 @@ WORKERS ?= 2
 # What `make bench` measures, and further options for it: make bench SIZE=small BENCH="--runs 5 --save"
 SIZE ?= full
 BENCH ?=
+# Where `make fuzz` begins and for how long it goes on; a failing seed fails again with SECONDS=0
+SEED ?= 1
+SECONDS ?= 60
 
-.PHONY: help demo test bench lint fmt clean
+.PHONY: help demo test fuzz bench lint fmt clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo    set up and run the wind-farm example"
 	@echo "make test    set up and check everything: ruff, mypy, pytest"
+	@echo "make fuzz    random updates against from-scratch evaluation: make fuzz SEED=7 SECONDS=600"
 	@echo "make lint    ruff and mypy only"
 	@echo "make fmt     let ruff mend what it can"
 	@echo "make bench   measure beside other systems; SIZE=small is quick"
@@ -56,6 +60,10 @@ lint: .venv/installed-dev
 test: lint
 	@echo "== pytest, $(WORKERS) processes"
 	@$(BIN)/pytest -n $(WORKERS)
+
+fuzz: .venv/installed-dev
+	@echo "== python -m tests.equivalence.fuzz --seed $(SEED) --seconds $(SECONDS)"
+	@$(BIN)/python -m tests.equivalence.fuzz --seed $(SEED) --seconds $(SECONDS)
 
 fmt: .venv/installed-dev
 	@echo "== ruff --fix"
