@@ -25,7 +25,6 @@ class Mutant:
     line: str
     instead: str
     policy: str
-    seed: int = 0  # of the script to begin with
 
     def __str__(self) -> str:
         return f"{self.policy}: {self.name}"
