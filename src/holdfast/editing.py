@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from holdfast.errors import Diagnostic, ProgramError
+from dataclasses import replace
+
+from holdfast.errors import Diagnostic, ProgramError, Span
 from holdfast.language import tree
 from holdfast.language.editing import rule_names, with_rules, without_rules
 from holdfast.program import check
 from holdfast.program.maintainable import maintainable
-from holdfast.program.model import Program
+from holdfast.program.model import Program, Relation
 from holdfast.updates import Update
 
 
@@ -22,11 +24,30 @@ def edited(program_tree: tree.Program, program: Program, update: Update) -> tupl
         new = with_rules(new, text, "<add_rules>", rule_names(program_tree))
     types = {(name, i): type for name, r in program.relations.items() for i, type in enumerate(r.types)}
     checked = maintainable(check(new, types))
-    _refuse_other_types(program, checked)
-    return new, checked
+    _refuse_other_types(program, checked, _first_added(program_tree, new))
+    return new, _with_column_names(checked, program)
 
 
-def _refuse_other_types(old: Program, new: Program) -> None:
+def _first_added(old: tree.Program, new: tree.Program) -> Span | None:
+    """Where the first rule stands that an update adds."""
+    known = {id(item) for item in old.items}
+    return next((item.span for item in new.items if isinstance(item, tree.Rule) and id(item) not in known), None)
+
+
+def _with_column_names(new: Program, old: Program) -> Program:
+    """Undeclared columns are called after variables of the rules, but whoever uses a name can rely on it."""
+    relations = {name: _named_like(relation, old.relations.get(name)) for name, relation in new.relations.items()}
+    return replace(new, relations=relations)
+
+
+def _named_like(relation: Relation, old: Relation | None) -> Relation:
+    if old is None or relation.declared or relation.auxiliary:
+        return relation
+    columns = [replace(column, name=was.name) for column, was in zip(relation.columns, old.columns, strict=True)]
+    return replace(relation, columns=tuple(columns))
+
+
+def _refuse_other_types(old: Program, new: Program, place: Span | None) -> None:
     """Facts are stored by their types, which therefore stay."""
     for name, relation in old.relations.items():
         other = new.relations.get(name)
@@ -34,4 +55,4 @@ def _refuse_other_types(old: Program, new: Program) -> None:
             was, would = (", ".join(type.value for type in r.types) for r in (relation, other))
             message = f"with these rules {relation.display} would have the types ({would}), but it has ({was})"
             help = "declare the relation's types from the start"
-            raise ProgramError(Diagnostic("E0912", message, help=help))
+            raise ProgramError(Diagnostic("E0912", message, place, help=help))

@@ -80,13 +80,16 @@ class RelationView(Collection[Row]):
 
     def __repr__(self) -> str:
         columns = ", ".join(f"{c.name}: {c.type_name}" for c in self._relation.columns)
-        return f"<{self.name}({columns}): {len(self):,} facts>"
+        return f"<{self.name}({columns}): {self._count()}>"
+
+    def _count(self) -> str:
+        return "1 fact" if len(self) == 1 else f"{len(self):,} facts"
 
     def _repr_html_(self) -> str:
         head = "".join(f"<th>{html.escape(column)}</th>" for column in self.columns)
         body = "".join(f"<tr>{_cells(row)}</tr>" for row in islice(self.sorted_rows(), _ROWS_SHOWN))
         more = f"<p>… and {len(self) - _ROWS_SHOWN:,} more</p>" if len(self) > _ROWS_SHOWN else ""
-        caption = f"<caption>{html.escape(self.name)}: {len(self):,} facts</caption>"
+        caption = f"<caption>{html.escape(self.name)}: {self._count()}</caption>"
         return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
 
 

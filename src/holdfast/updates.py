@@ -15,6 +15,7 @@ from holdfast.program.impact import Impacted
 from holdfast.relation_view import RelationView
 
 _NONE: Mapping[str, FactData] = MappingProxyType({})
+_PARTS_SHOWN = 6
 _KEYS = ("delete", "insert", "add_rules", "remove_rules")
 
 
@@ -30,6 +31,11 @@ class Update:
     insert: Mapping[str, FactData | Several] = field(default_factory=lambda: _NONE)
     add_rules: Sequence[str] = ()
     remove_rules: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        for key in ("add_rules", "remove_rules"):  # a string is a sequence of strings too, but means one text
+            if isinstance(given := getattr(self, key), str):
+                object.__setattr__(self, key, (given,))
 
     @classmethod
     def from_json(cls, value: Any) -> Update:
@@ -125,6 +131,14 @@ class Change:
     def __len__(self) -> int:
         return sum(map(len, (*self.added.values(), *self.removed.values())))
 
+    def __repr__(self) -> str:
+        return f"<change: {self._told()}>"
+
+    def _told(self) -> str:
+        added = [f"{len(view):,} added to {name}" for name, view in self.added.items()]
+        removed = [f"{len(view):,} removed from {name}" for name, view in self.removed.items()]
+        return _listed([*added, *removed])
+
 
 @dataclass(frozen=True)
 class Impact:
@@ -137,3 +151,12 @@ class Impact:
     def direct(self) -> tuple[Impacted, ...]:
         """The hyper-nodes whose rules or explicit facts change, or that are put together or split."""
         return tuple(node for node in self.plan if node.is_direct)
+
+    def __repr__(self) -> str:
+        return f"<impact on {_listed([name for node in self.plan for name in node.relations])}; {self.change!r}>"
+
+
+def _listed(parts: Sequence[str]) -> str:
+    """The first few, for a line that a person reads."""
+    more = f", and {len(parts) - _PARTS_SHOWN} more" if len(parts) > _PARTS_SHOWN else ""
+    return ", ".join(parts[:_PARTS_SHOWN]) + more or "nothing"

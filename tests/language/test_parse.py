@@ -185,3 +185,8 @@ def test_threads_do_not_mix_their_texts() -> None:
         assert {item.span.source.name for item in program.items} == {str(i)}
         assert program == parse(texts[i])
     assert len(found) == 6
+
+
+def test_a_query_written_as_a_rule_is_told_what_a_query_is() -> None:
+    with pytest.raises(ProgramError, match="a query is only what stands in a body"):
+        parse_body("q(x) :- path(1, x).")

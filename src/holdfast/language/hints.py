@@ -7,7 +7,12 @@ from typing import Final
 
 from holdfast.language.failure import OPERATORS, SIGNS, Failure
 from holdfast.language.recovery import BEGINS_CLAUSE
-from holdfast.language.vocabulary import KEYWORDS
+from holdfast.language.vocabulary import AGGREGATES, KEYWORDS
+
+
+def aggregate_help(function: str) -> str:
+    """How an aggregate is written that stands there without a variable."""
+    return f"in a head write {function}(y) with a variable of the body; in a body, {function} : {{ … }}"
 
 
 def hint(failure: Failure) -> str | None:
@@ -78,6 +83,8 @@ def _body_hint(failure: Failure) -> str | None:
         return "a rule has a head before `:-`"
     if failure.type == "IF" and _has(failure, "IF"):
         return "a clause has one `:-`; is a `.` missing before this head?"
+    if failure.type == "IF" and {"COMMA", "DOT"} <= failure.accepts:
+        return "a query is only what stands in a body, without a head and `:-`"
     return None
 
 
@@ -85,6 +92,9 @@ def _aggregate_hint(failure: Failure) -> str | None:
     colon = failure.tokens[max(failure.item, failure.index - 2):failure.index]
     if failure.accepts & {"LBRACE", "LPAR"} and any(token.type == "COLON" for token in colon):
         return "the body of an aggregate is an atom, or stands in braces: `count : { p(x), q(x) }`"
+    called = failure.tokens[max(failure.item, failure.index - 2):failure.index]
+    if failure.text == "*" and len(called) == 2 and called[0] in AGGREGATES and called[1].type == "LPAR":
+        return aggregate_help(called[0])
     return None
 
 

@@ -1,6 +1,6 @@
 """From the syntax tree to the checked program: the passes, in their order.
 
-1. names      what every name stands for                    names.py, type_names.py
+1. names      what every name stands for                    names.py, type_names.py, misspelt.py
 2. desugar    one head, a conjunction, no aggregates        desugar.py, normal_form.py, flatten.py, aggregates.py
 3. safety     every variable is bound                       safety.py
 4. types      by name, then of storage                      nominal.py, inference.py, evidence.py, typing.py
@@ -16,6 +16,7 @@ from holdfast.program.core import CoreProgram
 from holdfast.program.desugar import desugar
 from holdfast.program.graph import hyper_nodes
 from holdfast.program.inference import Hints, Inference
+from holdfast.program.misspelt import warn_of_misspelt
 from holdfast.program.model import Column, Program, Relation
 from holdfast.program.names import KnownRelation, Names, resolve
 from holdfast.program.nominal import check_nominal
@@ -33,6 +34,7 @@ def check(program: tree.Program, hints: Hints | None = None) -> Program:
     """
     diagnostics = Diagnostics()
     scope = resolve(program, diagnostics)
+    warn_of_misspelt(program, scope, {predicate for predicate, _ in hints or {}})
     core = desugar(program, scope)
     return checked(core, scope, hints or {}, diagnostics)
 

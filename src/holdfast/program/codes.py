@@ -45,4 +45,5 @@ ALL_CODES: dict[str, str] = {
     "W0004": "a quoted or RDF name is used with different numbers of columns: two relations",
     "W0005": "a .limitsize breaks a recursion off, and what is derived may be incomplete",
     "W0006": "a .limitsize has no effect on a relation that is not recursive",
+    "W0007": "a relation without rules, facts or .input has almost the name of another",
 }

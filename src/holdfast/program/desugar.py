@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from holdfast.errors import Label, Span
 from holdfast.language import tree
+from holdfast.language.hints import aggregate_help
 from holdfast.program.aggregates import EXTREMES, Columns, Expander, Place, Source, direct_source, with_value
 from holdfast.program.core import (
     CoreAtom,
@@ -211,6 +212,9 @@ class _HeadAggregates:
     def argument(self, term: tree.Term) -> tree.Term:
         """The argument of the projection's head."""
         match term:
+            case tree.HeadAggregate(target=tree.Wildcard() as target):
+                self._no_value(target, aggregate_help(term.function))
+                return target
             case tree.HeadAggregate():
                 value = self.fresh.variable(term.span)
                 column, self.inner = with_value(self.fresh, self.scope, self.inner, term.target)
@@ -218,7 +222,7 @@ class _HeadAggregates:
                 self.spans[column] = term.target.span
                 return value
             case tree.Wildcard():
-                self.scope.diagnostics.error("E0308", "`_` has no value that could be used here", term.span)
+                self._no_value(term)
                 return term
         if isinstance(term, CONSTANTS):
             return term
@@ -227,6 +231,9 @@ class _HeadAggregates:
             self.group.append(name)
             self.spans[name] = term.span
         return tree.Variable(name, span=term.span)
+
+    def _no_value(self, term: tree.Wildcard, help: str | None = None) -> None:
+        self.scope.diagnostics.error("E0308", "`_` has no value that could be used here", term.span, help=help)
 
 
 def _span_of(literals: tuple[CoreLiteral, ...]) -> Span | None:

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 
 from holdfast.errors import Span
 from holdfast.language import tree
+from holdfast.language.hints import aggregate_help
+from holdfast.language.vocabulary import AGGREGATES
 from holdfast.program.core import (
     Body,
     CoreAtom,
@@ -164,7 +166,7 @@ class Flattener:
                 functor = FUNCTORS.get(function)
                 if functor is None or function == "neg":
                     words = [name for name in (*FUNCTORS, "range") if name.isidentifier()]
-                    hint = similar(function, words)
+                    hint = aggregate_help(function) if function in AGGREGATES else similar(function, words)
                     self.scope.diagnostics.error("E0209", f"there is no functor {function}", term.span, help=hint)
                 elif not functor.accepts(len(arguments)):
                     self._wrong_count(function, functor.arity, functor.variadic, len(arguments), term.span)

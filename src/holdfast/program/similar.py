@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from itertools import takewhile
+from typing import Final
+
+_SHORTEST: Final = 4
 
 
 def similar(name: str, known: Iterable[str]) -> str | None:
@@ -11,3 +15,24 @@ def similar(name: str, known: Iterable[str]) -> str | None:
     by_folded = {candidate.lower(): candidate for candidate in known}
     near = get_close_matches(name.lower(), by_folded, 1, 0.6)
     return f"did you mean {by_folded[near[0]]}?" if near else None
+
+
+def slip(name: str, other: str) -> bool:
+    """Whether one letter too many, too few, changed, or two that changed places, make one name of the other.
+
+    Digits, capitals, letters that stand alone (`part_a`) and those of short names tell names apart on purpose.
+    """
+    if name == other or min(len(name), len(other)) < _SHORTEST or any(c.isdigit() for c in name + other):
+        return False
+    start = _common(name, other)
+    rests = name[start:], other[start:]
+    end = _common(*(rest[::-1] for rest in rests))
+    one, two = (rest[:len(rest) - end] for rest in rests)
+    swapped = len(one) == 2 and one == two[::-1]
+    alone = {*name.split("_")} & {one} or {*other.split("_")} & {two}
+    return (one + two).islower() and not alone and (swapped or max(len(one), len(two)) == 1)
+
+
+def _common(one: str, two: str) -> int:
+    """How many characters at the start are the same."""
+    return len(list(takewhile(lambda pair: pair[0] == pair[1], zip(one, two, strict=False))))

@@ -1,0 +1,33 @@
+"""A warning: a relation that nothing fills and that has almost the name of another was probably misspelt."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+
+from holdfast.language import tree
+from holdfast.program.names import KnownRelation, Names
+from holdfast.program.similar import similar, slip
+
+
+def warn_of_misspelt(program: tree.Program, names: Names, given: Set[str]) -> None:
+    """Warn of relations that only occur in bodies; `given` are those that have facts from elsewhere.
+
+    Where two alike are only read, the one that the text has first is taken to be right.
+    """
+    heads = [head for item in program.items if isinstance(item, tree.Rule) for head in item.heads]
+    filled = given | {names.predicate_of(head) for head in heads}
+    right: list[KnownRelation] = [r for r in names.relations.values() if _is_filled(r, filled)]
+    for relation in names.relations.values():
+        if _is_filled(relation, filled):
+            continue
+        alike = [r.display for r in right if r.arity == relation.arity and slip(relation.display, r.display)]
+        if alike and relation.span is not None:
+            message = f"{relation.display} has no rules, facts or .input here"
+            names.diagnostics.warning("W0007", message, relation.span, help=similar(relation.display, alike))
+        right.append(relation)
+
+
+def _is_filled(relation: KnownRelation, filled: Set[str]) -> bool:
+    """Whether facts can come from somewhere; declared, quoted and RDF names are not doubted."""
+    has_input = any(io.kind == "input" for io in relation.io)
+    return relation.declared or not relation.name.isidentifier() or has_input or relation.name in filled
