@@ -13,7 +13,7 @@ from holdfast.encoding import Codes, Dictionary
 from holdfast.errors import DataError, Diagnostic, UsageError
 from holdfast.formats.facts_files import read_relation, sniff_types
 from holdfast.formats.paths import input_path
-from holdfast.formats.python_data import FactData, encode_facts, sniff_python
+from holdfast.formats.python_data import FactData, encode_facts, kept, sniff_python
 from holdfast.formats.rdf import is_rdf, read_rdf
 from holdfast.language import tree
 from holdfast.program import check, outline
@@ -48,6 +48,8 @@ class _Input:
 
 def load(tree_program: tree.Program, facts: Facts, dictionary: Dictionary) -> Loaded:
     """Check a program and read its facts; column types that the program leaves open follow the data."""
+    if isinstance(facts, Mapping):
+        facts = {name: kept(data) for name, data in facts.items()}  # types are told from it before it is read
     program = _checked(tree_program, facts)
     match facts:
         case Mapping():

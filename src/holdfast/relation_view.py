@@ -9,6 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from holdfast.encoding import Codes, Dictionary, EncodingError
+from holdfast.errors import Diagnostic, UsageError
 from holdfast.program.model import Relation
 from holdfast.values import Row, Type
 
@@ -75,6 +76,11 @@ class RelationView(Collection[Row]):
 
     def to_pandas(self) -> pandas.DataFrame:
         """The facts as a pandas data frame; pandas must be installed."""
+        try:
+            import pandas  # noqa: F401
+        except ModuleNotFoundError:
+            help = "pip install 'holdfast[pandas]'"
+            raise UsageError(Diagnostic("E0001", "to_pandas needs pandas, which is not installed", help=help)) from None
         frame: pandas.DataFrame = self.to_arrow().to_pandas()
         return frame
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, BinaryIO
 
 from holdfast.errors import Diagnostic, HoldfastError, Label, Span, UsageError
-from holdfast.formats.json_lines import to_json
+from holdfast.formats.json_lines import NotFiniteError, load_json, to_json
 from holdfast.formats.places import file_span, refuse
 from holdfast.updates import Change, Update
 
@@ -37,7 +37,10 @@ class UpdateLine:
 
     def _decoded(self) -> Any:
         try:
-            return json.loads(self.content.decode(), object_pairs_hook=_object)
+            return load_json(self.content.decode(), _object)
+        except NotFiniteError as error:
+            text = self.content.decode().rstrip()
+            refuse("E0613", str(error), self._span(error.column(text), text))
         except json.JSONDecodeError as error:
             text = f"the line is not JSON: {error.msg[0].lower()}{error.msg[1:]}"
             refuse("E0613", text, self._span(error.colno, self.content.decode().rstrip()))

@@ -110,3 +110,20 @@ def test_columns_of_objects_are_told_by_name(tmp_path: Path) -> None:
     rule = "p(x, y) :- e(x, y)."
     assert list(holdfast.from_text(rule, facts=tmp_path)["p"]) == [(1, "a")]
     assert list(holdfast.from_text(rule, facts={"e": [{"y": "a", "x": 1}]})["p"]) == [(1, "a")]
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999"])
+@pytest.mark.parametrize("type", [F, Type.ANY])
+def test_numbers_that_json_does_not_have_are_refused(number: str, type: Type) -> None:
+    assert "E0613" in str(read(f"[1.5]\n[{number}]\n".encode(), (type,)))
+    assert "r.jsonl:2:2" in str(read(f"[1.5]\n[{number}]\n".encode(), (type,)))
+
+
+@pytest.mark.parametrize("headers", [False, True])
+@pytest.mark.parametrize("type", [F, Type.ANY])
+def test_infinities_and_nan_are_written_as_literals_and_read_again(type: Type, headers: bool) -> None:
+    rows = [(float("inf"),), (float("-inf"),), (float("nan"),), (1.5,)]
+    data = b"".join(json_lines.json_lines(relation((type,)), list(rows), headers))
+    assert b"Infinity" not in data and data.count(b"XMLSchema#double") == 3
+    assert read(data, (type,)) == repr(rows)
+    assert json_lines.sniff_json_lines(FILE, data, "x") == (F,)

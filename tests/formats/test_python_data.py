@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,8 +11,9 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+import holdfast
 from holdfast.encoding import Dictionary
-from holdfast.errors import DataError
+from holdfast.errors import DataError, UsageError
 from holdfast.formats.python_data import encode_facts, sniff_python
 from holdfast.values import Iri, Type
 from tests.formats.relations import relation
@@ -23,8 +26,8 @@ ROWS = [(1, "a"), (2, "b")]
     ROWS, tuple(ROWS), iter(ROWS), [list(row) for row in ROWS], {(1, "a"): None, (2, "b"): None}.keys(),
     [{"c0": 1, "c1": "a"}, {"c1": "b", "c0": 2}],
     {"c1": ["a", "b"], "c0": [1, 2]}, {"c0": np.array([1, 2]), "c1": pd.Series(["a", "b"])},
-    pd.DataFrame({"c1": ["a", "b"], "c0": [1, 2]}), pd.DataFrame({"x": [1, 2], "y": ["a", "b"]}, index=[7, 8]),
-    pd.DataFrame(ROWS), pd.DataFrame({"c0": [1, 2], "c1": pd.Categorical(["a", "b"])}),
+    pd.DataFrame({"c1": ["a", "b"], "c0": [1, 2]}), pd.DataFrame({"c0": [1, 2], "c1": ["a", "b"]}, index=[7, 8]),
+    pd.DataFrame(ROWS), {0: [1, 2], 1: ["a", "b"]}, pd.DataFrame({"c0": [1, 2], "c1": pd.Categorical(["a", "b"])}),
     pa.table({"c0": [1, 2], "c1": ["a", "b"]}), pa.record_batch({"c0": [1, 2], "c1": ["a", "b"]}),
     pa.table({"c0": pa.array([1, 2], pa.uint8()), "c1": pa.array(["a", "b"]).dictionary_encode()}),
     pa.table({"c0": [1, 2], "c1": pa.chunked_array([pa.array(["a"]).dictionary_encode(),
@@ -52,6 +55,11 @@ def test_values_of_type_any_stay_what_they_are() -> None:
 
 
 @pytest.mark.parametrize(("data", "types", "code", "told"), [
+    (pd.DataFrame({"x": [1], "y": ["a"]}), (N, S), "E0615", "lacks column c0 and lacks column c1 and has a column x"),
+    (pa.table({"x": [1], "y": ["a"]}), (N, S), "E0615", "lacks column c0"),
+    ({"x": [1], "y": ["a"]}, (N, S), "E0615", "lacks column c0"),
+    ({"1": ["a"], "0": [1]}, (S, N), "E0615", "lacks column c0"),
+    (pd.DataFrame({"c0": [2**70]}), (N,), "E0630", "an integer of more than 64 bits"),
     ([(1, "a"), (2,)], (N, S), "E0605", r"row 2: \(2,\) has 1 value, the relation has 2 columns"),
     ([(1, "a"), ("x", "b")], (N, S), "E0606", 'row 2, column c0: "x" is not a number'),
     ([(True, "a")], (N, S), "E0606", "row 1, column c0: True is not a number"),
@@ -85,3 +93,25 @@ def test_what_does_not_fit_is_told(data: Any, types: tuple[Type, ...], code: str
 def test_types_are_sniffed(data: Any, types: tuple[Type, ...]) -> None:
     assert sniff_python(data) == types
     assert sniff_python(data, "abcde") == ()
+
+
+@pytest.mark.parametrize("given", [
+    lambda: ((i, i + 1) for i in range(3)), lambda: {"x": iter(range(3)), "y": (i + 1 for i in range(3))},
+], ids=["rows", "columns"])
+def test_iterators_are_not_used_up_by_sniffing(given: Callable[[], Any]) -> None:
+    base = holdfast.from_text("path(x, y) :- edge(x, y).", facts={"edge": given()})
+    assert set(base["path"]) == {(0, 1), (1, 2), (2, 3)}
+
+
+def test_frames_without_pandas_are_refused_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(UsageError, match="pandas, which is not installed") as raised:
+        holdfast.from_text("p(1).")["p"].to_pandas()
+    assert raised.value.diagnostics[0].help == "pip install 'holdfast[pandas]'"
+
+
+def test_a_series_is_a_sequence_of_rows_and_no_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pd.Series, "__arrow_c_stream__", None, raising=False)  # later versions of pandas have it
+    with pytest.raises(DataError, match=r"E0630.*row 1 .* is 1, not a tuple"):
+        holdfast.from_text("path(x) :- edge(x).", facts={"edge": pd.Series([1, 2])})
+    assert set(holdfast.from_text("p(x, y) :- e(x, y).", facts={"e": pd.Series(ROWS)})["p"]) == set(ROWS)

@@ -8,6 +8,7 @@ which also tells what is wrong and where.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -31,6 +32,9 @@ _INTEGERS = (Type.NUMBER, Type.UNSIGNED)
 _ARROW = {Type.NUMBER: pa.int64(), Type.UNSIGNED: pa.uint64(), Type.FLOAT: pa.float64(),
           Type.SYMBOL: _TEXT, Type.ANY: _TEXT}
 _BLOCK = 1 << 24
+_LEADING_ZERO = re.compile(rb"0(?<![0-9]0)[0-9]")  # begins with the zero itself, which is what makes it quick
+_PADDED = r"^\s*[+-]?0[0-9]+\s*$"
+_DIGITS = r"^\s*[+-]?[0-9]+\s*$"
 
 
 def read_delimited(path: Path, data: bytes, layout: Layout, relation: Relation, dictionary: Dictionary) -> Codes:
@@ -71,14 +75,17 @@ def _encode(column: pa.ChunkedArray, type: Type, layout: Layout, dictionary: Dic
 
 
 def sniff_delimited(data: bytes, layout: Layout, arity: int | None) -> tuple[Type, ...]:
-    """The narrowest types that fit every value: number, else float, else symbol; nothing for no rows."""
+    """The narrowest types that fit every value: number, unsigned, float, else symbol; nothing for no rows.
+
+    Different texts never become one number by it: `007` is a symbol, and so is an integer of more than 64 bits.
+    """
     data = data.removeprefix(BOM)
     if layout.columns is not None:
         arity = len(layout.columns)
     arity = _width(data, layout) if arity is None else arity
     if not data or not arity:
         return ()
-    table = _parse(data, layout, [pa.int64()] * arity)
+    table = None if _LEADING_ZERO.search(data) else _parse(data, layout, [pa.int64()] * arity)
     if table is None:
         table = _parse(data, layout, [_TEXT] * arity)
     if table is None:
@@ -92,13 +99,20 @@ def _narrowest(column: pa.ChunkedArray) -> Type:
     texts = pc.unique(column).cast(pa.string())
     if not pc.all(pc.match_substring_regex(texts, "[0-9]")).as_py():
         return Type.SYMBOL  # the words nan and inf alone do not make a float
-    for type in (Type.NUMBER, Type.FLOAT):
-        try:
-            texts.cast(_ARROW[type])
-        except pa.ArrowInvalid:
-            continue
-        return type
-    return Type.SYMBOL
+    if pc.any(pc.match_substring_regex(texts, _PADDED)).as_py():
+        return Type.SYMBOL
+    return next((type for type in (Type.NUMBER, Type.UNSIGNED, Type.FLOAT) if _fits(texts, type)), Type.SYMBOL)
+
+
+def _fits(texts: pa.Array, type: Type) -> bool:
+    try:
+        values = texts.cast(_ARROW[type])
+    except pa.ArrowInvalid:
+        return False
+    if type is not Type.FLOAT:
+        return True
+    is_integers = pc.all(pc.match_substring_regex(texts, _DIGITS)).as_py()
+    return not is_integers and bool(pc.all(pc.is_finite(values)).as_py())
 
 
 def _parse(data: bytes, layout: Layout, kinds: Sequence[pa.DataType]) -> pa.Table | None:

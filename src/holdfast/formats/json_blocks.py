@@ -38,9 +38,8 @@ def plain_columns(data: bytes, names: Sequence[str], types: Sequence[Type]) -> l
 
 
 def _may_be_rounded(column: pa.ChunkedArray) -> bool:
-    """Whether a float may have been written as an integer that no float is equal to."""
-    largest = pc.max(pc.abs(column)).as_py() if column.type == pa.float64() else None
-    return largest is not None and largest >= _EXACT
+    """Whether a float may have been written as an integer that no float is equal to, or as what is no JSON (NaN)."""
+    return column.type == pa.float64() and not pc.all(pc.less(pc.abs(column), _EXACT)).as_py()
 
 
 def plain_types(data: bytes, names: Sequence[str]) -> tuple[Type, ...] | None:

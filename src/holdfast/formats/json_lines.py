@@ -2,15 +2,17 @@
 
 Numbers and strings are themselves.  In a column of type `any` RDF terms are objects as in JSON-LD:
 `{"@id": "http://a/b"}`, `{"@id": "_:b"}`, `{"@value": "chat", "@language": "fr"}`, `{"@value": …, "@type": …}`.
+JSON has no infinities and no NaN: they are literals of type `xsd:double`, in a column of type `float` as well.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 import numpy as np
 
@@ -19,10 +21,23 @@ from holdfast.formats.files import as_text
 from holdfast.formats.json_blocks import plain_columns, plain_types
 from holdfast.formats.places import Problems
 from holdfast.program.model import Relation
-from holdfast.term_text import literal_value
+from holdfast.term_text import double_text, literal_value
 from holdfast.values import BlankNode, Iri, Literal, Row, Type, Value
 
 _CHUNK = 20_000
+_DOUBLE = "http://www.w3.org/2001/XMLSchema#double"
+
+
+class NotFiniteError(ValueError):
+    """A number in JSON text that is none, or that no float has room for."""
+
+    def __init__(self, message: str, number: str) -> None:
+        super().__init__(message)
+        self._number = number
+
+    def column(self, line: str) -> int:
+        """Where in the line it is, as far as that can be told."""
+        return line.find(self._number) + 1 if line.count(self._number) == 1 else 1
 
 
 class _LineError(ValueError):
@@ -53,7 +68,7 @@ def _load_together(text: str) -> Iterator[list[Any]]:
         chunk = lines[start:start + _CHUNK]
         if not all(line[0] in "[{" and line.rstrip()[-1] in "]}" for line in chunk):
             raise ValueError("a line is neither an array nor an object")
-        facts = json.loads("[" + ",".join(chunk) + "]")
+        facts = load_json("[" + ",".join(chunk) + "]")
         if len(facts) != len(chunk):
             raise ValueError("a line is more or less than one fact")
         yield facts
@@ -68,7 +83,7 @@ def _encode_facts(facts: list[Any], relation: Relation, dictionary: Dictionary) 
     for number, column in enumerate(relation.columns):
         key = number if kinds == {list} else column.name
         values = [fact[key] for fact in facts]
-        if column.type is Type.ANY:
+        if column.type in (Type.ANY, Type.FLOAT):
             values = [from_json(value) if value.__class__ is dict else value for value in values]
         codes[:, number] = dictionary.encode_values(values, column.type)
     return codes
@@ -90,7 +105,9 @@ def _read_each(path: Path, text: str, relation: Relation, dictionary: Dictionary
 
 def _encode_line(line: str, relation: Relation, dictionary: Dictionary) -> Codes:
     try:
-        fact = json.loads(line)
+        fact = load_json(line)
+    except NotFiniteError as error:
+        raise _LineError("E0613", str(error), error.column(line)) from None
     except json.JSONDecodeError as error:
         raise _LineError("E0613", f"the line is not JSON: {error.msg[0].lower()}{error.msg[1:]}", error.colno) from None
     except (ValueError, RecursionError):
@@ -127,6 +144,22 @@ def _by_name(fact: dict[str, Any], relation: Relation) -> Iterator[Any]:
         raise _LineError("E0615", f"the object has {extra!r}, which is no column of relation {relation.display}")
 
 
+def load_json(text: str, pairs: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
+    """What JSON text holds; Python's own reader would take `NaN`, `Infinity` and `1e999` as well."""
+    return json.loads(text, object_pairs_hook=pairs, parse_constant=_refuse_constant, parse_float=_finite)
+
+
+def _refuse_constant(text: str) -> NoReturn:
+    raise NotFiniteError(f"the line is not JSON, which has no {text}", text)
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        raise NotFiniteError("the line has a number that is too large for a float", text)
+    return value
+
+
 def from_json(item: Any) -> Value:
     """The value that decoded JSON stands for: an object is an RDF term.
 
@@ -151,13 +184,17 @@ def sniff_json_lines(path: Path, data: bytes, names: Sequence[str]) -> tuple[Typ
     if types is not None:
         return types
     try:
-        parts = [sniff_rows([[fact[name] for name in names] if isinstance(fact, dict) else fact for fact in facts])
+        parts = [sniff_rows([list(map(from_json, _values(fact, names))) for fact in facts])
                  for facts in _load_together(text)]
     except (ValueError, LookupError, RecursionError):
         return ()  # malformed: reading it will say where
     if len(set(map(len, parts))) != 1:
         return ()
     return tuple(reduce(_wider, types) for types in zip(*parts, strict=True))
+
+
+def _values(fact: Any, names: Sequence[str]) -> Sequence[Any]:
+    return [fact[name] for name in names] if isinstance(fact, dict) else cast("list[Any]", fact)
 
 
 def _wider(one: Type, other: Type) -> Type:
@@ -200,7 +237,22 @@ def json_lines(relation: Relation, rows: list[Row], headers: bool) -> Iterator[b
 
 def to_json(data: object) -> str:
     """Lists and dicts of values on one line; `from_json` undoes it for each value."""
-    return _ENCODER.encode(data)
+    try:
+        return _ENCODER.encode(data)
+    except ValueError:  # a float that JSON has no number for
+        return _ENCODER.encode(_writable(data))
+
+
+def _writable(data: object) -> object:
+    """The same data with literals for infinities and NaN."""
+    match data:
+        case float() if not math.isfinite(data):
+            return {"@value": double_text(data), "@type": _DOUBLE}
+        case dict():
+            return {key: _writable(item) for key, item in data.items()}
+        case list() | tuple():
+            return list(map(_writable, data))
+    return data
 
 
 def _term(value: Value) -> dict[str, str | None]:
@@ -216,4 +268,4 @@ def _term(value: Value) -> dict[str, str | None]:
     raise TypeError(f"{value!r} is not a value")
 
 
-_ENCODER = json.JSONEncoder(ensure_ascii=False, default=_term)
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=_term)

@@ -1,8 +1,8 @@
 """Facts in Parquet files and Arrow tables.
 
-Columns are found by name if the table has the columns that the relation declares, and by position if it has none
-of them or if nothing is declared.  A column of type `any` is written as text and marked so in the schema; unmarked
-strings are strings.
+Columns are found by name if the relation declares them, and by position if nothing is declared or if the table's
+columns have only numbers for names, from 0 on.  A column of type `any` is written as text and marked so in the
+schema; unmarked strings are strings.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def column_places(names: list[str], relation: Relation, origin: str, span: Span 
     present = set(wanted) & set(names)
     if len(present) == len(wanted) == len(names):
         return [names.index(name) for name in wanted]
-    if present or len(names) != len(wanted) or not by_position:
+    if not by_position or names != [str(place) for place in range(len(wanted))]:
         _refuse_columns(names, wanted, relation, origin, span)
     return list(range(len(wanted)))
 

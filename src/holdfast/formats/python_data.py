@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn, TypeAlias, cast
 
 import numpy as np
@@ -19,10 +19,20 @@ FactData: TypeAlias = Any  # what a user may give; `encode_facts` tells apart an
 _SHAPES = "a list of tuples, a list of dicts, a dict of columns, a pandas DataFrame or an Arrow table"
 
 
+def kept(data: FactData) -> FactData:
+    """The same facts to look at as often as one likes: what an iterator yields is put into a list."""
+    if isinstance(data, Iterator):
+        return list(data)
+    if isinstance(data, Mapping) and any(isinstance(column, Iterator) for column in data.values()):
+        return {name: kept(column) for name, column in data.items()}
+    return data
+
+
 def encode_facts(data: FactData, relation: Relation, dictionary: Dictionary) -> Codes:
     """The facts that a Python user gave for a relation, as codes.
 
-    Dicts are matched by the columns' names; frames and tables by those that the program declares, else by position.
+    Dicts are matched by the columns' names; frames and tables by those that the program declares.  Position tells
+    only where it declares none, or where the frame's columns have no names.
     """
     origin = f"facts for relation {relation.display}"
     table = _as_table(data)
@@ -64,17 +74,25 @@ def _as_table(data: FactData) -> pa.Table | None:
             return pa.Table.from_batches([data])
     if not hasattr(data, "__dataframe__") and not hasattr(data, "__arrow_c_stream__"):
         return None
+    if _is_pandas(data) and not hasattr(data, "columns"):
+        return None  # a series is a sequence of rows
     return _from_frame(data)
+
+
+def _is_pandas(data: object) -> bool:
+    return type(data).__module__.startswith("pandas")
 
 
 def _from_frame(frame: Any) -> pa.Table:
     try:
-        if type(frame).__module__.startswith("pandas"):
+        if _is_pandas(frame):
             return pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata()
         return pa.table(frame)
     except (pa.ArrowException, TypeError, ValueError) as error:
         refuse("E0630", f"the frame has a column that mixes kinds of values: {str(error).splitlines()[0]}",
                help="give the rows as a list of tuples instead")
+    except OverflowError:
+        refuse("E0630", "the frame has an integer of more than 64 bits")
 
 
 def _encode_columns(data: Mapping[str, Iterable[Value]], relation: Relation, dictionary: Dictionary,
