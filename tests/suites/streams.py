@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import holdfast
@@ -22,8 +22,10 @@ OTHERS = ("dred-counting", "backward-forward-counting", "dred", "backward-forwar
 JsonUpdate = Mapping[str, Mapping[str, list[list[Any]]]]
 
 
-def line(name: str, row: Iterable[Any]) -> bytes:
-    return json.dumps([name, *row], ensure_ascii=False, separators=(",", ":")).encode()
+def line(name: str, row: Collection[Any]) -> bytes:
+    """A fact as the digest takes it; of a name with two arities one relation is called `name/arity` by us."""
+    plain = name.removesuffix(f"/{len(row)}")
+    return json.dumps([plain, *row], ensure_ascii=False, separators=(",", ":")).encode()
 
 
 class Replay:
