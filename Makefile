@@ -58,6 +58,8 @@ lint: .venv/installed-dev
 	@$(BIN)/mypy
 
 test: lint
+	@echo "== compiling the kernels, once on a machine"
+	@$(BIN)/python -c 'import holdfast.backends.memory.kernels'
 	@echo "== pytest, $(WORKERS) processes"
 	@$(BIN)/pytest -n $(WORKERS)
 
