@@ -1,7 +1,7 @@
 """Facts in Parquet files and Arrow tables.
 
 Columns are found by name if the relation declares them, and by position if nothing is declared or if the table's
-columns have only numbers for names, from 0 on.  A column of type `any` is written as text and marked so in the
+columns have only numbers for names, 0, 1 … or c1, c2 ….  A column of type `any` is written as text and marked so in the
 schema; unmarked strings are strings.
 """
 
@@ -105,9 +105,14 @@ def column_places(names: list[str], relation: Relation, origin: str, span: Span 
     present = set(wanted) & set(names)
     if len(present) == len(wanted) == len(names):
         return [names.index(name) for name in wanted]
-    if not by_position or names != [str(place) for place in range(len(wanted))]:
+    if not by_position or names not in _nameless(len(wanted)):
         _refuse_columns(names, wanted, relation, origin, span)
     return list(range(len(wanted)))
+
+
+def _nameless(count: int) -> tuple[list[str], list[str]]:
+    """What columns are called that nobody named: by pandas, and by us."""
+    return [str(place) for place in range(count)], [f"c{place}" for place in range(1, count + 1)]
 
 
 def _refuse_columns(names: list[str], wanted: list[str], relation: Relation, origin: str,
