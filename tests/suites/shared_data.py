@@ -14,7 +14,7 @@ import pytest
 
 from holdfast.values import Row
 
-DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
+DATA = (Path(__file__).resolve().parents[3] / "shared" / "data").resolve()
 needs_shared_data = pytest.mark.skipif(not DATA.is_dir(), reason="the shared inputs are not at ../shared/data")
 
 
