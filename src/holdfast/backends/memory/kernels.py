@@ -172,6 +172,15 @@ def intern(new, half, size, rows, slots, ids, places):
     return _kept_alive(size, touched)
 
 
+@njit(boolean(_rows, _grid), nogil=True, cache=True)
+def in_grid(new, grid):
+    """Whether a grid has a cell for each of some pairs."""
+    for i in range(len(new)):
+        if not (0 <= new[i, 0] < grid.shape[0] and 0 <= new[i, 1] < grid.shape[1]):
+            return False
+    return True
+
+
 @njit(int64(_rows, _rows, int64, _grid, _ids), nogil=True, cache=True)
 def intern_in_grid(new, rows, size, grid, ids):
     """As `intern`, for pairs: a cell of the grid has the row id plus 1, or 0."""

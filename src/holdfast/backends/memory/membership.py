@@ -71,7 +71,7 @@ class GriddedRows:
 
     def holds(self, new: Rows) -> bool:
         """Whether the grid has a cell for each of some rows."""
-        return not len(new) or (int(new.min()) >= 0 and bool((new.max(axis=0) < self.grid.shape).all()))
+        return bool(kernels.in_grid(new, self.grid))
 
     def intern(self, new: Rows, rows: Rows, size: int, ids: Ids) -> int:
         """Find the rows, append those never seen; gives the new size."""
