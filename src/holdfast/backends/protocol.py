@@ -30,10 +30,6 @@ class Facts(Protocol):
         """The facts of some predicates only."""
         ...
 
-    def some(self, most: int) -> Facts:
-        """At most so many of the facts; which ones is the backend's affair."""
-        ...
-
     def sizes(self) -> Mapping[str, int]:
         """How many facts of each predicate there are."""
         ...

@@ -108,14 +108,6 @@ class FactSet:
         """What the set is for one predicate."""
         return self
 
-    def some(self, most: int) -> FactSet:
-        """At most so many of the facts: of each predicate the newest."""
-        found, left = {}, most
-        for predicate, ids in self.worked_out().rows.items():
-            found[predicate] = ids[-left:] if left else ids[:0]
-            left -= len(found[predicate])
-        return Momentary(self.tables, {predicate: ids for predicate, ids in found.items() if len(ids)})
-
     def sizes(self) -> Mapping[str, int]:
         """How many facts of each predicate there are."""
         return {predicate: len(ids) for predicate, ids in self.worked_out().rows.items()}
