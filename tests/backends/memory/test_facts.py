@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from holdfast.backends.memory import facts as facts_module
 from holdfast.backends.memory.facts import FactSet, Kept, Listed, Momentary, Support, as_bytes, marked
-from holdfast.backends.memory.store import MemoryBackend
+from holdfast.backends.memory.store import MemoryBackend, MemoryBag
 from holdfast.errors import EvaluationError
 from holdfast.plans.model import Read
 from holdfast.plans.planner import make_plan
@@ -158,8 +158,8 @@ def test_a_run_that_lies_elsewhere_takes_nothing_away() -> None:
 
 
 @pytest.mark.parametrize(("ids", "run"), [
-    ([], (0, 0)), ([4], (4, 5)), ([2, 3, 4], (2, 5)), ([4, 3, 2], None), ([2, 4], None), ([2, 4, 3, 5], None),
-    ([2, 2, 4], None), ([0, 1, 2], (0, 3))])
+    ([], (0, 0)), ([4], (4, 5)), ([2, 3, 4], (2, 5)), ([4, 3, 2], (2, 5)), ([2, 4], None), ([2, 4, 3, 5], (2, 6)),
+    ([4, 2, 5], None), ([0, 1, 2], (0, 3))])
 def test_momentary_runs(ids: list[int], run: tuple[int, int] | None) -> None:
     store = store_of_rows()
     assert Momentary(store.tables, {"p": np.array(ids, np.int32)}).run("p") == run
@@ -312,13 +312,17 @@ test_kept_sets_over_time = KeptOverTime.TestCase
 # --- counters ----------------------------------------------------------------------------------------
 
 
-@given(st.lists(st.tuples(st.booleans(), some_facts, st.integers(1, 3)), max_size=6), some_facts)
-def test_counters_count_each_occurrence(moves: list[tuple[bool, Model, int]], asked: Model) -> None:
+@given(st.lists(st.tuples(st.booleans(), some_facts, st.integers(1, 3)), max_size=6), some_facts, st.booleans())
+def test_counters_count_each_occurrence(moves: list[tuple[bool, Model, int]], asked: Model, by_weight: bool) -> None:
     store = store_of_rows()
     counted = dict.fromkeys(EVERYTHING, 0)
     for up, facts, times in moves:
         ids = {name: np.repeat(found, times) for name, found in ids_of(facts).items()}
-        bag = type("Bag", (), {"rows": ids})()
+        bag = MemoryBag(store.tables, ids)
+        if by_weight:
+            once = ids_of(facts)
+            bag = MemoryBag(store.tables, once, {name: np.full(len(found), times) for name, found in once.items()})
+        assert len(bag) == times * len(facts)
         (store.recursive.add if up else store.recursive.subtract)(bag)
         store.nonrecursive.add(Support(store.tables, ids))
         for fact in facts:

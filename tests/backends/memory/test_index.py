@@ -6,12 +6,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
+from unittest.mock import patch
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from holdfast.backends.memory import pipeline
 from holdfast.backends.memory.index import Index
 from holdfast.backends.memory.pipeline import Probe, Views, _runnable
 from holdfast.backends.memory.table import Table
@@ -113,6 +115,37 @@ def test_join_is_a_nested_loop(case: Case, batch: int, worth_splitting: int) -> 
         found = ran(case, Join(Atom("t", case.arguments), Read.ALL, case.key), after)
     expected = [tuple(77 if isinstance(v, Const) else extended[v] for v in after) for _, extended in nested_loop(case)]
     assert Counter(found) == Counter(expected)
+
+
+@settings(max_examples=300, deadline=None)
+@given(cases(), st.sets(st.sampled_from([*BOUND, *FREE]), min_size=1), st.sampled_from([1, 2, 7, 1000]),
+       st.sampled_from([1, 10**6]))
+def test_a_tally_counts_what_a_nested_loop_meets(case: Case, wanted: set[Var], batch: int, splits: int) -> None:
+    """Heads that are alike are written once, or in parts, with weights; only then are bindings put in order."""
+    head = [v for v in (*BOUND, *FREE) if v in wanted and (v in BOUND or v in case.arguments)]
+    step = Join(Atom("t", case.arguments), Read.ALL, case.key)
+    assume(len(case.key) < len(case.arguments))
+    with small_batches(batch, splits), patch.object(pipeline, "_WORTH_A_TALLY", 0):
+        runnable = _runnable(step, BOUND, head, {"t": case.table}, Dictionary())
+        assert isinstance(runnable, pipeline._Join)
+        assume(runnable.shape.tells_alike)
+        runnable.may_tally, runnable.fan_out = True, 10.0
+        runnable.prepare(Views({}, {(step.read, "t"): case.probe}))
+        found, alone = Counter[Fact](), 0
+        for rows_told in runnable.run(rows(case.bindings, 2)):
+            weights = runnable.weights.tolist()
+            assert len(weights) == len(rows_told) <= batch
+            for fact, weight in zip(as_facts(rows_told), weights, strict=True):
+                found[fact] += weight
+                alone += 1
+    expected = Counter(tuple(extended[v] for v in head) for _, extended in nested_loop(case))
+    assert found == expected
+    if batch == 1000 and splits > 1 and len(expected) < 1000 and _one_group(case, head):
+        assert alone == len(expected)
+
+
+def _one_group(case: Case, head: list[Var]) -> bool:
+    return len({tuple(b[BOUND.index(v)] for v in head if v in BOUND) for b in case.bindings}) <= 1
 
 
 @settings(max_examples=200, deadline=None)

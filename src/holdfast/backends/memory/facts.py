@@ -150,7 +150,7 @@ class Momentary(FactSet):
         yield self
 
     def run(self, predicate: str) -> Run | None:
-        """Consecutive rows if they stand in order; looked up once."""
+        """Consecutive rows, in whatever order; looked up once."""
         if predicate not in self._runs:
             self._runs[predicate] = _run_of(self.ids(predicate))
         return self._runs[predicate]
@@ -417,9 +417,8 @@ def _has(bit: np.uint8) -> Truth:
 def _run_of(ids: Ids) -> Run | None:
     if not len(ids):
         return (0, 0)
-    first, last = int(ids[0]), int(ids[-1])
-    is_run = last - first == len(ids) - 1 and bool((np.diff(ids) == 1).all())
-    return (first, last + 1) if is_run else None
+    first, last = int(ids.min()), int(ids.max())  # two threads number new rows in another order than they come
+    return (first, last + 1) if last - first == len(ids) - 1 else None
 
 
 def _union(left: FactSet, right: FactSet) -> Momentary:

@@ -20,6 +20,7 @@ import numpy as np
 from numba import boolean, int32, int64, njit, types, uint8, uint64, void
 
 BLOCK = 128
+MANY = 1 << 22
 SPLIT = 1 << 21  # slots from which on a hash table has two halves: below, two threads do not pay
 
 _rows = int64[:, ::1]
@@ -100,12 +101,6 @@ def _same_row(left, i, right, j):
     return True
 
 
-@njit
-def _kept_alive(result, touched):
-    """The result; depends on the values that were read ahead only so that the compiler leaves these reads in."""
-    return result if touched != -0x7FFFFFFFFFFFFFF1 else result + 0 * touched
-
-
 @njit(void(_slots, _slots), nogil=True, cache=True)
 def move_slots(fewer, slots):
     """Enter everything of a smaller hash table into an empty larger one."""
@@ -119,6 +114,34 @@ def move_slots(fewer, slots):
             slots[slot] = entry
 
 
+@njit
+def _find_tags(hashes, block, slots, starts, facts):
+    """For a block of hashes, the first slot that is empty or has the tag; reads the facts there, so that they are near.
+
+    Each loop only does what it must, so that many of its cache misses are under way at once.
+    """
+    mask = _reach(slots)
+    drop = _drop(slots)
+    found = np.empty(BLOCK, np.uint64)
+    touched = int64(0)
+    for k in range(block):
+        found[k] = slots[hashes[k] >> drop]
+    for k in range(block):
+        slot = hashes[k] >> drop
+        entry = found[k]
+        while entry != 0 and ((entry ^ hashes[k]) & _HIGH) != 0:
+            slot = _following_slot(slot, mask)
+            entry = slots[slot]
+        starts[k] = slot
+        found[k] = entry
+    if facts.shape[1]:
+        for k in range(block):
+            fact = np.int64(found[k] & _LOW)
+            fact -= fact > 0
+            touched ^= facts[fact, 0] ^ facts[fact, facts.shape[1] - 1]
+    starts[BLOCK] = np.uint64(touched)  # nobody looks at it: or else the compiler leaves the reads out
+
+
 @njit(int64(_rows, int64, int64, _rows, _slots, _ids, _codes), nogil=True, cache=True)
 def intern(new, half, size, rows, slots, ids, places):
     """Find each row of `new` in `rows`, writing those that are not there from row `size` on; gives the next free row.
@@ -127,12 +150,10 @@ def intern(new, half, size, rows, slots, ids, places):
     new rows to `places` if that is not empty.  The caller has made room for all of them.
     """
     mask = _reach(slots)
-    drop = _drop(slots)
     hashes = np.empty(BLOCK, np.uint64)
-    found = np.empty(BLOCK, np.uint64)
+    starts = np.empty(BLOCK + 1, np.uint64)
     mine = np.empty(BLOCK, np.int64)
     first = size
-    touched = int64(0)
     for start in range(0, len(new), BLOCK):
         block = int64(0)
         for i in range(start, min(start + BLOCK, len(new))):
@@ -140,26 +161,21 @@ def intern(new, half, size, rows, slots, ids, places):
             if half < 0 or (state >> _TOP) == np.uint64(half):
                 hashes[block] = state
                 mine[block] = i
-                found[block] = slots[state >> drop]
                 block += 1
+        _find_tags(hashes, block, slots, starts, rows)
         for k in range(block):
-            if found[k] != 0 and rows.shape[1]:
-                touched ^= rows[np.int64(found[k] & _LOW) - 1, 0]
-        for k in range(block):
-            state = hashes[k]
-            slot = state >> drop
-            tag = state & _HIGH
+            tag = hashes[k] & _HIGH
+            slot = starts[k]
+            entry = slots[slot]  # again: a row of this block may have taken it
             row = int64(-1)
-            while True:
-                entry = slots[slot]
-                if entry == 0:
-                    break
+            while entry != 0:
                 if (entry & _HIGH) == tag:
                     candidate = np.int64(entry & _LOW) - 1
                     if _same_row(new, mine[k], rows, candidate):
                         row = candidate
                         break
                 slot = _following_slot(slot, mask)
+                entry = slots[slot]
             if row < 0:
                 row = size
                 for column in range(rows.shape[1]):
@@ -169,7 +185,7 @@ def intern(new, half, size, rows, slots, ids, places):
                     places[row - first] = slot
                 size += 1
             ids[mine[k]] = row
-    return _kept_alive(size, touched)
+    return size
 
 
 @njit(boolean(_rows, _grid), nogil=True, cache=True)
@@ -305,19 +321,17 @@ def _gather(bindings, begin, block, constants, origins, wanted):
 def _find_keys(wanted, block, entries, slots, numbers):
     """The numbers of a block of keys in an index, -1 for those it does not have."""
     mask = _reach(slots)
-    drop = _drop(slots)
     hashes = np.empty(BLOCK, np.uint64)
-    found = np.empty(BLOCK, np.uint64)
+    starts = np.empty(BLOCK + 1, np.uint64)
     for k in range(block):
         hashes[k] = _hash_row(wanted, k)
-        found[k] = slots[hashes[k] >> drop]
+    _find_tags(hashes, block, slots, starts, entries)
     for k in range(block):
-        state = hashes[k]
-        slot = state >> drop
-        entry = found[k]
+        slot = starts[k]
+        entry = slots[slot]
         numbers[k] = -1
         while entry != 0:
-            if (entry & _HIGH) == (state & _HIGH):
+            if ((entry ^ hashes[k]) & _HIGH) == 0:
                 number = np.int64(entry & _LOW) - 1
                 same = True
                 for column in range(wanted.shape[1]):
@@ -332,6 +346,18 @@ def _find_keys(wanted, block, entries, slots, numbers):
 
 
 @njit
+def _touch_runs(numbers, block, entries, width, values, wanted):
+    """Read the ends of the runs of a block of keys, so that they are near."""
+    touched = int64(0)
+    for k in range(block):
+        if numbers[k] >= 0:
+            place = (entries[numbers[k], width] & 0xFFFFFFFF) - 1
+            if place >= 0:
+                touched ^= values[place, 0]
+    wanted[BLOCK, 0] = touched  # as in `_find_tags`
+
+
+@njit
 def _find_rows(wanted, block, rows, slots, grid, found):
     """The row ids of a block of facts in a table, -1 for those it does not have."""
     if len(grid):
@@ -341,18 +367,17 @@ def _find_rows(wanted, block, rows, slots, grid, found):
             found[k] = int64(grid[x, y]) - 1 if inside else int64(-1)
         return
     mask = _reach(slots)
-    drop = _drop(slots)
     hashes = np.empty(BLOCK, np.uint64)
-    entries = np.empty(BLOCK, np.uint64)
+    starts = np.empty(BLOCK + 1, np.uint64)
     for k in range(block):
         hashes[k] = _hash_row(wanted, k)
-        entries[k] = slots[hashes[k] >> drop]
+    _find_tags(hashes, block, slots, starts, rows)
     for k in range(block):
-        entry = entries[k]
-        slot = hashes[k] >> drop
+        slot = starts[k]
+        entry = slots[slot]
         found[k] = -1
         while entry != 0:
-            if (entry & _HIGH) == (hashes[k] & _HIGH):
+            if ((entry ^ hashes[k]) & _HIGH) == 0:
                 row = np.int64(entry & _LOW) - 1
                 if _same_row(wanted, k, rows, row):
                     found[k] = row
@@ -384,6 +409,53 @@ def _emit(bindings, i, facts, fact, columns, constants, outputs, out, n):
 
 
 @njit
+def _agree(bindings, i, j, columns):
+    for k in range(len(columns)):
+        if bindings[i, columns[k]] != bindings[j, columns[k]]:
+            return False
+    return True
+
+
+@njit
+def _emit_run(bindings, i, values, place, count, constants, outputs, out, n):
+    """Rows for the facts of an index at place, place - 1 …: as `_emit`, a column at a time."""
+    for column in range(len(outputs)):
+        origin = outputs[column]
+        if origin >= FROM_FACT and origin < FROM_PLACE:
+            source = origin & _COLUMN
+            for k in range(count):
+                out[n + k, column] = values[place - k, source]
+        else:
+            value = constants[origin & _COLUMN] if origin >= FROM_CONSTANT else bindings[i, origin]
+            for k in range(count):
+                out[n + k, column] = value
+
+
+@njit
+def _within(ids, begin, place, low, high):
+    """The first and last place of a run begin..place whose ids, which ascend, are in low..high-1."""
+    if place >= begin and ids[place] >= high:
+        below, above = begin - 1, place
+        while above - below > 1:
+            middle = (below + above) >> 1
+            if ids[middle] >= high:
+                above = middle
+            else:
+                below = middle
+        place = below
+    if place >= begin and ids[begin] < low:
+        below, above = begin, place + 1
+        while above - below > 1:
+            middle = (below + above) >> 1
+            if ids[middle] < low:
+                below = middle
+            else:
+                above = middle
+        begin = above
+    return begin, place
+
+
+@njit
 def _fits(facts, fact, columns, left, right):
     """Whether the fact has equal values where the atom repeats a variable."""
     for k in range(len(left)):
@@ -407,20 +479,14 @@ def expand(bindings, count, i, cursor, constants, rows, status, visible, low, hi
     n = int64(0)
     room = out.shape[0]
     width = len(origins)
-    wanted = np.empty((BLOCK, width), np.int64)
+    wanted = np.empty((BLOCK + 1, width), np.int64)
     numbers = np.empty(BLOCK, np.int64)
-    all_runs_seen = len(visible) == 0 and low == 0 and high >= settled
-    touched = int64(0)
     while i < count:
         begin_block = i
         block = min(BLOCK, count - i)
         _gather(bindings, i, block, constants, origins, wanted)
         _find_keys(wanted, block, entries, slots, numbers)
-        for k in range(block):
-            if numbers[k] >= 0:
-                place = (entries[numbers[k], width] & 0xFFFFFFFF) - 1
-                if place >= 0:
-                    touched ^= values[place, 0]
+        _touch_runs(numbers, block, entries, width, values, wanted)
         while i < begin_block + block:
             number = numbers[i - begin_block]
             if number >= 0 and (goal < 0 or quota[bindings[i, goal]] > 0):
@@ -446,8 +512,17 @@ def expand(bindings, count, i, cursor, constants, rows, status, visible, low, hi
                                 place = begin - 1
                                 break
                     row = int64(following[row - settled])
-                while place >= begin and (all_runs_seen or ids[place] >= low):
-                    if (all_runs_seen or _sees(ids[place], status, visible, low, high)) and (
+                if len(visible) == 0:
+                    begin, place = _within(ids, begin, place, low, high)
+                    if goal < 0 and not len(left):
+                        taken = min(place - begin + 1, room - n)
+                        _emit_run(bindings, i, values, place, taken, constants, outputs, out, n)
+                        n += taken
+                        place -= taken
+                        if place >= begin:
+                            return n, i, place
+                while place >= begin:
+                    if (not len(visible) or visible[status[ids[place]]]) and (
                         not len(left) or _fits(values, place, straight, left, right)
                     ):
                         if n == room:
@@ -461,7 +536,103 @@ def expand(bindings, count, i, cursor, constants, rows, status, visible, low, hi
                     place -= 1
             cursor = int64(-1)
             i += 1
-    return n, i, _kept_alive(cursor, touched)
+    return n, i, cursor
+
+
+@njit(types.UniTuple(int64, 3)(
+    _rows, int64, int64, int64, _codes, _rows, _bytes, _bytes, int64, int64, _slots, _rows, _ids, _rows, _ids, int64,
+    _codes, _codes, _codes, _codes, _codes, _slots, _codes, _rows), nogil=True, cache=True)
+def tally(bindings, count, i, cursor, constants, rows, status, visible, low, high, slots, entries, ids, values,
+          following, settled, origins, others, outputs, group, told, seen, weights, out):
+    """As `expand`, but what neighbouring bindings tell alike is written once, with how often in `weights`.
+
+    Bindings that agree in the columns `group`, all that the outputs take from them, are tallied together.  `told` are
+    the output columns that come from the joined fact, at least one.  `seen` is a hash table that needs no emptying: an
+    entry holds for the group whose number is in its upper half, and its last place counts the groups.  Stops also
+    after very many instances, so that limits and Ctrl-C are seen.
+    """
+    n = int64(0)
+    room = out.shape[0]
+    width = len(origins)
+    wanted = np.empty((BLOCK + 1, width), np.int64)
+    numbers = np.empty(BLOCK, np.int64)
+    tail = np.empty((BLOCK, len(others)), np.int64)
+    tail_rows = np.empty(BLOCK, np.int64)
+    column = told[0]
+    source = outputs[column] & _COLUMN
+    mask = int64(len(seen) - 2)
+    here = seen[len(seen) - 1] + _ONE
+    first = i
+    instances = int64(0)
+    while i < count and instances < MANY:
+        begin_block = i
+        block = min(BLOCK, count - i)
+        _gather(bindings, i, block, constants, origins, wanted)
+        _find_keys(wanted, block, entries, slots, numbers)
+        while i < begin_block + block and instances < MANY:
+            if i > first and not _agree(bindings, i - 1, i, group):
+                here += _ONE
+            number = numbers[i - begin_block]
+            begin, place, row = int64(0), int64(-1), int64(-1)
+            if number >= 0:
+                begin = entries[number, width] >> 32
+                place = (entries[number, width] & 0xFFFFFFFF) - 1
+                row = entries[number, width + 1]
+                if cursor < -1:
+                    row = -cursor - 2
+                elif cursor >= 0:
+                    row = int64(-1)
+                    place = cursor
+                if len(visible) == 0:
+                    begin, place = _within(ids, begin, place, low, high)
+            while row >= low or place >= begin:
+                facts, start, step, length = values, place, int64(-1), place - begin + 1
+                in_tail = row >= low
+                if in_tail:  # some of the tail, copied so that it can be read like a run
+                    facts, start, step, length = tail, int64(0), int64(1), int64(0)
+                    while row >= low and length < BLOCK:
+                        if _sees(row, status, visible, low, high):
+                            for k in range(len(others)):
+                                tail[length, k] = rows[row, others[k]]
+                            tail_rows[length] = row
+                            length += 1
+                        row = int64(following[row - settled])
+                else:
+                    place = begin - 1
+                instances += length
+                by_status = len(visible) > 0 and not in_tail
+                for k in range(length):
+                    fact = start + step * k
+                    if by_status and not visible[status[ids[fact]]]:
+                        continue
+                    value = facts[fact, source]
+                    state = np.uint64(value) * _MULTIPLIER
+                    for other in range(1, len(told)):
+                        state = _mix(state, facts[fact, outputs[told[other]] & _COLUMN]) * _MULTIPLIER
+                    slot = int64(state >> _SHIFT) & mask
+                    while True:
+                        entry = seen[slot]
+                        if (entry >> _SHIFT) != here:
+                            if n == room:
+                                seen[len(seen) - 1] = here
+                                return n, i, -tail_rows[k] - 2 if in_tail else fact
+                            seen[slot] = here << _SHIFT | np.uint64(n)
+                            _emit_run(bindings, i, facts, fact, 1, constants, outputs, out, n)
+                            weights[n] = 1
+                            n += 1
+                            break
+                        known = int64(entry & _LOW)
+                        same = out[known, column] == value
+                        for other in range(1, len(told)):
+                            same &= out[known, told[other]] == facts[fact, outputs[told[other]] & _COLUMN]
+                        if same:
+                            weights[known] += 1
+                            break
+                        slot = (slot + 1) & mask
+            cursor = int64(-1)
+            i += 1
+    seen[len(seen) - 1] = here
+    return n, i, cursor
 
 
 @njit(int64(_rows, int64, _codes, _rows, _bytes, _bytes, int64, int64, _slots, _rows, _ids, _rows, _ids, int64, _codes,
@@ -471,7 +642,7 @@ def reject(bindings, count, constants, rows, status, visible, low, high, slots, 
     """The bindings for which an index shows no fact; gives how many.  Arguments as for `expand`."""
     n = int64(0)
     width = len(origins)
-    wanted = np.empty((BLOCK, width), np.int64)
+    wanted = np.empty((BLOCK + 1, width), np.int64)
     numbers = np.empty(BLOCK, np.int64)
     for begin_block in range(0, count, BLOCK):
         block = min(BLOCK, count - begin_block)
@@ -610,11 +781,12 @@ def restatus(ids, status, clear, set):
         status[row] = (status[row] & ~clear) | set
 
 
-@njit(boolean(_ids, int32[::1], int32), nogil=True, cache=True)
-def count(ids, counters, step):
-    """Move the counter of each id by `step`, once for each time it occurs; gives whether all stayed within 32 bits."""
+@njit(boolean(_ids, _codes, int32[::1], int64), nogil=True, cache=True)
+def count(ids, weights, counters, step):
+    """Move the counter of each id by `step`, times its weight if it has one; gives whether all fit in 32 bits."""
     fits = True
-    for row in ids:
-        fits &= counters[row] != 0x7FFFFFFF or step < 0
-        counters[row] += step
+    for k in range(len(ids)):
+        moved = counters[ids[k]] + step * (weights[k] if len(weights) else 1)
+        fits &= moved <= 0x7FFFFFFF
+        counters[ids[k]] = moved
     return fits

@@ -33,6 +33,12 @@ _NO_IDS: Ids = np.empty(0, np.int32)
 _NO_STATUS: NDArray[np.uint8] = np.empty(0, np.uint8)
 _ONE_BINDING: Rows = np.empty((1, 0), np.int64)
 _Codes = NDArray[np.int64]
+Weights = NDArray[np.int64]
+NO_WEIGHTS: Weights = np.empty(0, np.int64)
+_TALLY_SLOTS = 2 * BATCH + 1  # at most half full
+_WORTH_A_TALLY = 256  # bindings
+_FAN_OUT = 4  # facts that a binding must meet for heads to be tallied
+_ALIKE = 0.75  # distinct heads of all; with more, they are not tallied
 
 
 @dataclass(frozen=True)
@@ -68,6 +74,7 @@ class Views:
 
 
 _expand: Callable[..., tuple[int, int, int]] = kernels.expand
+_tally: Callable[..., tuple[int, int, int]] = kernels.tally
 _reject: Callable[..., int] = kernels.reject
 
 
@@ -98,9 +105,21 @@ class Pipeline:
         self.steps = _compile(plan, tables, dictionary)
         last = plan.live[-1] if plan.steps else ()
         self.projections = [_Project(last, terms, dictionary) for _, terms in plan.told] if len(plan.told) > 1 else []
+        self.tallying = self._tallying()
 
-    def run(self, views: Views, quota: Ids = _NO_IDS) -> Iterator[tuple[str, Ids]]:
-        """What all instances tell: predicates and row ids; with a quota, of each goal only so many instances."""
+    def _tallying(self) -> _Join | None:
+        """The last step, if it joins and writes heads, of which many may be alike."""
+        step = self.steps[-1] if self.steps else None
+        if self.projections or not isinstance(step, _Join) or isinstance(step.step, Keep) or not step.shape.tells_alike:
+            return None
+        step.may_tally = True
+        return step
+
+    def run(self, views: Views, quota: Ids = _NO_IDS) -> Iterator[tuple[str, Ids, Weights]]:
+        """What all instances tell: predicates, row ids and how many instances each stands for (none given: one).
+
+        With a quota, of each goal only so many instances.
+        """
         for step in self.steps:
             step.prepare(views)
         limited = self._limited(quota)
@@ -109,7 +128,8 @@ class Pipeline:
                 for (predicate, _), rows in zip(self.plan.told, self._told(bindings), strict=True):
                     table = self.tables[predicate]
                     before = table.size
-                    yield predicate, table.intern(rows)
+                    weights = self.tallying.weights if self.tallying is not None else NO_WEIGHTS
+                    yield predicate, table.intern(rows), weights
                     self.watch.batch(table.size - before)
         if limited is not None:
             limited.quota = _NO_IDS
@@ -188,6 +208,22 @@ class _Shape:
     constants: _Codes
     outputs: _Codes
 
+    @property
+    def group(self) -> _Codes:
+        """The columns of a binding that the output takes."""
+        return self.outputs[self.outputs < kernels.FROM_FACT]
+
+    @property
+    def told(self) -> _Codes:
+        """The output's columns that come from the joined fact."""
+        outputs = self.outputs
+        return np.flatnonzero((outputs >= kernels.FROM_FACT) & (outputs < kernels.FROM_PLACE))
+
+    @property
+    def tells_alike(self) -> bool:
+        """Whether `kernels.tally` can do it."""
+        return len(self.told) > 0 and not len(self.left)
+
 
 def _shape(arguments: Sequence[Argument], key: tuple[int, ...], columns: _Columns, outputs: Sequence[Term],
            places: Mapping[int, int] | None = None) -> _Shape:
@@ -244,67 +280,98 @@ class _Scan(_Runnable):
 
 
 class _Join(_Runnable):
-    """A join by an index on some columns; rejecting, it keeps the bindings that meet nothing."""
+    """A join by an index on some columns; rejecting, it keeps the bindings that meet nothing.
+
+    As the last step it may write heads that are alike once, with a weight, where bindings meet many facts: a rule
+    with millions of instances for thousands of heads would else spend its time finding the same rows again.
+    """
+
+    may_tally = False
+    weights = NO_WEIGHTS  # of the last batch
 
     def __init__(self, step: Join | Keep, table: Table, shape: _Shape) -> None:
         self.step = step
         self.table = table
         self.shape = shape
-        self.buffer = _Buffer(len(shape.outputs))
-        self.second_buffer = _Buffer(len(shape.outputs))
+        self.rooms = _Room(len(shape.outputs)), _Room(len(shape.outputs))
         self.goal, self.quota = -1, _NO_IDS
+        self.fan_out, self.instances, self.distinct = 0.0, 0, 0
 
     def prepare(self, views: Views) -> None:
         self.index = self.table.index(self.step.key)
         self.probe = views.probes[self.step.read, self.step.atom.predicate]
+        self.instances = self.distinct = 0
 
     def run(self, bindings: Rows) -> Iterator[Rows]:
         if isinstance(self.step, Keep):
-            out = self.buffer.room(len(bindings))
+            out = self.rooms[0].buffer.room(len(bindings))
             count = _reject(bindings, len(bindings), *self._facts(), out)
             if count:
                 yield out[:count]
             return
-        if worth_splitting(len(bindings)) and not len(self.quota):
-            yield from self._expand_by_halves(bindings)
-        else:
-            yield from self._expand(bindings, 0, -1)
+        tallies = self._tallies(len(bindings))
+        if tallies:
+            bindings = _grouped(bindings, self.shape.group)
+        met = 0
+        for room, count in self._joined(bindings, tallies):
+            self.weights = room.weights[:count] if tallies else NO_WEIGHTS
+            met += self._weighed(count)
+            yield room.buffer.rows[:count]
+        self.fan_out = met / max(1, len(bindings))
 
-    def _expand(self, bindings: Rows, i: int, cursor: int) -> Iterator[Rows]:
-        total, out = len(bindings), self.buffer.room(BATCH)
-        while i < total:
-            count, i, cursor = _expand(bindings, total, i, cursor, *self._facts(), out)
-            if count:
-                yield out[:count]
+    def _tallies(self, bindings: int) -> bool:
+        return (self.may_tally and bindings >= _WORTH_A_TALLY and self.fan_out >= _FAN_OUT and not len(self.quota)
+                and (self.instances < BATCH or self.distinct < _ALIKE * self.instances))
 
-    def _expand_by_halves(self, bindings: Rows) -> Iterator[Rows]:
-        """Two threads, each with half of the bindings and a buffer of its own, until one has no more."""
-        middle, total = len(bindings) // 2, len(bindings)
-        out, other = self.buffer.room(BATCH), self.second_buffer.room(BATCH)
+    def _weighed(self, count: int) -> int:
+        """The instances of a batch; remembers how many were alike."""
+        if not len(self.weights):
+            return count
+        instances = int(self.weights.sum())
+        self.instances += instances
+        self.distinct += count
+        return instances
+
+    def _joined(self, bindings: Rows, tallies: bool) -> Iterator[tuple[_Room, int]]:
+        """Where the next rows are and how many: two threads take half of the bindings each, until one has no more."""
+        kernel, total, (room, other) = _tally if tallies else _expand, len(bindings), self.rooms
+        splits = worth_splitting(total * max(1, int(self.fan_out)) if tallies else total) and not len(self.quota)
+        middle = total // 2 if splits else total
         i, cursor, j, other_cursor = 0, -1, middle, -1
         while i < middle and j < total:
             (count, i, cursor), (other_count, j, other_cursor) = side_by_side(
-                _expand,
-                (bindings, middle, i, cursor, *self._facts(), out),
-                (bindings, total, j, other_cursor, *self._facts(), other),
+                kernel,
+                (bindings, middle, i, cursor, *self._arguments(room, tallies)),
+                (bindings, total, j, other_cursor, *self._arguments(other, tallies)),
             )
             if count:
-                yield out[:count]
+                yield room, count
             if other_count:
-                yield other[:other_count]
-        yield from self._expand(bindings[:middle], i, cursor)
-        yield from self._expand(bindings, j, other_cursor)
+                yield other, other_count
+        for place, stop, after in ((i, middle, cursor), (j, total, other_cursor)):
+            while place < stop:
+                count, place, after = kernel(bindings, stop, place, after, *self._arguments(room, tallies))
+                if count:
+                    yield room, count
 
     def _facts(self) -> tuple[Any, ...]:
+        shape, index = self.shape, self.index
+        return *self._run_facts(), index.straight, shape.left, shape.right, shape.outputs
+
+    def _run_facts(self) -> tuple[Any, ...]:
         shape, table, index, probe = self.shape, self.table, self.index, self.probe
         return (shape.constants, table.rows, probe.bytes_of(table), probe.visible, probe.low, probe.high, index.slots,
-                index.entries, index.ids, index.values, index.following, index.settled, shape.origins, index.others,
-                index.straight, shape.left, shape.right, shape.outputs, *self._limit())
+                index.entries, index.ids, index.values, index.following, index.settled, shape.origins, index.others)
 
-    def _limit(self) -> tuple[Any, ...]:
-        if isinstance(self.step, Keep):
-            return ()
-        return (self.goal, self.quota) if len(self.quota) else (-1, _NO_IDS)
+    def _arguments(self, room: _Room, tallies: bool) -> tuple[Any, ...]:
+        """What a kernel is told beside the bindings."""
+        out = room.buffer.room(BATCH)
+        if tallies:
+            room.prepare_tally()
+            return (*self._run_facts(), self.shape.outputs, self.shape.group, self.shape.told, room.seen, room.weights,
+                    out)
+        limit = (self.goal, self.quota) if len(self.quota) else (-1, _NO_IDS)
+        return *self._facts(), *limit, out
 
 
 class _Lookup(_Runnable):
@@ -382,6 +449,20 @@ class _Project(_Runnable):
         yield _project(Bindings.of(bindings, self.before, self.dictionary), self.after)
 
 
+class _Room:
+    """Where one thread writes what a join gives."""
+
+    def __init__(self, width: int) -> None:
+        self.buffer = _Buffer(width)
+        self.seen: NDArray[np.uint64] = np.empty(0, np.uint64)
+        self.weights = NO_WEIGHTS
+
+    def prepare_tally(self) -> None:
+        """Make what only a tally needs, on first use."""
+        if not len(self.seen):
+            self.seen, self.weights = np.zeros(_TALLY_SLOTS, np.uint64), np.empty(BATCH, np.int64)
+
+
 class _Buffer:
     """Room for what a step gives, made on first use and used again for each batch."""
 
@@ -433,6 +514,15 @@ def _runnable(step: Step, before: Sequence[Var], after: Sequence[Term], tables: 
             return _Compute(step, before, after, dictionary)
         case Spread():
             return _Spread(step, before, after, dictionary)
+
+
+def _grouped(bindings: Rows, columns: _Codes) -> Rows:
+    """Bindings with those that agree in some columns side by side, nearly: those that are so already are left alone."""
+    if not len(columns):
+        return bindings
+    values = bindings[:, columns]
+    borders = np.count_nonzero((values[1:] != values[:-1]).any(axis=1))
+    return bindings if borders * _FAN_OUT < len(bindings) else bindings[np.lexsort(values.T)]
 
 
 def _project(bindings: Bindings, terms: Sequence[Term]) -> Rows:

@@ -14,7 +14,7 @@ from holdfast.backends.memory import kernels
 from holdfast.backends.memory.aggregates import aggregate
 from holdfast.backends.memory.arrays import Ids, Rows
 from holdfast.backends.memory.facts import ByPredicate, FactSet, Kept, Listed, Momentary, Support, marked
-from holdfast.backends.memory.pipeline import Pipeline, Probe, Views, naming_the_rule
+from holdfast.backends.memory.pipeline import NO_WEIGHTS, Pipeline, Probe, Views, Weights, naming_the_rule
 from holdfast.backends.memory.statistics import TableStatistics
 from holdfast.backends.memory.table import Table
 from holdfast.backends.protocol import Bag, Facts
@@ -41,14 +41,16 @@ _FEW = 4_096  # rows of facts that are gone do not matter
 
 
 class MemoryBag:
-    """The heads of rule instances as row ids, repeated as they occur."""
+    """The heads of rule instances as row ids, repeated as they occur, or with a weight that says how often."""
 
-    def __init__(self, tables: Mapping[str, Table], rows: Mapping[str, Ids]) -> None:
+    def __init__(self, tables: Mapping[str, Table], rows: Mapping[str, Ids],
+                 weights: Mapping[str, Weights] = MappingProxyType({})) -> None:
         self.tables = tables
         self.rows = rows
+        self.weights = weights
 
     def __len__(self) -> int:
-        return sum(map(len, self.rows.values()))
+        return sum(int(self.weights[p].sum()) if p in self.weights else len(ids) for p, ids in self.rows.items())
 
     def support(self) -> FactSet:
         """The facts that occur at least once."""
@@ -104,18 +106,19 @@ class MemoryCounters:
     def _restore(self, predicate: str, numbers: NDArray[np.int32]) -> None:
         self.of(predicate)[: len(numbers)] = numbers
 
-    def _count(self, predicate: str, ids: Ids, step: int) -> None:
-        if not kernels.count(ids, self.of(predicate), step):
+    def _count(self, predicate: str, ids: Ids, weights: Weights, step: int) -> None:
+        if not kernels.count(ids, weights, self.of(predicate), step):
             message = f"a fact of {predicate} has more than {2**31 - 1:,} derivations, which is more than is counted"
             help = "`_` or an unused variable in a rule's body may multiply them: project it away in a rule of its own"
             raise LimitReached(Diagnostic("E0805", message, help=help))
 
     def _move(self, facts: Bag | Facts, step: int) -> None:
-        rows = facts.worked_out().rows if isinstance(facts, FactSet) else facts.rows  # type: ignore[union-attr]
-        for predicate, ids in rows.items():
-            self._count(predicate, ids, step)
+        bag = facts if isinstance(facts, MemoryBag) else MemoryBag(self.tables, _worked_out(facts).rows)
+        for predicate, ids in bag.rows.items():
+            weights = bag.weights.get(predicate, NO_WEIGHTS)
+            self._count(predicate, ids, weights, step)
             if self.remembers:
-                self._undo.append(partial(self._count, predicate, ids, -step))
+                self._undo.append(partial(self._count, predicate, ids, weights, -step))
 
 
 class MemoryBackend:
@@ -200,6 +203,7 @@ class MemoryBackend:
               quotas: Mapping[Plan, Ids] = MappingProxyType({})) -> MemoryBag:
         """The heads of all instances of the plans: Π⟦…⟧ of ALGORITHMS.md."""
         heads: dict[str, list[Ids]] = {}
+        weights: dict[str, list[tuple[int, Weights]]] = {}  # with the place in `heads` they are for
         sources = {read: _own(facts) for read, facts in sources.items()}
         plans = [plan for plan in plans if self._can_start(plan, sources)]
         if not plans:
@@ -216,9 +220,13 @@ class MemoryBackend:
             views = Views(walks, probes)
             for plan in plans:
                 if isinstance(plan, Plan):
-                    for predicate, ids in self._pipeline(plan).run(views, quotas.get(plan, _NO_QUOTA)):
-                        heads.setdefault(predicate, []).append(ids)
-        return MemoryBag(self.tables, {name: np.concatenate(ids) for name, ids in heads.items() if ids})
+                    for predicate, ids, weighed in self._pipeline(plan).run(views, quotas.get(plan, _NO_QUOTA)):
+                        found = heads.setdefault(predicate, [])
+                        if len(weighed):
+                            weights.setdefault(predicate, []).append((len(found), weighed.copy()))
+                        found.append(ids)
+        return MemoryBag(self.tables, {name: np.concatenate(ids) for name, ids in heads.items() if ids},
+                         {name: _weights(heads[name], known) for name, known in weights.items()})
 
     def expand(self, plans: Sequence[Plan], sources: Mapping[Read, Facts], most: int) -> tuple[MemoryBag, FactSet]:
         """What at most so many instances a goal and plan tell, and the goals of which that was all."""
@@ -266,6 +274,14 @@ class MemoryBackend:
         return ids
 
 
+def _weights(heads: Sequence[Ids], known: Iterable[tuple[int, Weights]]) -> Weights:
+    """One weight for each head: 1 where none is known."""
+    found = [np.ones(len(ids), np.int64) for ids in heads]
+    for place, weights in known:
+        found[place] = weights
+    return np.concatenate(found)
+
+
 def _probed(plan: AnyPlan) -> Iterable[tuple[Read, str]]:
     """What a plan looks into rather than walks through."""
     if isinstance(plan, AggregatePlan):
@@ -291,6 +307,11 @@ def _own(facts: Facts) -> FactSet:
     """A fact set of this backend that can be probed; a bag's support cannot."""
     assert isinstance(facts, FactSet)
     return facts.worked_out() if isinstance(facts, Support) else facts
+
+
+def _worked_out(facts: Bag | Facts) -> Momentary:
+    assert isinstance(facts, FactSet)
+    return facts.worked_out()
 
 
 def _in_groups(table: Table, group: tuple[int, ...], keys: Rows) -> Ids:
