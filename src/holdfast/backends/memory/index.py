@@ -9,6 +9,7 @@ from holdfast.backends.memory import kernels
 from holdfast.backends.memory.arrays import FULL, Ids, Rows, enlarged, more_slots, slots_for
 
 _FIRST_ROOM = 64
+_PLACES = 4  # a key may have so many places by value, most of them empty
 _TAIL = 0.5  # of the settled rows; a longer tail is settled
 
 
@@ -17,7 +18,8 @@ class Index:
 
     A hash table numbers the distinct keys.  Most facts stand in runs: those of one key side by side, oldest first,
     their other columns copied beside their ids, so that a join reads memory in order.  Facts that came since the
-    last settling hang in a linked tail of their key, newest first.
+    last settling hang in a linked tail of their key, newest first.  If the key is one column of small numbers, `direct`
+    has a place for each that spares the hashing.
     """
 
     def __init__(self, key: tuple[int, ...], arity: int) -> None:
@@ -25,6 +27,7 @@ class Index:
         self.others = np.array([column for column in range(arity) if column not in key], np.int64)
         self.straight = np.arange(len(self.others))
         self.slots: NDArray[np.uint64] = np.zeros(_FIRST_ROOM, np.uint64)
+        self.direct: Ids = np.empty(0, np.int32)
         self.keys = 0
         self.entries: Rows = np.empty((_FIRST_ROOM, len(key) + 2), np.int64)
         self.ids: Ids = np.empty(0, np.int32)
@@ -43,8 +46,8 @@ class Index:
         self._reserve_tail(size - self.settled)
         while self.covered < size:
             self.covered, self.keys = kernels.grow_index(
-                rows, self.covered, size, self.key, self.slots, self.entries, self.tail_key, self.following,
-                self.settled, self.keys, int(FULL * len(self.slots)))
+                rows, self.covered, size, self.key, self.slots, self.direct, self.entries, self.tail_key,
+                self.following, self.settled, self.keys, int(FULL * len(self.slots)))
             if self.covered < size:
                 self._more_keys(size)
         if self.covered - self.settled > max(_FIRST_ROOM, self.settled * _TAIL):
@@ -69,10 +72,21 @@ class Index:
                              self.values, self.tail_key[: self.covered - self.settled], ids, values)
         self.ids, self.values = ids, values
         self.following = self.tail_key = np.empty(0, np.int32)
+        if len(self.key) == 1:
+            self._direct()
+
+    def _direct(self) -> None:
+        """Number small keys by their values, unless too many places would be empty."""
+        values = self.entries[: self.keys, 0]
+        largest = int(values.max(initial=0))
+        if largest < len(self.direct) or largest >= _PLACES * self.keys or values.min(initial=0) < 0:
+            return
+        self.direct = np.zeros(min(2 * (largest + 1), _PLACES * self.keys), np.int32)
+        self.direct[values] = np.arange(1, self.keys + 1, dtype=np.int32)
 
     @property
     def nbytes(self) -> int:
         """The memory it takes, untouched room not included."""
         runs = self.ids.nbytes + self.values.nbytes
-        keys = self.slots.nbytes + self.keys * 8 * self.entries.shape[1]
+        keys = self.slots.nbytes + self.direct.nbytes + self.keys * 8 * self.entries.shape[1]
         return int(keys + runs + 8 * (self.covered - self.settled))

@@ -225,12 +225,14 @@ def close_gap(rows, gap, begin, end, slots, ids, places):
             ids[i] -= begin - gap
 
 
-@njit(types.UniTuple(int64, 2)(_rows, int64, int64, _codes, _slots, _rows, _ids, _ids, int64, int64, int64), nogil=True,
-      cache=True)
-def grow_index(rows, begin, end, key, slots, entries, tail_key, following, settled, keys, most_keys):
+@njit(types.UniTuple(int64, 2)(_rows, int64, int64, _codes, _slots, _ids, _rows, _ids, _ids, int64, int64, int64),
+      nogil=True, cache=True)
+def grow_index(rows, begin, end, key, slots, direct, entries, tail_key, following, settled, keys, most_keys):
     """Enter rows begin..end-1 into an index, each at the front of its key's tail, until it has `most_keys` keys.
 
     Gives the first row that is not in it, and the number of keys.
+
+    `direct` has the number plus 1 of each key of one column below its length, 0 where there is no such key.
 
     An entry of `entries` has the key's values, its run (see `settle_index`) and the newest row of its tail, -1 for
     none.  `tail_key` and `following` (the key's next older row) belong to row `settled` and after.  The caller has
@@ -266,6 +268,8 @@ def grow_index(rows, begin, end, key, slots, entries, tail_key, following, settl
             entries[number, width] = 0
             entries[number, width + 1] = -1
             slots[slot] = tag | np.uint64(number + 1)
+            if width == 1 and 0 <= rows[row, key[0]] < len(direct):
+                direct[rows[row, key[0]]] = number + 1
         following[row - settled] = entries[number, width + 1]
         tail_key[row - settled] = number
         entries[number, width + 1] = row
@@ -318,8 +322,23 @@ def _gather(bindings, begin, block, constants, origins, wanted):
 
 
 @njit
-def _find_keys(wanted, block, entries, slots, numbers):
+def _find_keys(wanted, block, entries, slots, direct, numbers):
     """The numbers of a block of keys in an index, -1 for those it does not have."""
+    hashed = not len(direct)
+    if not hashed:
+        for k in range(block):
+            value = wanted[k, 0]
+            if 0 <= value < len(direct):
+                numbers[k] = int64(direct[value]) - 1
+            else:
+                hashed = True
+                break
+    if hashed:
+        _find_hashed_keys(wanted, block, entries, slots, numbers)
+
+
+@njit
+def _find_hashed_keys(wanted, block, entries, slots, numbers):
     mask = _reach(slots)
     hashes = np.empty(BLOCK, np.uint64)
     starts = np.empty(BLOCK + 1, np.uint64)
@@ -465,9 +484,9 @@ def _fits(facts, fact, columns, left, right):
 
 
 @njit(types.UniTuple(int64, 3)(
-    _rows, int64, int64, int64, _codes, _rows, _bytes, _bytes, int64, int64, _slots, _rows, _ids, _rows, _ids, int64,
-    _codes, _codes, _codes, _codes, _codes, _codes, int64, _ids, _rows), nogil=True, cache=True)
-def expand(bindings, count, i, cursor, constants, rows, status, visible, low, high, slots, entries, ids, values,
+    _rows, int64, int64, int64, _codes, _rows, _bytes, _bytes, int64, int64, _slots, _ids, _rows, _ids, _rows, _ids,
+    int64, _codes, _codes, _codes, _codes, _codes, _codes, int64, _ids, _rows), nogil=True, cache=True)
+def expand(bindings, count, i, cursor, constants, rows, status, visible, low, high, slots, direct, entries, ids, values,
            following, settled, origins, others, straight, left, right, outputs, goal, quota, out):
     """Join bindings i..count-1 with the facts of an index, newest first, until `out` is full.
 
@@ -481,11 +500,12 @@ def expand(bindings, count, i, cursor, constants, rows, status, visible, low, hi
     width = len(origins)
     wanted = np.empty((BLOCK + 1, width), np.int64)
     numbers = np.empty(BLOCK, np.int64)
+    all_runs_seen = low == 0 and high >= settled
     while i < count:
         begin_block = i
         block = min(BLOCK, count - i)
         _gather(bindings, i, block, constants, origins, wanted)
-        _find_keys(wanted, block, entries, slots, numbers)
+        _find_keys(wanted, block, entries, slots, direct, numbers)
         _touch_runs(numbers, block, entries, width, values, wanted)
         while i < begin_block + block:
             number = numbers[i - begin_block]
@@ -513,7 +533,8 @@ def expand(bindings, count, i, cursor, constants, rows, status, visible, low, hi
                                 break
                     row = int64(following[row - settled])
                 if len(visible) == 0:
-                    begin, place = _within(ids, begin, place, low, high)
+                    if not all_runs_seen:
+                        begin, place = _within(ids, begin, place, low, high)
                     if goal < 0 and not len(left):
                         taken = min(place - begin + 1, room - n)
                         _emit_run(bindings, i, values, place, taken, constants, outputs, out, n)
@@ -540,9 +561,9 @@ def expand(bindings, count, i, cursor, constants, rows, status, visible, low, hi
 
 
 @njit(types.UniTuple(int64, 3)(
-    _rows, int64, int64, int64, _codes, _rows, _bytes, _bytes, int64, int64, _slots, _rows, _ids, _rows, _ids, int64,
-    _codes, _codes, _codes, _codes, _codes, _slots, _codes, _rows), nogil=True, cache=True)
-def tally(bindings, count, i, cursor, constants, rows, status, visible, low, high, slots, entries, ids, values,
+    _rows, int64, int64, int64, _codes, _rows, _bytes, _bytes, int64, int64, _slots, _ids, _rows, _ids, _rows, _ids,
+    int64, _codes, _codes, _codes, _codes, _codes, _slots, _codes, _rows), nogil=True, cache=True)
+def tally(bindings, count, i, cursor, constants, rows, status, visible, low, high, slots, direct, entries, ids, values,
           following, settled, origins, others, outputs, group, told, seen, weights, out):
     """As `expand`, but what neighbouring bindings tell alike is written once, with how often in `weights`.
 
@@ -558,6 +579,7 @@ def tally(bindings, count, i, cursor, constants, rows, status, visible, low, hig
     numbers = np.empty(BLOCK, np.int64)
     tail = np.empty((BLOCK, len(others)), np.int64)
     tail_rows = np.empty(BLOCK, np.int64)
+    all_runs_seen = low == 0 and high >= settled
     column = told[0]
     source = outputs[column] & _COLUMN
     mask = int64(len(seen) - 2)
@@ -568,7 +590,7 @@ def tally(bindings, count, i, cursor, constants, rows, status, visible, low, hig
         begin_block = i
         block = min(BLOCK, count - i)
         _gather(bindings, i, block, constants, origins, wanted)
-        _find_keys(wanted, block, entries, slots, numbers)
+        _find_keys(wanted, block, entries, slots, direct, numbers)
         while i < begin_block + block and instances < MANY:
             if i > first and not _agree(bindings, i - 1, i, group):
                 here += _ONE
@@ -583,7 +605,7 @@ def tally(bindings, count, i, cursor, constants, rows, status, visible, low, hig
                 elif cursor >= 0:
                     row = int64(-1)
                     place = cursor
-                if len(visible) == 0:
+                if not (all_runs_seen or len(visible)):
                     begin, place = _within(ids, begin, place, low, high)
             while row >= low or place >= begin:
                 facts, start, step, length = values, place, int64(-1), place - begin + 1
@@ -635,9 +657,9 @@ def tally(bindings, count, i, cursor, constants, rows, status, visible, low, hig
     return n, i, cursor
 
 
-@njit(int64(_rows, int64, _codes, _rows, _bytes, _bytes, int64, int64, _slots, _rows, _ids, _rows, _ids, int64, _codes,
-            _codes, _codes, _codes, _codes, _codes, _rows), nogil=True, cache=True)
-def reject(bindings, count, constants, rows, status, visible, low, high, slots, entries, ids, values, following,
+@njit(int64(_rows, int64, _codes, _rows, _bytes, _bytes, int64, int64, _slots, _ids, _rows, _ids, _rows, _ids, int64,
+            _codes, _codes, _codes, _codes, _codes, _codes, _rows), nogil=True, cache=True)
+def reject(bindings, count, constants, rows, status, visible, low, high, slots, direct, entries, ids, values, following,
            settled, origins, others, straight, left, right, outputs, out):
     """The bindings for which an index shows no fact; gives how many.  Arguments as for `expand`."""
     n = int64(0)
@@ -647,7 +669,7 @@ def reject(bindings, count, constants, rows, status, visible, low, high, slots, 
     for begin_block in range(0, count, BLOCK):
         block = min(BLOCK, count - begin_block)
         _gather(bindings, begin_block, block, constants, origins, wanted)
-        _find_keys(wanted, block, entries, slots, numbers)
+        _find_keys(wanted, block, entries, slots, direct, numbers)
         for k in range(block):
             number = numbers[k]
             found = False
@@ -717,6 +739,18 @@ def scan(ids, i, stop, rows, status, visible, constants, key, origins, columns, 
     """
     n = int64(0)
     room = out.shape[0]
+    if not (len(visible) or len(left) or len(key)):
+        n = min(stop - i, room)
+        for column in range(len(outputs)):
+            origin = outputs[column]
+            for k in range(n):
+                if origin == FROM_PLACE:
+                    out[k, column] = i + k
+                elif origin >= FROM_CONSTANT:
+                    out[k, column] = constants[origin & _COLUMN]
+                else:
+                    out[k, column] = rows[int64(ids[i + k]) if len(ids) else i + k, columns[origin & _COLUMN]]
+        return n, i + n
     while i < stop and n < room:
         row = int64(ids[i]) if len(ids) else i
         i += 1
@@ -738,15 +772,15 @@ def scan(ids, i, stop, rows, status, visible, constants, key, origins, columns, 
     return n, i
 
 
-@njit(int64(_rows, _slots, _rows, _ids, _ids, int64, _ids), nogil=True, cache=True)
-def rows_of_keys(wanted, slots, entries, ids, following, settled, out):
+@njit(int64(_rows, _slots, _ids, _rows, _ids, _ids, int64, _ids), nogil=True, cache=True)
+def rows_of_keys(wanted, slots, direct, entries, ids, following, settled, out):
     """The rows of an index that have one of some distinct keys; gives how many."""
     n = int64(0)
     width = wanted.shape[1]
     numbers = np.empty(BLOCK, np.int64)
     for begin in range(0, len(wanted), BLOCK):
         block = min(BLOCK, len(wanted) - begin)
-        _find_keys(wanted[begin : begin + block], block, entries, slots, numbers)
+        _find_keys(wanted[begin : begin + block], block, entries, slots, direct, numbers)
         for k in range(block):
             if numbers[k] >= 0:
                 run = entries[numbers[k], width]

@@ -361,7 +361,8 @@ class _Join(_Runnable):
     def _run_facts(self) -> tuple[Any, ...]:
         shape, table, index, probe = self.shape, self.table, self.index, self.probe
         return (shape.constants, table.rows, probe.bytes_of(table), probe.visible, probe.low, probe.high, index.slots,
-                index.entries, index.ids, index.values, index.following, index.settled, shape.origins, index.others)
+                index.direct, index.entries, index.ids, index.values, index.following, index.settled, shape.origins,
+                index.others)
 
     def _arguments(self, room: _Room, tallies: bool) -> tuple[Any, ...]:
         """What a kernel is told beside the bindings."""
