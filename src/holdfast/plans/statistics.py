@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Protocol
@@ -9,6 +10,11 @@ from typing import Protocol
 
 class Statistics(Protocol):
     """Sizes, as far as they are known."""
+
+    @property
+    def many(self) -> float:
+        """A rule with more instances in a round may wait for rounds of the others; infinite where rounds are dear."""
+        ...
 
     def size(self, predicate: str) -> float:
         """How many facts a predicate has."""
@@ -24,6 +30,7 @@ class Guess:
     """Statistics without facts: every relation is middling, one that is still being computed becomes large."""
 
     growing: Collection[str] = ()
+    many: float = math.inf
 
     def size(self, predicate: str) -> float:
         """A round number."""

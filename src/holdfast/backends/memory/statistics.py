@@ -15,6 +15,8 @@ _MULTIPLIER = np.int64(-0x61C8864680B583EB)
 class TableStatistics:
     """Statistics of tables as they are now; a sampled number is taken anew when its table has grown much."""
 
+    many = 1e5  # some milliseconds; a round without much work takes one
+
     def __init__(self, tables: Mapping[str, Table]) -> None:
         self._tables = tables
         self._sampled: dict[tuple[str, tuple[int, ...]], tuple[int, float]] = {}
