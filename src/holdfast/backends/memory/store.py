@@ -14,6 +14,7 @@ from holdfast.backends.memory import kernels
 from holdfast.backends.memory.aggregates import aggregate
 from holdfast.backends.memory.arrays import Ids, Rows
 from holdfast.backends.memory.facts import ByPredicate, FactSet, Kept, Listed, Momentary, Support, marked
+from holdfast.backends.memory.pages import small_pages
 from holdfast.backends.memory.pipeline import NO_WEIGHTS, Pipeline, Probe, Views, Weights, naming_the_rule
 from holdfast.backends.memory.statistics import TableStatistics
 from holdfast.backends.memory.table import Table
@@ -179,6 +180,7 @@ class MemoryBackend:
         """Rules have changed: what was prepared for the old ones is of no use."""
         self._pipelines.clear()
 
+    @small_pages()
     def facts(self, rows: Mapping[str, Rows]) -> FactSet:
         """Encoded rows as a set of facts."""
         ids = {name: self.tables[name].intern(found) for name, found in rows.items()}
@@ -199,6 +201,7 @@ class MemoryBackend:
         """One set for some predicates, another for all others."""
         return ByPredicate(predicates, _own(here), _own(rest))
 
+    @small_pages()
     def apply(self, plans: Iterable[AnyPlan], sources: Mapping[Read, Facts],
               quotas: Mapping[Plan, Ids] = MappingProxyType({})) -> MemoryBag:
         """The heads of all instances of the plans: Π⟦…⟧ of ALGORITHMS.md."""
