@@ -2,7 +2,8 @@
 changes).
 
 A fact whose nonrecursive derivations are not all gone is never overdeleted, and one whose recursive derivations are
-not all gone is rederived by a look at its counter.  On a hyper-node without recursion this is Counting.
+not all gone is rederived by a look at its counter; where recursion cannot run in circles (`program/ranks.py`) it is not
+overdeleted in the first place.  On a hyper-node without recursion this is Counting.
 """
 
 from __future__ import annotations
@@ -44,13 +45,19 @@ def overdelete(s: Stratum) -> None:
     """OVERDELETE."""
     I, D, A = s.I, s.D, s.A
     N = first_deletions(s)
-    while Δ := s.Cn.zero(N - D):
+    while Δ := unsupported(s, N - D):
         instances = s.follows(s.kept.recursive, I - (D - A), I | A, Δ)
         s.Cr.subtract(instances)
         s.figures.deletion += len(instances)
         s.figures.overdeleted += len(Δ)
         N = instances.support()
         D |= Δ
+
+
+def unsupported(s: Stratum, facts: Facts) -> Facts:
+    """{F | Cn[F] = 0}; where no fact can be among its own grounds, one with Cr[F] > 0 is still true and not deleted."""
+    without = s.Cn.zero(facts)
+    return s.Cr.zero(without) if without and s.planner.cannot_circle(s.kept.recursive) else without
 
 
 def rederive(s: Stratum) -> Facts:

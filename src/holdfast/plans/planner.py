@@ -39,6 +39,7 @@ from holdfast.program.model import (
     Var,
     Wildcard,
 )
+from holdfast.program.ranks import Rank, ranks
 from holdfast.values import Type
 
 _LATE = 4  # times as much to do as the rule with least
@@ -52,6 +53,7 @@ class Planner:
         self.statistics = statistics or Guess(node.predicates if node.is_recursive else ())
         self._plans: dict[tuple[int, int | None, bool], tuple[Plan, tuple[float, ...]]] = {}
         self._backward: dict[int, Rule] = {}
+        self._ranks: dict[tuple[int, ...], tuple[Rank, ...]] = {}
 
     def nonrecursive(self) -> tuple[AnyPlan, ...]:
         """Π_n, and the aggregates."""
@@ -91,6 +93,13 @@ class Planner:
     def _cost(self, plan: Plan, delta: Mapping[str, int]) -> float:
         assert plan.pivot is not None
         return cost(plan.rule, plan.pivot, plan.order, delta[_predicate(plan.rule, plan.pivot)], self.statistics)
+
+    def cannot_circle(self, rules: Sequence[Rule]) -> bool:
+        """Whether no fact can be among its own grounds by some recursive rules, as far as can be seen."""
+        known = self._ranks.get(tuple(map(id, rules)))
+        if known is None:
+            known = self._ranks[tuple(map(id, rules))] = tuple(ranks(rules, self.node.predicates))
+        return any(all(self.statistics.smallest(*place) > 0 for place in rank.positive) for rank in known)
 
     def changed(self, rules: Iterable[Rule], positive: Mapping[str, int], negative: Mapping[str, int]
                 ) -> tuple[Plan, ...]:

@@ -20,6 +20,10 @@ class Statistics(Protocol):
         """How many facts a predicate has."""
         ...
 
+    def smallest(self, predicate: str, column: int) -> float:
+        """A number that no fact of a predicate goes below in some column of numbers; minus infinity: not known."""
+        ...
+
     def fanout(self, predicate: str, columns: tuple[int, ...], arity: int) -> float:
         """How many facts of a predicate share their values in some columns, on average."""
         ...
@@ -35,6 +39,10 @@ class Guess:
     def size(self, predicate: str) -> float:
         """A round number."""
         return 1e6 if predicate in self.growing else 1e3
+
+    def smallest(self, predicate: str, column: int) -> float:
+        """Nothing is known."""
+        return -math.inf
 
     def fanout(self, predicate: str, columns: tuple[int, ...], arity: int) -> float:
         """As if the columns were independent and each had equally many values."""
