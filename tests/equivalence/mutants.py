@@ -45,8 +45,8 @@ def broken(mutant: Mutant) -> Iterator[None]:
 
 
 DRED, DREDC, BF, BFC = "dred", "dred-counting", "backward-forward", "backward-forward-counting"
-first, over, re_, insert = (dred_counting.first_deletions, dred_counting.overdelete, dred_counting.rederive,
-                            dred_counting.insert)
+first, over, re_, first_ins, insert = (dred_counting.first_deletions, dred_counting.overdelete, dred_counting.rederive,
+                                       dred_counting.first_insertions, dred_counting.insert)
 MUTANTS = [
     # DRed^c
     Mutant("nothing is rederived", re_, "R = overdeleted - s.Cr.zero(overdeleted)", "R = overdeleted - overdeleted",
@@ -59,14 +59,14 @@ MUTANTS = [
     Mutant("Cn is not looked at", over, "s.Cn.zero(N - D)", "N - D", DREDC),
     Mutant("negation: what comes deletes nothing", first, "s.changed(Π_n, I, gone, come)",
            "s.changed(Π_n, I, gone, come - come)", DREDC),
-    Mutant("negation: what goes inserts nothing", insert, "s.changed(s.kept.nonrecursive, J, come, gone)",
+    Mutant("negation: what goes inserts nothing", first_ins, "s.changed(s.kept.nonrecursive, J, come, gone)",
            "s.changed(s.kept.nonrecursive, J, come, gone - gone)", DREDC),
-    Mutant("negation in recursive rules is passed over", insert, "s.changed(s.kept.recursive, J, come, gone)",
+    Mutant("negation in recursive rules is passed over", first_ins, "s.changed(s.kept.recursive, J, come, gone)",
            "s.changed(s.kept.recursive, J, come, gone - gone)", DREDC),
     Mutant("rules go without their derivations", first, "s.instances(s.removed.nonrecursive, I),", "", DREDC),
     Mutant("recursive rules go without their derivations", first, "s.instances(s.removed.recursive, I), ", "", DREDC),
-    Mutant("rules come without their derivations", insert, "s.instances(s.added.nonrecursive, J),", "", DREDC),
-    Mutant("recursive rules come without their derivations", insert, ", s.instances(s.added.recursive, J)]", "]",
+    Mutant("rules come without their derivations", first_ins, "s.instances(s.added.nonrecursive, J),", "", DREDC),
+    Mutant("recursive rules come without their derivations", first_ins, ", s.instances(s.added.recursive, J)]", "]",
            DREDC),
     Mutant("new recursive rules do not go on", insert, "(*s.kept.recursive, *s.added.recursive)", "s.kept.recursive",
            DREDC),

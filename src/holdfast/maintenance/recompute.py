@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from holdfast.backends.protocol import Backend
 from holdfast.maintenance.stratum import Stratum
 from holdfast.plans import Planner, Read
+from holdfast.program.model import Rule
 
 
 def maintain(s: Stratum) -> None:
@@ -32,11 +35,11 @@ def maintain(s: Stratum) -> None:
     new.clear()
 
 
-def recount(planner: Planner, backend: Backend) -> None:
-    """The counters of a hyper-node whose facts are right, by one evaluation of its rules."""
+def recount(planner: Planner, backend: Backend, recursive: Iterable[Rule]) -> None:
+    """The counters of a hyper-node whose facts are right, by one evaluation of its rules, some recursive ones."""
     I, Cn, Cr, O = backend.materialisation, backend.nonrecursive, backend.recursive, planner.node.predicates
     Cn.forget(O)
     Cr.forget(O)
     Cn.add(backend.explicit.of(O))
     Cn.add(backend.apply(planner.nonrecursive(), {Read.ALL: I, Read.ABSENT: I}))
-    Cr.add(backend.apply(planner.whole(planner.node.recursive), {Read.ALL: I, Read.ABSENT: I}))
+    Cr.add(backend.apply(planner.whole(recursive), {Read.ALL: I, Read.ABSENT: I}))

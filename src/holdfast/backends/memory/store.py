@@ -21,7 +21,7 @@ from holdfast.backends.protocol import Bag, Facts
 from holdfast.encoding import Dictionary
 from holdfast.errors import Diagnostic, LimitReached
 from holdfast.plans.model import AggregatePlan, AnyPlan, Join, Keep, Plan, Read, Scan
-from holdfast.program.model import Atom, Relation
+from holdfast.program.model import Atom, Const, Relation
 
 
 class Watch(_Protocol):
@@ -191,6 +191,10 @@ class MemoryBackend:
         assert isinstance(facts, FactSet)
         rows: Rows = self.tables[predicate].rows[facts.ids(predicate)]
         return rows
+
+    def code(self, constant: Const) -> int:
+        """The code of a constant."""
+        return self.dictionary.encode_value(constant.value, constant.type)
 
     def elsewhere(self, predicates: Iterable[str], here: Facts, rest: Facts) -> FactSet:
         """One set for some predicates, another for all others."""
