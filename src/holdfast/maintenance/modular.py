@@ -171,7 +171,8 @@ def exact(s: Stratum) -> None:
     nonrecursive, _ = dred_counting.first_insertions(s)
     N = reduce(or_, (bag.support() for bag in nonrecursive), s.E_plus)
     gained = s.Cn.zero(N)
-    for bag in (s.E_plus, *nonrecursive):
+    s.Cn.add(s.E_plus)
+    for bag in nonrecursive:
         s.Cn.add(bag)
     ground = During(s, module, lost - gained, gained - lost)
     changed = module.service.module.change(module.service, s.states.get(module.service.slice), ground)

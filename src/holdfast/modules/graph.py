@@ -79,12 +79,14 @@ def together(*sets: Numbers) -> Numbers:
     if len(filled) < 2:
         return filled[0] if filled else NONE
     keys = np.sort(np.concatenate(filled), kind="stable")
-    return keys[np.concatenate([[True], keys[1:] != keys[:-1]])]
+    each: Numbers = keys[np.concatenate([[True], keys[1:] != keys[:-1]])]
+    return each
 
 
 def turned(keys: Numbers) -> Numbers:
     """The same edges the other way round."""
-    return np.sort(((keys & _LOW) << _HALF) | (keys >> _HALF), kind="stable")
+    other: Numbers = ((keys & _LOW) << _HALF) | (keys >> _HALF)
+    return np.sort(other, kind="stable")
 
 
 def ends(keys: Numbers) -> tuple[Numbers, Numbers]:
@@ -143,7 +145,8 @@ class Graph:
     def loops(self) -> Numbers:
         """The nodes that have an edge to themselves."""
         sources, targets = ends(self.keys)
-        return sources[sources == targets]
+        looping: Numbers = sources[sources == targets]
+        return looping
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,7 +215,8 @@ def affected(old: Graph, new: Graph) -> Numbers:
         if len(matters):
             touched |= graph.reached(ends(matters)[0], backward=True)
     nodes = np.flatnonzero(touched)
-    return nodes[nodes % old.stride == 0]
+    sources: Numbers = nodes[nodes % old.stride == 0]
+    return sources
 
 
 def _detoured(graph: Graph, keys: Numbers) -> NDArray[np.bool_]:
@@ -239,7 +243,7 @@ def _differences(old: Condensed, new: Condensed, sources: Numbers, graph: Graph)
     begin, room = 0, _ROOM
     while begin < len(groups):
         lost, gained = np.empty((room if old is not EMPTY else 0, 2), np.int64), np.empty((room, 2), np.int64)
-        begin, n_lost, n_gained, needed = kernels.differences(begin, *arguments, lost, gained)
+        begin, n_lost, n_gained, needed = kernels.differences(*(begin, *arguments, lost, gained))
         room = max(_ROOM, needed)
         yield lost[:n_lost], gained[:n_gained]
 
