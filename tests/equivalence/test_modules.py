@@ -12,7 +12,7 @@ import pytest
 
 from .runs import steps_of
 
-PARTS, STEPS = 4, 700
+PARTS, STEPS = 4, 400
 
 
 @pytest.mark.parametrize("part", range(PARTS))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -152,16 +152,17 @@ class Maintainer:
     def _node(self, plan: _Plan, choice: Choice, watch: Watch) -> Figures:
         begun, node = watch.seconds, plan.planner.node
         algorithm, why = self._chosen(plan, choice)
+        modular = _with_modules(plan, algorithm)
         if algorithm.keeps_nonrecursive and algorithm.name != "recompute":
-            self._count(plan, recursive=algorithm.keeps_recursive or bool(plan.allotment.services))
+            self._count(plan, recursive=algorithm.keeps_recursive or modular is not None, served=modular is None)
         watch.node(", ".join(node.predicates))
-        served = [Served(service, self.backend) for service in plan.allotment.services] if algorithm.modular else []
+        served = [Served(service, self.backend) for service in plan.allotment.services] if modular else []
         kept, added = (plan.generic, plan.added_generic) if served else (plan.kept, plan.added)
         s = Stratum(plan.planner, self.backend, watch, self._E_minus.of(node.predicates),
                     self._E_plus.of(node.predicates), kept, plan.removed, added, served=served, states=self.states)
         if algorithm.name != "exact":
             self.states.drop(plan.predicates)
-        (algorithm.modular if served and algorithm.modular else algorithm.maintain)(s)
+        (modular or algorithm.maintain)(s)
         self._note_counters(plan, algorithm)
         s.figures.algorithm, s.figures.why, s.figures.seconds = algorithm.name, why, watch.seconds - begun
         s.figures.given = sum(map(len, (s.E_minus, s.E_plus, s.gone, s.come)))
@@ -178,11 +179,8 @@ class Maintainer:
             refuse_recursion(node)
         if name == "exact" and plan.allotment.alone is None:
             refuse_company(node)
-        alone = plan.allotment.alone
         if plan.regrouped and ALGORITHMS[name].keeps_nonrecursive:
             name, why = "recompute", "the rules that modules serve have changed"
-        elif alone is not None and alone.reads and name in ("dred-counting", "backward-forward-counting"):
-            name, why = "exact", f"{alone.module.name} serves rules that read other relations, and these only exactly"
         return ALGORITHMS[name], why
 
     def _best(self, plan: _Plan) -> tuple[str, str]:
@@ -205,12 +203,11 @@ class Maintainer:
             self._counts_served = self._counts_served | O if served else self._counts_served - O
 
     def _note_counters(self, plan: _Plan, algorithm: Algorithm) -> None:
-        O, modular = plan.predicates, bool(plan.allotment.services and algorithm.modular)
+        O, modular = plan.predicates, _with_modules(plan, algorithm) is not None
         self._uncounted = self._uncounted - O if algorithm.keeps_nonrecursive else self._uncounted | O
         recursive = self._uncounted_recursive
         self._uncounted_recursive = recursive - O if algorithm.keeps_recursive or modular else recursive | O
-        if modular:
-            self._counts_served -= O
+        self._counts_served = self._counts_served - O if modular else self._counts_served | O
 
     # --- the end ---------------------------------------------------------------------------------------
 
@@ -238,6 +235,14 @@ class Maintainer:
         for counters in (backend.nonrecursive, backend.recursive):
             counters.settle()
             counters.remembers = False
+
+
+def _with_modules(plan: _Plan, algorithm: Algorithm) -> Callable[[Stratum], None] | None:
+    """How an algorithm goes with modules, if it does; rules that read other relations only `exact` and `recompute`."""
+    reads = any(service.reads for service in plan.allotment.services)
+    if not plan.allotment.services or (reads and algorithm.name not in ("exact", "recompute")):
+        return None
+    return algorithm.modular
 
 
 def _is_recursive(rule: Rule, predicates: Iterable[str]) -> bool:

@@ -75,12 +75,14 @@ class Evaluation:
             self.watch.batch(len(Δ) - len(found))
 
     def _close(self, Δ: Facts, module: Served, states: States) -> None:
+        K = self.K
         self._take(Δ)
         parts, state = module.service.module.start(module.service, Beginning(module, Δ, self.J))
         for part in parts:
-            new = module.facts(part) - self.K
+            new = module.facts(part) - K
             self.watch.batch(len(new))
-            self._take(new)
+            self.facts += len(new)
+            K |= new
         states.put(module.service.slice, state)
 
     def _take(self, Δ: Facts) -> None:

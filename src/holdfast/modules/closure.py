@@ -35,6 +35,14 @@ class Form:
     before: tuple[Slice, ...] = ()
     after: tuple[Slice, ...] = ()
 
+    @property
+    def is_flipped(self) -> bool:
+        """Whether the doubled graph is walked from targets to sources.
+
+        For L*·B every node on the way back from B is a source that arrives; forwards most may lead nowhere.
+        """
+        return bool(self.before) and not self.after and not self.shapes
+
 
 @dataclass(frozen=True, eq=False)
 class State:
@@ -59,6 +67,8 @@ class State:
         """The graph with two nodes for each value."""
         base, L, T = self._edges()
         nodes = len(self.numbering.values)
+        if self.form.is_flipped:
+            base, L, T = turned(base), T, turned(L)
         back = np.arange(nodes) if Shape.TRANSITIVE in self.form.shapes else NONE
         parts = [_between(L, 0, 0), _between(base, 0, 1), _between(T, 1, 1), keys_of(2 * back + 1, 2 * back)]
         return Graph(2 * nodes, together(*parts), 2)
@@ -84,6 +94,10 @@ class State:
     def values(self, pairs: Rows) -> Rows:
         """Pairs of numbers as pairs of values."""
         return self.numbering.values[pairs]
+
+    def written(self, pairs: Rows, graph: Graph) -> Rows:
+        """What a graph of this closure gives, as pairs of values."""
+        return self.values(pairs[:, ::-1] if graph.stride == 2 and self.form.is_flipped else pairs)
 
 
 def _between(keys: Numbers, start: int, stop: int) -> Numbers:
@@ -126,7 +140,7 @@ class Closure(Module):
         if missing:
             lacks = " and ".join(" or ".join(sorted(f"`{shape.value}`" for shape in kind)) for kind in missing)
             why = f"it lacks {lacks}"
-            if self.steps and any(shape.shape in STEPS for shape in shaped):
+            if self.steps and missing == [frozenset({Shape.TRANSITIVE})] and not alone:
                 why += ", and steps are served only where there are no other recursive rules"
             return Declined(tuple(shape.rule for shape in shaped), why)
         rules = tuple(shape.rule for shape in own)
@@ -148,8 +162,11 @@ class Closure(Module):
         sources = np.flatnonzero(graph.reached(np.unique(ends(edges)[0]), backward=True))
         pairs = np.concatenate([graphs.NO_PAIRS, *graphs.closure(passing, 2 * sources)])
         if form.no_loops:
-            loops = State(state.numbering, form, _keys(state.numbering, Δ)).graph.loops
-            pairs = np.concatenate([pairs[pairs[:, 0] != pairs[:, 1]], np.column_stack([loops, loops])])
+            pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+        for side, shape in enumerate((Shape.REFLEXIVE_SOURCE, Shape.REFLEXIVE_TARGET)):
+            if shape in form.shapes:  # R(x, x) follows from each of these pairs, whatever edge it follows from too
+                loops = np.unique(pairs[:, side])
+                pairs = np.concatenate([pairs, np.column_stack([loops, loops])])
         return state.values(pairs)
 
     def among(self, service: Service, X: Rows, goals: Rows) -> Rows:
@@ -175,8 +192,6 @@ class Closure(Module):
         forth, back = state.graph.reached(sources), state.graph.reached(targets, backward=True)
         left, right = (state.numbering.numbers(X[:, side]) for side in (0, 1))
         passed = forth[left] & back[right]
-        if Shape.SYMMETRIC in service.form.shapes:
-            passed |= forth[right] & back[left]
         if Shape.REFLEXIVE_SOURCE in service.form.shapes:
             passed |= forth[left]
         if Shape.REFLEXIVE_TARGET in service.form.shapes:
@@ -191,7 +206,7 @@ class Closure(Module):
         state = _state(form, ground.gained(), *(_read(ground, slices, "come") for slices in (form.before, form.after)))
         graph = state.graph
         sources = np.arange(0, graph.nodes, graph.stride)
-        return (state.values(pairs) for pairs in graphs.closure(graph, sources)), state
+        return (state.written(pairs, graph) for pairs in graphs.closure(graph, sources)), state
 
     def change(self, service: Service, state: Any, ground: Ground) -> Changed:
         """The difference between two closures, for the affected sources only; nothing is overdeleted."""
@@ -210,7 +225,7 @@ class Closure(Module):
         if old_graph.nodes < new_graph.nodes:  # the same edges, and nodes that have none yet
             old_graph = replace(old_graph, nodes=new_graph.nodes)
         lost, gained = graphs.difference(old_graph, new_graph)
-        return Changed(new.values(lost), new.values(gained), new)
+        return Changed(new.written(lost, new_graph), new.written(gained, new_graph), new)
 
 
 def _sources(steps: list[Recognised], shape: Shape) -> tuple[Slice, ...]:
