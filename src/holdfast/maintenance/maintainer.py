@@ -179,7 +179,7 @@ class Maintainer:
             refuse_recursion(node)
         if name == "exact" and plan.allotment.alone is None:
             refuse_company(node)
-        if plan.regrouped and ALGORITHMS[name].keeps_nonrecursive:
+        if plan.regrouped and ALGORITHMS[name].keeps_nonrecursive and name != "recompute":
             name, why = "recompute", "the rules that modules serve have changed"
         return ALGORITHMS[name], why
 
