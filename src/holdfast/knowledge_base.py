@@ -23,6 +23,7 @@ from holdfast.maintenance import modular
 from holdfast.maintenance.algorithms import AUTO, Choice
 from holdfast.maintenance.seminaive import NodeFigures, materialise
 from holdfast.maintenance.served import States
+from holdfast.maintenance.stratum import RuleChange, predicates_read
 from holdfast.maintenance.watch import Watch
 from holdfast.modules import MODULES, Module, allot, named
 from holdfast.plans import Planner
@@ -95,6 +96,7 @@ class KnowledgeBase:
         try:
             for relation in added:
                 backend.add_relation(relation)
+            backend.write_out(predicates_read(RuleChange(question.rules, (), question.aggregates)))
             for node in question.nodes:
                 materialise(Planner(node, backend.statistics), backend, Watch())
             answer = next(relation for relation in added if relation.name == "?")
@@ -304,7 +306,8 @@ def _read(path: Path) -> str:
 def _materialised(program: tree.Program, facts: Facts, limits: Limits | None, progress: Progress,
                   modules: tuple[Module, ...]) -> KnowledgeBase:
     with _patience(progress):
-        from holdfast.backends.memory.store import MemoryBackend
+        from holdfast.backends.memory.store import MemoryBackend, Unwritten
+        from holdfast.maintenance.maintainer import read_elsewhere
     watch = Watch(limits, progress)
     loaded = load(program, facts, Dictionary())
     backend = MemoryBackend(loaded.program.relations, loaded.dictionary, watch)
@@ -315,13 +318,18 @@ def _materialised(program: tree.Program, facts: Facts, limits: Limits | None, pr
     progress.started(len(loaded.program.nodes))
     states, relations = States(), loaded.program.relations
     modules = () if loaded.program.size_limits else modules  # what is incomplete on purpose depends on the rounds
-    figures = []
+    read, figures = read_elsewhere(loaded.program), []
+
+    def leave(predicate: str, size: int, parts: Callable[[], Iterable[Codes]]) -> None:
+        backend.unwritten[predicate] = Unwritten(size, parts)
+
     for node in loaded.program.nodes:
         planner, allotment = Planner(node, backend.statistics), allot(node, relations, modules)
         if allotment.services:
             with _patience(progress):
                 import holdfast.modules.graph_kernels  # noqa: F401
-            figures.append(modular.materialise(planner, backend, watch, allotment, states))
+            unread = read.isdisjoint(node.predicates)
+            figures.append(modular.materialise(planner, backend, watch, allotment, states, leave if unread else None))
         else:
             figures.append(materialise(planner, backend, watch, loaded.program.size_limits))
     progress.finished()
@@ -343,7 +351,7 @@ def _missing(old: Program, new: Program) -> dict[str, Relation]:
 def _statistics(program: Program, backend: MemoryBackend, watch: Watch, figures: list[NodeFigures]) -> Statistics:
     visible = [name for name, relation in program.relations.items() if not relation.auxiliary]
     explicit = sum(len(backend.explicit.ids(name)) for name in visible)
-    facts = sum(len(backend.materialisation.ids(name)) for name in visible)
+    facts = sum(backend.size(name) for name in visible)
     return Statistics(
         facts=explicit,
         derived=facts - explicit,

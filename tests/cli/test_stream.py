@@ -250,7 +250,8 @@ def test_the_choice_is_explained(reach: Path) -> None:
 
 
 @pytest.mark.parametrize(("words", "code"), [
-    (["--no-module", "transitive"], "E0915"), (["--algorithm", "dread"], "E0905"), (["--algorithm", "path=dread"], "E0905"), (["--strategy", "none"], "E0905"),
+    (["--no-module", "transitive"], "E0915"),
+    (["--algorithm", "dread"], "E0905"), (["--algorithm", "path=dread"], "E0905"), (["--strategy", "none"], "E0905"),
     (["--algorithm", "paht=dred"], "E0901"), (["--algorithm", "counting"], "E0906"),
     (["--algorithm", "dred", "--algorithm", "auto"], "E0010"),
     (["--algorithm", "path=dred", "--algorithm", "path=auto"], "E0010"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -85,6 +85,7 @@ class Maintainer:
 
     def counted(self) -> None:
         """Make all counters right, whatever algorithms were used; rules that modules serve count too."""
+        self.backend.write_out(self.program.relations)
         for plan in self._nodes:
             self._count(plan, recursive=True, served=True)
 
@@ -98,6 +99,8 @@ class Maintainer:
             for plan in self._nodes if program is not None else ():
                 self._count(plan, recursive=True)
             nodes = self._nodes if program is None else _plans(self.program, program, backend, self.modules)
+            if program is not None:
+                self._write_out(nodes, read_elsewhere(program))
             figures = self._maintain(nodes, deletions, insertions, choice, watch)
             removed, added = backend.deleted - backend.added, backend.added - backend.deleted
             outcome = Outcome(removed.worked_out(), added.worked_out(), tuple(figures))
@@ -149,10 +152,17 @@ class Maintainer:
             loses.subtract(instances)
             gains.add(instances)
 
+    def _write_out(self, nodes: Sequence[_Plan], read: Container[str]) -> None:
+        """Unwritten facts stay so only while the same module has them to itself and no other rule reads them."""
+        served = {p for plan in nodes if plan.allotment.alone and not plan.regrouped for p in plan.predicates}
+        self.backend.write_out([name for name in self.backend.unwritten if name not in served or name in read])
+
     def _node(self, plan: _Plan, choice: Choice, watch: Watch) -> Figures:
         begun, node = watch.seconds, plan.planner.node
         algorithm, why = self._chosen(plan, choice)
         modular = _with_modules(plan, algorithm)
+        if algorithm.name != "exact":
+            self.backend.write_out(plan.predicates)
         if algorithm.keeps_nonrecursive and algorithm.name != "recompute":
             self._count(plan, recursive=algorithm.keeps_recursive or modular is not None, served=modular is None)
         watch.node(", ".join(node.predicates))
@@ -218,6 +228,8 @@ class Maintainer:
         E |= self._E_plus
         I -= outcome.removed
         I |= outcome.added
+        for name, unwritten in backend.unwritten.items():
+            unwritten.size += outcome.added.sizes().get(name, 0) - outcome.removed.sizes().get(name, 0)
         self.states.commit()
         self._finish()
 
@@ -235,6 +247,15 @@ class Maintainer:
         for counters in (backend.nonrecursive, backend.recursive):
             counters.settle()
             counters.remembers = False
+
+
+def read_elsewhere(program: Program) -> set[str]:
+    """The predicates that rules of other hyper-nodes read."""
+    read = set[str]()
+    for node in program.nodes:
+        rules = RuleChange(node.nonrecursive, node.recursive, node.aggregates)
+        read |= predicates_read(rules) - set(node.predicates)
+    return read
 
 
 def _with_modules(plan: _Plan, algorithm: Algorithm) -> Callable[[Stratum], None] | None:

@@ -17,7 +17,7 @@ from operator import or_
 from holdfast.backends.protocol import Facts, KeptFacts
 from holdfast.maintenance import dred_counting
 from holdfast.maintenance.seminaive import NodeFigures
-from holdfast.maintenance.served import RowBackend, Served, States
+from holdfast.maintenance.served import Leave, RowBackend, Served, States
 from holdfast.maintenance.stratum import Stratum
 from holdfast.maintenance.watch import Watch
 from holdfast.modules import Allotment, Rows
@@ -28,12 +28,15 @@ from holdfast.program.patterns import Slice
 # --- Algorithm 2 ---------------------------------------------------------------------------------------
 
 
-def materialise(planner: Planner, backend: RowBackend, watch: Watch, allotment: Allotment, states: States
-                ) -> NodeFigures:
-    """MAT-MOD for one hyper-node; earlier ones are complete."""
+def materialise(planner: Planner, backend: RowBackend, watch: Watch, allotment: Allotment, states: States,
+                leave: Leave | None = None) -> NodeFigures:
+    """MAT-MOD for one hyper-node; earlier ones are complete.
+
+    With `leave`, what a module has to itself is not written out if its state says it all.
+    """
     begun, I, O = watch.seconds, backend.materialisation, planner.node.predicates
     watch.node(", ".join(O))
-    evaluation = Evaluation(planner, backend, watch, allotment.generic, I, I)
+    evaluation = Evaluation(planner, backend, watch, allotment.generic, I, I, leave)
     served = [Served(service, backend) for service in allotment.services]
     evaluation.run(backend.explicit.of(O), served, allotment.alone is not None, states)
     states.commit()
@@ -44,8 +47,8 @@ class Evaluation:
     """A hyper-node from scratch: its facts come into K, and J is K and what the node reads elsewhere."""
 
     def __init__(self, planner: Planner, backend: RowBackend, watch: Watch, generic: Sequence[Rule], K: KeptFacts,
-                 J: Facts) -> None:
-        self.planner, self.backend, self.watch = planner, backend, watch
+                 J: Facts, leave: Leave | None = None) -> None:
+        self.planner, self.backend, self.watch, self.leave = planner, backend, watch, leave
         self.generic, self.K, self.J = generic, K, J
         self.instances = self.facts = 0
 
@@ -77,13 +80,20 @@ class Evaluation:
     def _close(self, Δ: Facts, module: Served, states: States) -> None:
         K = self.K
         self._take(Δ)
-        parts, state = module.service.module.start(module.service, Beginning(module, Δ, self.J))
+        slice_, algorithm = module.service.slice, module.service.module
+        parts, state = algorithm.start(module.service, Beginning(module, Δ, self.J))
+        states.put(slice_, state)
+        if self.leave is not None and algorithm.tells_all and not slice_.fixed:
+            size = algorithm.size(state)
+            self.watch.batch(size - len(Δ))
+            self.facts = size
+            self.leave(module.predicate, size, lambda: algorithm.listed(states.get(slice_)))
+            return
         for part in parts:
             new = module.facts(part) - K
             self.watch.batch(len(new))
             self.facts += len(new)
             K |= new
-        states.put(module.service.slice, state)
 
     def _take(self, Δ: Facts) -> None:
         K = self.K
@@ -179,7 +189,7 @@ def exact(s: Stratum) -> None:
     ground = During(s, module, lost - gained, gained - lost)
     changed = module.service.module.change(module.service, s.states.get(module.service.slice), ground)
     s.states.put(module.service.slice, changed.state)
-    removed, added = module.facts(changed.removed, known=True), module.facts(changed.added)
+    removed, added = module.facts(changed.removed), module.facts(changed.added)
     if module.service.slice.fixed:  # facts beside the slice are their own only support
         beside = (ground.facts_lost | ground.facts_gained) - module.facts(ground.lost()) - module.facts(ground.gained())
         removed, added = removed | (beside & ground.facts_lost), added | (beside & ground.facts_gained)

@@ -7,7 +7,7 @@ nothing has to be undone when an update is taken back.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from typing import Any, Protocol
 
 import numpy as np
@@ -36,6 +36,10 @@ class RowBackend(Backend, Protocol):
     def code(self, constant: Const) -> int:
         """The code of a constant."""
         ...
+
+
+Leave = Callable[[str, int, Callable[[], Iterable[Rows]]], None]
+"""Takes note of facts that are not written out: a predicate, how many there are, and how to list them."""
 
 
 class Served:

@@ -114,6 +114,7 @@ class Closure(Module):
 
     wanted: tuple[frozenset[Shape], ...]
     steps: bool = False
+    tells_all = True
 
     def offers(self, node: HyperNode, relations: Mapping[str, Relation]) -> Iterator[Service | Declined]:
         """A service for each slice that has all the shapes wanted."""
@@ -204,9 +205,17 @@ class Closure(Module):
         """The closure, written out a part at a time."""
         form: Form = service.form
         state = _state(form, ground.gained(), *(_read(ground, slices, "come") for slices in (form.before, form.after)))
+        return self.listed(state), state
+
+    def size(self, state: State) -> int:
+        """Counted by components."""
+        return graphs.size(state.graph)
+
+    def listed(self, state: State) -> Iterator[Rows]:
+        """Written out by components."""
         graph = state.graph
-        sources = np.arange(0, graph.nodes, graph.stride)
-        return (state.written(pairs, graph) for pairs in graphs.closure(graph, sources)), state
+        for pairs in graphs.closure(graph, np.arange(0, graph.nodes, graph.stride)):
+            yield state.written(pairs, graph)
 
     def change(self, service: Service, state: Any, ground: Ground) -> Changed:
         """The difference between two closures, for the affected sources only; nothing is overdeleted."""

@@ -187,6 +187,18 @@ def closure(graph: Graph, sources: Numbers) -> Iterator[Pairs]:
         yield _loops(np.intersect1d(graph.loops, sources))
 
 
+def size(graph: Graph) -> int:
+    """How many pairs the closure of all sources has, without writing them out."""
+    from holdfast.modules import graph_kernels as kernels
+
+    condensed = graph.condensed
+    counts = np.zeros(len(condensed.cyclic), np.int64)
+    kernels.count_targets(*(*condensed.arrays(len(counts)), graph.stride, counts))
+    component = condensed.component[:: graph.stride]
+    pairs = int(counts[component].sum())
+    return pairs - int(condensed.cyclic[component].sum()) + len(graph.loops) if graph.no_loops else pairs
+
+
 def difference(old: Graph, new: Graph) -> tuple[Pairs, Pairs]:
     """The pairs that a change of edges takes from what reaches what, and those that it adds; nothing else is looked at.
 

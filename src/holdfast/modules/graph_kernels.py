@@ -208,6 +208,22 @@ def _write(sources, begin, end, found, count, stride, no_loops, out, n):
     return n
 
 
+@njit(void(_numbers, _numbers, _numbers, _numbers, _flags, _bits, int64, _numbers), nogil=True, cache=True)
+def count_targets(first, targets, member_first, members, cyclic, bits, stride, counts):
+    """For each component, how many nodes that are targets its nodes reach."""
+    found = np.empty(len(members), np.int64)
+    waiting = np.empty(len(members), np.int64)
+    stamps = np.full(len(cyclic), -1, np.int64)
+    for c in range(len(cyclic)):
+        if len(bits):
+            n = _list_bits(bits[c], found, int64(0))
+        else:
+            n = _walk(c, first, targets, member_first, members, cyclic, stamps, c, waiting, found)
+        for k in range(n):
+            if found[k] % stride == stride - 1:
+                counts[c] += 1
+
+
 _condensed = (_numbers, _numbers, _numbers, _numbers, _flags, _bits)
 
 

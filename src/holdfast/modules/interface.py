@@ -88,6 +88,8 @@ class Module(ABC):
     name: str
     about: str
     """What it is for, in a few words."""
+    tells_all = False
+    """Whether its state says all that `size` and `listed` need: then facts that no rule reads need not be written."""
 
     @abstractmethod
     def offers(self, node: HyperNode, relations: Mapping[str, Relation]) -> Iterator[Service | Declined]:
@@ -109,6 +111,14 @@ class Module(ABC):
         """All that follows from what the ground has gained, in parts, and what to keep; for a module that is alone."""
         changed = self.change(service, None, ground)
         return iter((changed.added,)), changed.state
+
+    def size(self, state: Any) -> int:
+        """How many facts there are by a state."""
+        return sum(map(len, self.listed(state)))
+
+    def listed(self, state: Any) -> Iterator[Rows]:
+        """All facts by a state, each once, in parts."""
+        raise NotImplementedError
 
     def change(self, service: Service, state: Any, ground: Ground) -> Changed:
         """What exactly a change takes away and adds, for a module that is alone and reads nothing else.
