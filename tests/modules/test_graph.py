@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from holdfast.modules import graph as graphs
-from holdfast.modules.graph import Graph, Numbering, closure, difference, keys_of
+from holdfast.modules.graph import Edges, Graph, Numbering, closure, difference, keys_of, size, without
 
 from ..equivalence.depth_first import closure as plain_closure
 
@@ -17,7 +17,7 @@ Pair = tuple[int, int]
 
 def made(edges: set[Pair], nodes: int, *, no_loops: bool = False) -> Graph:
     pairs = np.array(sorted(edges), np.int64).reshape(-1, 2)
-    return Graph(nodes, keys_of(pairs[:, 0], pairs[:, 1]), 1, no_loops)
+    return Graph(nodes, Edges(keys_of(pairs[:, 0], pairs[:, 1])), 1, no_loops)
 
 
 def expected(edges: set[Pair], *, no_loops: bool) -> set[Pair]:
@@ -36,10 +36,13 @@ def changed(edges: set[Pair], nodes: int, random: Random) -> set[Pair]:
     return fewer | {(random.randrange(nodes), random.randrange(nodes)) for _ in range(random.choice((0, 1, 3, 40)))}
 
 
-@pytest.mark.parametrize("most_bits", [0, 1 << 30], ids=["walking", "bits"])
+@pytest.mark.parametrize(("most_bits", "patience"), [(0, 0), (1 << 30, 0), (0, 99)],
+                         ids=["condensed", "bits", "walked"])
 @pytest.mark.parametrize("no_loops", [False, True], ids=["loops", "no loops"])
-def test_closures_and_differences(most_bits: int, no_loops: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_closures_and_differences(most_bits: int, patience: int, no_loops: bool, monkeypatch: pytest.MonkeyPatch
+                                  ) -> None:
     monkeypatch.setattr(graphs, "MOST_BITS", most_bits)
+    monkeypatch.setattr(graphs, "_PATIENCE", patience)
     for seed in range(60):
         random = Random(seed)
         nodes = random.choice((3, 6, 12, 70, 150))
@@ -48,9 +51,12 @@ def test_closures_and_differences(most_bits: int, no_loops: bool, monkeypatch: p
         old, new = (made(some, nodes, no_loops=no_loops) for some in (edges, later))
         before, after = (expected(some, no_loops=no_loops) for some in (edges, later))
         assert listed(np.concatenate(list(closure(old, np.arange(nodes))))) == before
-        lost, gained = difference(old, new)
-        assert listed(lost) == before - after
-        assert listed(gained) == after - before
+        assert size(old) == len(before)
+        gone, come = without(old.keys, new.keys), without(new.keys, old.keys)
+        for edited in (new, Graph(nodes, old.edges.edited(gone, come), 1, no_loops)):
+            lost, gained = difference(old, edited)
+            assert listed(lost) == before - after
+            assert listed(gained) == after - before
 
 
 def test_a_part_that_does_not_fit_is_written_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -206,7 +206,9 @@ class Maintainer:
         O, allotment = plan.predicates, plan.allotment
         other = bool(allotment.services) and served != bool(O & self._counts_served)
         if O & self._uncounted or (recursive and (O & self._uncounted_recursive or other)):
-            rules = plan.planner.node.recursive if served or not allotment.services else allotment.generic
+            kept, gone = plan.kept if served else plan.generic, plan.removed  # the facts are still the old ones
+            rules = RuleChange((*kept.nonrecursive, *gone.nonrecursive), (*kept.recursive, *gone.recursive),
+                               (*kept.aggregates, *gone.aggregates))
             recount(plan.planner, self.backend, rules)
             self._uncounted -= O
             self._uncounted_recursive -= O

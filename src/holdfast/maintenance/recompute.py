@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from holdfast.backends.protocol import Backend
-from holdfast.maintenance.stratum import Stratum
-from holdfast.plans import Planner, Read
-from holdfast.program.model import Rule
+from holdfast.maintenance.stratum import RuleChange, Stratum
+from holdfast.plans import AggregatePlan, Planner, Read
 
 
 def maintain(s: Stratum) -> None:
@@ -35,11 +32,12 @@ def maintain(s: Stratum) -> None:
     new.clear()
 
 
-def recount(planner: Planner, backend: Backend, recursive: Iterable[Rule]) -> None:
-    """The counters of a hyper-node whose facts are right, by one evaluation of its rules, some recursive ones."""
+def recount(planner: Planner, backend: Backend, rules: RuleChange) -> None:
+    """The counters of a hyper-node whose facts are right, by one evaluation of the rules that count."""
     I, Cn, Cr, O = backend.materialisation, backend.nonrecursive, backend.recursive, planner.node.predicates
+    sources = {Read.ALL: I, Read.ABSENT: I}
     Cn.forget(O)
     Cr.forget(O)
     Cn.add(backend.explicit.of(O))
-    Cn.add(backend.apply(planner.nonrecursive(), {Read.ALL: I, Read.ABSENT: I}))
-    Cr.add(backend.apply(planner.whole(recursive), {Read.ALL: I, Read.ABSENT: I}))
+    Cn.add(backend.apply([*planner.whole(rules.nonrecursive), *map(AggregatePlan, rules.aggregates)], sources))
+    Cr.add(backend.apply(planner.whole(rules.recursive), sources))

@@ -18,7 +18,19 @@ from typing import Any
 import numpy as np
 
 from holdfast.modules import graph as graphs
-from holdfast.modules.graph import NONE, Graph, Numbering, Numbers, ends, keys_of, together, turned, without
+from holdfast.modules.graph import (
+    NONE,
+    Edges,
+    Graph,
+    Numbering,
+    Numbers,
+    ends,
+    flipped,
+    keys_of,
+    together,
+    turned,
+    without,
+)
 from holdfast.modules.interface import Changed, Declined, Ground, Module, Rows, Service
 from holdfast.program.model import HyperNode, Relation
 from holdfast.program.patterns import Recognised, Shape, Slice, recognised
@@ -44,22 +56,33 @@ class Form:
         return bool(self.before) and not self.after and not self.shapes
 
 
+Change = tuple[Numbers, Numbers]
+"""Edges that are lost and gained."""
+
+_NO_CHANGE: Change = (NONE, NONE)
+_REFLEXIVE = frozenset({Shape.REFLEXIVE_SOURCE, Shape.REFLEXIVE_TARGET})
+
+
 @dataclass(frozen=True, eq=False)
 class State:
     """The edges of a closure between two updates, as keys over numbers for their values."""
 
     numbering: Numbering
     form: Form
-    base: Numbers
-    before: Numbers = field(default_factory=lambda: NONE)  # L
-    after: Numbers = field(default_factory=lambda: NONE)  # T
+    base: Edges
+    before: Edges = field(default_factory=lambda: Edges(NONE))  # L
+    after: Edges = field(default_factory=lambda: Edges(NONE))  # T
+    known: Graph | None = None  # the graph, if it is known already
 
     @cached_property
     def graph(self) -> Graph:
         """The graph in which R is reachability."""
+        if self.known is not None:
+            return self.known
         base, L, T = self._edges()
         if self._is_plain(base, L, T):
-            return Graph(len(self.numbering.values), base, 1, self.form.no_loops)
+            edges = self.base if base is self.base.all else Edges(base)
+            return Graph(len(self.numbering.values), edges, 1, self.form.no_loops)
         return self.doubled
 
     @cached_property
@@ -71,11 +94,31 @@ class State:
             base, L, T = turned(base), T, turned(L)
         back = np.arange(nodes) if Shape.TRANSITIVE in self.form.shapes else NONE
         parts = [_between(L, 0, 0), _between(base, 0, 1), _between(T, 1, 1), keys_of(2 * back + 1, 2 * back)]
-        return Graph(2 * nodes, together(*parts), 2)
+        return Graph(2 * nodes, Edges(together(*parts)), 2)
+
+    def edited(self, base: Change, before: Change, after: Change) -> State:
+        """The state after edges and steps were lost and gained; its graph is the old one edited where it can be."""
+        parts = (self.base.edited(*base), self.before.edited(*before), self.after.edited(*after))
+        return State(self.numbering, self.form, *parts, self._edited_graph(parts[0], base, before, after))
+
+    def _edited_graph(self, edges: Edges, base: Change, before: Change, after: Change) -> Graph | None:
+        form = self.form
+        steps = [change for change, slices in ((before, form.before), (after, form.after)) if slices]
+        if self.graph.stride > 1 or form.shapes & _REFLEXIVE or not all(_same(base, change) for change in steps):
+            return None  # steps that were edges may be none any more, or the reverse
+        if Shape.SYMMETRIC in form.shapes:
+            edges = self.graph.edges.edited(*self._both_ways(edges, base))
+        return Graph(len(self.numbering.values), edges, 1, form.no_loops)
+
+    def _both_ways(self, edges: Edges, change: Change) -> Change:
+        """What a change of edges is when they count both ways; an edge may be there the other way too."""
+        lost, gained = (together(keys, turned(keys)) for keys in change)
+        lost = lost[~edges.has(lost) & ~edges.has(flipped(lost))]
+        return lost, gained[~self.graph.edges.has(gained)]
 
     def _edges(self) -> tuple[Numbers, Numbers, Numbers]:
         """B, L and T with what symmetric and reflexive rules add."""
-        shapes, base, L, T = self.form.shapes, self.base, self.before, self.after
+        shapes, base, L, T = self.form.shapes, self.base.all, self.before.all, self.after.all
         if Shape.SYMMETRIC in shapes:
             base, L, T = (together(a, turned(b)) for a, b in ((base, base), (L, T), (T, L)))
         sources, targets = ends(base)
@@ -155,11 +198,11 @@ class Closure(Module):
             return Δ
         state, form = _state(service.form, X), service.form
         graph = state.graph
-        edges = State(state.numbering, form, _keys(state.numbering, Δ)).graph.keys
+        edges = State(state.numbering, form, Edges(_keys(state.numbering, Δ))).graph.keys
         nodes = graph.nodes
         # one node for each value before an edge of Δ is passed, and one after it
-        passing = Graph(2 * nodes, together(_between(graph.keys, 0, 0), _between(edges, 0, 1),
-                                            _between(graph.keys, 1, 1)), 2)
+        passing = Graph(2 * nodes, Edges(together(_between(graph.keys, 0, 0), _between(edges, 0, 1),
+                                                  _between(graph.keys, 1, 1))), 2)
         sources = np.flatnonzero(graph.reached(np.unique(ends(edges)[0]), backward=True))
         pairs = np.concatenate([graphs.NO_PAIRS, *graphs.closure(passing, 2 * sources)])
         if form.no_loops:
@@ -223,11 +266,10 @@ class Closure(Module):
         if state is None:
             state = _state(form, ground.before(), *(_read(ground, slices, "before")
                                                     for slices in (form.before, form.after)))
-        numbering, base = state.numbering, state.base
-        base = _edited(numbering, base, ground.lost(), ground.gained())
+        numbering = state.numbering
         steps = [_stepped(numbering, old, slices, ground)
                  for old, slices in ((state.before, form.before), (state.after, form.after))]
-        new = State(numbering, form, base, *steps)
+        new = state.edited((_keys(numbering, ground.lost()), _keys(numbering, ground.gained())), *steps)
         old_graph, new_graph = state.graph, new.graph
         if old_graph.stride != new_graph.stride:
             old_graph, new_graph = state.doubled, new.doubled
@@ -253,25 +295,27 @@ def _known(numbering: Numbering, values: Numbers) -> Numbers:
 def _state(form: Form, base: Rows, before: Rows = graphs.NO_PAIRS, after: Rows = graphs.NO_PAIRS) -> State:
     numbering = Numbering()
     numbering.enter(np.unique(np.concatenate([base.ravel(), before.ravel(), after.ravel()])))
-    return State(numbering, form, *(_keys(numbering, pairs) for pairs in (base, before, after)))
+    return State(numbering, form, Edges(_keys(numbering, base)), Edges(_keys(numbering, before)),
+                 Edges(_keys(numbering, after)))
 
 
-def _edited(numbering: Numbering, keys: Numbers, lost: Rows, gained: Rows) -> Numbers:
-    return together(without(keys, _keys(numbering, lost)), _keys(numbering, gained))
+def _same(one: Change, other: Change) -> bool:
+    return all(map(np.array_equal, one, other))
 
 
 def _read(ground: Ground, slices: tuple[Slice, ...], when: str) -> Rows:
     return np.concatenate([graphs.NO_PAIRS, *(ground.read(slice_, when) for slice_ in slices)])
 
 
-def _stepped(numbering: Numbering, old: Numbers, slices: tuple[Slice, ...], ground: Ground) -> Numbers:
-    """The steps after an update; of several relations each is read anew, for a step may be in two of them."""
-    gone, come = (_read(ground, slices, when) for when in ("gone", "come"))
+def _stepped(numbering: Numbering, old: Edges, slices: tuple[Slice, ...], ground: Ground) -> Change:
+    """How steps change; of several relations each is read anew, for a step may be in two of them."""
+    gone, come = (_keys(numbering, _read(ground, slices, when)) for when in ("gone", "come"))
     if not len(gone) and not len(come):
-        return old
+        return _NO_CHANGE
     if len(slices) == 1:
-        return _edited(numbering, old, gone, come)
-    parts = [_edited(numbering, _keys(numbering, ground.read(slice_, "before")), ground.read(slice_, "gone"),
-                     ground.read(slice_, "come")) for slice_ in slices]
-    return together(*parts)
-
+        return gone, come
+    now = NONE
+    for slice_ in slices:
+        before, gone, come = (_keys(numbering, ground.read(slice_, when)) for when in ("before", "gone", "come"))
+        now = together(now, without(before, gone), come)
+    return without(old.all, now), without(now, old.all)

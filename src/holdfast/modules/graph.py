@@ -1,9 +1,10 @@
 """Directed graphs over any values, and the difference that a change of edges makes to what reaches what.
 
-An edge is one 64-bit key, source and target side by side, and a set of edges is a sorted array of keys: a graph that
-loses or gains some edges is a merge away, not a sort.  Reachability is computed on the condensation (the strongly
-connected components) and for the sources only that a change can affect; with a row of bits for each component where
-that is small and most of it is wanted, else by walking.
+An edge is one 64-bit key, source and target side by side, and a set of edges is a sorted array of keys; edges that came
+and went since stand in two short arrays beside it, until they are many.  A change is looked at from the sources only
+that it can affect.  If little is in reach of these, it is walked; else reachability is computed on the condensation
+(the strongly connected components), with a row of bits for each component where that is small and most of it is
+wanted.
 
 The kernels are imported where they are used: whoever only asks which module serves a rule does not wait for Numba.
 """
@@ -11,7 +12,7 @@ The kernels are imported where they are used: whoever only asks which module ser
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -20,9 +21,12 @@ from numpy.typing import NDArray
 
 Numbers = NDArray[np.int64]
 Pairs = NDArray[np.int64]  # of two columns
+Rows = tuple[Numbers, Numbers]
 
 MOST_BITS = 1 << 30  # 128 MiB for all rows of bits of one graph
 _ROOM = 1 << 20  # pairs that are written at a time
+_SHORT = 64  # edges beside the keys; more are worth a merge
+_PATIENCE = 2  # times a graph's nodes and edges: what condensing it costs, about
 _FEW = 16  # edges that are tried one by one
 _HALF = np.int64(32)
 _LOW = np.int64(0xFFFFFFFF)
@@ -67,10 +71,9 @@ def keys_of(sources: Numbers, targets: Numbers) -> Numbers:
 
 def without(keys: Numbers, fewer: Numbers) -> Numbers:
     """Sorted keys without some."""
-    places = np.searchsorted(keys, fewer)
-    there = places < len(keys)
-    there[there] = keys[places[there]] == fewer[there]
-    return np.delete(keys, places[there])
+    if not len(fewer) or not len(keys):
+        return keys
+    return np.delete(keys, np.searchsorted(keys, fewer[among(fewer, keys)]))
 
 
 def together(*sets: Numbers) -> Numbers:
@@ -83,15 +86,65 @@ def together(*sets: Numbers) -> Numbers:
     return each
 
 
+def flipped(keys: Numbers) -> Numbers:
+    """Each edge the other way round."""
+    return ((keys & _LOW) << _HALF) | (keys >> _HALF)
+
+
 def turned(keys: Numbers) -> Numbers:
-    """The same edges the other way round."""
-    other: Numbers = ((keys & _LOW) << _HALF) | (keys >> _HALF)
-    return np.sort(other, kind="stable")
+    """The same, sorted."""
+    return np.sort(flipped(keys), kind="stable")
+
+
+def among(wanted: Numbers, keys: Numbers) -> NDArray[np.bool_]:
+    """Of each key, whether it is among sorted keys."""
+    if not len(keys):
+        return np.zeros(len(wanted), np.bool_)
+    found: NDArray[np.bool_] = keys[np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)] == wanted
+    return found
 
 
 def ends(keys: Numbers) -> tuple[Numbers, Numbers]:
     """The sources and the targets."""
     return keys >> _HALF, keys & _LOW
+
+
+@dataclass(frozen=True, eq=False)
+class Edges:
+    """A set of edges: sorted keys, without those that went, with those that came."""
+
+    keys: Numbers
+    came: Numbers = field(default_factory=lambda: NONE)
+    went: Numbers = field(default_factory=lambda: NONE)
+    _indexes: dict[bool, Rows] = field(default_factory=dict)  # of the keys, forward and backward
+
+    def edited(self, lost: Numbers, gained: Numbers) -> Edges:
+        """Without some edges that are in it, and with some that are not."""
+        came = together(without(self.came, lost), without(gained, self.went))
+        went = together(without(self.went, gained), without(lost, self.came))
+        if len(came) + len(went) > max(_SHORT, len(self.keys) >> 5):
+            return Edges(together(without(self.keys, went), came))
+        return Edges(self.keys, came, went, self._indexes)
+
+    def has(self, keys: Numbers) -> NDArray[np.bool_]:
+        """Of each key, whether it is in the set."""
+        return (among(keys, self.keys) & ~among(keys, self.went)) | among(keys, self.came)
+
+    @cached_property
+    def all(self) -> Numbers:
+        """The keys of all edges, sorted."""
+        return together(without(self.keys, self.went), self.came)
+
+    def rows(self, nodes: int, *, backward: bool = False) -> tuple[Numbers, Numbers, Numbers, Numbers]:
+        """As the kernels take them, of the edges as they are or turned round."""
+        index = self._indexes.get(backward)
+        if index is None:
+            index = _rows(turned(self.keys) if backward else self.keys, nodes)
+        elif len(index[0]) <= nodes:
+            index = np.concatenate([index[0], np.full(nodes + 1 - len(index[0]), index[0][-1])]), index[1]
+        self._indexes[backward] = index
+        beside = [turned(keys) if backward else keys for keys in (self.came, self.went)]
+        return index[0][: nodes + 1], index[1], beside[0], beside[1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,26 +156,21 @@ class Graph:
     """
 
     nodes: int
-    keys: Numbers
+    edges: Edges
     stride: int = 1
     no_loops: bool = False
 
-    @cached_property
-    def rows(self) -> tuple[Numbers, Numbers]:
-        """Compressed sparse rows."""
-        return _rows(self.keys, self.nodes)
-
-    @cached_property
-    def backward(self) -> tuple[Numbers, Numbers]:
-        """The same of the edges turned round."""
-        return _rows(turned(self.keys), self.nodes)
+    @property
+    def keys(self) -> Numbers:
+        """All edges as sorted keys."""
+        return self.edges.all
 
     @cached_property
     def condensed(self) -> Condensed:
         """The components and the edges between them."""
         from holdfast.modules import graph_kernels as kernels
 
-        first, targets = self.rows
+        first, targets = _rows(self.keys, self.nodes)
         component = np.empty(self.nodes, np.int64)
         count = int(kernels.components(first, targets, component))
         left, right = component[self.keys >> _HALF], component[targets]
@@ -131,14 +179,15 @@ class Graph:
         member_first = np.searchsorted(component[members], np.arange(count + 1))
         cyclic = np.zeros(count, np.uint8)
         cyclic[left[loops]] = 1
-        return Condensed(component, *_rows(keys_of(left[~loops], right[~loops]), count), member_first, members, cyclic)
+        rows = _rows(keys_of(left[~loops], right[~loops]), count)
+        return Condensed(component, *rows, NONE, NONE, member_first, members, cyclic)
 
     def reached(self, starts: Numbers, *, backward: bool = False) -> NDArray[np.bool_]:
         """For each node, whether it can be reached from some, these included."""
         from holdfast.modules import graph_kernels as kernels
 
         seen = np.zeros(self.nodes, np.uint8)
-        kernels.reach(*(self.backward if backward else self.rows), starts, seen)
+        kernels.reach(*(*self.edges.rows(self.nodes, backward=backward), starts, seen))
         return seen.view(np.bool_)
 
     @cached_property
@@ -148,6 +197,13 @@ class Graph:
         looping: Numbers = sources[sources == targets]
         return looping
 
+    @property
+    def as_it_is(self) -> Condensed:
+        """Each node as a component of its own."""
+        nodes = np.arange(self.nodes + 1)
+        none = np.zeros(self.nodes, np.uint8)
+        return Condensed(nodes[:-1], *self.edges.rows(self.nodes), nodes, nodes[:-1], none, may_have_bits=False)
+
 
 @dataclass(frozen=True, eq=False)
 class Condensed:
@@ -156,9 +212,12 @@ class Condensed:
     component: Numbers
     first: Numbers
     targets: Numbers
+    came: Numbers
+    went: Numbers
     member_first: Numbers
     members: Numbers
     cyclic: NDArray[np.uint8]
+    may_have_bits: bool = True  # only in the order of a condensation
 
     @cached_property
     def bits(self) -> NDArray[np.uint64]:
@@ -170,13 +229,13 @@ class Condensed:
         return bits
 
     def arrays(self, groups: int) -> tuple[Any, ...]:
-        """As the kernel takes them, with bits if they fit and so many components are asked for that they pay."""
-        fits = len(self.cyclic) * len(self.members) <= MOST_BITS
+        """As the kernels take them, with bits if they fit and so many components are asked for that they pay."""
+        fits = self.may_have_bits and len(self.cyclic) * len(self.members) <= MOST_BITS
         bits = self.bits if fits and groups > len(self.members) // 64 else _NO_BITS
-        return self.first, self.targets, self.member_first, self.members, self.cyclic, bits
+        return self.first, self.targets, self.came, self.went, self.member_first, self.members, self.cyclic, bits
 
 
-EMPTY = Condensed(NONE, np.zeros(1, np.int64), NONE, np.zeros(1, np.int64), NONE, np.empty(0, np.uint8))
+EMPTY = Condensed(NONE, np.zeros(1, np.int64), NONE, NONE, NONE, np.zeros(1, np.int64), NONE, np.empty(0, np.uint8))
 
 
 def closure(graph: Graph, sources: Numbers) -> Iterator[Pairs]:
@@ -205,12 +264,27 @@ def difference(old: Graph, new: Graph) -> tuple[Pairs, Pairs]:
     Both graphs have the same nodes.
     """
     sources = affected(old, new)
-    parts = list(_differences(old.condensed, new.condensed, sources, old)) if len(sources) else []
+    parts = _walked(old, new, sources) if len(sources) else []
+    if parts is None:
+        parts = list(_differences(old.condensed, new.condensed, sources, old))
     lost, gained = [part[0] for part in parts], [part[1] for part in parts]
     if old.no_loops:
         lost.append(_loops(np.setdiff1d(old.loops, new.loops)))
         gained.append(_loops(np.setdiff1d(new.loops, old.loops)))
     return _one(lost), _one(gained)
+
+
+def _walked(old: Graph, new: Graph, sources: Numbers) -> list[tuple[Pairs, Pairs]] | None:
+    """The differences by walking both graphs as they are; None if that takes more steps than condensing them would."""
+    budget = _PATIENCE * (old.nodes + len(old.edges.keys))
+    try:
+        return list(_differences(old.as_it_is, new.as_it_is, sources, old, budget))
+    except _TooFarError:
+        return None
+
+
+class _TooFarError(Exception):
+    """A walk is longer than its budget."""
 
 
 def affected(old: Graph, new: Graph) -> Numbers:
@@ -219,8 +293,8 @@ def affected(old: Graph, new: Graph) -> Numbers:
     An edge that went does not matter while its target can be reached otherwise, without any edge that came; and the
     other way round.
     """
-    gone, come = without(old.keys, new.keys), without(new.keys, old.keys)
-    kept = Graph(old.nodes, without(old.keys, gone), old.stride) if len(gone) else old
+    gone, come = _changed(old.edges, new.edges)
+    kept = Graph(old.nodes, old.edges.edited(gone, NONE), old.stride) if len(gone) else old
     touched = np.zeros(old.nodes, np.bool_)
     for graph, changed in ((old, gone), (new, come)):
         matters = changed[~_detoured(kept, changed)]
@@ -231,17 +305,26 @@ def affected(old: Graph, new: Graph) -> Numbers:
     return sources
 
 
+def _changed(old: Edges, new: Edges) -> tuple[Numbers, Numbers]:
+    """The edges that went and came from one set to the other."""
+    if old.keys is new.keys:  # then only what is beside the keys can differ
+        gone = together(without(new.went, old.went), without(old.came, new.came))
+        return gone, together(without(old.went, new.went), without(new.came, old.came))
+    return without(old.all, new.all), without(new.all, old.all)
+
+
 def _detoured(graph: Graph, keys: Numbers) -> NDArray[np.bool_]:
     """Of some edges that a graph does not have, whether it has a detour; of many it is not asked."""
     from holdfast.modules import graph_kernels as kernels
 
     found = np.zeros(len(keys), np.uint8)
     if 0 < len(keys) <= _FEW:
-        kernels.detours(*graph.rows, *ends(keys), found)
+        kernels.detours(*(*graph.edges.rows(graph.nodes), *ends(keys), found))
     return found.view(np.bool_)
 
 
-def _differences(old: Condensed, new: Condensed, sources: Numbers, graph: Graph) -> Iterator[tuple[Pairs, Pairs]]:
+def _differences(old: Condensed, new: Condensed, sources: Numbers, graph: Graph, budget: int = -1
+                 ) -> Iterator[tuple[Pairs, Pairs]]:
     """Sources that are in the same components before and after lose and gain the same."""
     from holdfast.modules import graph_kernels as kernels
 
@@ -251,11 +334,13 @@ def _differences(old: Condensed, new: Condensed, sources: Numbers, graph: Graph)
     order = np.argsort(group_of, kind="stable")
     first = np.searchsorted(group_of[order], np.arange(len(groups) + 1))
     arguments = (groups >> _HALF, groups & _LOW, first, sources[order], *old.arrays(len(groups)),
-                 *new.arrays(len(groups)), graph.stride, graph.no_loops)
+                 *new.arrays(len(groups)), graph.stride, graph.no_loops, budget)
     begin, room = 0, _ROOM
     while begin < len(groups):
         lost, gained = np.empty((room if old is not EMPTY else 0, 2), np.int64), np.empty((room, 2), np.int64)
         begin, n_lost, n_gained, needed = kernels.differences(*(begin, *arguments, lost, gained))
+        if begin < 0:
+            raise _TooFarError
         room = max(_ROOM, needed)
         yield lost[:n_lost], gained[:n_gained]
 

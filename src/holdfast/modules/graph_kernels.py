@@ -3,9 +3,11 @@
 A file of its own beside `backends/memory/kernels.py`, for the same reason that that is one file: Numba's cache notices
 a change only in the file of the cached function, and no loop here uses a helper from there.
 
-A graph is compressed sparse rows: the successors of node v are `targets[first[v]:first[v + 1]]`.  Components are
-numbered so that each comes after all that it reaches; `members` are the nodes of the components in a row, and a
-component is *cyclic* when its nodes reach themselves.
+A graph is compressed sparse rows: the successors of node v are `targets[first[v]:first[v + 1]]`, in order; and beside
+them two short sorted lists of edges as keys (see `graph.py`), those that `came` since and those that `went`.
+Components are numbered so that each comes after all that it reaches; `members` are the nodes of the components in a
+row, and a component is *cyclic* when its nodes reach themselves.  A graph that is not condensed is one in which each
+node is a component and none is cyclic.
 """
 
 from __future__ import annotations
@@ -70,10 +72,50 @@ def components(first, targets, component):
     return count
 
 
-@njit(void(_numbers, _numbers, _numbers, _flags), nogil=True, cache=True)
-def reach(first, targets, starts, seen):
+@njit
+def _from(keys, node):
+    """The place of a node's first edge in sorted keys, or where it would be."""
+    low, high, wanted = int64(0), int64(len(keys)), int64(node) << 32
+    while low < high:
+        middle = (low + high) >> 1
+        if keys[middle] < wanted:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit
+def _successors(node, first, targets, came, went, out):
+    """List the successors of a node; gives how many."""
+    n = int64(0)
+    place = _from(went, node) if len(went) else int64(0)
+    if place < len(went) and went[place] >> 32 == node:
+        for k in range(first[node], first[node + 1]):
+            key = (int64(node) << 32) | targets[k]
+            while place < len(went) and went[place] < key:
+                place += 1
+            if place == len(went) or went[place] != key:
+                out[n] = targets[k]
+                n += 1
+    else:
+        for k in range(first[node], first[node + 1]):
+            out[n] = targets[k]
+            n += 1
+    if len(came):
+        place = _from(came, node)
+        while place < len(came) and came[place] >> 32 == node:
+            out[n] = came[place] & 0xFFFFFFFF
+            n += 1
+            place += 1
+    return n
+
+
+@njit(void(_numbers, _numbers, _numbers, _numbers, _numbers, _flags), nogil=True, cache=True)
+def reach(first, targets, came, went, starts, seen):
     """Flag all nodes that can be reached from some, these included."""
     waiting = np.empty(len(first) - 1, np.int64)
+    out = np.empty(len(first) - 1, np.int64)
     count = int64(0)
     for start in starts:
         if not seen[start]:
@@ -82,20 +124,20 @@ def reach(first, targets, starts, seen):
             count += 1
     while count:
         count -= 1
-        node = waiting[count]
-        for k in range(first[node], first[node + 1]):
-            if not seen[targets[k]]:
-                seen[targets[k]] = 1
-                waiting[count] = targets[k]
+        for k in range(_successors(waiting[count], first, targets, came, went, out)):
+            if not seen[out[k]]:
+                seen[out[k]] = 1
+                waiting[count] = out[k]
                 count += 1
 
 
-@njit(void(_numbers, _numbers, _numbers, _numbers, _flags), nogil=True, cache=True)
-def detours(first, targets, starts, ends, found):
+@njit(void(_numbers, _numbers, _numbers, _numbers, _numbers, _numbers, _flags), nogil=True, cache=True)
+def detours(first, targets, came, went, starts, ends, found):
     """Of each pair of nodes, whether the second can be reached from the first, by at least one edge."""
     nodes = len(first) - 1
     stamp = np.full(nodes, -1, np.int64)
     waiting = np.empty(nodes, np.int64)
+    out = np.empty(nodes, np.int64)
     last = int64(-1)
     for i in range(len(starts)):
         if i and starts[i] == starts[i - 1]:
@@ -106,10 +148,10 @@ def detours(first, targets, starts, ends, found):
         alone = i + 1 == len(starts) or starts[i + 1] != starts[i]
         node = starts[i]
         while True:
-            for k in range(first[node], first[node + 1]):
-                if stamp[targets[k]] != last:
-                    stamp[targets[k]] = last
-                    waiting[count] = targets[k]
+            for k in range(_successors(node, first, targets, came, went, out)):
+                if stamp[out[k]] != last:
+                    stamp[out[k]] = last
+                    waiting[count] = out[k]
                     count += 1
             if count == 0 or (alone and stamp[ends[i]] == last):
                 break
@@ -137,18 +179,19 @@ def fill_bits(first, targets, member_first, members, cyclic, bits):
 
 
 @njit
-def _walk(c, first, targets, member_first, members, cyclic, stamps, stamp, waiting, found):
-    """List the nodes that a component's nodes reach; gives how many."""
+def _walk(c, first, targets, came, went, member_first, members, cyclic, stamps, stamp, waiting, out, found, steps):
+    """List the nodes that a component's nodes reach; gives how many, and adds the edges walked to `steps`."""
     count, n = int64(0), int64(0)
     if cyclic[c]:
         for m in range(member_first[c], member_first[c + 1]):
             found[n] = members[m]
             n += 1
-    stamps[c] = stamp
     here = c
     while True:
-        for k in range(first[here], first[here + 1]):
-            successor = targets[k]
+        degree = _successors(here, first, targets, came, went, out)
+        steps[0] += degree + 1
+        for k in range(degree):
+            successor = out[k]
             if stamps[successor] != stamp:
                 stamps[successor] = stamp
                 waiting[count] = successor
@@ -208,42 +251,48 @@ def _write(sources, begin, end, found, count, stride, no_loops, out, n):
     return n
 
 
-@njit(void(_numbers, _numbers, _numbers, _numbers, _flags, _bits, int64, _numbers), nogil=True, cache=True)
-def count_targets(first, targets, member_first, members, cyclic, bits, stride, counts):
+_condensed = (_numbers, _numbers, _numbers, _numbers, _numbers, _numbers, _flags, _bits)
+
+
+@njit(void(*_condensed, int64, _numbers), nogil=True, cache=True)
+def count_targets(first, targets, came, went, member_first, members, cyclic, bits, stride, counts):
     """For each component, how many nodes that are targets its nodes reach."""
     found = np.empty(len(members), np.int64)
     waiting = np.empty(len(members), np.int64)
+    out = np.empty(len(members), np.int64)
     stamps = np.full(len(cyclic), -1, np.int64)
+    steps = np.zeros(1, np.int64)
     for c in range(len(cyclic)):
         if len(bits):
             n = _list_bits(bits[c], found, int64(0))
         else:
-            n = _walk(c, first, targets, member_first, members, cyclic, stamps, c, waiting, found)
+            n = _walk(c, first, targets, came, went, member_first, members, cyclic, stamps, c, waiting, out, found,
+                      steps)
         for k in range(n):
             if found[k] % stride == stride - 1:
                 counts[c] += 1
 
 
-_condensed = (_numbers, _numbers, _numbers, _numbers, _flags, _bits)
-
-
 @njit(types.UniTuple(int64, 4)(int64, _numbers, _numbers, _numbers, _numbers, *_condensed, *_condensed, int64, boolean,
-                               _pairs, _pairs), nogil=True, cache=True)
+                               int64, _pairs, _pairs), nogil=True, cache=True)
 def differences(begin, old, new, source_first, sources,
-                old_first, old_targets, old_member_first, old_members, old_cyclic, old_bits,
-                new_first, new_targets, new_member_first, new_members, new_cyclic, new_bits,
-                stride, no_loops, lost, gained):
+                old_first, old_targets, old_came, old_went, old_member_first, old_members, old_cyclic, old_bits,
+                new_first, new_targets, new_came, new_went, new_member_first, new_members, new_cyclic, new_bits,
+                stride, no_loops, budget, lost, gained):
     """What the sources of each group reached and no longer do, and what they reach and did not, as pairs.
 
     The sources of group g are in component old[g] of the old graph and new[g] of the new one, -1 for an empty graph.
     A graph has bits for each component, or none, and is walked.  Stops before a group that has no room; gives that
-    group, the pairs written to `lost` and `gained`, and the room that it needs.
+    group, the pairs written to `lost` and `gained`, and the room that it needs.  Gives up, with -1 for the group, when
+    it has walked more edges than the budget, unless that is negative.
     """
     nodes = max(len(old_members), len(new_members))
     was = np.empty(nodes, np.int64)
     now = np.empty(nodes, np.int64)
     mark = np.full(nodes, -1, np.int64)
     waiting = np.empty(nodes, np.int64)
+    out = np.empty(nodes, np.int64)
+    steps = np.zeros(1, np.int64)
     old_stamps = np.full(len(old_first), -1, np.int64)
     new_stamps = np.full(len(new_first), -1, np.int64)
     words = max(old_bits.shape[1], new_bits.shape[1])
@@ -264,11 +313,13 @@ def differences(begin, old, new, source_first, sources,
         else:
             n_was, n_now = int64(0), int64(0)
             if o >= 0:
-                n_was = _walk(o, old_first, old_targets, old_member_first, old_members, old_cyclic, old_stamps, g,
-                              waiting, was)
+                n_was = _walk(o, old_first, old_targets, old_came, old_went, old_member_first, old_members, old_cyclic,
+                              old_stamps, g, waiting, out, was, steps)
             if c >= 0:
-                n_now = _walk(c, new_first, new_targets, new_member_first, new_members, new_cyclic, new_stamps, g,
-                              waiting, now)
+                n_now = _walk(c, new_first, new_targets, new_came, new_went, new_member_first, new_members, new_cyclic,
+                              new_stamps, g, waiting, out, now, steps)
+            if 0 <= budget < steps[0]:
+                return int64(-1), n_lost, n_gained, int64(0)
             for k in range(n_was):
                 mark[was[k]] = 2 * g
             kept = int64(0)
