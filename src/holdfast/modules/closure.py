@@ -24,6 +24,7 @@ from holdfast.modules.graph import (
     Graph,
     Numbering,
     Numbers,
+    distinct,
     ends,
     flipped,
     keys_of,
@@ -203,13 +204,13 @@ class Closure(Module):
         # one node for each value before an edge of Δ is passed, and one after it
         passing = Graph(2 * nodes, Edges(together(_between(graph.keys, 0, 0), _between(edges, 0, 1),
                                                   _between(graph.keys, 1, 1))), 2)
-        sources = np.flatnonzero(graph.reached(np.unique(ends(edges)[0]), backward=True))
+        sources = np.flatnonzero(graph.reached(distinct(ends(edges)[0]), backward=True))
         pairs = np.concatenate([graphs.NO_PAIRS, *graphs.closure(passing, 2 * sources)])
         if form.no_loops:
             pairs = pairs[pairs[:, 0] != pairs[:, 1]]
         for side, shape in enumerate((Shape.REFLEXIVE_SOURCE, Shape.REFLEXIVE_TARGET)):
             if shape in form.shapes:  # R(x, x) follows from each of these pairs, whatever edge it follows from too
-                loops = np.unique(pairs[:, side])
+                loops = distinct(pairs[:, side])
                 pairs = np.concatenate([pairs, np.column_stack([loops, loops])])
         return state.values(pairs)
 
@@ -223,7 +224,7 @@ class Closure(Module):
         goals, numbers = goals[known], numbers[known]
         keys = (numbers[:, 0] << np.int64(32)) | numbers[:, 1]
         found = np.zeros(len(keys), np.bool_)
-        for pairs in graphs.closure(state.graph, np.unique(numbers[:, 0])):
+        for pairs in graphs.closure(state.graph, distinct(numbers[:, 0])):
             found |= np.isin(keys, (pairs[:, 0] << np.int64(32)) | pairs[:, 1])
         return goals[found]
 
@@ -288,13 +289,13 @@ def _keys(numbering: Numbering, pairs: Rows) -> Numbers:
 
 
 def _known(numbering: Numbering, values: Numbers) -> Numbers:
-    numbers = np.unique(numbering.numbers(values))
+    numbers = distinct(numbering.numbers(values))
     return numbers[numbers >= 0]
 
 
 def _state(form: Form, base: Rows, before: Rows = graphs.NO_PAIRS, after: Rows = graphs.NO_PAIRS) -> State:
     numbering = Numbering()
-    numbering.enter(np.unique(np.concatenate([base.ravel(), before.ravel(), after.ravel()])))
+    numbering.enter(distinct(np.concatenate([base.ravel(), before.ravel(), after.ravel()])))
     return State(numbering, form, Edges(_keys(numbering, base)), Edges(_keys(numbering, before)),
                  Edges(_keys(numbering, after)))
 

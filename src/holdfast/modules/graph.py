@@ -54,7 +54,7 @@ class Numbering:
         """The same, after giving a number to those that have none."""
         found = self.numbers(values)
         if (found < 0).any():
-            new = np.unique(values[found < 0])
+            new = distinct(values[found < 0])
             places = np.searchsorted(self._sorted, new)
             self._numbers = np.insert(self._numbers, places, np.arange(len(self.values), len(self.values) + len(new)))
             self._sorted = np.insert(self._sorted, places, new)
@@ -65,8 +65,13 @@ class Numbering:
 
 def keys_of(sources: Numbers, targets: Numbers) -> Numbers:
     """Edges as sorted keys, each once."""
-    keys: Numbers = np.unique((sources << _HALF) | targets)
-    return keys
+    return distinct((sources << _HALF) | targets)
+
+
+def distinct(numbers: Numbers) -> Numbers:
+    """Sorted, each once.  Not `np.unique`: its hash table takes keys that have much in common for the same."""
+    numbers = np.sort(numbers, axis=None)
+    return numbers[np.concatenate([[True], numbers[1:] != numbers[:-1]])] if len(numbers) else numbers
 
 
 def without(keys: Numbers, fewer: Numbers) -> Numbers:
