@@ -21,4 +21,6 @@ ALL_CODES: Final[dict[str, str]] = {
     "E0907": "an update has not the form of one",
     "E0912": "with the rules of an update, a relation would have other types",
     "E0913": "an update of a program with .limitsize",
+    "E0914": "exact is asked for a hyper-node that no module has to itself",
+    "E0915": "a module is asked for that there is not",
 }

@@ -19,9 +19,13 @@ from holdfast.formats.python_data import FactData, encode_facts
 from holdfast.language import parse, parse_body, tree
 from holdfast.language.editing import rules_named
 from holdfast.loading import Facts, Loaded, load
+from holdfast.maintenance import modular
 from holdfast.maintenance.algorithms import AUTO, Choice
 from holdfast.maintenance.seminaive import NodeFigures, materialise
+from holdfast.maintenance.served import States
+from holdfast.maintenance.stratum import RuleChange, predicates_read
 from holdfast.maintenance.watch import Watch
+from holdfast.modules import MODULES, Module, allot, named
 from holdfast.plans import Planner
 from holdfast.program import check_query
 from holdfast.program.impact import impact
@@ -57,7 +61,7 @@ class KnowledgeBase:
     """A materialised program.  Made by `holdfast.open` and `holdfast.from_text`."""
 
     def __init__(self, tree_program: tree.Program, loaded: Loaded, backend: MemoryBackend, statistics: Statistics,
-                 limits: Limits | None, watch: Watch) -> None:
+                 limits: Limits | None, watch: Watch, modules: tuple[Module, ...], states: States) -> None:
         self._tree = rules_named(tree_program)
         self._dictionary = loaded.dictionary
         self._backend = backend
@@ -65,7 +69,7 @@ class KnowledgeBase:
         self._watch = watch
         self.program: Program = loaded.program
         self.statistics = statistics
-        self._maintainer = _maintainer(self.program, backend)
+        self._maintainer = _maintainer(self.program, backend, modules, states)
 
     @property
     def warnings(self) -> tuple[Diagnostic, ...]:
@@ -92,6 +96,7 @@ class KnowledgeBase:
         try:
             for relation in added:
                 backend.add_relation(relation)
+            backend.write_out(predicates_read(RuleChange(question.rules, (), question.aggregates)))
             for node in question.nodes:
                 materialise(Planner(node, backend.statistics), backend, Watch())
             answer = next(relation for relation in added if relation.name == "?")
@@ -275,16 +280,19 @@ class _Views(Mapping[str, RelationView]):
 
 
 def open(program: str | Path, facts: Facts = None, *, limits: Limits | None = None,
-         progress: Progress | None = None) -> KnowledgeBase:
-    """Read a program file, load its facts and compute everything that follows."""
+         progress: Progress | None = None, modules: Iterable[str | Module] = MODULES) -> KnowledgeBase:
+    """Read a program file, load its facts and compute everything that follows.
+
+    `modules` are those that may serve recursive rules, by name or as they are; all that there are if nothing is said.
+    """
     path = Path(program)
-    return from_text(_read(path), facts, name=path.as_posix(), limits=limits, progress=progress)
+    return from_text(_read(path), facts, name=path.as_posix(), limits=limits, progress=progress, modules=modules)
 
 
 def from_text(text: str, facts: Facts = None, *, name: str = "<text>", limits: Limits | None = None,
-              progress: Progress | None = None) -> KnowledgeBase:
+              progress: Progress | None = None, modules: Iterable[str | Module] = MODULES) -> KnowledgeBase:
     """As `open`, for a program given as text."""
-    return _materialised(parse(text, name), facts, limits, progress or Silent())
+    return _materialised(parse(text, name), facts, limits, progress or Silent(), named(modules))
 
 
 def _read(path: Path) -> str:
@@ -295,9 +303,11 @@ def _read(path: Path) -> str:
         raise UsageError(Diagnostic("E0902", f"cannot read the program {path.as_posix()}: {reason}")) from error
 
 
-def _materialised(program: tree.Program, facts: Facts, limits: Limits | None, progress: Progress) -> KnowledgeBase:
+def _materialised(program: tree.Program, facts: Facts, limits: Limits | None, progress: Progress,
+                  modules: tuple[Module, ...]) -> KnowledgeBase:
     with _patience(progress):
-        from holdfast.backends.memory.store import MemoryBackend
+        from holdfast.backends.memory.store import MemoryBackend, Unwritten
+        from holdfast.maintenance.maintainer import read_elsewhere
     watch = Watch(limits, progress)
     loaded = load(program, facts, Dictionary())
     backend = MemoryBackend(loaded.program.relations, loaded.dictionary, watch)
@@ -306,20 +316,32 @@ def _materialised(program: tree.Program, facts: Facts, limits: Limits | None, pr
         backend.explicit |= backend.facts({name: rows})
         watch.batch(backend.tables[name].size - before)
     progress.started(len(loaded.program.nodes))
-    figures = [
-        materialise(Planner(node, backend.statistics), backend, watch, loaded.program.size_limits)
-        for node in loaded.program.nodes
-    ]
+    states, relations = States(), loaded.program.relations
+    modules = () if loaded.program.size_limits else modules  # what is incomplete on purpose depends on the rounds
+    read, figures = read_elsewhere(loaded.program), []
+
+    def leave(predicate: str, size: int, parts: Callable[[], Iterable[Codes]]) -> None:
+        backend.unwritten[predicate] = Unwritten(size, parts)
+
+    for node in loaded.program.nodes:
+        planner, allotment = Planner(node, backend.statistics), allot(node, relations, modules)
+        if allotment.services:
+            with _patience(progress):
+                import holdfast.modules.graph_kernels  # noqa: F401
+            unread = read.isdisjoint(node.predicates)
+            figures.append(modular.materialise(planner, backend, watch, allotment, states, leave if unread else None))
+        else:
+            figures.append(materialise(planner, backend, watch, loaded.program.size_limits))
     progress.finished()
     statistics = _statistics(loaded.program, backend, watch, figures)
     watch.rest(watch.facts)
-    return KnowledgeBase(program, loaded, backend, statistics, limits, watch)
+    return KnowledgeBase(program, loaded, backend, statistics, limits, watch, modules, states)
 
 
-def _maintainer(program: Program, backend: MemoryBackend) -> Maintainer:
+def _maintainer(program: Program, backend: MemoryBackend, modules: tuple[Module, ...], states: States) -> Maintainer:
     from holdfast.maintenance.maintainer import Maintainer
 
-    return Maintainer(program, backend)
+    return Maintainer(program, backend, modules, states)
 
 
 def _missing(old: Program, new: Program) -> dict[str, Relation]:
@@ -329,7 +351,7 @@ def _missing(old: Program, new: Program) -> dict[str, Relation]:
 def _statistics(program: Program, backend: MemoryBackend, watch: Watch, figures: list[NodeFigures]) -> Statistics:
     visible = [name for name, relation in program.relations.items() if not relation.auxiliary]
     explicit = sum(len(backend.explicit.ids(name)) for name in visible)
-    facts = sum(len(backend.materialisation.ids(name)) for name in visible)
+    facts = sum(backend.size(name) for name in visible)
     return Statistics(
         facts=explicit,
         derived=facts - explicit,

@@ -23,6 +23,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("program",),
     ("plans", "formats"),
     ("backends",),
+    ("modules",),
     ("maintenance",),
     ("relation_view",),
     ("loading",),

@@ -9,9 +9,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.maintenance import backward_forward, dred, dred_counting, recompute
+from holdfast.maintenance import backward_forward, dred, dred_counting, modular, modular_proof, recompute
 from holdfast.maintenance.maintainer import Maintainer
+from holdfast.maintenance.served import Served, States
 from holdfast.maintenance.stratum import Stratum
+from holdfast.modules import closure, graph
+from holdfast.modules.allotment import Allotment, allot
+from holdfast.program import patterns
 
 from .lanes import MIXED
 
@@ -25,6 +29,7 @@ class Mutant:
     line: str
     instead: str
     policy: str
+    modules: bool = False  # whether they take part; then the scripts are of closures
 
     def __str__(self) -> str:
         return f"{self.policy}: {self.name}"
@@ -45,8 +50,8 @@ def broken(mutant: Mutant) -> Iterator[None]:
 
 
 DRED, DREDC, BF, BFC = "dred", "dred-counting", "backward-forward", "backward-forward-counting"
-first, over, re_, insert = (dred_counting.first_deletions, dred_counting.overdelete, dred_counting.rederive,
-                            dred_counting.insert)
+first, over, re_, first_ins, insert = (dred_counting.first_deletions, dred_counting.overdelete, dred_counting.rederive,
+                                       dred_counting.first_insertions, dred_counting.insert)
 MUTANTS = [
     # DRed^c
     Mutant("nothing is rederived", re_, "R = overdeleted - s.Cr.zero(overdeleted)", "R = overdeleted - overdeleted",
@@ -59,14 +64,14 @@ MUTANTS = [
     Mutant("Cn is not looked at", over, "s.Cn.zero(N - D)", "N - D", DREDC),
     Mutant("negation: what comes deletes nothing", first, "s.changed(Π_n, I, gone, come)",
            "s.changed(Π_n, I, gone, come - come)", DREDC),
-    Mutant("negation: what goes inserts nothing", insert, "s.changed(s.kept.nonrecursive, J, come, gone)",
+    Mutant("negation: what goes inserts nothing", first_ins, "s.changed(s.kept.nonrecursive, J, come, gone)",
            "s.changed(s.kept.nonrecursive, J, come, gone - gone)", DREDC),
-    Mutant("negation in recursive rules is passed over", insert, "s.changed(s.kept.recursive, J, come, gone)",
+    Mutant("negation in recursive rules is passed over", first_ins, "s.changed(s.kept.recursive, J, come, gone)",
            "s.changed(s.kept.recursive, J, come, gone - gone)", DREDC),
     Mutant("rules go without their derivations", first, "s.instances(s.removed.nonrecursive, I),", "", DREDC),
     Mutant("recursive rules go without their derivations", first, "s.instances(s.removed.recursive, I), ", "", DREDC),
-    Mutant("rules come without their derivations", insert, "s.instances(s.added.nonrecursive, J),", "", DREDC),
-    Mutant("recursive rules come without their derivations", insert, ", s.instances(s.added.recursive, J)]", "]",
+    Mutant("rules come without their derivations", first_ins, "s.instances(s.added.nonrecursive, J),", "", DREDC),
+    Mutant("recursive rules come without their derivations", first_ins, ", s.instances(s.added.recursive, J)]", "]",
            DREDC),
     Mutant("new recursive rules do not go on", insert, "(*s.kept.recursive, *s.added.recursive)", "s.kept.recursive",
            DREDC),
@@ -126,8 +131,8 @@ MUTANTS = [
            DREDC),
     Mutant("moved counts do not arrive", Maintainer._move_counts, "gains.add(instances)", "pass", DREDC),
     Mutant("moved counts stay as well", Maintainer._move_counts, "loses.subtract(instances)", "pass", DREDC),
-    Mutant("counters that were not kept are believed", Maintainer._count, "recount(planner, self.backend)", "pass",
-           MIXED),
+    Mutant("counters that were not kept are believed", Maintainer._count,
+           "recount(plan.planner, self.backend, rules)", "pass", MIXED),
     Mutant("counters of what was refused stay", Maintainer._take_back, "self.backend.recursive.take_back()", "pass",
            "auto"),
     Mutant("a fact deleted and inserted is deleted", Maintainer._maintain, "(deletions & E) - insertions",
@@ -135,3 +140,54 @@ MUTANTS = [
     Mutant("a fact inserted twice is counted twice", Maintainer._maintain, "insertions - E", "insertions", "auto"),
     Mutant("explicit facts stay explicit", Maintainer._commit, "E -= self._E_minus", "pass", "recompute"),
 ]
+MUTANTS += [Mutant(*values, modules=True) for values in [
+    # DRed^c-Mod
+    ("modules delete nothing", modular.overdelete, "N = reduce(or_, own, instances.support())",
+     "N = instances.support()", DREDC),
+    ("modules rederive nothing", modular.rederive, "R = R | again", "pass", DREDC),
+    ("modules add nothing", modular.adding, "reduce(or_, (module.add(J, Δ) for module in s.served))", "Δ - Δ", DREDC),
+    ("the generic module leaves Cr", modular.overdelete, "s.Cr.subtract(instances)", "pass", DREDC),
+    ("what counts only as recursive is internal", Served.external,
+     "self.backend.recursive.zero(self.backend.nonrecursive.zero(here))", "self.backend.nonrecursive.zero(here)",
+     DREDC),
+    ("explicit facts are internal", Served.external,
+     "self.backend.recursive.zero(self.backend.nonrecursive.zero(here))", "self.backend.recursive.zero(here)", DREDC),
+    ("what is gone is not looked at", Served.delete, "Δ_rows = self.rows(given)", "Δ_rows = self.rows(given)[:0]",
+     DREDC),
+    ("a deletion takes the wrong way", closure.Closure.uses, "_between(edges, 0, 1)", "NONE", DREDC),
+    # B/F^c-Mod
+    ("modules delete nothing", modular_proof.delete, "N = reduce(or_, own, instances.support())",
+     "N = instances.support()", BFC),
+    ("modules prove nothing", modular_proof.proved_by_modules, "module.among(module.external(proved), goals)",
+     "goals - goals", BFC),
+    ("modules prove by what is not external", modular_proof.proved_by_modules, "module.external(proved)", "goals", BFC),
+    ("modules support nothing", modular_proof.check, "module.supports(I, goals)", "goals - goals", BFC),
+    ("the generic module leaves Cr", modular_proof.delete, "s.Cr.subtract(instances)", "pass", MIXED),
+    # exact
+    ("what is lost stays", modular.exact, "D |= removed", "pass", "auto"),
+    ("what is gained does not come", modular.exact, "A |= added", "pass", "auto"),
+    ("what comes again is lost", modular.exact, "lost - gained, gained - lost", "lost, gained - lost", "auto"),
+    ("facts beside the slice are forgotten", modular.exact, "removed | (beside & ground.facts_lost)", "removed",
+     "auto"),
+    ("steps do not change", closure._stepped, "if not len(gone) and not len(come):", "if True:", "auto"),
+    ("steps are always edges", closure.State._is_plain, "return False", "pass", "auto"),
+    ("edges are always steps", closure.State._is_plain, "len(base) in (len(L), len(T))", "True", "auto"),
+    ("nothing is turned round", closure.State._edges, "together(a, turned(b)) for", "a for", "auto"),
+    ("a loop is kept out of where it may be", patterns._filtered, "no_loops = False", "no_loops = True", "auto"),
+    ("a loop is not kept out", patterns._filtered, "no_loops = True", "pass", "auto"),
+    ("affected: what comes is passed over", graph.affected, "((old, gone), (new, come))", "((old, gone),)", "auto"),
+    ("affected: what goes is passed over", graph.affected, "((old, gone), (new, come))", "((new, come),)", "auto"),
+    ("a detour by what comes", graph.affected, "Graph(old.nodes, without(old.keys, gone), old.stride)", "new", "auto"),
+    ("a detour by what goes", graph.affected, "matters = changed[~_detoured(kept, changed)]",
+     "matters = changed[~_detoured(old, changed)]", "auto"),
+    # around them
+    ("states of what was taken back stay", States.take_back, "self._next.clear()", "self.commit()", "auto"),
+    ("states outlive other algorithms", Maintainer._node, "self.states.drop(plan.predicates)", "pass", MIXED),
+    ("rules of modules come and go unseen", Allotment.same_as, "_told(self.services) == _told(other.services)", "True",
+     "auto"),
+    ("two modules derive the same facts", allot, "_objection(offer, services, taken)", "None", "auto"),
+    ("counts of served rules are believed", Maintainer._count, "served != bool(O & self._counts_served)", "False",
+     DREDC),
+    ("recompute leaves modules out", modular.Evaluation._loop,
+     "reduce(or_, (module.add(J, Δ) for module in served), found)", "found", "recompute"),
+]]

@@ -10,21 +10,23 @@ from random import Random
 import pytest
 
 from holdfast.errors import HoldfastError
+from holdfast.modules import MODULES
 
 from .checking import run
 from .lanes import STRATEGIES, Lane
 from .mutants import MUTANTS, Mutant, broken
-from .scripts import random_script
+from .scripts import closure_writer, random_script
 
 ENOUGH = 100  # scripts; most mutants are caught by one of the first ten
 
 
-def caught(policy: str) -> int | None:
+def caught(policy: str, modules: bool) -> int | None:
     """The first script that fails, be it that it breaks off."""
     for seed in range(ENOUGH):
-        script = random_script(Random(seed))
+        random = Random(seed)
+        script = random_script(random, writer=closure_writer(random) if modules else None)
         try:
-            lane = Lane(script, 0, policy, STRATEGIES[0])
+            lane = Lane(script, 0, policy, STRATEGIES[0], modules=MODULES if modules else ())
         except HoldfastError:
             continue  # an unsound program
         try:
@@ -37,10 +39,10 @@ def caught(policy: str) -> int | None:
 @pytest.mark.parametrize("mutant", MUTANTS, ids=str)
 def test_mutant_is_caught(mutant: Mutant) -> None:
     with broken(mutant):
-        assert caught(mutant.policy) is not None
+        assert caught(mutant.policy, mutant.modules) is not None
 
 
-@pytest.mark.parametrize("policy", sorted({mutant.policy for mutant in MUTANTS}))
-def test_what_is_whole_is_not_caught(policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(f"{__name__}.ENOUGH", 40)
-    assert caught(policy) is None
+@pytest.mark.parametrize(("policy", "modules"), sorted({(mutant.policy, mutant.modules) for mutant in MUTANTS}))
+def test_what_is_whole_is_not_caught(policy: str, modules: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(f"{__name__}.ENOUGH", 20 if modules else 40)
+    assert caught(policy, modules) is None

@@ -12,16 +12,19 @@ if TYPE_CHECKING:
     from holdfast import KnowledgeBase
 
 
-def evaluate(program: Path, facts: Sequence[Path], limits: options.LimitValues) -> KnowledgeBase:
+def evaluate(program: Path, facts: Sequence[Path], limits: options.LimitValues, no_module: Sequence[str] = ()
+             ) -> KnowledgeBase:
     """The materialised program.  Whatever happens, the progress line is gone afterwards."""
     files.existing_file(program)
     for path in facts:
         files.existing(path)
+    modules = options.modules(no_module)
     import holdfast
 
     watcher = progress.for_this_terminal()
     try:
-        return holdfast.open(program, facts=_sources(facts), limits=options.limits(*limits), progress=watcher)
+        return holdfast.open(program, facts=_sources(facts), limits=options.limits(*limits), progress=watcher,
+                             modules=modules)
     finally:
         watcher.finished()
 

@@ -46,6 +46,7 @@ def stream(
     limit_rounds: options.LimitRounds = None,
     limit_seconds: options.LimitSeconds = None,
     limit_memory: options.LimitMemory = None,
+    no_module: options.NoModules = [],  # noqa: B006  typer copies it
     stats: Annotated[Path | None, typer.Option("--stats", metavar="FILE", show_default=False,
                                                help="Write figures of each update to this file, as JSON.")] = None,
     json: options.AsJson = False,
@@ -58,7 +59,7 @@ def stream(
     refuse_overwriting(updates, changes)
     with ExitStack() as opened:
         lines = opened.enter_context(open_updates(updates))
-        base = evaluate(program, facts, (limit_facts, limit_rounds, limit_seconds, limit_memory))
+        base = evaluate(program, facts, (limit_facts, limit_rounds, limit_seconds, limit_memory), no_module)
         asked.check(base)
         sink = opened.enter_context(open_changes(changes))
         run = _Run(base, asked, sink, explain_choice, keep_going, json)

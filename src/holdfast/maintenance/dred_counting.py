@@ -8,7 +8,9 @@ overdeleted in the first place.  On a hyper-node without recursion this is Count
 
 from __future__ import annotations
 
-from holdfast.backends.protocol import Facts
+from collections.abc import Callable
+
+from holdfast.backends.protocol import Bag, Facts
 from holdfast.maintenance.stratum import Stratum
 
 
@@ -68,10 +70,9 @@ def rederive(s: Stratum) -> Facts:
     return R
 
 
-def insert(s: Stratum, R: Facts, *, counts: bool = True, counts_recursive: bool = True) -> None:
-    """INSERT; algorithms without one or both of the counters leave them alone."""
-    I, D, A, gone, come = s.I, s.D, s.A, s.gone, s.come
-    J = (I - D) | A
+def first_insertions(s: Stratum) -> tuple[list[Bag], list[Bag]]:
+    """What gains derivations by what happened outside this hyper-node: nonrecursive ones and recursive ones."""
+    J, gone, come = (s.I - s.D) | s.A, s.gone, s.come
     nonrecursive = [
         s.changed(s.kept.nonrecursive, J, come, gone),
         s.instances(s.added.nonrecursive, J),
@@ -79,6 +80,15 @@ def insert(s: Stratum, R: Facts, *, counts: bool = True, counts_recursive: bool 
         s.aggregated(s.added.aggregates, J),
     ]
     recursive = [s.changed(s.kept.recursive, J, come, gone), s.instances(s.added.recursive, J)]
+    s.figures.insertion += sum(map(len, (*nonrecursive, *recursive)))
+    return nonrecursive, recursive
+
+
+def insert(s: Stratum, R: Facts, *, counts: bool = True, counts_recursive: bool = True,
+           modules: Callable[[Facts], Facts] | None = None) -> None:
+    """INSERT; algorithms without one or both of the counters leave them alone.  `modules` adds what these derive."""
+    I, D, A = s.I, s.D, s.A
+    nonrecursive, recursive = first_insertions(s)
     if counts:
         s.Cn.add(s.E_plus)
         for bag in nonrecursive:
@@ -89,7 +99,6 @@ def insert(s: Stratum, R: Facts, *, counts: bool = True, counts_recursive: bool 
     if counts_recursive:
         for bag in recursive:
             s.Cr.add(bag)
-    s.figures.insertion += sum(map(len, (*nonrecursive, *recursive)))
     Π_r = (*s.kept.recursive, *s.added.recursive)
     while Δ := N - ((I - D) | A):
         A |= Δ
@@ -100,3 +109,5 @@ def insert(s: Stratum, R: Facts, *, counts: bool = True, counts_recursive: bool 
             s.Cr.add(instances)
         s.figures.insertion += len(instances)
         N = instances.support()
+        if modules is not None:
+            N = N | modules(Δ)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
 from typing import Protocol as _Protocol
@@ -22,7 +23,7 @@ from holdfast.backends.protocol import Bag, Facts
 from holdfast.encoding import Dictionary
 from holdfast.errors import Diagnostic, LimitReached
 from holdfast.plans.model import AggregatePlan, AnyPlan, Join, Keep, Plan, Read, Scan
-from holdfast.program.model import Atom, Relation
+from holdfast.program.model import Atom, Const, Relation
 
 
 class Watch(_Protocol):
@@ -39,6 +40,17 @@ class Watch(_Protocol):
 
 _NO_QUOTA: Ids = np.empty(0, np.int32)
 _FEW = 4_096  # rows of facts that are gone do not matter
+
+
+@dataclass
+class Unwritten:
+    """Facts of the materialisation that are known to whoever derived them and are rows of the table only in part.
+
+    Such a predicate is read by nobody but the one who keeps it; anybody else has it written out first.
+    """
+
+    size: int
+    parts: Callable[[], Iterable[Rows]]
 
 
 class MemoryBag:
@@ -141,6 +153,7 @@ class MemoryBackend:
         self.recursive = MemoryCounters(self.tables, "recursive")
         self.statistics = TableStatistics(self.tables)
         self._gone: dict[str, int] = {}  # rows of each table whose facts went since it was packed
+        self.unwritten: dict[str, Unwritten] = {}
         self._pipelines: dict[Plan, Pipeline] = {}
         for relation in relations.values():
             self.add_relation(relation)
@@ -159,12 +172,13 @@ class MemoryBackend:
         self.materialisation.forget(name)
         self.statistics.forget(name)
         self._gone.pop(name, None)
+        self.unwritten.pop(name, None)
         self._pipelines = {p: pipeline for p, pipeline in self._pipelines.items() if name not in p.predicates}
 
     def tidy(self, removed: Facts) -> None:
         """Facts have gone for good; a table that is mostly such rows is packed together.  Between updates only."""
         for name, count in removed.sizes().items():
-            if name not in self.tables:
+            if name not in self.tables or name in self.unwritten:
                 continue
             self._gone[name] = self._gone.get(name, 0) + count
             table = self.tables[name]
@@ -194,8 +208,27 @@ class MemoryBackend:
     def rows(self, predicate: str, facts: Facts) -> Rows:
         """The encoded rows of a set's facts of one predicate."""
         assert isinstance(facts, FactSet)
+        if predicate in self.unwritten and facts is self.materialisation:
+            return np.concatenate([np.empty((0, self.tables[predicate].arity), np.int64),
+                                   *self.unwritten[predicate].parts()])
         rows: Rows = self.tables[predicate].rows[facts.ids(predicate)]
         return rows
+
+    def size(self, predicate: str) -> int:
+        """How many facts of a predicate there are."""
+        unwritten = self.unwritten.get(predicate)
+        return len(self.materialisation.ids(predicate)) if unwritten is None else unwritten.size
+
+    def write_out(self, predicates: Iterable[str]) -> None:
+        """Give a row to each fact of some predicates that has none yet."""
+        for name in [name for name in predicates if name in self.unwritten]:
+            for part in self.unwritten.pop(name).parts():
+                new = self.facts({name: np.ascontiguousarray(part)}) - self.materialisation
+                self.materialisation |= new
+
+    def code(self, constant: Const) -> int:
+        """The code of a constant."""
+        return self.dictionary.encode_value(constant.value, constant.type)
 
     def elsewhere(self, predicates: Iterable[str], here: Facts, rest: Facts) -> FactSet:
         """One set for some predicates, another for all others."""
