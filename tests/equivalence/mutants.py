@@ -14,7 +14,7 @@ from holdfast.maintenance.maintainer import Maintainer
 from holdfast.maintenance.served import Served, States
 from holdfast.maintenance.stratum import Stratum
 from holdfast.modules import closure, graph
-from holdfast.modules.allotment import Allotment, allot
+from holdfast.modules.allotment import Allotment
 from holdfast.program import patterns
 
 from .lanes import MIXED
@@ -162,7 +162,6 @@ MUTANTS += [Mutant(*values, modules=True) for values in [
      "goals - goals", BFC),
     ("modules prove by what is not external", modular_proof.proved_by_modules, "module.external(proved)", "goals", BFC),
     ("modules support nothing", modular_proof.check, "module.supports(I, goals)", "goals - goals", BFC),
-    ("the generic module leaves Cr", modular_proof.delete, "s.Cr.subtract(instances)", "pass", MIXED),
     # exact
     ("what is lost stays", modular.exact, "D |= removed", "pass", "auto"),
     ("what is gained does not come", modular.exact, "A |= added", "pass", "auto"),
@@ -171,13 +170,13 @@ MUTANTS += [Mutant(*values, modules=True) for values in [
      "auto"),
     ("steps do not change", closure._stepped, "if not len(gone) and not len(come):", "if True:", "auto"),
     ("steps are always edges", closure.State._is_plain, "return False", "pass", "auto"),
-    ("edges are always steps", closure.State._is_plain, "len(base) in (len(L), len(T))", "True", "auto"),
     ("nothing is turned round", closure.State._edges, "together(a, turned(b)) for", "a for", "auto"),
     ("a loop is kept out of where it may be", patterns._filtered, "no_loops = False", "no_loops = True", "auto"),
     ("a loop is not kept out", patterns._filtered, "no_loops = True", "pass", "auto"),
     ("affected: what comes is passed over", graph.affected, "((old, gone), (new, come))", "((old, gone),)", "auto"),
     ("affected: what goes is passed over", graph.affected, "((old, gone), (new, come))", "((new, come),)", "auto"),
-    ("a detour by what comes", graph.affected, "Graph(old.nodes, without(old.keys, gone), old.stride)", "new", "auto"),
+    ("a detour by what comes", graph.affected, "Graph(old.nodes, old.edges.edited(gone, NONE), old.stride)", "new",
+     "auto"),
     ("a detour by what goes", graph.affected, "matters = changed[~_detoured(kept, changed)]",
      "matters = changed[~_detoured(old, changed)]", "auto"),
     # around them
@@ -185,7 +184,6 @@ MUTANTS += [Mutant(*values, modules=True) for values in [
     ("states outlive other algorithms", Maintainer._node, "self.states.drop(plan.predicates)", "pass", MIXED),
     ("rules of modules come and go unseen", Allotment.same_as, "_told(self.services) == _told(other.services)", "True",
      "auto"),
-    ("two modules derive the same facts", allot, "_objection(offer, services, taken)", "None", "auto"),
     ("counts of served rules are believed", Maintainer._count, "served != bool(O & self._counts_served)", "False",
      DREDC),
     ("recompute leaves modules out", modular.Evaluation._loop,

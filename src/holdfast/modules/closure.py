@@ -197,7 +197,7 @@ class Closure(Module):
         """Pairs with a path along the edges X that passes an edge of Δ."""
         if not len(Δ):
             return Δ
-        state, form = _state(service.form, X), service.form
+        state, form = _state(service.form, np.concatenate([X, Δ])), service.form
         graph = state.graph
         edges = State(state.numbering, form, Edges(_keys(state.numbering, Δ))).graph.keys
         nodes = graph.nodes
