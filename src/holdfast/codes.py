@@ -21,4 +21,9 @@ ALL_CODES: Final[dict[str, str]] = {
     "E0907": "an update has not the form of one",
     "E0912": "with the rules of an update, a relation would have other types",
     "E0913": "an update of a program with .limitsize",
+    "E1001": "PySpark is needed and not installed",
+    "E1002": "Spark needs a Java, and there is none that is new enough",
+    "E1003": "Spark could not start",
+    "E1004": "a Spark setting or master that cannot be had",
+    "E1005": "a job of Spark failed",
 }
