@@ -1,0 +1,129 @@
+"""Raw rows from outside, as Spark DataFrames: whole, or as a stream of what arrives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from holdfast.encoding import Dictionary
+from holdfast.errors import Diagnostic, UsageError
+from holdfast.formats.parquet import to_arrow
+from holdfast.formats.rdf import read_rdf
+from holdfast.pipeline.model import CUSTOM, LINES, RDF, Source
+from holdfast.program.model import Relation
+from holdfast.spark_session import spark_errors
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+CORRUPT: Final = "_corrupt_record"
+LINE: Final = "_text"
+FILE: Final = "_file"
+_TEXTS: Final = {"csv": {"sep": ","}, "tsv": {"sep": "\t", "quote": ""}, "json": {}}
+_NO_NULLS: Final = {"nullValue": "\\N"}  # an empty text is a value like any other
+
+
+class Reader:
+    """Makes the frames of sources; frames from Python come by the source's name."""
+
+    def __init__(self, session: SparkSession, frames: Mapping[str, DataFrame] | None = None) -> None:
+        self._session = session
+        self._frames = frames or {}
+
+    def frame(self, source: Source, relation: Relation | None, *, stream: bool = False) -> DataFrame:
+        """The rows of a source with whatever columns it has; those of text files are all strings."""
+        with spark_errors(f"cannot read {source.name}"):
+            return self._frame(source, relation, stream)
+
+    def _frame(self, source: Source, relation: Relation | None, stream: bool) -> DataFrame:
+        place, session = source.place, self._session
+        reader: Any = session.readStream if stream else session.read
+        if stream:
+            reader = reader.options(maxFilesPerTrigger="1") if place.path else reader
+            _refuse_streaming(source)
+        reader = reader.options(**{} if place.format in _TEXTS or place.format == LINES else place.options)
+        match place.format:
+            case "frame":
+                return self._given(source)
+            case "csv" | "tsv" | "json" as format:
+                return self._texts(reader, source, format, relation, stream)
+            case "parquet":
+                if stream:
+                    reader = reader.schema(session.read.parquet(_path(place.path)).schema)
+                frame: DataFrame = reader.parquet(_path(place.path))
+            case "jdbc":
+                frame = reader.format("jdbc").options(url=place.url, dbtable=place.table).load()
+            case "table":
+                frame = reader.table(place.table)
+            case name if name == LINES:
+                frame = reader.options(wholetext="true", **place.options).text(_path(place.path))
+                frame = frame.selectExpr(f"value AS {LINE}", f"_metadata.file_path AS {FILE}")
+            case name:
+                reader = reader.format(name.removeprefix(CUSTOM))
+                frame = reader.load(_path(place.path)) if place.path else reader.load()
+        return frame
+
+    def _texts(self, reader: Any, source: Source, format: str, relation: Relation | None, stream: bool) -> DataFrame:
+        """Every column a string, and one more for lines that are not what they should be."""
+        path = _path(source.place.path)
+        options = {**_TEXTS[format], **(_NO_NULLS if format != "json" else {}), **source.place.options}
+        has_header = options.get("header", "false") == "true"
+        if source.fields or not has_header or stream:
+            fields = source.fields or _fields(source, relation)
+        else:
+            fields = tuple(self._session.read.options(**options).csv(path).columns)
+        if has_header:
+            options["enforceSchema"] = "false"  # a header with other names is an error, not columns mixed up
+        schema = ", ".join(f"`{name}` STRING" for name in dict.fromkeys((*fields, CORRUPT)))
+        reader = reader.options(**options, columnNameOfCorruptRecord=CORRUPT).schema(schema)
+        frame: DataFrame = reader.json(path) if format == "json" else reader.csv(path)
+        return frame
+
+    def _given(self, source: Source) -> DataFrame:
+        if source.name not in self._frames:
+            given = ", ".join(self._frames) or "none"
+            raise UsageError(Diagnostic("E1110", f"no frame was given for {source.name}", source.span, notes=(
+                f"frames given: {given}",), help=f"from Python: run(pipeline, frames={{{source.name!r}: frame}})"))
+        return self._frames[source.name]
+
+
+def _fields(source: Source, relation: Relation | None) -> tuple[str, ...]:
+    """What the columns of a file are called that does not name them: as the relation's, in their order."""
+    assert relation is not None
+    names = tuple(source.columns.get(column.name, column.name) for column in relation.columns)
+    return (*names, source.change_type) if source.change_type else names
+
+
+def _path(path: str | None) -> str:
+    assert path is not None
+    return path
+
+
+def _refuse_streaming(source: Source) -> None:
+    if source.place.format in (*RDF, "jdbc"):
+        message = f"{source.place.format} cannot be read as a stream"
+        raise UsageError(Diagnostic("E1108", message, source.span, help="use it with mode = \"update\""))
+
+
+def rdf_tables(source: Source, relations: Mapping[str, Relation]) -> Iterator[tuple[str, pa.Table]]:
+    """The facts of RDF files by relation.  They are parsed in this process."""
+    wanted = relations if source.relation is None else {source.relation: relations[source.relation]}
+    for path in _rdf_files(source):
+        dictionary = Dictionary()
+        for name, codes in read_rdf(path, wanted, dictionary).items():
+            yield name, to_arrow(relations[name], codes, dictionary)
+
+
+def _rdf_files(source: Source) -> Sequence[Path]:
+    path = _path(source.place.path)
+    suffixes = {"ntriples": (".nt", ".nt.gz"), "turtle": (".ttl", ".ttl.gz", ".n3")}[source.place.format]
+    pattern = Path(path)
+    files = sorted(pattern.iterdir() if pattern.is_dir() else pattern.parent.glob(pattern.name))
+    found = [file for file in files if file.name.endswith(suffixes)]
+    if not found:
+        message = f"there are no {source.place.format} files at {path}"
+        help = f"their names end with {' or '.join(suffixes)}"
+        raise UsageError(Diagnostic("E0903", message, source.span, help=help))
+    return found

@@ -1,0 +1,57 @@
+"""Structured Streaming: micro-batch by micro-batch, with failures that reach the caller as what they are."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from holdfast.errors import Diagnostic, UsageError
+from holdfast.spark_session import spark_errors
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+Take = Callable[["DataFrame", int, str], None]
+
+
+def follow(frame: DataFrame, checkpoint: Path, trigger: str, take: Take) -> None:
+    """Hand each micro-batch to `take`, with its place and the stream's name; returns when the stream has ended.
+
+    Spark writes down what a micro-batch consists of before it runs, and that it is done after `take` has returned.  A
+    micro-batch that was not done comes again, with the same rows and the same place.
+    """
+    failures: list[BaseException] = []
+
+    def one(batch: DataFrame, place: int) -> None:
+        try:
+            take(batch, place, _name(checkpoint))
+        except BaseException as failure:  # Spark would make a text of it
+            failures.append(failure)
+            raise
+
+    with spark_errors("the stream cannot start"):
+        writer = frame.writeStream.foreachBatch(one).option("checkpointLocation", str(checkpoint))
+        writer = writer.trigger(availableNow=True) if trigger == "available" else writer.trigger(
+            processingTime=_interval(trigger))
+        query = writer.start()
+    try:
+        with spark_errors("the stream failed"):
+            query.awaitTermination()
+    except BaseException as failure:
+        raise (failures[0] if failures else failure) from None
+    finally:
+        query.stop()
+
+
+def _name(checkpoint: Path) -> str:
+    """Spark gives a stream a name when it makes its checkpoint; it stays over restarts."""
+    return str(json.loads((checkpoint / "metadata").read_text(encoding="utf-8"))["id"])
+
+
+def _interval(trigger: str) -> str:
+    words = trigger.split()
+    if len(words) != 2 or not words[0].isdigit():
+        raise UsageError(Diagnostic("E1104", f"{trigger!r} is no trigger", help='"available", or "2 seconds"'))
+    return trigger
