@@ -21,6 +21,8 @@ ALL_CODES: Final[dict[str, str]] = {
     "E0907": "an update has not the form of one",
     "E0912": "with the rules of an update, a relation would have other types",
     "E0913": "an update of a program with .limitsize",
+    "E0914": "an engine is asked for that there is not",
+    "E0915": "a rule uses what the spark engine does not have",
     "E1001": "PySpark is needed and not installed",
     "E1002": "Spark needs a Java, and there is none that is new enough",
     "E1003": "Spark could not start",

@@ -7,6 +7,7 @@ from random import Random
 
 import holdfast
 from holdfast.errors import HoldfastError
+from holdfast.knowledge_base import Engine
 from holdfast.maintenance.algorithms import Choice
 from holdfast.updates import Change, Update
 
@@ -34,13 +35,14 @@ class Lane:
     policy: str
     strategy: str
     order: Order = str
+    engine: Engine = "memory"
     rules: list[tuple[str, RuleSketch]] = field(default_factory=list)  # with the names that they have by now
 
     def __post_init__(self) -> None:
         self.rules = [(f"r{number}", rule) for number, rule in enumerate(self.script.rules, 1)]
         self.added = 0
         text = self.script.text([self.order(rule) for rule in self.script.rules])
-        self.kb = holdfast.from_text(text, facts=grouped(self.script.facts))
+        self.kb = holdfast.from_text(text, facts=grouped(self.script.facts), engine=self.engine)
         self.state = state_of(self.kb)
 
     def choice(self, dice: Random) -> Choice:

@@ -8,6 +8,7 @@ from random import Random
 from typing import Any
 
 from holdfast.errors import HoldfastError
+from holdfast.knowledge_base import Engine
 
 from .checking import run
 from .lanes import POLICIES, STRATEGIES, Lane
@@ -20,7 +21,7 @@ def script_of(seed: int) -> Script:
     return random_script(Random(seed))
 
 
-def lanes_of(script: Script, seed: int, only: int | None = None) -> list[Lane]:
+def lanes_of(script: Script, seed: int, only: int | None = None, engine: Engine = "memory") -> list[Lane]:
     """Lanes with different policies; the first has its rules and their bodies in another order."""
     random = Random(seed + 1)
     policies = random.sample(POLICIES, LANES)
@@ -29,7 +30,8 @@ def lanes_of(script: Script, seed: int, only: int | None = None) -> list[Lane]:
         strategy, order = random.choice(STRATEGIES), shuffled(Random(seed)) if number == 0 else str
         rules = Random(seed).sample(script.rules, len(script.rules)) if number == 0 else script.rules
         if only in (None, number):
-            lanes.append(Lane(replace(script, rules=tuple(rules)), number, policy, strategy, order))
+            lanes.append(Lane(replace(script, rules=tuple(rules)), number, policy, strategy, order,
+                              engine=engine))
     return lanes
 
 

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from holdfast.backends.memory.store import MemoryBackend
-from holdfast.backends.protocol import Facts
+from holdfast.backends.protocol import Backend, Facts
 from holdfast.maintenance.algorithms import ALGORITHMS, AUTO, Algorithm, Choice, refuse_recursion
 from holdfast.maintenance.choose import Chooser
 from holdfast.maintenance.recompute import recount
@@ -54,7 +53,7 @@ class _Plan:
 class Maintainer:
     """Keeps a materialisation exact.  Between updates D and A are empty and I is what follows from E."""
 
-    def __init__(self, program: Program, backend: MemoryBackend) -> None:
+    def __init__(self, program: Program, backend: Backend) -> None:
         self.program = program
         self.backend = backend
         self.chooser = Chooser()
@@ -136,7 +135,7 @@ class Maintainer:
         self._note_counters(node, algorithm)
         s.figures.algorithm, s.figures.why, s.figures.seconds = algorithm.name, why, watch.seconds - begun
         s.figures.given = sum(map(len, (s.E_minus, s.E_plus, s.gone, s.come)))
-        self.chooser.learn(node, s.figures, sum(self.backend.tables[p].size for p in node.predicates))
+        self.chooser.learn(node, s.figures, int(sum(map(self.backend.statistics.size, node.predicates))))
         return s.figures
 
     def _chosen(self, plan: _Plan, choice: Choice) -> tuple[Algorithm, str]:
@@ -193,7 +192,7 @@ def _is_recursive(rule: Rule, predicates: Iterable[str]) -> bool:
     return bool(positions(rule, predicates))
 
 
-def _plans(old: Program, new: Program, backend: MemoryBackend) -> list[_Plan]:
+def _plans(old: Program, new: Program, backend: Backend) -> list[_Plan]:
     """The hyper-nodes of the new program, with what happened to their rules."""
     before: tuple[Rule | AggregateRule, ...] = (*old.rules, *old.aggregates)
     left = Counter(map(rule_key, before))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
+from typing import Any
 from typing import Protocol as _Protocol
 
 import numpy as np
@@ -176,12 +177,22 @@ class MemoryBackend:
         """Rules have changed: what was prepared for the old ones is of no use."""
         self._pipelines.clear()
 
-    def facts(self, rows: Mapping[str, Rows]) -> FactSet:
+    @property
+    def nbytes(self) -> int:
+        """The memory that facts, counters and indexes take."""
+        return sum(table.nbytes for table in self.tables.values())
+
+    def takes(self, data: object) -> bool:
+        """Nothing but codes."""
+        return False
+
+    def facts(self, rows: Mapping[str, Rows], frames: Mapping[str, Sequence[Any]] = MappingProxyType({})) -> FactSet:
         """Encoded rows as a set of facts."""
         ids = {name: self.tables[name].intern(found) for name, found in rows.items()}
         return Support(self.tables, ids).worked_out()
 
-    def known_facts(self, rows: Mapping[str, Rows]) -> FactSet:
+    def known_facts(self, rows: Mapping[str, Rows], frames: Mapping[str, Sequence[Any]] = MappingProxyType({})
+                    ) -> FactSet:
         """As `facts`, without those that were never seen."""
         ids = {name: self.tables[name].find(found) for name, found in rows.items()}
         return Support(self.tables, {name: found[found >= 0] for name, found in ids.items()}).worked_out()
@@ -191,6 +202,12 @@ class MemoryBackend:
         assert isinstance(facts, FactSet)
         rows: Rows = self.tables[predicate].rows[facts.ids(predicate)]
         return rows
+
+    def derivations(self, predicate: str) -> tuple[Rows, list[int], list[int]]:
+        """The rows of I of one predicate, and for each of them Cn and Cr."""
+        ids = self.materialisation.ids(predicate)
+        numbers = (counters.of(predicate)[ids].tolist() for counters in (self.nonrecursive, self.recursive))
+        return self.tables[predicate].rows[ids], *numbers
 
     def elsewhere(self, predicates: Iterable[str], here: Facts, rest: Facts) -> FactSet:
         """One set for some predicates, another for all others."""
