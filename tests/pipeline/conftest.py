@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,6 +11,9 @@ from holdfast.spark_session import SparkOptions, spark_session
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+# A test's session is short: the quick compiler is enough.  Derby would write its log into the working directory.
+JAVA = "-XX:TieredStopAtLevel=1 -Dderby.stream.error.file=/dev/null"
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
@@ -20,6 +22,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
+def spark(tmp_path_factory: pytest.TempPathFactory) -> SparkSession:
     """Whatever session there is, or a new one; it ends with the process."""
-    yield spark_session(SparkOptions(conf={}))
+    from pyspark.sql import SparkSession
+
+    running = SparkSession.getActiveSession()
+    conf = {"spark.driver.extraJavaOptions": JAVA, "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("tables"))}
+    return running or spark_session(SparkOptions(conf=conf))

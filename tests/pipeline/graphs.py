@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+from itertools import pairwise
 from pathlib import Path
 
 Edges = set[tuple[int, int]]
@@ -81,7 +82,7 @@ class Story:
         """By update, what changes; nothing for updates that change nothing."""
         paths = self.paths
         told = {n: {(*p, "insert") for p in new - old} | {(*p, "delete") for p in old - new}
-                for n, (old, new) in enumerate(zip(paths, paths[1:], strict=False), 1)}
+                for n, (old, new) in enumerate(pairwise(paths), 1)}
         return {n: rows for n, rows in told.items() if rows}
 
     def write(self, folder: Path, pipeline: str = PIPELINE) -> Path:

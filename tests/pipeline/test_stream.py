@@ -1,8 +1,8 @@
 """Streams: exactly the state and the feed of an uninterrupted run, wherever a run is stopped.
 
 Most runs are stopped by an exception at a step of an update, in this process; some are child processes killed with
-SIGKILL.  `python -m tests.pipeline.kills` does only the latter, for as long as one likes.  What this cannot catch: a power
-cut, and file systems that lose what was synced.
+SIGKILL.  `python -m tests.pipeline.kills` does only the latter, for as long as one likes.  What this cannot catch: a
+power cut, and file systems that lose what was synced.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast import pipeline
-from tests.pipeline.graphs import Story, feed_of, paths_of
+from tests.pipeline.graphs import PIPELINE, Story, feed_of, paths_of
+from tests.pipeline.kills import story_of_kills
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -67,3 +68,26 @@ def test_stopped_at_every_step_and_started_again(spark: SparkSession, tmp_path: 
             pipeline.run(declared, spark=spark, reached=StopAt(step, dice.choice([1, 1, 2]) if step in STEPS else 1))
     pipeline.run(declared, spark=spark)
     check(story, tmp_path)
+
+
+def test_above_the_limit_maintenance_moves_to_spark_with_the_same_results(spark: SparkSession, tmp_path: Path) -> None:
+    story = Story(seed=4, updates=3)
+    sizes = [len(edges) + len(paths) for edges, paths in zip(story.edges, story.paths, strict=True)]
+    limit = sizes[0]  # what is there at first fits, and what comes with an update does not
+    assert max(sizes) > limit
+    told: list[pipeline.Told] = []
+    text = PIPELINE + f"\n[engine]\nlimit = {limit}\n"
+    outcome = pipeline.run(pipeline.read(story.write(tmp_path, text)), spark=spark, tell=told.append)
+    check(story, tmp_path)
+    assert outcome.engine == "spark"
+    said = [line.text for line in told if line.number is None]
+    assert said[0] == f"maintenance runs in this process: {sizes[0]} facts fit the limit of {limit}"
+    assert said[1] == f"maintenance runs on Spark: with this update there are more facts than the limit of {limit}"
+    restored = pipeline.run(pipeline.read(tmp_path / "pipeline.toml"), spark=spark)
+    assert set(restored.base["path"]) == story.paths[-1]
+    assert (restored.engine, restored.why) == ("spark", "the facts did not fit before")
+
+
+def test_killed_for_real(spark: SparkSession, tmp_path: Path) -> None:
+    """At a step, and at any time; the processes are children of this one."""
+    assert story_of_kills(tmp_path / "run", seed=6, kills=2, updates=4) >= 1

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from holdfast.errors import Diagnostic, UsageError
 from holdfast.pipeline.model import Source
-from holdfast.pipeline.sources import CORRUPT
+from holdfast.pipeline.sources import CHANGE_TYPE, CORRUPT
 from holdfast.program.model import Relation
 from holdfast.program.similar import similar
 from holdfast.spark_session import spark_cause
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 REASON: Final = "_reason"
 ROW: Final = "_row"
-CHANGE_TYPE: Final = "_change_type"
 INSERT, DELETE = "insert", "delete"
 _FLOAT: Final = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$|^\s*[+-]?(inf|infinity|nan)\s*$"
 _UNSIGNED: Final = "DECIMAL(20,0)"  # Spark has no unsigned integers
@@ -36,6 +35,8 @@ def checked(frame: DataFrame, source: Source, relation: Relation) -> DataFrame:
     if change_type is not None and change_type not in frame.columns:
         raise _missing(change_type, frame, source)
     change = sf.lit(INSERT) if change_type is None else sf.lower(sf.trim(sf.col(f"`{change_type}`").cast("STRING")))
+    if source.change_type is None:
+        change = sf.coalesce(change, sf.lit(INSERT))  # nobody said that every row has one
     reasons = [sf.when(sf.col(CORRUPT).isNotNull(), "the line is malformed")] if CORRUPT in frame.columns else []
     reasons.append(sf.when(change.isNull() | ~change.isin(INSERT, DELETE),
                           sf.concat(sf.lit(f"{change_type} is neither insert nor delete: "),

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from holdfast.pipeline.checking import CHANGE_TYPE, DELETE, INSERT, REASON, ROW, checked
+from holdfast.pipeline.checking import DELETE, INSERT, REASON, ROW, checked
 from holdfast.pipeline.model import LINES, RDF, Source
-from holdfast.pipeline.sources import FILE, LINE, Reader, rdf_tables
+from holdfast.pipeline.sources import CHANGE_TYPE, FILE, LINE, Reader, rdf_tables, text_size
 from holdfast.program.model import Relation
 from holdfast.spark_session import spark_errors
 from holdfast.values import Type
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 SOURCE: Final = "_source"
+_FEW: Final = 100_000  # rows that need no job to be counted
 REJECTED: Final = pa.schema([("source", pa.string()), ("relation", pa.string()), ("reason", pa.string()),
                              ("row", pa.string())])
 
@@ -59,9 +60,15 @@ class Intake:
         self._reader = reader
 
     def count(self, frame: DataFrame | None) -> int:
-        """How many rows there are, RDF left out of account."""
+        """How many rows there are at most, RDF left out of account; a row of a text file is at least a byte."""
+        if frame is None:
+            return 0
+        sizes = [text_size(source.place) for source in self._framed()]
+        known = [size for size in sizes if size is not None]
+        if len(known) == len(sizes) and sum(known) <= _FEW:
+            return sum(known)
         with spark_errors("cannot read the sources"):
-            return 0 if frame is None else frame.count()
+            return frame.count()
 
     def frame(self, *, stream: bool = False) -> DataFrame | None:
         """The rows of all sources in one frame: which source, what is to be done, whether it is good, the columns."""

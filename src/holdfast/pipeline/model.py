@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
@@ -23,16 +23,28 @@ _EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class Place:
-    """Something outside: a folder or file, a table of a database or of Spark's catalogue, a given frame."""
+    """Something outside: a folder or file, a table of a database or of Spark's catalogue, a given frame.
+
+    The path is absolute, because Spark's working directory is another one; `shown` is how the user wrote it.
+    """
 
     format: str
     path: str | None = None
     table: str | None = None
     url: str | None = None
     options: Mapping[str, str] = field(default_factory=lambda: _EMPTY)
+    shown: str | None = None
 
     def __str__(self) -> str:
-        return self.path or self.table or self.format
+        return self.shown or self.path or self.table or self.format
+
+    def part(self, name: str) -> Place:
+        """A folder in a folder, or a table with a longer name."""
+        def longer(path: str | None) -> str | None:
+            return path and f"{path}/{name}"
+
+        table = self.table and f"{self.table}_{name}"
+        return replace(self, path=longer(self.path), shown=longer(self.shown), table=table)
 
 
 @dataclass(frozen=True)

@@ -147,11 +147,10 @@ class _Reader:
             if given[needed] is None and needed not in content:
                 self._error("E1103", f"{'.'.join(path)} has no {needed}, which {format} needs", path)
         options: dict[str, Any] = self._value(path, content, "options", dict) or {}
-        return model.Place(format, where and self._resolved(where), given["table"], given["url"],
-                           {key: _text(value) for key, value in options.items()})
-
-    def _resolved(self, path: str) -> str:
-        return path if "://" in path else (self._folder / path).as_posix()
+        shown = where if where is None or "://" in where else (self._folder / where).as_posix()
+        path_used = shown if where is None or "://" in where else str(Path(str(shown)).absolute())
+        return model.Place(format, path_used, given["table"], given["url"],
+                           {key: _text(value) for key, value in options.items()}, shown)
 
     def _quarantine(self) -> model.Quarantine:
         table = self._table("quarantine")

@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
 from holdfast.errors import Diagnostic, UsageError
-from holdfast.pipeline.checking import CHANGE_TYPE, DELETE, INSERT
+from holdfast.pipeline.checking import DELETE, INSERT
 from holdfast.pipeline.model import Pipeline, Place, Sink
+from holdfast.pipeline.sources import CHANGE_TYPE
 from holdfast.relation_view import RelationView
 from holdfast.spark_session import spark_errors
 from holdfast.updates import Change
@@ -126,14 +126,7 @@ def _matching(sink: Sink, relations: Mapping[str, RelationView], *, changes: boo
         return []
     if sink.relation != "*":
         return [(sink.place, name) for name, view in relations.items() if sink.relation in (name, view.name)]
-    return [(_part(sink.place, view.name), name) for name, view in relations.items()]
-
-
-def _part(place: Place, name: str) -> Place:
-    plain = re.sub(r"\W+", "_", name).strip("_")
-    if place.table is not None:
-        return replace(place, table=f"{place.table}_{plain}")
-    return replace(place, path=f"{place.path}/{plain}")
+    return [(sink.place.part(re.sub(r"\W+", "_", view.name).strip("_")), name) for name, view in relations.items()]
 
 
 def _signed(table: pa.Table) -> pa.Table:

@@ -199,7 +199,7 @@ class SnapshotStore:
             pq.write_table(rows, path)
             files, count = [path], rows.num_rows
         else:
-            rows.write.mode("overwrite").parquet(str(path))
+            rows.write.mode("overwrite").parquet(str(path.absolute()))
             files = sorted(path.glob("part-*"))
             count = sum(pq.read_metadata(file).num_rows for file in files)
         for file in files:

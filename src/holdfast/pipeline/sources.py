@@ -10,7 +10,7 @@ from holdfast.encoding import Dictionary
 from holdfast.errors import Diagnostic, UsageError
 from holdfast.formats.parquet import to_arrow
 from holdfast.formats.rdf import read_rdf
-from holdfast.pipeline.model import CUSTOM, LINES, RDF, Source
+from holdfast.pipeline.model import CUSTOM, LINES, RDF, Place, Source
 from holdfast.program.model import Relation
 from holdfast.spark_session import spark_errors
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
+CHANGE_TYPE: Final = "_change_type"
 CORRUPT: Final = "_corrupt_record"
 LINE: Final = "_text"
 FILE: Final = "_file"
 _TEXTS: Final = {"csv": {"sep": ","}, "tsv": {"sep": "\t", "quote": ""}, "json": {}}
-_NO_NULLS: Final = {"nullValue": "\\N"}  # an empty text is a value like any other
 
 
 class Reader:
@@ -68,7 +68,7 @@ class Reader:
     def _texts(self, reader: Any, source: Source, format: str, relation: Relation | None, stream: bool) -> DataFrame:
         """Every column a string, and one more for lines that are not what they should be."""
         path = _path(source.place.path)
-        options = {**_TEXTS[format], **(_NO_NULLS if format != "json" else {}), **source.place.options}
+        options = {**_TEXTS[format], **source.place.options}
         has_header = options.get("header", "false") == "true"
         if source.fields or not has_header or stream:
             fields = source.fields or _fields(source, relation)
@@ -76,10 +76,13 @@ class Reader:
             fields = tuple(self._session.read.options(**options).csv(path).columns)
         if has_header:
             options["enforceSchema"] = "false"  # a header with other names is an error, not columns mixed up
+        if format == "json" and source.change_type is None:
+            fields = (*fields, CHANGE_TYPE)  # objects may have it; if no row does, all are inserted
         schema = ", ".join(f"`{name}` STRING" for name in dict.fromkeys((*fields, CORRUPT)))
         reader = reader.options(**options, columnNameOfCorruptRecord=CORRUPT).schema(schema)
-        frame: DataFrame = reader.json(path) if format == "json" else reader.csv(path)
-        return frame
+        if format == "json":
+            return reader.json(path)  # type: ignore[no-any-return]
+        return reader.csv(path) if "nullValue" in options else _with_empty_texts(reader.csv(path))
 
     def _given(self, source: Source) -> DataFrame:
         if source.name not in self._frames:
@@ -87,6 +90,25 @@ class Reader:
             raise UsageError(Diagnostic("E1110", f"no frame was given for {source.name}", source.span, notes=(
                 f"frames given: {given}",), help=f"from Python: run(pipeline, frames={{{source.name!r}: frame}})"))
         return self._frames[source.name]
+
+
+def text_size(place: Place) -> int | None:
+    """The bytes of plain text files on this machine, None for anything else."""
+    if place.format not in _TEXTS or place.path is None or "://" in place.path:
+        return None
+    path = Path(place.path)
+    files = [path] if path.is_file() else list(path.iterdir()) if path.is_dir() else list(path.parent.glob(path.name))
+    if any(file.is_dir() or file.suffix in (".gz", ".bz2", ".zst", ".xz", ".lz4") for file in files):
+        return None
+    return sum(file.stat().st_size for file in files)
+
+
+def _with_empty_texts(frame: DataFrame) -> DataFrame:
+    """Spark takes an empty text for no value; in a facts file it is a value like any other."""
+    from pyspark.sql import functions as sf
+
+    texts = [sf.coalesce(sf.col(f"`{name}`"), sf.lit("")).alias(name) for name in frame.columns if name != CORRUPT]
+    return frame.select(*texts, CORRUPT)
 
 
 def _fields(source: Source, relation: Relation | None) -> tuple[str, ...]:

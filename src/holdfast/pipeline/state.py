@@ -205,7 +205,7 @@ class Keeper:
     def _data(self, part: Part, on_spark: bool) -> pa.Table | DataFrame:
         path = self._store.folder / part.path
         if on_spark and path.is_dir():
-            return self._session.read.parquet(str(path))
+            return self._session.read.parquet(str(path.absolute()))
         return self._store.table(part)
 
 

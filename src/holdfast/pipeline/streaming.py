@@ -32,7 +32,7 @@ def follow(frame: DataFrame, checkpoint: Path, trigger: str, take: Take) -> None
             raise
 
     with spark_errors("the stream cannot start"):
-        writer = frame.writeStream.foreachBatch(one).option("checkpointLocation", str(checkpoint))
+        writer = frame.writeStream.foreachBatch(one).option("checkpointLocation", str(checkpoint.absolute()))
         writer = writer.trigger(availableNow=True) if trigger == "available" else writer.trigger(
             processingTime=_interval(trigger))
         query = writer.start()
