@@ -145,6 +145,7 @@ class _Run:
             if newest.source != self._source:
                 raise UsageError(Diagnostic("E1115", f"{self._pipeline.program} is not what the snapshots began with",
                                             help="put rules in and take them out by updates, or begin anew: --anew"))
+            self._tell(Told(f"the snapshot after update {newest.number} is loaded"))
             self._adopt(self._keeper.restore(newest, self._pipeline.program.as_posix()))
             self._check_sizes(newest.sizes)
             return
