@@ -20,7 +20,7 @@ from holdfast.pipeline.intake import Intake, Line, Taken, rejected
 from holdfast.pipeline.model import Pipeline, Snapshots
 from holdfast.pipeline.resolving import resolved
 from holdfast.pipeline.sinks import Writer
-from holdfast.pipeline.snapshots import SnapshotStore
+from holdfast.pipeline.snapshots import Part, SnapshotStore
 from holdfast.pipeline.sources import Reader
 from holdfast.pipeline.state import Keeper, Opener, State, too_many_facts
 from holdfast.program import check
@@ -201,7 +201,7 @@ class _Run:
         parts = self._keeper.log(number, taken.rows)
         self._reached("logged")
         refused: list[tuple[Line, HoldfastError]] = []
-        change = self._applied(taken, refused)
+        change = self._applied(parts, taken.lines, refused)
         self._reached("applied")
         taken = taken + self._refusals(refused)
         self._judge(number, taken)
@@ -216,20 +216,23 @@ class _Run:
             frame.unpersist()
         self._tell(Told(f"update {number}: {change!r}", number, change, taken.rejections))
 
-    def _applied(self, taken: Taken, refused: list[tuple[Line, HoldfastError]]) -> Change:
+    def _applied(self, parts: tuple[Part, ...], lines: tuple[Line, ...], refused: list[tuple[Line, HoldfastError]]
+                 ) -> Change:
+        """Apply the rows as they are on the disk, where the next run would find them; if that needs Spark, there."""
+        assert self._keeper is not None and self._keeper.newest is not None
+
         def refuse(line: Line, error: HoldfastError) -> None:
             refused.append((line, error))
 
         try:
-            return self.state.apply(taken.rows, taken.lines, refuse)
+            return self.state.apply(self._keeper.rows(parts, self.state), lines, refuse)
         except LimitReached as error:
             if self._pipeline.engine.kind != "auto" or self.state.is_distributed or not too_many_facts(error):
                 raise
-        assert self._keeper is not None and self._keeper.newest is not None
         refused.clear()
         why = f"with this update there are more facts than the limit of {self._pipeline.engine.limit:,}"
         self._adopt(self._keeper.restore(self._keeper.newest, self._pipeline.program.as_posix(), spark_why=why))
-        return self.state.apply(taken.rows, taken.lines, refuse)
+        return self.state.apply(self._keeper.rows(parts, self.state), lines, refuse)
 
     def _refusals(self, refused: list[tuple[Line, HoldfastError]]) -> Taken:
         of_name = {source.name: source for source in self._pipeline.updates}

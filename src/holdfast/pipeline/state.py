@@ -162,8 +162,8 @@ class Keeper:
         facts = {part.relation: [self._data(part, on_spark)] for part in manifest.facts}
         state = self._opener.open(manifest.program, name, facts, rows, spark_why=spark_why)
         for update in manifest.updates:
-            given = [(part.kind, part.relation, self._data(part, state.is_distributed)) for part in update.parts]
-            state.apply(given, [Line("", "", i, text) for i, text in enumerate(update.lines)], _impossible)
+            lines = [Line("", "", i, text) for i, text in enumerate(update.lines)]
+            state.apply(self.rows(update.parts, state), lines, _impossible)
         self.newest = manifest
         return state
 
@@ -171,8 +171,13 @@ class Keeper:
         """Put the rows of an update on the disk before it is applied."""
         folder = f"updates/{number}"
         self._store.clear(folder)
-        return tuple(self._store.write_part(folder, f"{place}-{kind}", relation, data, kind)
-                     for place, (kind, relation, data) in enumerate(rows))
+        parts = (self._store.write_part(folder, f"{place}-{kind}", relation, data, kind)
+                 for place, (kind, relation, data) in enumerate(rows))
+        return tuple(part for part in parts if part.rows)
+
+    def rows(self, parts: Iterable[Part], state: State) -> list[Given]:
+        """Rows that were put on the disk, for the engine that a state is on."""
+        return [(part.kind, part.relation, self._data(part, state.is_distributed)) for part in parts]
 
     def commit(self, number: int, state: State, parts: tuple[Part, ...], lines: Iterable[str],
                stream: tuple[str, int] | None = None) -> None:
