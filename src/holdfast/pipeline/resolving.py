@@ -14,6 +14,8 @@ def resolved(pipeline: Pipeline, program: Program) -> Pipeline:
     """The pipeline with predicates in place of the names that the file has for relations."""
     problems = Diagnostics()
     _check_mode(pipeline, problems)
+    if pipeline.snapshots is not None:
+        _check_types(program, problems)
     sources = tuple(_source(source, program, problems) for source in pipeline.sources)
     updates = tuple(_source(source, program, problems) for source in pipeline.updates)
     for sink in pipeline.sinks:
@@ -31,6 +33,16 @@ def _check_mode(pipeline: Pipeline, problems: Diagnostics) -> None:
                            help=f"add {help}")
         if not pipeline.updates:
             problems.error("E1103", f"mode {pipeline.mode} needs an [updates.NAME] to read updates from")
+
+
+def _check_types(program: Program, problems: Diagnostics) -> None:
+    """Types that come from the text's own facts would change when these are deleted and the rest is found again."""
+    for name in program.facts:
+        relation = program.relations[name]
+        if not relation.declared:
+            columns = ", ".join(f"{column.name}: {column.type.value}" for column in relation.columns)
+            problems.error("E1105", f"{relation.display} has facts in the program and is not declared", relation.span,
+                           help=f"declare it: .decl {relation.display}({columns})")
 
 
 def _source(source: Source, program: Program, problems: Diagnostics) -> Source:

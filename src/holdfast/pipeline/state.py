@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from holdfast.errors import HoldfastError, LimitReached, ProgramError
+from holdfast.errors import HoldfastError, LimitReached
 from holdfast.knowledge_base import KnowledgeBase, from_text
-from holdfast.language import parse
 from holdfast.pipeline.checking import DELETE, INSERT
 from holdfast.pipeline.intake import Line
 from holdfast.pipeline.model import Engine
 from holdfast.pipeline.snapshots import Logged, Manifest, Part, SnapshotStore
-from holdfast.program import check
 from holdfast.relation_view import RelationView
 from holdfast.settings import Limits
 from holdfast.update_lines import UpdateLine
@@ -200,7 +198,7 @@ class Keeper:
         for place, (name, view) in enumerate(explicit(state.base).items()):
             rows = view.to_spark() if state.is_distributed and not _driver_only(view) else view.to_arrow()
             facts.append(self._store.write_part(folder, f"{place}", name, rows))
-        self._commit(Manifest(number, source, program_text(state.base), tuple(facts), number, (), state.sizes(),
+        self._commit(Manifest(number, source, state.base.rules_text(), tuple(facts), number, (), state.sizes(),
                               *stream, engine=state.engine))
 
     def _commit(self, manifest: Manifest) -> None:
@@ -226,17 +224,3 @@ def _driver_only(view: RelationView) -> bool:
 def explicit(base: KnowledgeBase) -> dict[str, RelationView]:
     """The explicit facts of every relation that has some."""
     return {name: view for name in base.relations if len(view := base.explicit(name))}
-
-
-def program_text(base: KnowledgeBase) -> str:
-    """The rules as they are now, with a declaration for every relation, so that types stay whatever the facts."""
-    text = base.rules_text()
-    undeclared = [r for r in base.program.relations.values() if not r.declared and not r.auxiliary]
-    declared = "".join(f".decl {r.name}({', '.join(f'{c.name}: {c.type.value}' for c in r.columns)})\n"
-                       for r in undeclared)
-    try:
-        checked = check(parse(declared + text, "<snapshot>"))
-    except ProgramError:
-        return text  # a name that cannot be declared
-    same = all(checked.relations[r.name].types == r.types for r in undeclared)
-    return declared + text if same else text
