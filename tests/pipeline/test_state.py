@@ -63,7 +63,7 @@ def random_update(dice: random.Random, has_extra: bool) -> dict[str, Any]:
         case 1:
             update["insert"]["name"] = [[3, "three"]]
         case 2:
-            update["insert"]["ex:link"] = [[{"iri": "http://e/a"}, dice.choice([1, 2.5, "x"])]]
+            update["insert"]["ex:link"] = [[{"@id": "http://e/a"}, dice.choice([1, 2.5, "x"])]]
         case 3:
             update["remove_rules" if has_extra else "add_rules"] = [EXTRA]
         case 4:
