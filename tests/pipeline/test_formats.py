@@ -178,3 +178,31 @@ def test_columns_may_be_expressions(spark: SparkSession) -> None:
                   '''turbine = "get_json_object(value, '$.t')"\ncelsius = "get_json_object(value, '$.c')"\n''',
                   frames={"reading": frame})
     assert set(outcome.base["reading"]) == {("a", 2, 12.5)}
+
+
+def test_on_spark_everything_is_the_same(spark: SparkSession) -> None:
+    Path("rows.csv").write_text("a,1,20.5\nb,x,1.0\nc,2,3.25\n", encoding="utf-8")
+    Path("more.json").write_text('{"turbine": "a", "count": 1, "celsius": 20.5, "_change_type": "delete"}\n'
+                                 '{"turbine": "d", "count": 5, "celsius": 30, "_change_type": "insert"}\n'
+                                 '{"turbine": "e", "count": 5, "celsius": 30, "_change_type": "upsert"}\n',
+                                 encoding="utf-8")
+    rule = ".decl hot(x: symbol)\nhot(x) :- warm(x, t), t > 25.0."
+    Path("lines.jsonl").write_text(json.dumps({"add_rules": [rule]}) + '\n{"no": 1}\n', encoding="utf-8")
+    told = {}
+    for engine in ("memory", "spark"):
+        text = (f'[sources.reading]\npath = "rows.csv"\n[quarantine]\npath = "{engine}/bad"\n'
+                f'[engine]\nkind = "{engine}"\n'
+                f'[snapshots]\npath = "{engine}/state"\n[updates.reading]\npath = "more.json"\n'
+                '[updates.lines]\nformat = "updates"\npath = "lines.jsonl"\n'
+                f'[sinks.feed]\nrelation = "*"\nwrite = "changes"\nformat = "json"\npath = "{engine}/feed"\n')
+        first = run(spark, text, mode="batch")
+        outcome = run(spark, text, mode="update")
+        assert outcome.engine == engine
+        files = sorted((str(file.parent).removeprefix(engine), line) for file in Path(engine).rglob("part-*.json")
+                       for line in file.read_text(encoding="utf-8").splitlines())
+        told[engine] = (first.base.sizes(), {name: set(view) for name, view in outcome.base.relations.items()}, files,
+                        first.rejections, outcome.rejections)
+    assert told["memory"] == told["spark"]
+    assert told["memory"][1] == {"reading": {("c", 2, 3.25), ("d", 5, 30.0)}, "warm": {("d", 30.0)}, "hot": {("d",)}}
+    assert told["memory"][3:] == (1, 2)
+    assert sum(path == "/bad/_update=1" for path, _ in told["memory"][2]) == 2

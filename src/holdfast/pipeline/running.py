@@ -13,6 +13,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from holdfast.errors import DamagedData, DataError, Diagnostic, HoldfastError, LimitReached, UsageError
 from holdfast.knowledge_base import KnowledgeBase
 from holdfast.language import parse
@@ -244,8 +246,7 @@ class _Run:
         """Bad rows go to the quarantine; too many of them stop the run."""
         if not taken.rejections:
             return
-        for rows in _by_kind(taken.rejected):
-            self._writer.rejected(number, rows)
+        self._writer.rejected(number, taken.rejected)
         self._rejections += taken.rejections
         quarantine = self._pipeline.quarantine
         if not quarantine.allows(taken.rejections, taken.seen):
@@ -282,18 +283,7 @@ class _Run:
         self._update(number, frame, (stream, first))
 
 
-def _by_kind(parts: tuple[Any, ...]) -> list[Any]:
-    """All of the rejected rows in one."""
-    import pyarrow as pa
-
-    tables = [part for part in parts if isinstance(part, pa.Table)]
-    frames = [part for part in parts if not isinstance(part, pa.Table)]
-    return [*([pa.concat_tables(tables)] if tables else []), *frames]
-
-
 def _first_reasons(taken: Taken) -> tuple[str, ...]:
-    import pyarrow as pa
-
     rows = [row for part in taken.rejected for row in (part.slice(0, 3).to_pylist() if isinstance(part, pa.Table)
                                                        else [r.asDict() for r in part.limit(3).collect()])]
     return tuple(f"{row['source']}: {row['reason']}: {row['row'][:100]}" for row in rows[:3])

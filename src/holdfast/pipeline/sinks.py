@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -56,12 +57,12 @@ class Writer:
                 with spark_errors(f"cannot write {place}"):
                     self._numbered(place, number, self._changed(name, change))
 
-    def rejected(self, number: int, rows: pa.Table | DataFrame) -> None:
+    def rejected(self, number: int, parts: Sequence[pa.Table | DataFrame]) -> None:
         """Rows that failed their checks, with the reason."""
         if self._quarantine is not None:
             with spark_errors(f"cannot write {self._quarantine}"):
-                frame = self._session.createDataFrame(rows) if isinstance(rows, pa.Table) else rows
-                self._numbered(self._quarantine, number, frame)
+                frames = [self._session.createDataFrame(part) if isinstance(part, pa.Table) else part for part in parts]
+                self._numbered(self._quarantine, number, reduce(lambda a, b: a.unionByName(b), frames))
 
     def frame(self, view: RelationView) -> DataFrame:
         """A relation as a DataFrame of this session."""
