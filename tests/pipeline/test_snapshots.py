@@ -94,6 +94,27 @@ def test_a_switch_that_did_not_happen_leaves_the_old_snapshot(tmp_path: Path) ->
     assert newest is not None and newest.number == 1
 
 
+def test_a_first_switch_that_did_not_happen_is_a_beginning(tmp_path: Path) -> None:
+    store = SnapshotStore(tmp_path)
+    with store.alone():
+        pass
+    assert (store.current(), store.next_number()) == (None, 0)
+    kept = (tmp_path / "CURRENT").read_bytes()
+    store_with(tmp_path, 1)
+    (tmp_path / "CURRENT").write_bytes(kept)
+    assert (store.current(), store.next_number()) == (None, 0)
+    (tmp_path / "CURRENT").unlink()
+    with pytest.raises(DamagedData, match="CURRENT is missing"):
+        store.current()
+
+
+def test_numbers_go_on_whatever_happens(tmp_path: Path) -> None:
+    store = store_with(tmp_path, 3)
+    assert store.next_number() == 3
+    (tmp_path / "CURRENT").write_text("?", encoding="utf-8")
+    assert store.next_number() == 3
+
+
 def test_a_snapshot_of_another_format_is_not_read(tmp_path: Path) -> None:
     store = store_with(tmp_path, 1)
     told = json.loads((tmp_path / "manifests/0.json").read_text(encoding="utf-8"))

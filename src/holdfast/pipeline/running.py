@@ -25,6 +25,7 @@ from holdfast.pipeline.sinks import Writer
 from holdfast.pipeline.snapshots import Part, SnapshotStore
 from holdfast.pipeline.sources import Reader
 from holdfast.pipeline.state import Keeper, Opener, State, too_many_facts
+from holdfast.pipeline.streaming import CAUGHT_UP, follow
 from holdfast.program import check
 from holdfast.program.model import Program, Relation
 from holdfast.spark_session import SparkOptions, spark_session
@@ -153,9 +154,9 @@ class _Run:
             return
         self._adopt(self._loaded())
         if self._keeper is not None and self._store is not None:
-            self._store.begin_anew()
             self._reached("loaded")
-            self._keeper.commit_whole(0, self.state, source=self._source)
+            self._keeper.commit_whole(self._store.next_number(), self.state, source=self._source)
+            self._store.forget_stream()
             self._reached("begun")
 
     def _loaded(self) -> State:
@@ -210,8 +211,11 @@ class _Run:
         self._writer.changes(number, change)
         self._reached("written")
         bad = {line for line, _ in refused}
-        self._keeper.commit(number, self.state, parts, (line.text for line in taken.lines if line not in bad), stream)
+        good = (line.text for line in taken.lines if line not in bad)
+        is_whole = self._keeper.commit(number, self.state, parts, good, stream)
         self._reached("committed")
+        if is_whole and stream is not None and self._pipeline.trigger != CAUGHT_UP:
+            self._writer.state(self.state.base)  # this stream has no end at which to write it
         self._done += 1
         self._change = change
         if frame is not None and self.state.is_distributed:
@@ -260,13 +264,14 @@ class _Run:
     # --- streams ---------------------------------------------------------------------------------------
 
     def _stream(self) -> None:
-        from holdfast.pipeline.streaming import follow
-
         assert self._store is not None
         frame = self._updates.frame(stream=True)
         if frame is None:
             raise UsageError(Diagnostic("E1103", "a stream needs an [updates.NAME] to read"))
-        follow(frame, self._store.checkpoint, self._pipeline.trigger, self._micro_batch)
+        try:
+            follow(frame, self._store.checkpoint, self._pipeline.trigger, self._micro_batch)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(f"stopped by Ctrl-C after update {self._number}; it can go on from there") from None
 
     def _micro_batch(self, frame: DataFrame, place: int, stream: str) -> None:
         """A micro-batch by its place in the stream; one that is in the snapshot already is passed over."""

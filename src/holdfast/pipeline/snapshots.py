@@ -99,6 +99,10 @@ class SnapshotStore:
         self._keep = keep
 
     @property
+    def _pointer(self) -> Path:
+        return self.folder / "CURRENT"
+
+    @property
     def checkpoint(self) -> Path:
         """Where Spark keeps how far a stream has come."""
         return self.folder / "checkpoint"
@@ -107,6 +111,8 @@ class SnapshotStore:
     def alone(self) -> Iterator[None]:
         """No other process writes here for as long as this lasts; the system lets go when a process is killed."""
         self.folder.mkdir(parents=True, exist_ok=True)
+        if not self._pointer.exists() and not self._numbers():
+            _write_whole(self._pointer, json.dumps({"snapshot": None}) + "\n")
         with (self.folder / "lock").open("w") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -119,20 +125,26 @@ class SnapshotStore:
 
     def current(self) -> Manifest | None:
         """The newest snapshot, every file of it checked against its hash; None if there is none yet."""
-        pointer = self.folder / "CURRENT"
-        if not pointer.exists():
-            if any(self._numbers()):
+        if not self._pointer.exists():
+            if self._numbers():
                 self._damaged("CURRENT is missing")
             return None
-        try:
-            told = json.loads(pointer.read_text(encoding="utf-8"))
-            number, digest = int(told["snapshot"]), str(told["sha256"])
-        except (ValueError, KeyError, TypeError, OSError):
+        pointed = self._pointed()
+        if pointed is None:
             self._damaged("CURRENT cannot be read")
-        return self.load(number, digest)
+        return None if pointed[0] is None else self.load(*pointed)
 
-    def load(self, number: int, digest: str | None = None) -> Manifest:
+    def _pointed(self) -> tuple[int | None, str] | None:
+        """What CURRENT says: the number, None before the first snapshot, and the hash; None if it says nothing."""
+        try:
+            told = json.loads(self._pointer.read_text(encoding="utf-8"))
+            return (None, "") if told["snapshot"] is None else (int(told["snapshot"]), str(told["sha256"]))
+        except (ValueError, KeyError, TypeError, OSError):
+            return None
+
+    def load(self, number: int | None, digest: str | None = None) -> Manifest:
         """A snapshot by its number, checked."""
+        assert number is not None
         fault = self._fault(number, digest)
         if fault is not None:
             self._damaged(fault, number)
@@ -220,15 +232,19 @@ class SnapshotStore:
         """Take away what an interrupted run left in a place that is about to be written."""
         shutil.rmtree(self.folder / folder, ignore_errors=True)
 
-    def begin_anew(self) -> None:
-        """Forget all snapshots, and how far the stream has come."""
-        (self.folder / "CURRENT").unlink(missing_ok=True)
-        for name in ("manifests", "facts", "updates", "checkpoint"):
-            shutil.rmtree(self.folder / name, ignore_errors=True)
+    def next_number(self) -> int:
+        """The number after the newest one: what was written under a number stays what it was."""
+        pointed = self._pointed()
+        newest = max(self._numbers(), default=-1) if pointed is None else pointed[0]
+        return 0 if newest is None else newest + 1
+
+    def forget_stream(self) -> None:
+        """The stream is to be read from its beginning."""
+        shutil.rmtree(self.checkpoint, ignore_errors=True)
 
     def _switch(self, number: int) -> None:
         digest = _digest(self._manifest(number))
-        _write_whole(self.folder / "CURRENT", json.dumps({"snapshot": number, "sha256": digest}) + "\n")
+        _write_whole(self._pointer, json.dumps({"snapshot": number, "sha256": digest}) + "\n")
 
     def _forget(self, newest: Manifest) -> None:
         """The last few snapshots stay; facts and updates that none of them names go."""

@@ -178,16 +178,17 @@ class Keeper:
         return [(part.kind, part.relation, self._data(part, state.is_distributed)) for part in parts]
 
     def commit(self, number: int, state: State, parts: tuple[Part, ...], lines: Iterable[str],
-               stream: tuple[str, int] | None = None) -> None:
-        """The state after an update becomes the newest snapshot."""
+               stream: tuple[str, int] | None = None) -> bool:
+        """The state after an update becomes the newest snapshot; whether its facts were written whole."""
         assert self.newest is not None
         logged = (*self.newest.updates, Logged(number, parts, tuple(lines)))
         name, first = stream or (self.newest.stream, self.newest.stream_first)
         if len(logged) >= self._every:
             self.commit_whole(number, state, source=self.newest.source, stream=(name, first))
-            return
+            return True
         self._commit(replace(self.newest, number=number, updates=logged, sizes=state.sizes(), stream=name,
                              stream_first=first, engine=state.engine))
+        return False
 
     def commit_whole(self, number: int, state: State, *, source: str = "", stream: tuple[str | None, int] = (None, 0)
                      ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from holdfast.errors import Diagnostic, UsageError
 from holdfast.spark_session import spark_errors
@@ -13,6 +13,7 @@ from holdfast.spark_session import spark_errors
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+CAUGHT_UP: Final = "available"  # the trigger of a stream that ends when it has read what there is
 Take = Callable[["DataFrame", int, str], None]
 
 
@@ -33,7 +34,7 @@ def follow(frame: DataFrame, checkpoint: Path, trigger: str, take: Take) -> None
 
     with spark_errors("the stream cannot start"):
         writer = frame.writeStream.foreachBatch(one).option("checkpointLocation", str(checkpoint.absolute()))
-        writer = writer.trigger(availableNow=True) if trigger == "available" else writer.trigger(
+        writer = writer.trigger(availableNow=True) if trigger == CAUGHT_UP else writer.trigger(
             processingTime=_interval(trigger))
         query = writer.start()
     try:
