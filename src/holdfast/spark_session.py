@@ -117,7 +117,7 @@ def _reused(running: SparkSession, options: SparkOptions) -> SparkSession:
         message = f"there is a Spark session on {master} in this process already, so {options.master} cannot be had"
         raise UsageError(Diagnostic("E1004", message, help="stop that session first, or leave the master away"))
     for key, value in options.conf.items():
-        if running.conf.isModifiable(key):
+        if running.conf.isModifiable(key) or key.startswith("spark.holdfast."):
             running.conf.set(key, value)
         elif running.sparkContext.getConf().get(key) != value:
             message = f"{key} cannot be set once Spark runs, and a session of this process runs already"
