@@ -56,18 +56,23 @@ def one_run(file: Path, *, steps: int = NEVER, seconds: float | None = None) -> 
     return process.returncode == 0
 
 
-def story_of_kills(folder: Path, seed: int, kills: int, updates: int) -> int:
-    """Kill the stream so often, let it come to its end, and check; how many of the kills hit it alive."""
-    dice, story = random.Random(seed), Story(seed, updates)
-    file = story.write(folder)
+def kill(file: Path, dice: random.Random, kills: int) -> int:
+    """Start the stream and kill it so often; how many of the kills hit it alive."""
     hits = 0
     for number in range(kills):
         if number % 2:
             hits += not one_run(file, seconds=dice.uniform(0, 3))
         else:
             hits += not one_run(file, steps=dice.randint(1, 8))
-    while not one_run(file):
-        pass
+    return hits
+
+
+def story_of_kills(folder: Path, seed: int, kills: int, updates: int) -> int:
+    """Kill the stream so often, let it come to its end, and check; how many of the kills hit it alive."""
+    story = Story(seed, updates)
+    file = story.write(folder)
+    hits = kill(file, random.Random(seed), kills)
+    assert one_run(file)
     assert feed_of(folder / "feed") == story.feed()
     assert paths_of(folder / "paths") == story.paths[-1]
     return hits

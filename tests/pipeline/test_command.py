@@ -1,19 +1,15 @@
-"""`holdfast pipeline`, and the same through spark-submit."""
+"""`holdfast pipeline`."""
 
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.cli import submit
 from tests.cli.shell import holdfast
-from tests.pipeline.graphs import Story, closure, feed_of, paths_of
+from tests.pipeline.graphs import Story, closure, paths_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -81,14 +77,3 @@ def test_commands_that_make_no_sense(story: Story, words: tuple[str, ...], told:
 
 def test_check_needs_no_spark(story: Story) -> None:
     assert holdfast("pipeline", "check", "pipeline.toml").out == "ok: 1 source, 1 update, 2 sinks\n"
-
-
-@pytest.mark.xdist_group("spark")
-def test_spark_submit(story: Story) -> None:
-    command = [Path(sys.executable).with_name("spark-submit"), "--master", "local[2]", "--driver-java-options",
-               "-XX:TieredStopAtLevel=1", submit.__file__, "run", "pipeline.toml"]
-    environment = {**os.environ, "PYSPARK_PYTHON": sys.executable}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-    assert done.returncode == 0, done.stderr
-    assert "wrote paths" in done.stdout
-    assert (feed_of(Path("feed")), paths_of(Path("paths"))) == (story.feed(), story.paths[-1])

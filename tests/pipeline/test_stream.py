@@ -7,15 +7,19 @@ power cut, and file systems that lose what was synced.
 
 from __future__ import annotations
 
+import os
 import random
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from holdfast import pipeline
+from holdfast.cli import submit
 from tests.pipeline.graphs import PIPELINE, Story, feed_of, paths_of
-from tests.pipeline.kills import story_of_kills
+from tests.pipeline.kills import kill
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -88,6 +92,16 @@ def test_above_the_limit_maintenance_moves_to_spark_with_the_same_results(spark:
     assert (restored.engine, restored.why) == ("spark", "the facts did not fit before")
 
 
-def test_killed_for_real(spark: SparkSession, tmp_path: Path) -> None:
-    """At a step, and at any time; the processes are children of this one."""
-    assert story_of_kills(tmp_path / "run", seed=6, kills=2, updates=4) >= 1
+@pytest.mark.xdist_group("spark")
+def test_killed_for_real_and_brought_to_its_end_by_spark_submit(tmp_path: Path) -> None:
+    """Killed at a step, and at any time; the processes are children of this one."""
+    story = Story(seed=6, updates=4)
+    file = story.write(tmp_path / "run")
+    assert kill(file, random.Random(6), kills=2) >= 1
+    command = [Path(sys.executable).with_name("spark-submit"), "--master", "local[2]", "--driver-java-options",
+               "-XX:TieredStopAtLevel=1", submit.__file__, "run", file]
+    done = subprocess.run(command, capture_output=True, text=True, check=False,
+                          env={**os.environ, "PYSPARK_PYTHON": sys.executable})
+    assert done.returncode == 0, done.stderr
+    assert f"wrote {tmp_path}/run/paths" in done.stdout
+    check(story, tmp_path / "run")
