@@ -240,13 +240,15 @@ def spark_errors(doing: str = "Spark failed", code: str = "E1005") -> Iterator[N
 
     try:
         yield
-    except (PySparkException, Py4JError) as failure:
+    except (PySparkException, Py4JError, ConnectionError) as failure:
         help = "--debug shows Spark's own account"
         raise SparkFailure(Diagnostic(code, f"{doing}: {spark_cause(failure)}", help=help)) from failure
 
 
 def spark_cause(failure: BaseException) -> str:
     """What made Spark fail, in one line: the innermost cause that says something."""
+    if isinstance(failure, ConnectionError) or type(failure).__name__ == "Py4JNetworkError":
+        return "the process of Spark has ended"
     java = getattr(failure, "java_exception", None) or getattr(failure, "_origin", None)
     texts = list(_java_messages(java)) if java is not None else []
     text = texts[-1] if texts else str(getattr(failure, "_desc", None) or failure)

@@ -172,6 +172,14 @@ def test_a_sink_does_not_write_over_files_of_others(spark: SparkSession) -> None
     assert Path("out/thesis.txt").read_text(encoding="utf-8") == "years of work"
 
 
+def test_a_header_with_other_names_is_refused_and_columns_are_not_mixed_up(spark: SparkSession) -> None:
+    Path("rows.csv").write_text("celsius,turbine,count\n11.5,a,1\n", encoding="utf-8")
+    text = '[sources.reading]\npath = "rows.csv"\noptions = { header = true }\n'
+    assert set(run(spark, text).base["reading"]) == {("a", 1, 11.5)}
+    with pytest.raises(SparkFailure, match="CSV header does not conform to the schema"):
+        run(spark, text + 'fields = ["turbine", "count", "celsius"]\n')
+
+
 def test_columns_may_be_expressions(spark: SparkSession) -> None:
     frame = spark.sql("""SELECT '{"t": "a", "c": 12.5}' AS value""")
     outcome = run(spark, '[sources.reading]\nformat = "frame"\n[sources.reading.columns]\ncount = "1 + 1"\n'

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import os
 import random
+import signal
 import subprocess
 import sys
 from pathlib import Path
+from threading import Timer
 from typing import TYPE_CHECKING
 
 import pytest
@@ -90,6 +92,26 @@ def test_above_the_limit_maintenance_moves_to_spark_with_the_same_results(spark:
     restored = pipeline.run(pipeline.read(tmp_path / "pipeline.toml"), spark=spark)
     assert set(restored.base["path"]) == story.paths[-1]
     assert (restored.engine, restored.why) == ("spark", "the facts did not fit before")
+
+
+def test_ctrl_c_stops_a_stream_without_end(spark: SparkSession, tmp_path: Path) -> None:
+    story = Story(seed=9, updates=2)
+    declared = pipeline.read(story.write(tmp_path, PIPELINE.replace("every = 3", "every = 2")
+                                         + '\n[stream]\ntrigger = "1 second"\n'))
+    interrupts = [Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))]
+
+    def told(line: pipeline.Told) -> None:
+        if line.number == 2:
+            interrupts.pop().start()
+
+    with pytest.raises(KeyboardInterrupt, match="stopped by Ctrl-C after update 2; it can go on from there"):
+        pipeline.run(declared, spark=spark, tell=told)
+    check(story, tmp_path)  # the state is written with each whole snapshot
+    story.updates.append([(0, 1, "insert"), (1, 0, "insert")])
+    story.edges.append(story.edges[-1] | {(0, 1), (1, 0)})
+    story.write_update(tmp_path, 2)
+    outcome = pipeline.run(pipeline.read(tmp_path / "pipeline.toml"), mode="update", spark=spark)
+    assert outcome.number == 3
 
 
 @pytest.mark.xdist_group("spark")

@@ -122,7 +122,7 @@ def _usage_diagnostic(failure: typer.TyperException) -> Diagnostic:
 def _report(error: HoldfastError, words: Sequence[str]) -> int:
     """Say what is wrong, and answer with the exit code."""
     if "--json" in words:
-        write = terminal.json_line if words[0] == "stream" else terminal.json  # a stream's output is lines
+        write = terminal.json_line if words[0] in ("stream", "pipeline") else terminal.json  # their output is lines
         write({"ok": False, "diagnostics": [diagnostic.to_json() for diagnostic in error.diagnostics]})
     else:
         terminal.diagnostics(error.diagnostics)

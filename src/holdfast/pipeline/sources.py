@@ -46,7 +46,7 @@ class Reader:
         reader = reader.options(**{} if place.format in _TEXTS or place.format == LINES else place.options)
         match place.format:
             case "frame":
-                return self._given(source)
+                return self._given(source, stream)
             case "csv" | "tsv" | "json" as format:
                 return self._texts(reader, source, format, relation, stream)
             case "parquet":
@@ -84,12 +84,17 @@ class Reader:
             return reader.json(path)  # type: ignore[no-any-return]
         return reader.csv(path) if "nullValue" in options else _with_empty_texts(reader.csv(path))
 
-    def _given(self, source: Source) -> DataFrame:
+    def _given(self, source: Source, stream: bool) -> DataFrame:
         if source.name not in self._frames:
             given = ", ".join(self._frames) or "none"
             raise UsageError(Diagnostic("E1110", f"no frame was given for {source.name}", source.span, notes=(
                 f"frames given: {given}",), help=f"from Python: run(pipeline, frames={{{source.name!r}: frame}})"))
-        return self._frames[source.name]
+        frame = self._frames[source.name]
+        if frame.isStreaming != stream:
+            message = f"the frame given for {source.name} is " + (
+                "a stream, which only mode stream can read" if frame.isStreaming else "no stream, as mode stream needs")
+            raise UsageError(Diagnostic("E1108", message, source.span))
+        return frame
 
 
 def text_size(place: Place) -> int | None:
@@ -114,7 +119,8 @@ def _with_empty_texts(frame: DataFrame) -> DataFrame:
 def _fields(source: Source, relation: Relation | None) -> tuple[str, ...]:
     """What the columns of a file are called that does not name them: as the relation's, in their order."""
     assert relation is not None
-    names = tuple(source.columns.get(column.name, column.name) for column in relation.columns)
+    called = (source.columns.get(column.name, column.name) for column in relation.columns)
+    names = tuple(name for name in called if "(" not in name)  # an expression is no column of a file
     return (*names, source.change_type) if source.change_type else names
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 CAUGHT_UP: Final = "available"  # the trigger of a stream that ends when it has read what there is
+_LOOK: Final = 0.05  # seconds between looks at whether the stream has ended
 Take = Callable[["DataFrame", int, str], None]
 
 
@@ -39,11 +41,14 @@ def follow(frame: DataFrame, checkpoint: Path, trigger: str, take: Take) -> None
         query = writer.start()
     try:
         with spark_errors("the stream failed"):
-            query.awaitTermination()
+            while query.isActive:  # inside `awaitTermination` Ctrl-C would not be heard
+                time.sleep(_LOOK)
+            query.awaitTermination()  # raises what ended it
+    except KeyboardInterrupt:
+        query.stop()
+        raise
     except BaseException as failure:
         raise (failures[0] if failures else failure) from None
-    finally:
-        query.stop()
 
 
 def _name(checkpoint: Path) -> str:
