@@ -28,7 +28,8 @@ def test_datalog(block: Block) -> None:
 
 def grouped(pages: list[Path]) -> list[object]:
     """Pages that need Spark run in the one process that has it."""
-    return [pytest.param(page, marks=pytest.mark.xdist_group("spark")) if page.name == "pipeline.md" else page
+    needs = ("pipeline.md", "spark.md")
+    return [pytest.param(page, marks=pytest.mark.xdist_group("spark")) if page.name in needs else page
             for page in pages]
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
 import tests.pipeline.conftest
 
 if TYPE_CHECKING:
@@ -27,7 +25,3 @@ def session(spark: SparkSession, way: str) -> SparkSession:
         made.conf.set(f"spark.holdfast.{name}", value)
     return made
 
-
-@pytest.fixture(params=WAYS)
-def engine(request: pytest.FixtureRequest, spark: SparkSession) -> SparkSession:
-    return session(spark, request.param)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import pyarrow as pa
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
@@ -29,6 +31,7 @@ from holdfast.spark_session import spark_errors
 from holdfast.term_text import term_text
 from holdfast.values import Type
 
+_TWO_TO_63, _TWO_TO_64 = Decimal(2**63), Decimal(2**64)
 _INTEGERS = (ByteType, ShortType, IntegerType, LongType)
 
 
@@ -72,7 +75,7 @@ def _shown(name: str, column: Column) -> SparkColumn:
             value = F.substr(F.col(name), F.lit(2))
         case Type.UNSIGNED:
             number = F.col(name).cast(DecimalType(20, 0))
-            value = F.when(number < 0, number + F.lit(2**64).cast(DecimalType(20, 0))).otherwise(number)
+            value = F.when(number < 0, number + F.lit(_TWO_TO_64)).otherwise(number)
             value = value.cast(DecimalType(20, 0))
         case Type.ANY:
             value = arrow_function(_shown_text, "string")(F.col(name))
@@ -113,9 +116,9 @@ def _checked(value: SparkColumn, kind: DataType, column: Column, name: str, rela
             told = F.when(value >= 0, value.cast("bigint"))
         case Type.UNSIGNED if isinstance(kind, DecimalType) and kind.scale == 0:
             wide = value.cast(DecimalType(38, 0))
-            low = F.when((wide >= 0) & (wide < 2**63), wide.cast("bigint"))
-            signed = (wide - F.lit(2**64).cast(DecimalType(38, 0))).cast("bigint")
-            high = F.when((wide >= 2**63) & (wide < 2**64), signed)
+            low = F.when((wide >= 0) & (wide < F.lit(_TWO_TO_63)), wide.cast("bigint"))
+            signed = (wide - F.lit(_TWO_TO_64)).cast("bigint")
+            high = F.when((wide >= F.lit(_TWO_TO_63)) & (wide < F.lit(_TWO_TO_64)), signed)
             told = F.coalesce(low, high)
         case Type.FLOAT if isinstance(kind, (*_INTEGERS, FloatType, DoubleType)):
             told = value.cast("double") + F.lit(0.0)

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.classic.dataframe import DataFrame as ClassicFrame
 
 from holdfast.backends.spark.values import NativeRow, inline_rows, spark_type, table_of_rows
 from holdfast.spark_session import spark_errors
@@ -41,14 +42,22 @@ class Frame:
 
 
 class Named(Frame):
-    """A DataFrame as a temporary view; with `rdd`, one whose blocks are freed with it."""
+    """A DataFrame as a temporary view; with `held`, what holds its blocks, they are freed with it.
 
-    def __init__(self, space: Space, frame: DataFrame, rdd: Any = None, needs: Sequence[Frame] = ()) -> None:
-        self.name = f"holdfast_{next(_numbers)}"
+    A view belongs to its frame's session.  Those of the user's frames are global, so that ours sees them.
+    """
+
+    def __init__(self, space: Space, frame: DataFrame, held: Any = None, needs: Sequence[Frame] = ()) -> None:
+        name = f"holdfast_{next(_numbers)}"
+        is_ours = frame.sparkSession is space.session
+        self.name = name if is_ours else f"global_temp.{name}"
         super().__init__(space, f"SELECT * FROM {self.name}", needs)
         self.frame = frame
-        frame.createOrReplaceTempView(self.name)
-        self._free = weakref.finalize(self, _free, space.session, self.name, rdd)
+        if is_ours:
+            frame.createOrReplaceTempView(name)
+        else:
+            frame.createOrReplaceGlobalTempView(name)
+        self._free = weakref.finalize(self, _free, space.session, self.name, held)
         self._free.atexit = False
 
     @property
@@ -61,12 +70,16 @@ class Named(Frame):
         self._free.detach()
 
 
-def _free(session: SparkSession, name: str, rdd: Any) -> None:
+def _free(session: SparkSession, name: str, held: Any) -> None:
     if session.sparkContext._jsc is None:  # Spark has stopped, and everything is gone
         return
-    session.catalog.dropTempView(name)
-    if rdd is not None:
-        rdd.unpersist(False)
+    space, _, view = name.rpartition(".")
+    if space:
+        session.catalog.dropGlobalTempView(view)
+    else:
+        session.catalog.dropTempView(view)
+    if held is not None:
+        held.unpersist(False)
 
 
 class Space:
@@ -77,13 +90,12 @@ class Space:
         conf, context = self.session.conf, session.sparkContext
         conf.set("spark.sql.constraintPropagation.enabled", "false")  # it fails on what is worked out in a loop
         conf.set("spark.sql.ansi.enabled", "true")
+        conf.set("spark.sql.unionOutputPartitioning", "false")  # with adaptive execution on it cannot "zip RDDs"
         self.driver_rows, self.fold_rows, self.broadcast_rows = (
             int(session.conf.get(f"spark.holdfast.{name}", str(default)) or 0) for name, default in SETTINGS.items())
         self.partitions = max(2, context.defaultParallelism)
         master = context.master or ""
-        alone = master.startswith("local") and not master.startswith("local-cluster")
-        # elsewhere two executors hold each block, so that one of them may die
-        self.level = StorageLevel.MEMORY_AND_DISK if alone else StorageLevel.MEMORY_AND_DISK_2
+        self._is_alone = master.startswith("local") and not master.startswith("local-cluster")
 
     def sql(self, query: str) -> DataFrame:
         """The DataFrame of a query."""
@@ -96,16 +108,28 @@ class Space:
         with spark_errors():
             return self.session.sql(query).toArrow()
 
-    def worked_out(self, frame: DataFrame | str, by: Sequence[str] = ()) -> Named:
-        """What a query gives, computed now and left on the executors; how it came about is forgotten."""
+    def worked_out(self, query: str, by: Sequence[str] = (), *, forgets: bool = False) -> Named:
+        """What a query gives, computed now and left on the executors.  Its plan is forgotten in any case.
+
+        Where executors may die, how to compute lost blocks again is not, unless it `forgets`, which has to be at times.
+        """
         self._expect(large=True)
         with spark_errors():
-            made = self.session.sql(frame) if isinstance(frame, str) else frame
+            made = self.session.sql(query)
             if by:
                 made = made.repartition(self.partitions, *by)
-            kept = made.localCheckpoint(eager=True, storageLevel=self.level)
-            rdd = kept._jdf.queryExecution().analyzed().rdd()
-        return Named(self, kept, rdd)
+            if self._is_alone or forgets:
+                level = StorageLevel.MEMORY_AND_DISK if self._is_alone else StorageLevel.MEMORY_AND_DISK_2
+                kept = made.localCheckpoint(eager=True, storageLevel=level)
+                rows = held = kept._jdf.queryExecution().analyzed().rdd()
+            else:
+                held = made.persist(StorageLevel.MEMORY_AND_DISK)
+                held.count()
+                rows = made._jdf.queryExecution().toRdd()
+            # Spark believes that the rows are partitioned as its plan said, which they need not be when it has changed
+            # the plan on the way; told nothing, it believes nothing
+            plain = self.session._jsparkSession.internalCreateDataFrame(rows, made._jdf.schema(), False)
+        return Named(self, ClassicFrame(plain, self.session), held)
 
     def given(self, table: pa.Table) -> Named:
         """A table of the driver."""

@@ -29,6 +29,14 @@ from holdfast.spark_session import SparkFailure
 from holdfast.values import Type
 
 _UNDEFINED = re.compile(r"\[\[holdfast rule (\d+): (.*?)\]\]", re.DOTALL)
+_NATIVE = {
+    "+": "coalesce(try_add({a}, {b}), {refused})",
+    "-": "coalesce(try_subtract({a}, {b}), {refused})",
+    "*": "coalesce(try_multiply({a}, {b}), {refused})",
+    "/": "IF({b} = 0L OR ({b} = -1L AND {a} = CAST('-9223372036854775808' AS BIGINT)), {refused}, {a} div {b})",
+    "%": "IF({b} = 0L, {refused}, {a} % {b})",
+}
+"""Arithmetic of numbers in Spark's words: it cuts towards zero too, and what does not fit is refused."""
 _ORDERED = (Type.NUMBER, Type.SYMBOL)
 
 
@@ -77,9 +85,21 @@ class Functions:
                 return columns[term]
             case Const(value=value, type=type):
                 return sql_value(native_of(value, type))
+            case Apply(function=function, arguments=(Var() | Const() as left, Var() | Const() as right),
+                       type=Type.NUMBER) if function in _NATIVE:
+                a, b = self.term(left, columns, rule), self.term(right, columns, rule)
+                return _NATIVE[function].format(a=a, b=b, refused=self._refused(function, a, b, rule))
             case Apply():
                 _refuse_ord(term, rule)
                 return self._call(term, term.type, _evaluate, spark_type(term.type), columns, rule)
+
+    def _refused(self, function: str, a: str, b: str, rule: Rule) -> str:
+        """An expression that fails as the functor does in memory; by `rand` it is evaluated where it stands."""
+        divides, wide = function in ("/", "%"), "the result does not fit 64 bits"
+        reason = f"IF({b} = 0L, 'division by zero', '{wide}')" if divides else f"'{wide}'"
+        parts = (f"'[[holdfast rule {self.number(rule)}: '", f"CAST({a} AS STRING)", f"' {function} '",
+                 f"CAST({b} AS STRING)", "': '", reason, "']]'", "IF(rand() < 0, '', '')")
+        return f"CAST(raise_error(concat({', '.join(parts)})) AS BIGINT)"
 
     def condition(self, condition: Compare | Test, columns: Columns, rule: Rule) -> str:
         """A condition in a query."""

@@ -36,6 +36,7 @@ E, I, N, R = range(4)  # noqa: E741  the papers' letters; places in a record: in
 STATE = ("e", "i", "n", "r")
 Record = list[int]
 _SAMPLE = 2_000
+_REMEMBERED = 16  # folds, after which it is forgotten how to compute lost blocks: what leads to them grows
 _SEGMENTS = 16  # of a set that waits, before they are put together
 
 
@@ -51,6 +52,7 @@ class Stored:
         self.records: dict[NativeRow, Record] = {}
         self.counts = [0, 0]  # of E and I
         self.version = 0
+        self._folds = 0
         self.added: tuple[list[Frame], list[Frame]] = ([], [])  # to E and to I, waiting
         self.removed: tuple[list[Frame], list[Frame]] = ([], [])
         self.logs: dict[int, list[tuple[Frame, int]]] = {N: [], R: []}  # counted derivations, waiting
@@ -224,7 +226,8 @@ class Stored:
 
     def _replace(self, state: Frame, by: Sequence[str]) -> None:
         """Only when the new base is there the old one goes."""
-        base = self.space.worked_out(state.query, by)
+        self._folds += 1
+        base = self.space.worked_out(state.query, by, forgets=self._folds % _REMEMBERED == 0)
         told = ", ".join(f"approx_count_distinct({column})" for column in self.columns)
         row = self.space.fetched(f"SELECT sum(e), sum(i), count(*), {told} FROM {base.table}").to_pylist()[0]
         figures = [value or 0 for value in row.values()]
