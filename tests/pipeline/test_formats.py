@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,8 @@ import pytest
 
 from holdfast import pipeline
 from holdfast.errors import DataError, UsageError
+from holdfast.pipeline.model import Place, Quarantine
+from holdfast.pipeline.sinks import Writer
 from holdfast.spark_session import SparkFailure
 
 if TYPE_CHECKING:
@@ -212,3 +215,23 @@ def test_on_spark_everything_is_the_same(spark: SparkSession) -> None:
     assert told["memory"][0] == {"reading": {("c", 2, 3.25), ("d", 5, 30.0)}, "warm": {("d", 30.0)}, "hot": {("d",)}}
     assert told["memory"][2] == 3
     assert [path for path, _ in told["memory"][1] if "bad" in path] == ["/bad/_update=0", *["/bad/_update=1"] * 2]
+
+
+def test_an_update_that_is_written_again_is_there_once(spark: SparkSession, tmp_path: Path) -> None:
+    places = [Place("json", str(tmp_path / "json")), Place("parquet", f"file://{tmp_path}/parquet"),
+              Place("table", table="again"), Place("jdbc", url=DERBY, table="AGAIN")]
+    declared = pipeline.from_text('[pipeline]\nprogram = "rules.dl"\n')
+    reads = {"json": lambda: spark.read.json(str(tmp_path / "json")), "table": lambda: spark.table("again"),
+             "parquet": lambda: spark.read.parquet(str(tmp_path / "parquet")),
+             "jdbc": lambda: spark.read.jdbc(DERBY, "AGAIN")}
+    try:
+        for place in places:
+            writer = Writer(spark, replace(declared, quarantine=Quarantine(place)))
+            for number, turbines in ((1, ["a", "half"]), (2, ["c"]), (1, ["a", "b"])):
+                writer.rejected(number, [pa.table({"turbine": turbines})])
+            writer.rejected(3, [pa.table({"turbine": ["half"]})])
+            writer.rejected(3, [])  # another try, with other rows
+            rows = sorted((row["_update"], row["turbine"]) for row in reads[place.format]().collect())
+            assert rows == [(1, "a"), (1, "b"), (2, "c")], place.format
+    finally:
+        spark.sql("DROP TABLE IF EXISTS again")

@@ -208,7 +208,7 @@ class _Run:
         self._reached("applied")
         taken = taken + self._refusals(refused)
         self._judge(number, taken)
-        self._writer.changes(number, change)
+        self._writer.changes(number, change, self.state.base)
         self._reached("written")
         bad = {line for line, _ in refused}
         good = (line.text for line in taken.lines if line not in bad)
@@ -248,8 +248,6 @@ class _Run:
 
     def _judge(self, number: int, taken: Taken) -> None:
         """Bad rows go to the quarantine; too many of them stop the run."""
-        if not taken.rejections:
-            return
         self._writer.rejected(number, taken.rejected)
         self._rejections += taken.rejections
         quarantine = self._pipeline.quarantine

@@ -50,19 +50,27 @@ class Writer:
                 written.append(place)
         return written
 
-    def changes(self, number: int, change: Change) -> None:
+    def changes(self, number: int, change: Change, base: KnowledgeBase) -> None:
         """What an update changed, in the relations that are asked for."""
+        changed = {**change.removed, **change.added}
         for sink in self._sinks:
-            for place, name in _matching(sink, {**change.removed, **change.added}, changes=True):
+            for place, name in _matching(sink, {**base.relations, **changed}, changes=True):
                 with spark_errors(f"cannot write {place}"):
-                    self._numbered(place, number, self._changed(name, change))
+                    if name in changed:
+                        self._numbered(place, number, self._changed(name, change))
+                    else:
+                        self._clear(place, number)
 
     def rejected(self, number: int, parts: Sequence[pa.Table | DataFrame]) -> None:
         """Rows that failed their checks, with the reason."""
-        if self._quarantine is not None:
-            with spark_errors(f"cannot write {self._quarantine}"):
-                frames = [self._session.createDataFrame(part) if isinstance(part, pa.Table) else part for part in parts]
+        if self._quarantine is None:
+            return
+        with spark_errors(f"cannot write {self._quarantine}"):
+            frames = [self._session.createDataFrame(part) if isinstance(part, pa.Table) else part for part in parts]
+            if frames:
                 self._numbered(self._quarantine, number, reduce(lambda a, b: a.unionByName(b), frames))
+            else:
+                self._clear(self._quarantine, number)
 
     def frame(self, view: RelationView) -> DataFrame:
         """A relation as a DataFrame of this session."""
@@ -100,12 +108,10 @@ class Writer:
         options = _options(place)
         match place.format:
             case "table":
-                numbered = frame.withColumn(UPDATE, sf.lit(number).cast("BIGINT"))
                 if self._session.catalog.tableExists(str(place.table)):
-                    order = self._session.table(str(place.table)).columns
-                    writer = numbered.select(*order).write.mode("overwrite").options(**options)
-                    writer.option("partitionOverwriteMode", "dynamic").insertInto(str(place.table), overwrite=True)
+                    _overwrite_partition(str(place.table), number, frame)
                 else:
+                    numbered = frame.withColumn(UPDATE, sf.lit(number).cast("BIGINT"))
                     numbered.write.partitionBy(UPDATE).options(**options).saveAsTable(str(place.table))
             case "jdbc":
                 _delete_numbered(self._session, place, number)
@@ -115,6 +121,21 @@ class Writer:
             case format:
                 writer = frame.write.mode("overwrite").options(**options).format(_FORMAT.get(format, format))
                 writer.save(f"{place.path}/{UPDATE}={number}")
+
+
+    def _clear(self, place: Place, number: int) -> None:
+        """Take away what an interrupted try, which may have had other rows, has left under an update's number."""
+        if place.format == "table":
+            if self._session.catalog.tableExists(str(place.table)):
+                self._session.sql(f"ALTER TABLE {place.table} DROP IF EXISTS PARTITION ({UPDATE} = {number})")
+        elif place.format == "jdbc":
+            _delete_numbered(self._session, place, number)
+        elif place.path is not None and "://" not in place.path:
+            shutil.rmtree(f"{place.path}/{UPDATE}={number}", ignore_errors=True)
+        else:
+            jvm: Any = self._session._jvm
+            path = jvm.org.apache.hadoop.fs.Path(f"{place.path}/{UPDATE}={number}")
+            path.getFileSystem(self._session._jsc.hadoopConfiguration()).delete(path, True)
 
 
 def _options(place: Place) -> dict[str, str]:
@@ -154,6 +175,18 @@ def _swap(beside: Path, path: Path) -> None:
         path.rename(old)
     beside.rename(path)
     shutil.rmtree(old, ignore_errors=True)
+
+
+def _overwrite_partition(table: str, number: int, frame: DataFrame) -> None:
+    """Put rows into the partition of an update, in place of what is there."""
+    session = frame.sparkSession  # a view belongs to its frame's session
+    view = "holdfast_rows_of_an_update"
+    columns = ", ".join(f"`{name}`" for name in session.table(table).columns if name != UPDATE)
+    frame.createOrReplaceTempView(view)
+    try:
+        session.sql(f"INSERT OVERWRITE {table} PARTITION ({UPDATE} = {number}) SELECT {columns} FROM {view}")
+    finally:
+        session.catalog.dropTempView(view)
 
 
 def _delete_numbered(session: SparkSession, place: Place, number: int) -> None:
