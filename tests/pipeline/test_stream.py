@@ -76,6 +76,23 @@ def test_stopped_at_every_step_and_started_again(spark: SparkSession, tmp_path: 
     check(story, tmp_path)
 
 
+def test_files_that_spark_puts_together_after_a_kill_are_updates_of_their_own(spark: SparkSession, tmp_path: Path
+                                                                              ) -> None:
+    """Killed after it noted a file and before it noted the micro-batch, Spark takes that file and the next at once."""
+    story = Story(seed=12, updates=5)
+    declared = pipeline.read(story.write(tmp_path))
+    for step in ("read", "applied", "committed"):
+        with pytest.raises(Stopped):
+            pipeline.run(declared, spark=spark, reached=StopAt(step, 2))
+        offsets = tmp_path / "state/checkpoint/offsets"
+        newest = max(int(path.name) for path in offsets.iterdir() if path.name.isdigit())
+        if step != "committed":
+            (offsets / f"{newest}").unlink()
+            (offsets / f".{newest}.crc").unlink()
+    pipeline.run(declared, spark=spark)
+    check(story, tmp_path)
+
+
 def test_above_the_limit_maintenance_moves_to_spark_with_the_same_results(spark: SparkSession, tmp_path: Path) -> None:
     story = Story(seed=14, updates=3)
     sizes = [len(edges) + len(paths) for edges, paths in zip(story.edges, story.paths, strict=True)]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from holdfast.errors import Diagnostic, UsageError
 from holdfast.pipeline.model import Source
-from holdfast.pipeline.sources import CHANGE_TYPE, CORRUPT
+from holdfast.pipeline.sources import CHANGE_TYPE, CORRUPT, FILE, TIME
 from holdfast.program.model import Relation
 from holdfast.program.similar import similar
 from holdfast.spark_session import spark_cause
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 REASON: Final = "_reason"
 ROW: Final = "_row"
 INSERT, DELETE = "insert", "delete"
+_OURS: Final = (CORRUPT, FILE, TIME)
 _FLOAT: Final = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$|^\s*[+-]?(inf|infinity|nan)\s*$"
 _UNSIGNED: Final = "DECIMAL(20,0)"  # Spark has no unsigned integers
 _CAST: Final = {Type.NUMBER: "BIGINT", Type.UNSIGNED: _UNSIGNED, Type.FLOAT: "DOUBLE", Type.SYMBOL: "STRING",
@@ -30,7 +31,7 @@ def checked(frame: DataFrame, source: Source, relation: Relation) -> DataFrame:
     from pyspark.sql import functions as sf
 
     given_by = _sources_of(frame, source, relation)
-    raw = [name for name in frame.columns if name != CORRUPT]
+    raw = [name for name in frame.columns if name not in _OURS]
     change_type = source.change_type or (CHANGE_TYPE if CHANGE_TYPE in frame.columns else None)
     if change_type is not None and change_type not in frame.columns:
         raise _missing(change_type, frame, source)
@@ -51,7 +52,8 @@ def checked(frame: DataFrame, source: Source, relation: Relation) -> DataFrame:
                                                       given.cast("STRING"))))
     row = sf.when(sf.col(CORRUPT).isNotNull(), sf.col(CORRUPT)) if CORRUPT in frame.columns else sf.lit(None)
     row = sf.coalesce(row, sf.to_json(sf.struct(*(sf.col(f"`{name}`") for name in raw))))
-    typed_frame = frame.select(*typed, change.alias(CHANGE_TYPE), sf.coalesce(*reasons).alias(REASON), row.alias(ROW))
+    told = (change.alias(CHANGE_TYPE), sf.coalesce(*reasons).alias(REASON), row.alias(ROW))
+    typed_frame = frame.select(*typed, *told, FILE, TIME)
     failed = sf.col(REASON)
     for check in source.checks:
         try:
@@ -96,7 +98,7 @@ def _column(frame: DataFrame, source: Source, wanted: str) -> tuple[Column, str]
 
 
 def _missing(wanted: str, frame: DataFrame, source: Source) -> UsageError:
-    there = [name for name in frame.columns if name != CORRUPT]
+    there = [name for name in frame.columns if name not in _OURS]
     help = similar(wanted, there) or f"columns = {{ {wanted} = \"NAME\" }} says what it is called there"
     return UsageError(Diagnostic("E1106", f"{source.name} has no column {wanted}", source.span,
                                  notes=(f"it has {', '.join(there)}",), help=help))

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from holdfast.pipeline.checking import DELETE, INSERT, REASON, ROW, checked
 from holdfast.pipeline.model import LINES, RDF, Source
-from holdfast.pipeline.sources import CHANGE_TYPE, FILE, LINE, Reader, rdf_tables, text_size
+from holdfast.pipeline.sources import CHANGE_TYPE, FILE, LINE, TIME, Reader, rdf_tables, text_size
 from holdfast.program.model import Relation
 from holdfast.spark_session import spark_errors
 from holdfast.values import Type
@@ -86,10 +86,10 @@ class Intake:
         with spark_errors(f"cannot read {source.name}"):
             if relation is not None:
                 frame = checked(frame, source, relation)
-            names = [LINE, FILE] if relation is None else [column.name for column in relation.columns]
+            names = [LINE] if relation is None else [column.name for column in relation.columns]
             own = [sf.col(f"`{name}`").alias(_prefixed(source, name)) for name in names]
             common = [name for name in (CHANGE_TYPE, REASON, ROW) if name in frame.columns]
-            return frame.select(sf.lit(source.name).alias(SOURCE), *common, *own)
+            return frame.select(sf.lit(source.name).alias(SOURCE), FILE, TIME, *common, *own)
 
     def rdf(self) -> Taken:
         """The facts of RDF sources; they cannot be told to be deleted."""
@@ -97,12 +97,28 @@ class Intake:
                 for name, table in rdf_tables(source, self._relations)]
         return Taken(tuple(rows), seen=sum(table.num_rows for _, _, table in rows))
 
-    def here(self, frame: DataFrame | None) -> Taken:
+    def fetched(self, frame: DataFrame) -> pa.Table:
         """The rows, brought to this process by one job."""
-        if frame is None:
-            return self.rdf()
         with spark_errors("cannot read the sources"):
-            table = frame.toArrow()
+            return frame.toArrow()
+
+    def by_file(self, rows: DataFrame | pa.Table) -> list[DataFrame | pa.Table]:
+        """The rows of each file by themselves, in the order of the files' times; in one if they are not of files."""
+        if isinstance(rows, pa.Table):
+            places = set(zip(rows[TIME].to_pylist(), rows[FILE].to_pylist(), strict=True))
+            return [rows.filter(pc.equal(rows[FILE], file)) for _, file in sorted(places)] or [rows]
+        from pyspark.sql import functions as sf
+
+        with spark_errors("cannot read the sources"):
+            found = rows.select(TIME, FILE).distinct().collect()
+            files = [row[FILE] for row in sorted(found, key=lambda row: (row[TIME], row[FILE]))]
+            return [rows.filter(sf.col(FILE) == file) for file in files] or [rows]
+
+    def here(self, rows: DataFrame | pa.Table | None) -> Taken:
+        """What the rows say, in this process."""
+        if rows is None:
+            return self.rdf()
+        table = rows if isinstance(rows, pa.Table) else self.fetched(rows)
         of_source = ((s, table.filter(pc.equal(table[SOURCE], s.name))) for s in self._framed())
         return sum((self._split(source, part) for source, part in of_source), self.rdf())
 
@@ -156,7 +172,7 @@ class Intake:
                      bad.num_rows, table.num_rows)
 
     def _lines(self, source: Source, table: pa.Table) -> Taken:
-        files = zip(table[_prefixed(source, FILE)].to_pylist(), table[_prefixed(source, LINE)].to_pylist(), strict=True)
+        files = zip(table[FILE].to_pylist(), table[_prefixed(source, LINE)].to_pylist(), strict=True)
         lines = [Line(source.name, file, number, text) for file, content in sorted(files)
                  for number, text in enumerate(content.splitlines(), 1) if text.strip()]
         return Taken((), tuple(lines), (), 0, len(lines))

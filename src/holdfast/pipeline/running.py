@@ -24,7 +24,7 @@ from holdfast.pipeline.resolving import resolved
 from holdfast.pipeline.sinks import Writer
 from holdfast.pipeline.snapshots import Part, SnapshotStore
 from holdfast.pipeline.sources import Reader
-from holdfast.pipeline.state import Keeper, Opener, State, too_many_facts
+from holdfast.pipeline.state import Keeper, Opener, Position, State, too_many_facts
 from holdfast.pipeline.streaming import CAUGHT_UP, follow
 from holdfast.program import check
 from holdfast.program.model import Program, Relation
@@ -117,8 +117,7 @@ class _Run:
                 held.enter_context(self._store.alone())
             self._begin(anew)
             if self._pipeline.mode == "update":
-                frame = self._updates.frame()
-                self._update(self._number + 1, frame)
+                self._update(self._number + 1, self._updates.frame())
             elif self._pipeline.mode == "stream":
                 self._stream()
             written = self._writer.state(self.state.base)
@@ -194,12 +193,11 @@ class _Run:
 
     # --- updates ---------------------------------------------------------------------------------------
 
-    def _update(self, number: int, frame: DataFrame | None, stream: tuple[str, int] | None = None) -> None:
+    def _update(self, number: int, rows: DataFrame | pa.Table | None, stream: Position | None = None) -> None:
         """One update from its rows to the switched snapshot."""
         assert self._keeper is not None
-        if frame is not None and self.state.is_distributed:
-            frame = frame.cache()
-        taken = self._updates.distributed(frame) if self.state.is_distributed else self._updates.here(frame)
+        is_here = isinstance(rows, pa.Table) or not self.state.is_distributed
+        taken = self._updates.here(rows) if is_here else self._updates.distributed(rows)
         self._reached("read")
         parts = self._keeper.log(number, taken.rows)
         self._reached("logged")
@@ -218,8 +216,6 @@ class _Run:
             self._writer.state(self.state.base)  # this stream has no end at which to write it
         self._done += 1
         self._change = change
-        if frame is not None and self.state.is_distributed:
-            frame.unpersist()
         self._tell(Told(f"update {number}: {change!r}", number, change, taken.rejections))
 
     def _applied(self, parts: tuple[Part, ...], lines: tuple[Line, ...], refused: list[tuple[Line, HoldfastError]]
@@ -272,18 +268,26 @@ class _Run:
             raise KeyboardInterrupt(f"stopped by Ctrl-C after update {self._number}; it can go on from there") from None
 
     def _micro_batch(self, frame: DataFrame, place: int, stream: str) -> None:
-        """A micro-batch by its place in the stream; one that is in the snapshot already is passed over."""
+        """A micro-batch by its place in the stream: its files one after the other, each an update.
+
+        Spark may put two files together that would have come one by one if it had not been stopped between them.
+        What the snapshot has already is passed over.
+        """
         assert self._keeper is not None and self._keeper.newest is not None
         newest = self._keeper.newest
-        first = newest.stream_first if newest.stream == stream else newest.number + 1 - place
-        number = first + place
-        if number > newest.number + 1 or (newest.stream != stream and place > 0):
-            message = f"the stream is at micro-batch {place}, and the snapshots end at update {newest.number}"
+        last, done = (newest.place, newest.parts) if newest.stream == stream else (-1, 0)
+        if place > last + 1:
+            message = f"the stream is at micro-batch {place}, and the snapshots end with micro-batch {last}"
             help = "restore the newest snapshots, or begin anew with --mode batch --anew and put the updates in again"
             raise DamagedData(Diagnostic("E1113", message, help=help))
-        if number <= newest.number:
+        if place < last:
             return
-        self._update(number, frame, (stream, first))
+        if self.state.is_distributed:
+            frame = frame.cache()
+        rows = self._updates.by_file(frame if self.state.is_distributed else self._updates.fetched(frame))
+        for part in range(done if place == last else 0, len(rows)):
+            self._update(self._number + 1, rows[part], (stream, place, part + 1))
+        frame.unpersist()
 
 
 def _first_reasons(taken: Taken) -> tuple[str, ...]:

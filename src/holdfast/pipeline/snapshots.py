@@ -68,7 +68,8 @@ class Manifest:
     updates: tuple[Logged, ...] = ()
     sizes: Mapping[str, int] = field(default_factory=dict)  # of every relation, what rules derive included
     stream: str | None = None  # the stream's own name for itself
-    stream_first: int = 0  # the update that its first micro-batch is
+    place: int = -1  # the micro-batch that the last update was in
+    parts: int = 0  # how many updates of that micro-batch are done
     engine: str = "memory"
     format: int = FORMAT
 

@@ -10,7 +10,7 @@ from holdfast.encoding import Dictionary
 from holdfast.errors import Diagnostic, UsageError
 from holdfast.formats.parquet import to_arrow
 from holdfast.formats.rdf import read_rdf
-from holdfast.pipeline.model import CUSTOM, LINES, RDF, Place, Source
+from holdfast.pipeline.model import CUSTOM, FILES, LINES, RDF, Place, Source
 from holdfast.program.model import Relation
 from holdfast.spark_session import spark_errors
 
@@ -22,6 +22,7 @@ CHANGE_TYPE: Final = "_change_type"
 CORRUPT: Final = "_corrupt_record"
 LINE: Final = "_text"
 FILE: Final = "_file"
+TIME: Final = "_time"
 _TEXTS: Final = {"csv": {"sep": ","}, "tsv": {"sep": "\t", "quote": ""}, "json": {}}
 
 
@@ -35,7 +36,9 @@ class Reader:
     def frame(self, source: Source, relation: Relation | None, *, stream: bool = False) -> DataFrame:
         """The rows of a source with whatever columns it has; those of text files are all strings."""
         with spark_errors(f"cannot read {source.name}"):
-            return self._frame(source, relation, stream)
+            frame = self._frame(source, relation, stream)
+            is_of_files = source.place.format in (*FILES, LINES)
+            return frame if is_of_files else frame.selectExpr("*", f"'' AS {FILE}", f"TIMESTAMP'1970-01-01' AS {TIME}")
 
     def _frame(self, source: Source, relation: Relation | None, stream: bool) -> DataFrame:
         place, session = source.place, self._session
@@ -52,14 +55,14 @@ class Reader:
             case "parquet":
                 if stream:
                     reader = reader.schema(session.read.parquet(_path(place.path)).schema)
-                frame: DataFrame = reader.parquet(_path(place.path))
+                frame: DataFrame = _with_files(reader.parquet(_path(place.path)))
             case "jdbc":
                 frame = reader.format("jdbc").options(url=place.url, dbtable=place.table).load()
             case "table":
                 frame = reader.table(place.table)
             case name if name == LINES:
                 frame = reader.options(wholetext="true", **place.options).text(_path(place.path))
-                frame = frame.selectExpr(f"value AS {LINE}", f"_metadata.file_path AS {FILE}")
+                frame = _with_files(frame).withColumnRenamed("value", LINE)
             case name:
                 reader = reader.format(name.removeprefix(CUSTOM))
                 frame = reader.load(_path(place.path)) if place.path else reader.load()
@@ -80,9 +83,8 @@ class Reader:
             fields = (*fields, CHANGE_TYPE)  # objects may have it; if no row does, all are inserted
         schema = ", ".join(f"`{name}` STRING" for name in dict.fromkeys((*fields, CORRUPT)))
         reader = reader.options(**options, columnNameOfCorruptRecord=CORRUPT).schema(schema)
-        if format == "json":
-            return reader.json(path)  # type: ignore[no-any-return]
-        return reader.csv(path) if "nullValue" in options else _with_empty_texts(reader.csv(path))
+        frame = _with_files(reader.json(path) if format == "json" else reader.csv(path))
+        return frame if format == "json" or "nullValue" in options else _with_empty_texts(frame)
 
     def _given(self, source: Source, stream: bool) -> DataFrame:
         if source.name not in self._frames:
@@ -108,12 +110,18 @@ def text_size(place: Place) -> int | None:
     return sum(file.stat().st_size for file in files)
 
 
+def _with_files(frame: DataFrame) -> DataFrame:
+    """Each row with the file that it is from, and the time of that."""
+    return frame.selectExpr("*", f"_metadata.file_path AS {FILE}", f"_metadata.file_modification_time AS {TIME}")
+
+
 def _with_empty_texts(frame: DataFrame) -> DataFrame:
     """Spark takes an empty text for no value; in a facts file it is a value like any other."""
     from pyspark.sql import functions as sf
 
-    texts = [sf.coalesce(sf.col(f"`{name}`"), sf.lit("")).alias(name) for name in frame.columns if name != CORRUPT]
-    return frame.select(*texts, CORRUPT)
+    ours = (CORRUPT, FILE, TIME)
+    texts = [sf.coalesce(sf.col(f"`{name}`"), sf.lit("")).alias(name) for name in frame.columns if name not in ours]
+    return frame.select(*texts, *ours)
 
 
 def _fields(source: Source, relation: Relation | None) -> tuple[str, ...]:

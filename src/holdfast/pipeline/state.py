@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 Rows = "pa.Table | DataFrame"
 Given = tuple[str, str, "pa.Table | DataFrame"]  # what is to be done, the relation, the rows
+Position = tuple[str | None, int, int]  # of a stream: its name, the micro-batch, how many of its updates are done
 _TOO_MANY_FACTS = "E0802"
 
 
@@ -178,20 +179,20 @@ class Keeper:
         return [(part.kind, part.relation, self._data(part, state.is_distributed)) for part in parts]
 
     def commit(self, number: int, state: State, parts: tuple[Part, ...], lines: Iterable[str],
-               stream: tuple[str, int] | None = None) -> bool:
+               stream: Position | None = None) -> bool:
         """The state after an update becomes the newest snapshot; whether its facts were written whole."""
         assert self.newest is not None
         logged = (*self.newest.updates, Logged(number, parts, tuple(lines)))
-        name, first = stream or (self.newest.stream, self.newest.stream_first)
+        stream = stream or (self.newest.stream, self.newest.place, self.newest.parts)
         if len(logged) >= self._every:
-            self.commit_whole(number, state, source=self.newest.source, stream=(name, first))
+            self.commit_whole(number, state, source=self.newest.source, stream=stream)
             return True
-        self._commit(replace(self.newest, number=number, updates=logged, sizes=state.sizes(), stream=name,
-                             stream_first=first, engine=state.engine))
+        name, place, done = stream
+        self._commit(replace(self.newest, number=number, updates=logged, sizes=state.sizes(), stream=name, place=place,
+                             parts=done, engine=state.engine))
         return False
 
-    def commit_whole(self, number: int, state: State, *, source: str = "", stream: tuple[str | None, int] = (None, 0)
-                     ) -> None:
+    def commit_whole(self, number: int, state: State, *, source: str = "", stream: Position = (None, -1, 0)) -> None:
         """As `commit`, with all explicit facts written anew."""
         folder = f"facts/{number}"
         self._store.clear(folder)
