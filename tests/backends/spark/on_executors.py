@@ -18,12 +18,10 @@ TEXT = """
 .decl path(x: number, y: number)
 path(x, y) :- edge(x, y).
 path(x, z) :- path(x, y), edge(y, z).
-.decl far(x: number, n: number)
-far(x, n + 0) :- edge(x, _), n = count : { path(x, _) }.
 """
-CONF = {"spark.executor.memory": "512m", "spark.holdfast.driverRows": "20", "spark.holdfast.foldRows": "10",
+CONF = {"spark.executor.memory": "512m", "spark.holdfast.foldRows": "5",
         "spark.sql.shuffle.partitions": "2", "spark.driver.memory": "512m"}
-EDGES = [(x, x + 1) for x in range(12)]
+EDGES = [(x, x + 1) for x in range(6)]
 
 
 def executors() -> list[int]:
@@ -49,6 +47,11 @@ def kill_soon(delay: float) -> threading.Thread:
     return thread
 
 
+def tell(text: str) -> None:
+    sys.stdout.write(f"{time.strftime('%X')} {text}\n")
+    sys.stdout.flush()
+
+
 def same(there: holdfast.KnowledgeBase, here: holdfast.KnowledgeBase) -> None:
     for name in here.relations:
         assert set(there[name]) == set(here[name]), name
@@ -59,22 +62,24 @@ def main() -> None:
     there = holdfast.from_text(TEXT, {"edge": EDGES}, engine=session)
     here = holdfast.from_text(TEXT, {"edge": EDGES})
     same(there, here)
+    tell("opened")
     assert len(executors()) == 2, executors()
-    for number, delay in enumerate((0.3, 1.0)):
+    for number, delay in enumerate((0.5,)):
         update = holdfast.Update(delete={"edge": [(4 + number, 5 + number)]}, insert={"edge": [(20 + number, 3)]})
         killer = kill_soon(delay)
         try:
             there.apply(update, algorithm="dred")
         except HoldfastError as error:
-            sys.stdout.write(f"refused: {error}\n")
+            tell(f"refused: {error}")
         else:
             here.apply(update)
         killer.join()
+        tell("updated")
         same(there, here)
     there.apply(holdfast.Update(insert={"edge": [(30, 31)]}))
     here.apply(holdfast.Update(insert={"edge": [(30, 31)]}))
     same(there, here)
-    sys.stdout.write("all as expected\n")
+    tell("all as expected")
 
 
 if __name__ == "__main__":

@@ -16,6 +16,6 @@ WORKER = Path(__file__).parent / "on_executors.py"
 
 @pytest.mark.xdist_group("spark")
 def test_updates_survive_an_executor_that_is_killed() -> None:
-    done = subprocess.run([sys.executable, str(WORKER)], capture_output=True, text=True, timeout=240, check=False)
+    done = subprocess.run([sys.executable, str(WORKER)], capture_output=True, text=True, timeout=280, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.splitlines()[-1] == "all as expected"
+    assert done.stdout.endswith(" all as expected\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections import deque
 from collections.abc import Iterable, Sequence
 from itertools import count
 from typing import Any
@@ -21,6 +22,7 @@ SETTINGS = {"driverRows": 50_000, "foldRows": 20_000, "broadcastRows": 500_000}
 rows, by estimate, bindings are sent to the facts rather than the other way round."""
 
 _numbers = count(1)
+_unused: deque[tuple[SparkSession, str, Any]] = deque()
 
 
 class Frame:
@@ -57,7 +59,7 @@ class Named(Frame):
             frame.createOrReplaceTempView(name)
         else:
             frame.createOrReplaceGlobalTempView(name)
-        self._free = weakref.finalize(self, _free, space.session, self.name, held)
+        self._free = weakref.finalize(self, _unused.append, (space.session, self.name, held))
         self._free.atexit = False
 
     @property
@@ -70,16 +72,22 @@ class Named(Frame):
         self._free.detach()
 
 
-def _free(session: SparkSession, name: str, held: Any) -> None:
-    if session.sparkContext._jsc is None:  # Spark has stopped, and everything is gone
-        return
-    space, _, view = name.rpartition(".")
-    if space:
-        session.catalog.dropGlobalTempView(view)
-    else:
-        session.catalog.dropTempView(view)
-    if held is not None:
-        held.unpersist(False)
+def free_unused() -> None:
+    """Let Spark forget the frames that nobody holds any more.
+
+    Not when Python finds that out: that may be in the middle of a call to Spark, which another call would garble.
+    """
+    while _unused:
+        session, name, held = _unused.popleft()
+        if session.sparkContext._jsc is None:  # Spark has stopped, and everything is gone
+            continue
+        space, _, view = name.rpartition(".")
+        if space:
+            session.catalog.dropGlobalTempView(view)
+        else:
+            session.catalog.dropTempView(view)
+        if held is not None:
+            held.unpersist(False)
 
 
 class Space:
@@ -147,6 +155,7 @@ class Space:
 
     def _expect(self, *, large: bool) -> None:
         """Settings that suit small or large rounds."""
+        free_unused()
         conf = self.session.conf
         conf.set("spark.sql.adaptive.enabled", str(large).lower())
         conf.set("spark.sql.shuffle.partitions", str(self.partitions if large else min(2, self.partitions)))

@@ -26,7 +26,7 @@ from holdfast.backends.spark.facts import (
     own,
     size,
 )
-from holdfast.backends.spark.frames import Frame, Space
+from holdfast.backends.spark.frames import Frame, Space, free_unused
 from holdfast.backends.spark.functors import Functions
 from holdfast.backends.spark.heads import Heads
 from holdfast.backends.spark.queries import Writer
@@ -113,6 +113,7 @@ class SparkBackend:
         """Fold what has become much into new bases."""
         for stored in self.stored.values():
             stored.fold()
+        free_unused()
 
     @property
     def nbytes(self) -> int:
