@@ -99,9 +99,13 @@ class RelationView(Collection[Row]):
 
         if not isinstance(self._rows, np.ndarray):
             return self._rows.frame()  # type: ignore[no-any-return]
-        session = spark_session()
+        import pyarrow as pa
+
+        session, table = spark_session(), self.to_arrow()
+        wide = pa.decimal128(20, 0)  # Spark has no unsigned numbers
+        fields = [field.with_type(wide) if field.type == pa.uint64() else field for field in table.schema]
         with spark_errors():
-            return session.createDataFrame(self.to_arrow())
+            return session.createDataFrame(table.cast(pa.schema(fields)))
 
     def __repr__(self) -> str:
         columns = ", ".join(f"{c.name}: {c.type_name}" for c in self._relation.columns)
