@@ -93,7 +93,8 @@ def test_updates_leave_nothing_behind(spark: SparkSession) -> None:
         blocks = spark.sparkContext._jsc.getPersistentRDDs().size()
         views = kb._backend.space.session.catalog.listTables()  # type: ignore[attr-defined]
         held.append((blocks, len(views), kb._backend.nbytes))
-    assert all(blocks <= 6 and views <= 6 and not nbytes for blocks, views, nbytes in held), held
+    others = held[0][0]  # of knowledge bases that other tests have left
+    assert all(blocks <= others + 4 and views <= 6 and not nbytes for blocks, views, nbytes in held), held
     assert set(kb["path"]) == {(1, 2), (1, 3), (2, 3), (1, 8), (2, 8), (3, 8)}
 
 
