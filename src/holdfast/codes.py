@@ -23,4 +23,11 @@ ALL_CODES: Final[dict[str, str]] = {
     "E0913": "an update of a program with .limitsize",
     "E0914": "exact is asked for a hyper-node that no module has to itself",
     "E0915": "a module is asked for that there is not",
+    "E0916": "an engine is asked for that there is not",
+    "E0917": "a rule uses what the spark engine does not have",
+    "E1001": "PySpark is needed and not installed",
+    "E1002": "Spark needs a Java, and there is none that is new enough",
+    "E1003": "Spark could not start",
+    "E1004": "a Spark setting or master that cannot be had",
+    "E1005": "a job of Spark failed",
 }

@@ -6,23 +6,26 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
-from holdfast.backends import protocol
+from holdfast.backends.protocol import Backend, Unwritten
+from holdfast.backends.protocol import Facts as FactSet
 from holdfast.editing import edited
 from holdfast.encoding import Codes, Dictionary
 from holdfast.errors import Diagnostic, UsageError
 from holdfast.formats.python_data import FactData, encode_facts
 from holdfast.language import parse, parse_body, tree
 from holdfast.language.editing import rules_named
+from holdfast.language.printer import show
 from holdfast.loading import Facts, Loaded, load
 from holdfast.maintenance import modular
 from holdfast.maintenance.algorithms import AUTO, Choice
 from holdfast.maintenance.seminaive import NodeFigures, materialise
-from holdfast.maintenance.served import States
+from holdfast.maintenance.served import RowBackend, States
 from holdfast.maintenance.stratum import RuleChange, predicates_read
 from holdfast.maintenance.watch import Watch
 from holdfast.modules import MODULES, Module, allot, named
@@ -34,12 +37,17 @@ from holdfast.program.model import Program, Relation
 from holdfast.program.similar import similar
 from holdfast.relation_view import RelationView
 from holdfast.settings import Limits, Progress, Silent
+from holdfast.spark_session import SparkOptions
 from holdfast.updates import Change, Impact, Several, Update, Updating
 from holdfast.values import Row
 
 if TYPE_CHECKING:
-    from holdfast.backends.memory.store import MemoryBackend
+    from pyspark.sql import SparkSession
+
     from holdfast.maintenance.maintainer import Maintainer, Outcome
+
+ENGINES = ("memory", "spark")
+Engine: TypeAlias = "str | SparkOptions | SparkSession"
 
 _SILENCE = 1.0  # seconds of compiling before the user is told
 
@@ -60,7 +68,7 @@ class Statistics:
 class KnowledgeBase:
     """A materialised program.  Made by `holdfast.open` and `holdfast.from_text`."""
 
-    def __init__(self, tree_program: tree.Program, loaded: Loaded, backend: MemoryBackend, statistics: Statistics,
+    def __init__(self, tree_program: tree.Program, loaded: Loaded, backend: Backend, statistics: Statistics,
                  limits: Limits | None, watch: Watch, modules: tuple[Module, ...], states: States) -> None:
         self._tree = rules_named(tree_program)
         self._dictionary = loaded.dictionary
@@ -87,6 +95,20 @@ class KnowledgeBase:
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and self._find(name) is not None
+
+    def explicit(self, name: str) -> RelationView:
+        """The facts of a relation that were given, whether rules derive them as well or not."""
+        relation = self._relation(name)
+        return RelationView(relation, self._backend.rows(relation.name, self._backend.explicit), self._dictionary)
+
+    def sizes(self) -> dict[str, int]:
+        """The number of facts of each relation, without fetching them."""
+        sizes = self._backend.materialisation.sizes()
+        return {name: sizes.get(name, 0) for name in self.relations}
+
+    def rules_text(self) -> str:
+        """The declarations and rules as they are now, with the rules' names, as text."""
+        return show(self._tree)
 
     def query(self, text: str) -> RelationView:
         """The answers to a query, which is what may stand in a rule's body: `path(1, x), !blocked(x)`."""
@@ -133,13 +155,15 @@ class KnowledgeBase:
         choice = self._choice(algorithm, during)
         backend, maintainer = self._backend, self._maintainer
         deletions, insertions = (self._encoded(facts, during) for facts in (update.delete, update.insert))
-        fresh = [relation for name, relation in during.relations.items() if name not in backend.tables]
+        fresh = [relation for name, relation in during.relations.items() if name not in backend.relations]
         try:
             for relation in fresh:
                 backend.add_relation(relation)
             rules = None if program is self.program else during
-            gone, come, E = backend.known_facts(deletions), backend.facts(insertions), backend.explicit
-            given = sum(map(len, (*deletions.values(), *insertions.values())))
+            gone, come, E = backend.known_facts(*deletions), backend.facts(*insertions), backend.explicit
+            given = sum(len(rows) for codes, frames in (deletions, insertions) for rows in codes.values())
+            given += sum(frame.count() for _, frames in (deletions, insertions) for several in frames.values()
+                         for frame in several)
             no_ops = given - len((gone & E) - come) - len(come - E)
             with self._limited(keep) as watch:
                 outcome = maintainer.run(gone, come, rules, choice, watch, keep=keep)
@@ -168,23 +192,29 @@ class KnowledgeBase:
 
     def _adopt(self, new_tree: tree.Program, program: Program, during: Program) -> None:
         """Rules have changed: relations that no rule mentions any more stay only if they have explicit facts."""
-        orphans = {name: r for name, r in _missing(during, program).items() if len(self._backend.explicit.ids(name))}
+        orphans = {name: r for name, r in _missing(during, program).items() if self._backend.explicit.of((name,))}
         self._tree, self.program = new_tree, with_relations(program, orphans)
         self._drop([r for name, r in during.relations.items() if name not in self.program.relations])
         self._maintainer.adopt(self.program)
 
     def _drop(self, relations: Iterable[Relation]) -> None:
         for relation in relations:
-            if relation.name in self._backend.tables:  # making it may have reached a limit
+            if relation.name in self._backend.relations:  # making it may have reached a limit
                 self._backend.drop_relation(relation.name)
 
-    def _encoded(self, facts: Mapping[str, FactData | Several], program: Program) -> dict[str, Codes]:
+    def _encoded(self, facts: Mapping[str, FactData | Several], program: Program
+                 ) -> tuple[dict[str, Codes], dict[str, list[Any]]]:
+        """The facts as codes, and those that the backend takes as they are."""
         found: dict[str, list[Codes]] = {}
+        frames: dict[str, list[Any]] = {}
         for name, data in facts.items():
             relation = self._relation(name, program)
-            parts = data.parts if isinstance(data, Several) else (data,)
-            found.setdefault(relation.name, []).extend(encode_facts(p, relation, self._dictionary) for p in parts)
-        return {name: np.ascontiguousarray(np.concatenate(parts)) for name, parts in found.items()}
+            for part in data.parts if isinstance(data, Several) else (data,):
+                if self._backend.takes(part):
+                    frames.setdefault(relation.name, []).append(part)
+                else:
+                    found.setdefault(relation.name, []).append(encode_facts(part, relation, self._dictionary))
+        return {name: np.ascontiguousarray(np.concatenate(parts)) for name, parts in found.items()}, frames
 
     def _choice(self, algorithm: str | Choice, program: Program) -> Choice:
         """What was asked for, with predicates for the relations' names."""
@@ -197,7 +227,7 @@ class KnowledgeBase:
         added, removed = (self._views(facts, program) for facts in (outcome.added, outcome.removed))
         return Change(added, removed, outcome.figures, no_ops)
 
-    def _views(self, facts: protocol.Facts, program: Program) -> dict[str, RelationView]:
+    def _views(self, facts: FactSet, program: Program) -> dict[str, RelationView]:
         sizes = facts.sizes()
         relations = [r for name, r in program.relations.items() if sizes.get(name) and not r.auxiliary]
         return {r.name: RelationView(r, self._backend.rows(r.name, facts), self._dictionary) for r in relations}
@@ -206,10 +236,8 @@ class KnowledgeBase:
         """For each fact its number of nonrecursive derivations, plus 1 if it is explicit, and of recursive ones."""
         relation = self._relation(name)
         self._maintainer.counted()
-        ids = self._backend.materialisation.ids(relation.name)
-        rows = self._dictionary.decode_rows(self._backend.tables[relation.name].rows[ids], relation.types)
-        nonrecursive = self._backend.nonrecursive.of(relation.name)[ids].tolist()
-        recursive = self._backend.recursive.of(relation.name)[ids].tolist()
+        codes, nonrecursive, recursive = self._backend.derivations(relation.name)
+        rows = self._dictionary.decode_rows(codes, relation.types)
         return dict(zip(rows, zip(nonrecursive, recursive, strict=True), strict=True))
 
     def write_outputs(self, folder: str | Path) -> list[Path]:
@@ -236,10 +264,11 @@ class KnowledgeBase:
         return f"<knowledge base: {self.statistics.facts:,} facts, {self.statistics.derived:,} derived>"
 
     def _view(self, relation: Relation) -> RelationView:
-        return RelationView(relation, self._codes(relation), self._dictionary)
+        return RelationView(relation, self._backend.rows(relation.name, self._backend.materialisation),
+                            self._dictionary)
 
     def _codes(self, relation: Relation) -> Codes:
-        return self._backend.rows(relation.name, self._backend.materialisation)
+        return self._view(relation).codes
 
     def _find(self, name: str, program: Program | None = None) -> Relation | None:
         """A relation by its name, by the name as written in the program, or by an IRI or prefixed name."""
@@ -279,20 +308,23 @@ class _Views(Mapping[str, RelationView]):
         return len(self._relations)
 
 
-def open(program: str | Path, facts: Facts = None, *, limits: Limits | None = None,
+def open(program: str | Path, facts: Facts = None, *, engine: Engine = "memory", limits: Limits | None = None,
          progress: Progress | None = None, modules: Iterable[str | Module] = MODULES) -> KnowledgeBase:
     """Read a program file, load its facts and compute everything that follows.
 
-    `modules` are those that may serve recursive rules, by name or as they are; all that there are if nothing is said.
+    The engine is "memory", "spark", or a Spark session.  `modules` are those that may serve recursive rules, by name or
+    as they are; all that there are if nothing is said.  On Spark they serve none.
     """
     path = Path(program)
-    return from_text(_read(path), facts, name=path.as_posix(), limits=limits, progress=progress, modules=modules)
+    return from_text(_read(path), facts, engine=engine, name=path.as_posix(), limits=limits, progress=progress,
+                     modules=modules)
 
 
-def from_text(text: str, facts: Facts = None, *, name: str = "<text>", limits: Limits | None = None,
-              progress: Progress | None = None, modules: Iterable[str | Module] = MODULES) -> KnowledgeBase:
+def from_text(text: str, facts: Facts = None, *, engine: Engine = "memory", name: str = "<text>",
+              limits: Limits | None = None, progress: Progress | None = None,
+              modules: Iterable[str | Module] = MODULES) -> KnowledgeBase:
     """As `open`, for a program given as text."""
-    return _materialised(parse(text, name), facts, limits, progress or Silent(), named(modules))
+    return _materialised(parse(text, name), facts, engine, limits, progress or Silent(), named(modules))
 
 
 def _read(path: Path) -> str:
@@ -303,21 +335,24 @@ def _read(path: Path) -> str:
         raise UsageError(Diagnostic("E0902", f"cannot read the program {path.as_posix()}: {reason}")) from error
 
 
-def _materialised(program: tree.Program, facts: Facts, limits: Limits | None, progress: Progress,
+def _materialised(program: tree.Program, facts: Facts, engine: Engine, limits: Limits | None, progress: Progress,
                   modules: tuple[Module, ...]) -> KnowledgeBase:
+    make_backend = _engine(engine, progress)
     with _patience(progress):
-        from holdfast.backends.memory.store import MemoryBackend, Unwritten
         from holdfast.maintenance.maintainer import read_elsewhere
     watch = Watch(limits, progress)
-    loaded = load(program, facts, Dictionary())
-    backend = MemoryBackend(loaded.program.relations, loaded.dictionary, watch)
-    for name, rows in loaded.rows.items():
-        before = backend.tables[name].size
-        backend.explicit |= backend.facts({name: rows})
-        watch.batch(backend.tables[name].size - before)
+    loaded = load(program, facts, Dictionary(), keeps_frames=engine != "memory")
+    backend = make_backend(loaded.program.relations, loaded.dictionary, watch)
+    E = backend.explicit
+    for name in (*loaded.rows, *(name for name in loaded.frames if name not in loaded.rows)):
+        rows = {name: loaded.rows[name]} if name in loaded.rows else {}
+        given = backend.facts(rows, {name: loaded.frames.get(name, ())}).worked_out()
+        E |= given
+        watch.batch(len(given))
     progress.started(len(loaded.program.nodes))
     states, relations = States(), loaded.program.relations
-    modules = () if loaded.program.size_limits else modules  # what is incomplete on purpose depends on the rounds
+    if loaded.program.size_limits or engine != "memory":
+        modules = ()  # what is incomplete on purpose depends on the rounds; and Spark's facts do not come as rows
     read, figures = read_elsewhere(loaded.program), []
 
     def leave(predicate: str, size: int, parts: Callable[[], Iterable[Codes]]) -> None:
@@ -329,16 +364,36 @@ def _materialised(program: tree.Program, facts: Facts, limits: Limits | None, pr
             with _patience(progress):
                 import holdfast.modules.graph_kernels  # noqa: F401
             unread = read.isdisjoint(node.predicates)
-            figures.append(modular.materialise(planner, backend, watch, allotment, states, leave if unread else None))
+            rows_backend = cast("RowBackend", backend)  # the memory backend: on Spark there are no services
+            left = leave if unread else None
+            figures.append(modular.materialise(planner, rows_backend, watch, allotment, states, left))
         else:
             figures.append(materialise(planner, backend, watch, loaded.program.size_limits))
     progress.finished()
+    backend.tidy(backend.deleted)
     statistics = _statistics(loaded.program, backend, watch, figures)
     watch.rest(watch.facts)
     return KnowledgeBase(program, loaded, backend, statistics, limits, watch, modules, states)
 
 
-def _maintainer(program: Program, backend: MemoryBackend, modules: tuple[Module, ...], states: States) -> Maintainer:
+def _engine(engine: Engine, progress: Progress) -> Callable[[Mapping[str, Relation], Dictionary, Watch], Backend]:
+    """What makes the backend; Spark, or the kernels, are loaded now."""
+    if isinstance(engine, str) and engine not in ENGINES:
+        help = similar(engine, ENGINES) or "it is memory, spark, or a Spark session"
+        raise UsageError(Diagnostic("E0916", f"there is no engine {engine}", help=help))
+    if engine == "memory":
+        with _patience(progress):
+            from holdfast.backends.memory.store import MemoryBackend
+        return MemoryBackend
+    from holdfast.spark_session import spark_session
+
+    session = spark_session(None if isinstance(engine, str) else engine)
+    from holdfast.backends.spark.store import SparkBackend
+
+    return partial(SparkBackend, session)
+
+
+def _maintainer(program: Program, backend: Backend, modules: tuple[Module, ...], states: States) -> Maintainer:
     from holdfast.maintenance.maintainer import Maintainer
 
     return Maintainer(program, backend, modules, states)
@@ -348,9 +403,9 @@ def _missing(old: Program, new: Program) -> dict[str, Relation]:
     return {name: relation for name, relation in old.relations.items() if name not in new.relations}
 
 
-def _statistics(program: Program, backend: MemoryBackend, watch: Watch, figures: list[NodeFigures]) -> Statistics:
+def _statistics(program: Program, backend: Backend, watch: Watch, figures: list[NodeFigures]) -> Statistics:
     visible = [name for name, relation in program.relations.items() if not relation.auxiliary]
-    explicit = sum(len(backend.explicit.ids(name)) for name in visible)
+    explicit = sum(len(backend.explicit.of((name,))) for name in visible)
     facts = sum(backend.size(name) for name in visible)
     return Statistics(
         facts=explicit,
@@ -358,7 +413,7 @@ def _statistics(program: Program, backend: MemoryBackend, watch: Watch, figures:
         rounds=sum(node.rounds for node in figures),
         instances=sum(node.instances for node in figures),
         seconds=watch.seconds,
-        memory=sum(table.nbytes for table in backend.tables.values()),
+        memory=backend.nbytes,
         nodes=tuple(figures),
     )
 

@@ -8,6 +8,7 @@ from random import Random
 
 import holdfast
 from holdfast.errors import HoldfastError
+from holdfast.knowledge_base import Engine
 from holdfast.maintenance.algorithms import Choice
 from holdfast.modules import MODULES, Module
 from holdfast.updates import Change, Update
@@ -36,6 +37,7 @@ class Lane:
     policy: str
     strategy: str
     order: Order = str
+    engine: Engine = "memory"
     rules: list[tuple[str, RuleSketch]] = field(default_factory=list)  # with the names that they have by now
     modules: Sequence[Module] = MODULES
 
@@ -43,7 +45,7 @@ class Lane:
         self.rules = [(f"r{number}", rule) for number, rule in enumerate(self.script.rules, 1)]
         self.added = 0
         text = self.script.text([self.order(rule) for rule in self.script.rules])
-        self.kb = holdfast.from_text(text, facts=grouped(self.script.facts), modules=self.modules)
+        self.kb = holdfast.from_text(text, facts=grouped(self.script.facts), engine=self.engine, modules=self.modules)
         self.state = state_of(self.kb)
 
     def choice(self, dice: Random) -> Choice:

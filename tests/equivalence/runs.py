@@ -8,6 +8,7 @@ from random import Random
 from typing import Any
 
 from holdfast.errors import HoldfastError
+from holdfast.knowledge_base import Engine
 from holdfast.modules import MODULES
 
 from .checking import run
@@ -23,7 +24,7 @@ def script_of(seed: int) -> Script:
     return random_script(random, writer=closure_writer(random)) if seed < 0 else random_script(random)
 
 
-def lanes_of(script: Script, seed: int, only: int | None = None) -> list[Lane]:
+def lanes_of(script: Script, seed: int, only: int | None = None, engine: Engine = "memory") -> list[Lane]:
     """Lanes with different policies and modules; the first has its rules and their bodies in another order."""
     random = Random(seed + 1)
     policies = random.sample(POLICIES, LANES)
@@ -33,7 +34,8 @@ def lanes_of(script: Script, seed: int, only: int | None = None) -> list[Lane]:
         rules = Random(seed).sample(script.rules, len(script.rules)) if number == 0 else script.rules
         modules = random.choice(((), MODULES, [module for module in MODULES if random.random() < 0.5]))
         if only in (None, number):
-            lanes.append(Lane(replace(script, rules=tuple(rules)), number, policy, strategy, order, modules=modules))
+            lanes.append(Lane(replace(script, rules=tuple(rules)), number, policy, strategy, order, engine=engine,
+                              modules=modules))
     return lanes
 
 

@@ -15,6 +15,7 @@ from holdfast.errors import Diagnostic, UsageError
 if TYPE_CHECKING:
     from holdfast import Limits
     from holdfast.modules import Module
+    from holdfast.spark_session import SparkOptions
 
 ProgramFile = Annotated[Path, typer.Argument(metavar="PROGRAM", help="The program, a .dl file.", show_default=False)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, errors included.")]
@@ -39,6 +40,12 @@ Strategy = Annotated[str, typer.Option(
 NoModules = Annotated[list[str], typer.Option(
     "--no-module", metavar="NAME", show_default=False,
     help="A module that is not to serve any rules, or all of them: `all`.")]
+Engine = Annotated[str, typer.Option(
+    "--engine", metavar="NAME", help="Where facts live and rules run: memory, this process; or spark.")]
+Master = Annotated[str | None, typer.Option(
+    "--master", metavar="URL", show_default=False, help="Spark's master; this machine if none is named.")]
+Conf = Annotated[list[str], typer.Option(
+    "--conf", metavar="K=V", show_default=False, help="A setting of Spark; may be given several times.")]
 
 LimitValues = tuple[int | None, int | None, float | None, str | None]
 """The four limits as they were given: facts, rounds, seconds, memory."""
@@ -60,6 +67,16 @@ def modules(without: Sequence[str]) -> tuple[Module, ...]:
 
     unwanted = MODULES if "all" in without else named(without)
     return tuple(module for module in MODULES if module not in unwanted)
+def engine(name: str, master: str | None, conf: list[str]) -> str | SparkOptions:
+    """The engine as the library takes it."""
+    if name == "spark":
+        from holdfast.spark_session import SparkOptions, parsed_conf
+
+        return SparkOptions(master, parsed_conf(conf))
+    if master is not None or conf:
+        raise UsageError(Diagnostic("E1004", "--master and --conf are for Spark, and the engine is not spark",
+                                    help="add --engine spark"))
+    return name
 
 
 def bytes_of(size: str) -> int:

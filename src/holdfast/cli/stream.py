@@ -42,6 +42,9 @@ def stream(
                                                  help="Say which algorithm each hyper-node got, and why.")] = False,
     keep_going: Annotated[bool, typer.Option("--keep-going",
                                              help="Skip updates that are refused; exit code 1 if any was.")] = False,
+    engine: options.Engine = "memory",
+    master: options.Master = None,
+    conf: options.Conf = [],  # noqa: B006  typer copies it
     limit_facts: options.LimitFacts = None,
     limit_rounds: options.LimitRounds = None,
     limit_seconds: options.LimitSeconds = None,
@@ -59,7 +62,8 @@ def stream(
     refuse_overwriting(updates, changes)
     with ExitStack() as opened:
         lines = opened.enter_context(open_updates(updates))
-        base = evaluate(program, facts, (limit_facts, limit_rounds, limit_seconds, limit_memory), no_module)
+        base = evaluate(program, facts, (limit_facts, limit_rounds, limit_seconds, limit_memory), no_module,
+                        options.engine(engine, master, conf))
         asked.check(base)
         sink = opened.enter_context(open_changes(changes))
         run = _Run(base, asked, sink, explain_choice, keep_going, json)

@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import cast
 
-from holdfast.backends.memory.store import MemoryBackend
-from holdfast.backends.protocol import Facts
+from holdfast.backends.protocol import Backend, Facts
 from holdfast.maintenance.algorithms import ALGORITHMS, AUTO, Algorithm, Choice, refuse_company, refuse_recursion
 from holdfast.maintenance.choose import Chooser
 from holdfast.maintenance.recompute import recount
-from holdfast.maintenance.served import Served, States
+from holdfast.maintenance.served import RowBackend, Served, States
 from holdfast.maintenance.stratum import Figures, RuleChange, Stratum, predicates_read
 from holdfast.maintenance.watch import Watch
 from holdfast.modules import Allotment, Module, allot
@@ -71,7 +71,7 @@ class _Plan:
 class Maintainer:
     """Keeps a materialisation exact.  Between updates D and A are empty and I is what follows from E."""
 
-    def __init__(self, program: Program, backend: MemoryBackend, modules: Sequence[Module] = (),
+    def __init__(self, program: Program, backend: Backend, modules: Sequence[Module] = (),
                  states: States | None = None) -> None:
         self.program = program
         self.backend = backend
@@ -166,7 +166,8 @@ class Maintainer:
         if algorithm.keeps_nonrecursive and algorithm.name != "recompute":
             self._count(plan, recursive=algorithm.keeps_recursive or modular is not None, served=modular is None)
         watch.node(", ".join(node.predicates))
-        served = [Served(service, self.backend) for service in plan.allotment.services] if modular else []
+        rows = cast("RowBackend", self.backend)  # where a backend has no rows there are no modules
+        served = [Served(service, rows) for service in plan.allotment.services] if modular else []
         kept, added = (plan.generic, plan.added_generic) if served else (plan.kept, plan.added)
         s = Stratum(plan.planner, self.backend, watch, self._E_minus.of(node.predicates),
                     self._E_plus.of(node.predicates), kept, plan.removed, added, served=served, states=self.states)
@@ -176,7 +177,7 @@ class Maintainer:
         self._note_counters(plan, algorithm)
         s.figures.algorithm, s.figures.why, s.figures.seconds = algorithm.name, why, watch.seconds - begun
         s.figures.given = sum(map(len, (s.E_minus, s.E_plus, s.gone, s.come)))
-        self.chooser.learn(node, s.figures, sum(self.backend.tables[p].size for p in node.predicates))
+        self.chooser.learn(node, s.figures, int(sum(map(self.backend.statistics.size, node.predicates))))
         return s.figures
 
     def _chosen(self, plan: _Plan, choice: Choice) -> tuple[Algorithm, str]:
@@ -272,7 +273,7 @@ def _is_recursive(rule: Rule, predicates: Iterable[str]) -> bool:
     return bool(positions(rule, predicates))
 
 
-def _plans(old: Program, new: Program, backend: MemoryBackend, modules: Sequence[Module]) -> list[_Plan]:
+def _plans(old: Program, new: Program, backend: Backend, modules: Sequence[Module]) -> list[_Plan]:
     """The hyper-nodes of the new program, with what happened to their rules."""
     before: tuple[Rule | AggregateRule, ...] = (*old.rules, *old.aggregates)
     left = Counter(map(rule_key, before))

@@ -7,7 +7,7 @@ nothing has to be undone when an update is taken back.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable
 from typing import Any, Protocol
 
 import numpy as np
@@ -23,14 +23,6 @@ class RowBackend(Backend, Protocol):
 
     def rows(self, predicate: str, facts: Facts) -> Rows:
         """The rows of a set's facts of one predicate."""
-        ...
-
-    def facts(self, rows: Mapping[str, Rows]) -> Facts:
-        """Rows as a set of facts."""
-        ...
-
-    def known_facts(self, rows: Mapping[str, Rows]) -> Facts:
-        """The same without those that were never seen."""
         ...
 
     def code(self, constant: Const) -> int:

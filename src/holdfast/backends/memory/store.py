@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
+from typing import Any
 from typing import Protocol as _Protocol
 
 import numpy as np
@@ -19,7 +19,7 @@ from holdfast.backends.memory.pages import small_pages
 from holdfast.backends.memory.pipeline import NO_WEIGHTS, Pipeline, Probe, Views, Weights, naming_the_rule
 from holdfast.backends.memory.statistics import TableStatistics
 from holdfast.backends.memory.table import Table
-from holdfast.backends.protocol import Bag, Facts
+from holdfast.backends.protocol import Bag, Facts, Unwritten
 from holdfast.encoding import Dictionary
 from holdfast.errors import Diagnostic, LimitReached
 from holdfast.plans.model import AggregatePlan, AnyPlan, Join, Keep, Plan, Read, Scan
@@ -40,17 +40,6 @@ class Watch(_Protocol):
 
 _NO_QUOTA: Ids = np.empty(0, np.int32)
 _FEW = 4_096  # rows of facts that are gone do not matter
-
-
-@dataclass
-class Unwritten:
-    """Facts of the materialisation that are known to whoever derived them and are rows of the table only in part.
-
-    Such a predicate is read by nobody but the one who keeps it; anybody else has it written out first.
-    """
-
-    size: int
-    parts: Callable[[], Iterable[Rows]]
 
 
 class MemoryBag:
@@ -194,13 +183,23 @@ class MemoryBackend:
         """Rules have changed: what was prepared for the old ones is of no use."""
         self._pipelines.clear()
 
+    @property
+    def nbytes(self) -> int:
+        """The memory that facts, counters and indexes take."""
+        return sum(table.nbytes for table in self.tables.values())
+
+    def takes(self, data: object) -> bool:
+        """Nothing but codes."""
+        return False
+
     @small_pages()
-    def facts(self, rows: Mapping[str, Rows]) -> FactSet:
+    def facts(self, rows: Mapping[str, Rows], frames: Mapping[str, Sequence[Any]] = MappingProxyType({})) -> FactSet:
         """Encoded rows as a set of facts."""
         ids = {name: self.tables[name].intern(found) for name, found in rows.items()}
         return Support(self.tables, ids).worked_out()
 
-    def known_facts(self, rows: Mapping[str, Rows]) -> FactSet:
+    def known_facts(self, rows: Mapping[str, Rows], frames: Mapping[str, Sequence[Any]] = MappingProxyType({})
+                    ) -> FactSet:
         """As `facts`, without those that were never seen."""
         ids = {name: self.tables[name].find(found) for name, found in rows.items()}
         return Support(self.tables, {name: found[found >= 0] for name, found in ids.items()}).worked_out()
@@ -229,6 +228,12 @@ class MemoryBackend:
     def code(self, constant: Const) -> int:
         """The code of a constant."""
         return self.dictionary.encode_value(constant.value, constant.type)
+
+    def derivations(self, predicate: str) -> tuple[Rows, list[int], list[int]]:
+        """The rows of I of one predicate, and for each of them Cn and Cr."""
+        ids = self.materialisation.ids(predicate)
+        numbers = (counters.of(predicate)[ids].tolist() for counters in (self.nonrecursive, self.recursive))
+        return self.tables[predicate].rows[ids], *numbers
 
     def elsewhere(self, predicates: Iterable[str], here: Facts, rest: Facts) -> FactSet:
         """One set for some predicates, another for all others."""

@@ -19,7 +19,7 @@ from holdfast.backends.memory.index import Index
 from holdfast.backends.memory.membership import GriddedRows, HashedRows, hashed, suitable_grid
 
 _FIRST_ROOM = 64
-_PART = 1 << 16  # rows interned at once; two threads number them half by half, and a stretch of one half should be short
+_PART = 1 << 16  # rows interned at once; two threads number them half by half, and one half should not go on long
 _GROWTH = 4  # pages of room that is not used yet cost nothing until they are touched
 _MOST_ROWS = 2**31 - 2
 
