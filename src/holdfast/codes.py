@@ -21,4 +21,8 @@ ALL_CODES: Final[dict[str, str]] = {
     "E0907": "an update has not the form of one",
     "E0912": "with the rules of an update, a relation would have other types",
     "E0913": "an update of a program with .limitsize",
+    "E0914": "several updates in one pass, and one of them changes rules",
+    "E0915": "a queue or a window of updates of a size that there is not",
+    "E0916": "an update is put into a queue that is closed",
+    "E0917": "a folder of updates, or a file in it, cannot be read",
 }

@@ -28,6 +28,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("loading",),
     ("updates",),
     ("editing", "update_lines"),
+    ("streaming",),
     ("knowledge_base",),
     ("__init__",),
     ("cli",),

@@ -8,7 +8,7 @@ The algorithms speak of sets of facts, of bags (facts with multiplicity), of cou
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol, Self
+from typing import Protocol, Self, runtime_checkable
 
 from holdfast.plans import AnyPlan, Plan, Read, Statistics
 
@@ -59,6 +59,13 @@ class Bag(Protocol):
     def support(self) -> Facts:
         """The facts that occur at least once."""
         ...
+
+
+@runtime_checkable
+class SummableBag(Bag, Protocol):
+    """A bag that can be put together with others: an ability that not every backend has."""
+
+    def __add__(self, other: Bag) -> SummableBag: ...
 
 
 class Counters(Protocol):

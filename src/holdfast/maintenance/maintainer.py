@@ -11,6 +11,7 @@ from holdfast.backends.memory.store import MemoryBackend
 from holdfast.backends.protocol import Facts
 from holdfast.maintenance.algorithms import ALGORITHMS, AUTO, Algorithm, Choice, refuse_recursion
 from holdfast.maintenance.choose import Chooser
+from holdfast.maintenance.marking import PASSING_ON, MarkedStratum, Marking
 from holdfast.maintenance.recompute import recount
 from holdfast.maintenance.stratum import Figures, RuleChange, Stratum, predicates_read
 from holdfast.maintenance.watch import Watch
@@ -61,6 +62,8 @@ class Maintainer:
         self._uncounted: set[str] = set()  # predicates whose Cn is not kept at present
         self._uncounted_recursive: set[str] = set()  # the same of Cr
         self._nodes = _plans(program, program, backend)
+        self.marking: Marking | None = None  # if the next update may be looked at
+        self._moves = 0  # of the state
 
     def counted(self) -> None:
         """Make all counters right, whatever algorithms were used."""
@@ -72,6 +75,9 @@ class Maintainer:
         """One update; with `keep` false everything is as before afterwards."""
         backend, before = self.backend, (set(self._uncounted), set(self._uncounted_recursive))
         backend.nonrecursive.remembers = backend.recursive.remembers = True
+        self._marks = self.marking if keep and program is None else None
+        if self._marks is not None:
+            self._marks.begin(self._state)
         try:
             if program is not None:
                 self.counted()
@@ -81,17 +87,47 @@ class Maintainer:
             outcome = Outcome(removed.worked_out(), added.worked_out(), tuple(figures))
             watch.settle(len(outcome.added) - len(outcome.removed))
         except BaseException:
+            if self._marks is not None:
+                self._marks.forget()
             self._take_back(before)
             raise
         if not keep:
             self._take_back(before)
             return outcome
         self._commit(outcome)
+        self.moved()
+        if self._marks is not None:
+            self._marks.end(self._state)
         return outcome
+
+    @property
+    def _state(self) -> tuple[int, int]:
+        """Another one whenever facts, rules or row ids have changed."""
+        return self._moves, self.backend.packings
+
+    def moved(self) -> None:
+        """The state is another one now."""
+        self._moves += 1
+
+    # --- for a window of updates (together.py) ---------------------------------------------------------
+
+    @property
+    def nodes(self) -> Sequence[_Plan]:
+        """The hyper-nodes, in topological order."""
+        return self._nodes
+
+    def count(self, planner: Planner, *, recursive: bool) -> None:
+        """Count a hyper-node's derivations if they are not known."""
+        self._count(planner, recursive=recursive)
+
+    def recursive_counts_lost(self, node: HyperNode) -> None:
+        """Cr of a hyper-node was not kept."""
+        self._uncounted_recursive |= set(node.predicates)
 
     def adopt(self, program: Program) -> None:
         """Go on with a program whose rules have changed by the last update."""
         self.program, self._nodes = program, _plans(program, program, self.backend)
+        self.moved()
         self._uncounted &= program.relations.keys()  # a relation that comes back begins anew
         self._uncounted_recursive &= program.relations.keys()
         self.backend.forget_plans()
@@ -130,8 +166,12 @@ class Maintainer:
         if algorithm.keeps_nonrecursive and algorithm.name != "recompute":
             self._count(plan.planner, recursive=algorithm.keeps_recursive)
         watch.node(", ".join(node.predicates))
-        s = Stratum(plan.planner, self.backend, watch, self._E_minus.of(node.predicates),
-                    self._E_plus.of(node.predicates), plan.kept, plan.removed, plan.added)
+        given = self._E_minus.of(node.predicates), self._E_plus.of(node.predicates)
+        if self._marks is None:
+            s = Stratum(plan.planner, self.backend, watch, *given, plan.kept, plan.removed, plan.added)
+        else:
+            s = MarkedStratum(plan.planner, self.backend, watch, *given, plan.kept, marking=self._marks,
+                              passes_on=algorithm.name in PASSING_ON)
         algorithm.maintain(s)
         self._note_counters(node, algorithm)
         s.figures.algorithm, s.figures.why, s.figures.seconds = algorithm.name, why, watch.seconds - begun
