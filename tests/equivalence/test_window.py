@@ -18,7 +18,7 @@ from .lanes import POLICIES, Lane, rows
 from .reference import Reference, state_of
 from .scripts import Fact, Script, Step, explicit_after, random_script
 
-PARTS, SCRIPTS = 6, 12
+PARTS, SCRIPTS = 4, 10
 
 
 def in_windows(script: Script, random: Random, *, most: int = 6) -> int:

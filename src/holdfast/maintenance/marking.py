@@ -113,22 +113,22 @@ class MarkedStratum(Stratum):
             return self._deleted(rules, I)
         if P is self.come:
             return self._inserted(rules, I)
-        return super().changed(rules, I, P, N)
+        return Stratum.changed(self, rules, I, P, N)
 
     def follows(self, rules: Iterable[Rule], Ip: Facts, In: Facts, Δ: Facts) -> Bag:
         """Π_r⟦Ip, In : Δ⟧; before each step there is a look at the next update."""
         self.marking.marked()
-        return super().follows(rules, Ip, In, Δ)
+        return Stratum.follows(self, rules, Ip, In, Δ)
 
     def _deleted(self, rules: tuple[Rule, ...], I: Facts) -> Bag:
         """Line 23, less what is known already."""
         covered = self.marking.covered(self)
         if covered is None or not set(map(id, covered.rules)) <= set(map(id, rules)):
-            return super().changed(rules, I, self.gone, self.come)
+            return Stratum.changed(self, rules, I, self.gone, self.come)
         own = set(map(id, covered.rules))
         self.marking.saves(len(covered.instances))
         self.figures.deletion -= len(covered.instances)  # which the algorithm is about to count
-        rest = super().changed([rule for rule in rules if id(rule) not in own], I, self.gone, self.come)
+        rest = Stratum.changed(self, [rule for rule in rules if id(rule) not in own], I, self.gone, self.come)
         others = self._without(covered.rules, I, covered.facts, self.gone, self.come)
         return covered.instances + others + rest
 
@@ -139,11 +139,11 @@ class MarkedStratum(Stratum):
         covering = tuple(rule for rule in rules if id(rule) in own)
         T = self.come & marked if marked is not None and covering else None
         if not T:
-            return super().changed(rules, J, self.come, self.gone)
-        met = super().changed(covering, J, T, T - T)
+            return Stratum.changed(self, rules, J, self.come, self.gone)
+        met = Stratum.changed(self, covering, J, T, T - T)
         assert isinstance(met, SummableBag)
         self.marking.cover(self, Covered(T, covering, met), passes_on=self.passes_on)
-        rest = super().changed([rule for rule in rules if id(rule) not in own], J, self.come, self.gone)
+        rest = Stratum.changed(self, [rule for rule in rules if id(rule) not in own], J, self.come, self.gone)
         return met + self._without(covering, J, T, self.come, self.gone) + rest
 
     def _without(self, rules: Sequence[Rule], I: Facts, T: Facts, P: Facts, N: Facts) -> Bag:
