@@ -260,18 +260,27 @@ def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
 # --- how many at once -------------------------------------------------------------------------------------
 
 
-def test_windows_grow_while_they_pay_and_stop_when_they_do_not() -> None:
-    size, used = WindowSize(32), []
-    for _ in range(8):
-        used.append(size.next())
-        if used[-1] == 1:
+def used(size: WindowSize, times: int, seconds: float) -> list[int]:
+    """The windows of a stream of which forty updates wait, and in which an update takes 1 second alone."""
+    found = []
+    for _ in range(times):
+        found.append(size.next(40))
+        if found[-1] == 1:
             size.took_alone(1.0)
         else:
-            size.took_together(used[-1], 0.1)
-    assert used == [1, 1, 4, 4, 8, 16, 32, 32]
-    for _ in range(6):
-        size.took_together(32, 5.0)
-    assert size.next() == 1
+            size.took_together(found[-1], seconds)
+    return found
+
+
+def test_windows_are_used_while_they_pay() -> None:
+    size = WindowSize(32)
+    assert used(size, 5, 0.1) == [1, 1, 32, 32, 32]
+    assert size.next(3) == 3
+    assert used(WindowSize(32, always=True), 3, 9.0) == [32] * 3
+
+
+def test_windows_that_do_not_pay_are_tried_less_and_less() -> None:
+    assert used(WindowSize(32), 40, 5.0) == [1, 1, 32, 32] + [1] * 8 + [32] + [1] * 16 + [32] + [1] * 10
 
 
 @pytest.mark.parametrize("wrong", [{"kind": "often"}, {"window": 0}, {"window": 63}, {"coalesce": 0}])

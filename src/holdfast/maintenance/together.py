@@ -42,15 +42,15 @@ class Together:
         versions, explicit = Versions(backend, len(updates)), explicit_states(backend, updates, given)
         try:
             strata = self._strata(versions, explicit, watch)
-            changes = [versions.between(state, state + 1) for state in range(len(updates))]
-            removed, added = versions.between(0, len(updates))
+            last = len(updates)
+            (removed, added), *changes = versions.between([(0, last), *((n, n + 1) for n in range(last))])
             watch.settle(len(added) - len(removed))
         except BaseException:
             backend.added.clear()
             raise
-        self._commit(strata, explicit, removed, added, len(updates))
+        self._commit(strata, explicit, removed, added, last)
         maintainer.moved()
-        figures = [(tuple(s.figures for s in strata))] + [()] * (len(updates) - 1)
+        figures = [(tuple(s.figures for s in strata))] + [()] * (last - 1)
         outcomes = [Outcome(gone, come, told) for (gone, come), told in zip(changes, figures, strict=True)]
         return outcomes, explicit.no_ops
 

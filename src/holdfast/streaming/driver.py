@@ -89,8 +89,7 @@ class Stream:
                  lookahead: Lookahead | None = None, *, keep_going: bool = False) -> None:
         self.queue, self.algorithm = queue, algorithm
         self._base, self._lookahead, self._keep_going = base, lookahead or Lookahead(), keep_going
-        fixed = self._lookahead.window if self._lookahead.kind == "window" else None
-        self._size = WindowSize(self._lookahead.window, fixed)
+        self._size = WindowSize(self._lookahead.window, always=self._lookahead.kind == "window")
         self._answers = self._all()
 
     def __iter__(self) -> Iterator[Answer]:
@@ -121,17 +120,17 @@ class Stream:
         waiting, coalesce = len(self.queue), self._lookahead.coalesce
         if coalesce is not None and waiting > coalesce and first.is_plain:
             yield from self._merged(self._with_following(first, waiting + 1), waiting)
-        elif (size := self._window()) > 1 and first.is_plain and waiting:
+        elif first.is_plain and (size := self._window(waiting + 1)) > 1:
             yield from self._together(self._with_following(first, size), waiting)
         else:
             yield self._alone(first, waiting, marking)
 
-    def _window(self) -> int:
-        """How many updates may be computed in one pass."""
+    def _window(self, there: int) -> int:
+        """How many of the updates that are there to compute in one pass."""
         is_auto = self._lookahead.kind == AUTO and self.algorithm in (AUTO, Choice())
         if not (is_auto or self._lookahead.kind == "window") or self._base.is_limited:
             return 1
-        return self._size.next()
+        return self._size.next(there)
 
     def _with_following(self, first: Incoming, most: int) -> list[Incoming]:
         """An update with those that directly follow it and change facts only; they are taken from the queue."""

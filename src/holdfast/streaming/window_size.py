@@ -1,33 +1,33 @@
-"""How many updates to compute in one pass: more as long as that pays, one by one while it does not."""
+"""How many updates to compute in one pass: all that wait, or one by one where that was quicker."""
 
 from __future__ import annotations
 
-_FIRST = 4
 _FORGETS = 0.7  # how much of the past remains in an average
 _SAMPLE = 2  # updates one by one at first, to compare with
-_PATIENCE = 8  # updates one by one before windows are tried again; twice as many each time
+_PATIENCE = 8  # updates one by one before windows that did not pay are tried again; twice as many each time
 _WINDOWS = 16  # after so many there is another look at an update by itself
 
 
 class WindowSize:
-    """Compares the seconds of an update in a window with those of one alone."""
+    """Compares the seconds of an update alone with those of one in a window, which falls with the window's size: windows
+    of about the same size are averaged together."""
 
-    def __init__(self, most: int, fixed: int | None = None) -> None:
+    def __init__(self, most: int, *, always: bool = False) -> None:
         self._most = most
-        self._fixed = fixed
-        self._size = min(_FIRST, most)
+        self._always = always
         self._alone: float | None = None
-        self._together: float | None = None
+        self._together: dict[int, float] = {}  # by the binary logarithm of the size
         self._rest, self._patience, self._windows = _SAMPLE, _PATIENCE, 0
 
-    def next(self) -> int:
-        """The size to use now; 1 is none."""
-        if self._fixed is not None:
-            return self._fixed
+    def next(self, there: int) -> int:
+        """How many of the updates that are there to use now."""
+        size = min(there, self._most)
+        if self._always or size == 1:
+            return size
         if self._rest:
             self._rest -= 1
             return 1
-        return self._size
+        return size
 
     def took_alone(self, seconds: float) -> None:
         """An update was applied by itself; the first of a stream often loads much, so a quicker one counts at once."""
@@ -38,13 +38,12 @@ class WindowSize:
         self._windows += 1
         if self._windows == 1:
             return  # it made the plans
-        self._together = _averaged(self._together, seconds)
-        if self._alone is not None and self._together > self._alone:
-            self._rest, self._patience, self._together = self._patience, 2 * self._patience, None
-            self._size = max(2, self._size // 2)
-        elif updates == self._size:
-            self._size = min(2 * self._size, self._most)
-        if not self._rest and self._windows % _WINDOWS == 0:
+        kind = updates.bit_length()
+        self._together[kind] = _averaged(self._together.get(kind), seconds)
+        if self._alone is not None and self._together[kind] > self._alone:
+            self._rest, self._patience = self._patience, 2 * self._patience
+            del self._together[kind]
+        elif self._windows % _WINDOWS == 0:
             self._rest = 1
 
 

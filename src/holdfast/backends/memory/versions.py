@@ -65,18 +65,17 @@ class Versions:
                 found[predicate] = ids
         return Momentary(self.backend.tables, found)
 
-    def all_changed(self) -> Momentary:
-        """Of all predicates."""
-        return self.changed(list(self._changed))
-
-    def between(self, state: int, other: int) -> tuple[Momentary, Momentary]:
-        """The facts that go and those that come from one state to another."""
-        gone, come = {}, {}
-        for predicate, ids in self.all_changed().rows.items():
-            words = self.of(predicate, ids)
-            was, now = (words >> state) & 1, (words >> other) & 1
-            gone[predicate], come[predicate] = ids[(was == 1) & (now == 0)], ids[(was == 0) & (now == 1)]
-        return _some(self.backend, gone), _some(self.backend, come)
+    def between(self, pairs: Iterable[tuple[int, int]]) -> list[tuple[Momentary, Momentary]]:
+        """The facts that go and those that come from one state to another, for several such pairs."""
+        changed = {name: (ids, self.of(name, ids)) for name, ids in self.changed(list(self._changed)).rows.items()}
+        found = []
+        for state, other in pairs:
+            gone, come = {}, {}
+            for name, (ids, words) in changed.items():
+                was, now = (words >> state) & 1, (words >> other) & 1
+                gone[name], come[name] = ids[was > now], ids[was < now]
+            found.append((_some(self.backend, gone), _some(self.backend, come)))
+        return found
 
     # --- Π with words ----------------------------------------------------------------------------------
 
