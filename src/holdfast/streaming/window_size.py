@@ -9,8 +9,8 @@ _WINDOWS = 16  # after so many there is another look at an update by itself
 
 
 class WindowSize:
-    """Compares the seconds of an update alone with those of one in a window, which falls with the window's size: windows
-    of about the same size are averaged together."""
+    """Compares the seconds of an update alone with those of one in a window.  They fall with the window's size, so
+    windows of about the same size are averaged together."""
 
     def __init__(self, most: int, *, always: bool = False) -> None:
         self._most = most
