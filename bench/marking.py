@@ -162,6 +162,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, show, and save if asked."""
     parser = argparse.ArgumentParser(prog="python -m bench.marking", description=__doc__.partition("\n")[0])
     parser.add_argument("--runs", type=int, default=3, help="runs of each stream in each way (default: 3)")
+    parser.add_argument("--only", choices=SIZES, nargs="+", default=list(SIZES), help="only these programs")
     parser.add_argument("--small", action="store_true", help="one size of each table, one seed, one run")
     parser.add_argument("--save", type=Path, metavar="FILE", help="write the tables to a Markdown file")
     asked = parser.parse_args(arguments)
@@ -170,7 +171,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         console.print(reason)
         return 0
     shown = list[Sheet]()
-    for kind, keys in SIZES.items():
+    for kind in asked.only:
+        keys = SIZES[kind]
         for way in () if asked.small else WAYS:
             replay(names(kind, keys[0])[0], way)  # nobody looks: everything is loaded now
         wanted, runs, seeds = (keys[:1], 1, SEEDS[:1]) if asked.small else (keys, asked.runs, SEEDS)

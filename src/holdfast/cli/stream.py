@@ -71,11 +71,10 @@ def stream(
     asked, ahead, room = Asked.parsed(algorithm, strategy), Lookahead(lookahead, window, coalesce), UpdateQueue(queue)
     refuse_overwriting(updates, changes)
     with ExitStack() as opened:
-        lines = opened.enter_context(open_updates(updates))
+        feed(room, opened.enter_context(open_updates(updates)))
         base = evaluate(program, facts, (limit_facts, limit_rounds, limit_seconds, limit_memory))
         asked.check(base)
         sink = opened.enter_context(open_changes(changes))
-        feed(room, lines)
         run = _Run(base, asked, room, sink, explain_choice, keep_going, json)
         run.all(ahead)
     written = [] if output is None else base.write_outputs(output)

@@ -65,7 +65,7 @@ class Together:
             maintainer.count(plan.planner, recursive=False)
             planner = self._planners.setdefault(node.predicates, TellingPlanner(node, backend.statistics))
             watch.node(", ".join(node.predicates))
-            stratum = WindowStratum(planner, backend, versions, given,
+            stratum = WindowStratum(planner, backend, versions, watch, given,
                                     Figures(algorithm=ALGORITHM, why=f"{versions.last} updates in one pass"))
             stratum.maintain()
             stratum.figures.seconds = watch.seconds - begun

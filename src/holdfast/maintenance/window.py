@@ -25,6 +25,7 @@ from holdfast.backends.memory.store import MemoryBackend
 from holdfast.backends.memory.versions import Versions, Words
 from holdfast.backends.protocol import Facts
 from holdfast.maintenance.stratum import Figures
+from holdfast.maintenance.watch import Watch
 from holdfast.plans import Plan, Read
 from holdfast.plans.telling import TellingPlanner
 from holdfast.program.model import Atom, Negated, Rule
@@ -79,6 +80,7 @@ class WindowStratum:
     planner: TellingPlanner
     backend: MemoryBackend
     versions: Versions
+    watch: Watch
     E: Heads
     figures: Figures = field(default_factory=Figures)
     counts: dict[str, tuple[Ids, Words]] = field(default_factory=dict)  # Cn in the last state, of facts where it moved
@@ -106,6 +108,7 @@ class WindowStratum:
         grown.append(self._grow(self._met(self._changed_plans(), self._sources(), "insertion")))  # INSERT
         Δ = _union(grown)
         while Δ:
+            self.watch.round(len(Δ))
             plans = self.planner.recursive(Δ.sizes(), node.recursive)
             sources = {Read.ALL: U, Read.OLD: U - Δ, Read.DELTA: Δ, Read.ABSENT: I - self.P}
             Δ = self._grow(self._met(plans, sources, "insertion"))
