@@ -119,15 +119,18 @@ class KnowledgeBase:
         """Make an update the new state; says exactly what that changed.  If it raises, nothing has changed."""
         return self._maintained(update, algorithm, keep=True)
 
-    def apply_all(self, updates: Sequence[Update]) -> list[Change]:
+    def apply_all(self, updates: Sequence[Update], *, seconds: float | None = None) -> list[Change]:
         """Make several updates of facts the new state in one pass; says exactly what each of them changed.
 
-        All of them or none: if it raises, nothing has changed.  What the pass took stands with the first change.
+        All of them or none: if it raises, nothing has changed, be it that it takes more than some `seconds`.  What the
+        pass took stands with the first change.
         """
         prepared = self._prepared(updates)
         if not prepared:
             return []
         with self._limited(True) as watch:
+            if seconds is not None:
+                watch.limits = replace(watch.limits, seconds=min(seconds, watch.limits.seconds or seconds))
             outcomes, no_ops = self._together.run([update for _, update in prepared], [n for n, _ in prepared], watch)
         changes = [self._change(outcome, self.program, n) for outcome, n in zip(outcomes, no_ops, strict=True)]
         for outcome in outcomes:

@@ -274,13 +274,24 @@ def used(size: WindowSize, times: int, seconds: float) -> list[int]:
 
 def test_windows_are_used_while_they_pay() -> None:
     size = WindowSize(32)
-    assert used(size, 5, 0.1) == [1, 1, 32, 32, 32]
+    assert used(size, 6, 0.1) == [1, 1, 4, 32, 32, 32]
     assert size.next(3) == 3
+    assert size.budget(10) == 15.0
     assert used(WindowSize(32, always=True), 3, 9.0) == [32] * 3
 
 
 def test_windows_that_do_not_pay_are_tried_less_and_less() -> None:
-    assert used(WindowSize(32), 40, 5.0) == [1, 1, 32, 32] + [1] * 8 + [32] + [1] * 16 + [32] + [1] * 10
+    assert used(WindowSize(32), 70, 5.0) == [1, 1, 4, 32] + [1] * 16 + [4, 32] + [1] * 32 + [4, 32] + [1] * 14
+
+
+def test_a_window_that_takes_too_long_is_given_up() -> None:
+    edges = [(x, y) for x in range(60) for y in range(60)]
+    one, other = (holdfast.from_text(RULES, facts={"edge": edges}) for _ in range(2))
+    updates = [Update(delete={"edge": [(i, i + 1)]}) for i in range(3)]
+    with pytest.raises(HoldfastError, match="E0803"):
+        one.apply_all(updates, seconds=0.0)
+    assert [len(change) for change in one.apply_all(updates)] == [len(other.apply(update)) for update in updates]
+    assert one.counters("path") == other.counters("path")
 
 
 @pytest.mark.parametrize("wrong", [{"kind": "often"}, {"window": 0}, {"window": 63}, {"coalesce": 0}])

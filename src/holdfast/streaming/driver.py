@@ -30,8 +30,8 @@ class Base(Protocol):
         """One update."""
         ...
 
-    def apply_all(self, updates: Sequence[Update]) -> list[Change]:
-        """Several in one pass, each with its own change."""
+    def apply_all(self, updates: Sequence[Update], *, seconds: float | None = None) -> list[Change]:
+        """Several in one pass, each with its own change; it is given up after so many seconds (E0803)."""
         ...
 
     def apply_net(self, updates: Sequence[Update], *, algorithm: str | Choice = AUTO) -> Change:
@@ -160,8 +160,11 @@ class Stream:
         """Several in one pass; one by one if that fails, so that it fails at the right one."""
         begun = time.monotonic()
         try:
-            changes = self._base.apply_all([item.update for item in items if item.update is not None])
-        except HoldfastError:
+            updates = [item.update for item in items if item.update is not None]
+            changes = self._base.apply_all(updates, seconds=self._size.budget(len(items)))
+        except HoldfastError as error:
+            if error.diagnostics[0].code == "E0803":
+                self._size.gave_up()
             yield from (self._alone(item, waiting) for item in items)
             return
         seconds = (time.monotonic() - begun) / len(items)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 _FORGETS = 0.7  # how much of the past remains in an average
 _SAMPLE = 2  # updates one by one at first, to compare with
-_PATIENCE = 8  # updates one by one before windows that did not pay are tried again; twice as many each time
+_TRIAL = 4  # updates in the first window, and in the next one after windows did not pay
+_LATE = 1.5  # of the time that the updates would take alone, and a window is given up
+_LEAST = 0.05  # seconds that a window has in any case: the first one makes plans
+_PATIENCE = 16  # updates one by one before windows that did not pay are tried again; twice as many each time
 _WINDOWS = 16  # after so many there is another look at an update by itself
 
 
@@ -17,6 +20,7 @@ class WindowSize:
         self._always = always
         self._alone: float | None = None
         self._together: dict[int, float] = {}  # by the binary logarithm of the size
+        self._is_trial = True
         self._rest, self._patience, self._windows = _SAMPLE, _PATIENCE, 0
 
     def next(self, there: int) -> int:
@@ -27,7 +31,11 @@ class WindowSize:
         if self._rest:
             self._rest -= 1
             return 1
-        return size
+        return min(size, _TRIAL) if self._is_trial else size
+
+    def budget(self, updates: int) -> float | None:
+        """The seconds after which a window of so many updates is given up."""
+        return None if self._always or self._alone is None else max(_LEAST, _LATE * updates * self._alone)
 
     def took_alone(self, seconds: float) -> None:
         """An update was applied by itself; the first of a stream often loads much, so a quicker one counts at once."""
@@ -36,15 +44,19 @@ class WindowSize:
     def took_together(self, updates: int, seconds: float) -> None:
         """Updates were applied in one pass, and took so much each."""
         self._windows += 1
-        if self._windows == 1:
-            return  # it made the plans
+        if self._is_trial:
+            self._is_trial = False  # it made the plans, and was in time
+            return
         kind = updates.bit_length()
         self._together[kind] = _averaged(self._together.get(kind), seconds)
         if self._alone is not None and self._together[kind] > self._alone:
-            self._rest, self._patience = self._patience, 2 * self._patience
-            del self._together[kind]
+            self.gave_up()
         elif self._windows % _WINDOWS == 0:
             self._rest = 1
+
+    def gave_up(self) -> None:
+        """Windows do not pay at present."""
+        self._rest, self._patience, self._is_trial, self._together = self._patience, 2 * self._patience, True, {}
 
 
 def _averaged(past: float | None, now: float) -> float:
