@@ -276,12 +276,22 @@ def test_windows_are_used_while_they_pay() -> None:
     size = WindowSize(32)
     assert used(size, 6, 0.1) == [1, 1, 4, 32, 32, 32]
     assert size.next(3) == 3
-    assert size.budget(10) == 15.0
+    assert size.budget(10) == 10.0
     assert used(WindowSize(32, always=True), 3, 9.0) == [32] * 3
 
 
 def test_windows_that_do_not_pay_are_tried_less_and_less() -> None:
     assert used(WindowSize(32), 70, 5.0) == [1, 1, 4, 32] + [1] * 16 + [4, 32] + [1] * 32 + [4, 32] + [1] * 14
+
+
+def test_updates_that_join_much_are_applied_alone() -> None:
+    size = WindowSize(32)
+    for _ in range(5):
+        size.took_alone(0.1, instances=1_000_000)
+        assert size.next(40) == 1
+    for _ in range(20):
+        size.took_alone(0.1, instances=1_000)
+    assert size.next(40) == 4
 
 
 def test_a_window_that_takes_too_long_is_given_up() -> None:

@@ -152,7 +152,7 @@ class Stream:
         except HoldfastError as error:
             return Answer(item.number, None, item.placed(error), waiting=waiting)
         seconds = time.monotonic() - begun
-        self._size.took_alone(seconds)
+        self._size.took_alone(seconds, sum(node.instances for node in change.figures))
         marks = marking.taken() if marking is not None else Marks()
         return Answer(item.number, change, waiting=waiting, seconds=seconds, marks=marks)
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 _FORGETS = 0.7  # how much of the past remains in an average
 _SAMPLE = 2  # updates one by one at first, to compare with
 _TRIAL = 4  # updates in the first window, and in the next one after windows did not pay
-_LATE = 1.5  # of the time that the updates would take alone, and a window is given up
+_LATE = 1.0  # of the time that the updates would take alone, and a window is given up
 _LEAST = 0.05  # seconds that a window has in any case: the first one makes plans
 _PATIENCE = 16  # updates one by one before windows that did not pay are tried again; twice as many each time
+_BUSY = 5e6  # instances a second: an update that meets so many spends its time joining, which is quicker alone
 _WINDOWS = 16  # after so many there is another look at an update by itself
 
 
@@ -22,14 +23,15 @@ class WindowSize:
         self._together: dict[int, float] = {}  # by the binary logarithm of the size
         self._is_trial = True
         self._rest, self._patience, self._windows = _SAMPLE, _PATIENCE, 0
+        self._instances = self._seconds = 0.0  # of updates alone, the last ones most
 
     def next(self, there: int) -> int:
         """How many of the updates that are there to use now."""
         size = min(there, self._most)
         if self._always or size == 1:
             return size
-        if self._rest:
-            self._rest -= 1
+        if self._rest or self._instances > _BUSY * self._seconds:
+            self._rest = max(0, self._rest - 1)
             return 1
         return min(size, _TRIAL) if self._is_trial else size
 
@@ -37,9 +39,10 @@ class WindowSize:
         """The seconds after which a window of so many updates is given up."""
         return None if self._always or self._alone is None else max(_LEAST, _LATE * updates * self._alone)
 
-    def took_alone(self, seconds: float) -> None:
+    def took_alone(self, seconds: float, instances: int = 0) -> None:
         """An update was applied by itself; the first of a stream often loads much, so a quicker one counts at once."""
         self._alone = min(seconds, _averaged(self._alone, seconds))
+        self._instances, self._seconds = _FORGETS * self._instances + instances, _FORGETS * self._seconds + seconds
 
     def took_together(self, updates: int, seconds: float) -> None:
         """Updates were applied in one pass, and took so much each."""
