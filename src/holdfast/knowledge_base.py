@@ -186,9 +186,12 @@ class KnowledgeBase:
         return self._maintainer.marking
 
     @property
-    def is_limited(self) -> bool:
-        """Whether limits hold for each update."""
-        return self._limits is not None and self._limits != Limits()
+    def takes_one_by_one(self) -> bool:
+        """Whether a stream must apply updates one by one: limits hold for each, or the facts are not in this process."""
+        from holdfast.backends.memory.store import MemoryBackend
+
+        limited = self._limits is not None and self._limits != Limits()
+        return limited or not isinstance(self._backend, MemoryBackend)
 
     def _prepared(self, updates: Sequence[Update]) -> list[tuple[int, tuple[protocol.Facts, protocol.Facts]]]:
         """Updates of facts, encoded: how many facts were given, and deletions and insertions."""

@@ -158,6 +158,17 @@ def test_what_fails_in_the_source_is_raised_after_the_last_update() -> None:
     assert seen == 2
 
 
+def test_facts_that_can_be_read_once_only() -> None:
+    """An update is looked at ahead, and again when a window is given up."""
+    bad = Update(insert={"nowhere": [(1,)]})
+    for kind in KINDS:
+        updates = [Update(insert={"p": iter([(i,)])}, delete={"p": ((i - j,) for j in (1, 2))}) for i in range(5)]
+        kb = holdfast.from_text("q(x) :- p(x).")
+        answers = list(kb.stream(filled([*updates[:3], bad, *updates[3:]]), lookahead=kind, keep_going=True))
+        assert [answer.number for answer in answers if answer.error] == [4]
+        assert set(kb["q"]) == {(4,)}
+
+
 # --- coalescing -------------------------------------------------------------------------------------------
 
 

@@ -43,8 +43,8 @@ class Base(Protocol):
         ...
 
     @property
-    def is_limited(self) -> bool:
-        """Whether limits are set; they hold for each update, so updates are applied one by one."""
+    def takes_one_by_one(self) -> bool:
+        """Whether windows are not for it: because limits hold for each update, say."""
         ...
 
 
@@ -128,7 +128,7 @@ class Stream:
     def _window(self, there: int) -> int:
         """How many of the updates that are there to compute in one pass."""
         is_auto = self._lookahead.kind == AUTO and self.algorithm in (AUTO, Choice())
-        if not (is_auto or self._lookahead.kind == "window") or self._base.is_limited:
+        if not (is_auto or self._lookahead.kind == "window") or self._base.takes_one_by_one:
             return 1
         return self._size.next(there)
 
