@@ -187,7 +187,7 @@ class KnowledgeBase:
 
     @property
     def takes_one_by_one(self) -> bool:
-        """Whether a stream must apply updates one by one: limits hold for each, or the facts are not in this process."""
+        """Whether a stream must apply updates one by one: limits hold for each, or facts are not in this process."""
         from holdfast.backends.memory.store import MemoryBackend
 
         limited = self._limits is not None and self._limits != Limits()
