@@ -12,9 +12,12 @@ if TYPE_CHECKING:
     from holdfast.knowledge_base import KnowledgeBase, Statistics, from_text, open
     from holdfast.maintenance.algorithms import Choice
     from holdfast.relation_view import RelationView
+    from holdfast.streaming.driver import Answer, Lookahead
+    from holdfast.streaming.queue import UpdateQueue
     from holdfast.updates import Change, Impact, Update
 
 __all__ = [
+    "Answer",
     "BlankNode",
     "Change",
     "Choice",
@@ -24,23 +27,28 @@ __all__ = [
     "KnowledgeBase",
     "Limits",
     "Literal",
+    "Lookahead",
     "Progress",
     "RelationView",
     "Statistics",
     "Type",
     "Update",
+    "UpdateQueue",
     "from_text",
     "open",
 ]
 
 _HEAVY = {
+    "Answer": "streaming.driver",
     "Change": "updates",
     "Choice": "maintenance.algorithms",
     "Impact": "updates",
     "KnowledgeBase": "knowledge_base",
+    "Lookahead": "streaming.driver",
     "RelationView": "relation_view",
     "Statistics": "knowledge_base",
     "Update": "updates",
+    "UpdateQueue": "streaming.queue",
     "from_text": "knowledge_base",
     "open": "knowledge_base",
 }

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
@@ -16,7 +16,7 @@ from holdfast.backends.protocol import Backend, Unwritten
 from holdfast.backends.protocol import Facts as FactSet
 from holdfast.editing import edited
 from holdfast.encoding import Codes, Dictionary
-from holdfast.errors import Diagnostic, UsageError
+from holdfast.errors import Diagnostic, HoldfastError, UsageError
 from holdfast.formats.python_data import FactData, encode_facts
 from holdfast.language import parse, parse_body, tree
 from holdfast.language.editing import rules_named
@@ -45,10 +45,14 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from holdfast.maintenance.maintainer import Maintainer, Outcome
+    from holdfast.maintenance.marking import Marking
+    from holdfast.maintenance.together import Together
+    from holdfast.streaming.driver import Lookahead, Stream
+    from holdfast.streaming.queue import UpdateQueue
 
 ENGINES = ("memory", "spark")
 Engine: TypeAlias = "str | SparkOptions | SparkSession"
-
+MOST_TOGETHER = 62  # updates in one pass: each has a bit of a word, and so has the state before them
 _SILENCE = 1.0  # seconds of compiling before the user is told
 
 
@@ -78,6 +82,12 @@ class KnowledgeBase:
         self.program: Program = loaded.program
         self.statistics = statistics
         self._maintainer = _maintainer(self.program, backend, modules, states)
+
+    @cached_property
+    def _together(self) -> Together:
+        from holdfast.maintenance.together import Together
+
+        return Together(self._maintainer)
 
     @property
     def warnings(self) -> tuple[Diagnostic, ...]:
@@ -134,6 +144,99 @@ class KnowledgeBase:
         """Make an update the new state; says exactly what that changed.  If it raises, nothing has changed."""
         return self._maintained(update, algorithm, keep=True)
 
+    def apply_all(self, updates: Sequence[Update], *, seconds: float | None = None) -> list[Change]:
+        """Make several updates of facts the new state in one pass; says exactly what each of them changed.
+
+        All of them or none: if it raises, nothing has changed, be it that it takes more than some `seconds`.  What the
+        pass took stands with the first change.
+        """
+        prepared = self._prepared(updates)
+        if not prepared:
+            return []
+        with self._limited(True) as watch:
+            if seconds is not None:
+                watch.limits = replace(watch.limits, seconds=min(seconds, watch.limits.seconds or seconds))
+            outcomes, no_ops = self._together.run([update for _, update in prepared], [n for n, _ in prepared], watch)
+        changes = [self._change(outcome, self.program, n) for outcome, n in zip(outcomes, no_ops, strict=True)]
+        for outcome in outcomes:
+            self._backend.tidy(outcome.removed)
+        return changes
+
+    def apply_net(self, updates: Sequence[Update], *, algorithm: str | Choice = AUTO) -> Change:
+        """Make several updates of facts the new state, passing over the states between them; says the net change."""
+        prepared = self._prepared(updates)
+        nothing = self._backend.facts({})
+        gone, come, E = nothing, nothing, self._backend.explicit
+        for _, (delete, insert) in prepared:
+            gone, come = gone | delete, (come - delete) | insert
+        no_ops = sum(given for given, _ in prepared) - len((gone & E) - come) - len(come - E)
+        with self._limited(True) as watch:
+            outcome = self._maintainer.run(gone, come, None, self._choice(algorithm, self.program), watch)
+        change = self._change(outcome, self.program, no_ops)
+        self._backend.tidy(outcome.removed)
+        return change
+
+    def stream(self, updates: Iterable[Update] | UpdateQueue, *, algorithm: str | Choice = AUTO,
+               lookahead: str | Lookahead = AUTO, keep_going: bool = False) -> Stream:
+        """Apply updates as they come, and answer each with its change, in order; those that wait are looked at.
+
+        What is not a queue is read by a thread of its own.
+        """
+        from holdfast.streaming.driver import Lookahead, Stream
+        from holdfast.streaming.queue import UpdateQueue
+        from holdfast.streaming.sources import feed
+
+        asked = lookahead if isinstance(lookahead, Lookahead) else Lookahead(lookahead)
+        queue = updates if isinstance(updates, UpdateQueue) else UpdateQueue()
+        stream = Stream(self, queue, algorithm, asked, keep_going=keep_going)
+        if not isinstance(updates, UpdateQueue):
+            feed(queue, updates)
+        return stream
+
+    def marking(self, ahead: UpdateQueue | None) -> Marking | None:
+        """Mark what the next update in a queue deletes while another one is applied; with None, no more."""
+        from holdfast.maintenance.marking import Marking, certain
+
+        def look() -> FactSet | None:
+            following = [] if ahead is None else ahead.ahead()
+            if not following or following[0].update is None or not following[0].is_plain:
+                return None
+            try:
+                encoded, _ = self._encoded(following[0].update.delete, self.program)
+            except HoldfastError:
+                return None  # it will be refused when it is its turn
+            return certain(self._backend.known_facts(encoded), self.program)
+
+        self._maintainer.marking = None if ahead is None else Marking(look)
+        return self._maintainer.marking
+
+    @property
+    def takes_one_by_one(self) -> bool:
+        """Whether a stream must apply updates one by one: limits hold for each, or facts are not in this process."""
+        from holdfast.backends.memory.store import MemoryBackend
+
+        limited = self._limits is not None and self._limits != Limits()
+        return limited or not isinstance(self._backend, MemoryBackend)
+
+    @property
+    def is_compact(self) -> bool:
+        """Whether a module keeps facts that are not written out: several updates in one pass would need them all."""
+        return bool(self._backend.unwritten)
+
+    def _prepared(self, updates: Sequence[Update]) -> list[tuple[int, tuple[FactSet, FactSet]]]:
+        """Updates of facts, encoded: how many facts were given, and deletions and insertions."""
+        self._refuse_size_limits()
+        if len(updates) > MOST_TOGETHER:
+            raise UsageError(Diagnostic("E0919", f"one pass takes {MOST_TOGETHER} updates, not {len(updates)}"))
+        if any(update.add_rules or update.remove_rules for update in updates):
+            message = "updates that change rules are applied one by one"
+            raise UsageError(Diagnostic("E0918", message, help="use apply for them, and stream to have both"))
+        encoded = [[self._encoded(facts, self.program)[0] for facts in (u.delete, u.insert)] for u in updates]
+        insertions = [self._backend.facts(insert) for _, insert in encoded]  # a fact may go before it has come
+        deletions = [self._backend.known_facts(delete) for delete, _ in encoded]
+        given = [sum(map(len, (*delete.values(), *insert.values()))) for delete, insert in encoded]
+        return list(zip(given, zip(deletions, insertions, strict=True), strict=True))
+
     def what_if(self, update: Update, *, algorithm: str | Choice = AUTO) -> Change:
         """The change that an update would make, without making it."""
         return self._maintained(update, algorithm, keep=False)
@@ -147,9 +250,7 @@ class KnowledgeBase:
         return Impact(impact(self.program, during, given), change)
 
     def _maintained(self, update: Update, algorithm: str | Choice, *, keep: bool) -> Change:
-        if self.program.size_limits:
-            message = "a program with .limitsize is incomplete on purpose, so it cannot be maintained"
-            raise UsageError(Diagnostic("E0913", message, help="take the .limitsize away"))
+        self._refuse_size_limits()
         new_tree, program = edited(self._tree, self.program, update)
         during = with_relations(program, _missing(self.program, program))
         choice = self._choice(algorithm, during)
@@ -178,6 +279,11 @@ class KnowledgeBase:
             self._adopt(new_tree, program, during)
         backend.tidy(outcome.removed)
         return change
+
+    def _refuse_size_limits(self) -> None:
+        if self.program.size_limits:
+            message = "a program with .limitsize is incomplete on purpose, so it cannot be maintained"
+            raise UsageError(Diagnostic("E0913", message, help="take the .limitsize away"))
 
     @contextmanager
     def _limited(self, keep: bool) -> Iterator[Watch]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, BinaryIO
 
@@ -63,11 +63,17 @@ def update_lines(file: BinaryIO, name: str) -> Iterator[UpdateLine]:
             yield UpdateLine(name, line, number, content)
 
 
-def change_line(number: int, change: Change) -> str:
-    """The line that says what an update changed, rows in order."""
+def change_line(number: int, change: Change, merged: Sequence[int] = ()) -> str:
+    """The line that says what an update changed, rows in order; or several whose net change it is."""
     added, removed = ({name: list(view.sorted_rows()) for name, view in part.items()}
                       for part in (change.added, change.removed))
-    return to_json({"update": number, "added": added, "removed": removed})
+    return to_json({"update": number, **({"merged": list(merged)} if merged else {}), "added": added,
+                    "removed": removed})
+
+
+def passed_over_line(number: int, into: int | None) -> str:
+    """The line of an update whose state was passed over: its effect is in that of a later one."""
+    return to_json({"update": number, "merged_into": into})
 
 
 def error_line(number: int, error: HoldfastError) -> str:

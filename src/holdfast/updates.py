@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
 from holdfast.errors import Diagnostic, UsageError
 from holdfast.formats.json_lines import from_json
-from holdfast.formats.python_data import FactData
+from holdfast.formats.python_data import FactData, kept
 from holdfast.maintenance.stratum import Figures
 from holdfast.program.impact import Impacted
 from holdfast.relation_view import RelationView
@@ -36,6 +36,10 @@ class Update:
         for key in ("add_rules", "remove_rules"):  # a string is a sequence of strings too, but means one text
             if isinstance(given := getattr(self, key), str):
                 object.__setattr__(self, key, (given,))
+        for key in ("delete", "insert"):  # an update may be looked at more than once: before it is applied, and again
+            given = getattr(self, key)
+            if any(isinstance(facts, Iterator | Mapping) for facts in given.values()):
+                object.__setattr__(self, key, {name: kept(facts) for name, facts in given.items()})
 
     @classmethod
     def from_json(cls, value: Any) -> Update:
@@ -92,11 +96,11 @@ class Updating:
 
     def insert(self, relation: str, facts: FactData) -> None:
         """Facts to insert, in any form that `holdfast.open` takes."""
-        self._insert.setdefault(relation, []).append(facts)
+        self._insert.setdefault(relation, []).append(kept(facts))
 
     def delete(self, relation: str, facts: FactData) -> None:
         """Facts to delete."""
-        self._delete.setdefault(relation, []).append(facts)
+        self._delete.setdefault(relation, []).append(kept(facts))
 
     def add_rules(self, *rules: str) -> None:
         """Texts of rules to add."""

@@ -29,6 +29,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("loading",),
     ("updates",),
     ("editing", "update_lines"),
+    ("streaming",),
     ("knowledge_base",),
     ("__init__",),
     ("pipeline",),

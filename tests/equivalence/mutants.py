@@ -9,7 +9,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.maintenance import backward_forward, dred, dred_counting, modular, modular_proof, recompute
+from holdfast.backends.memory.versions import Versions
+from holdfast.maintenance import (
+    backward_forward,
+    dred,
+    dred_counting,
+    marking,
+    modular,
+    modular_proof,
+    recompute,
+    window,
+)
 from holdfast.maintenance.maintainer import Maintainer
 from holdfast.maintenance.served import Served, States
 from holdfast.maintenance.stratum import Stratum
@@ -30,6 +40,7 @@ class Mutant:
     instead: str
     policy: str
     modules: bool = False  # whether they take part; then the scripts are of closures
+    hint: int = 0  # a script that is known to show it, to be tried first
 
     def __str__(self) -> str:
         return f"{self.policy}: {self.name}"
@@ -49,6 +60,7 @@ def broken(mutant: Mutant) -> Iterator[None]:
         mutant.function.__code__ = whole
 
 
+MARKS, WINDOW = "with marks", "in windows"
 DRED, DREDC, BF, BFC = "dred", "dred-counting", "backward-forward", "backward-forward-counting"
 first, over, re_, first_ins, insert = (dred_counting.first_deletions, dred_counting.overdelete, dred_counting.rederive,
                                        dred_counting.first_insertions, dred_counting.insert)
@@ -189,3 +201,59 @@ MUTANTS += [Mutant(*values, modules=True) for values in [
     ("recompute leaves modules out", modular.Evaluation._loop,
      "reduce(or_, (module.add(J, Δ) for module in served), found)", "found", "recompute"),
 ]]
+
+"""Those of streams: the policy says which of the two ways to look ahead must notice."""
+STREAM_MUTANTS = [
+    # marking
+    Mutant("covered facts may stay", marking.Marking.covered, "known is None or known.facts - s.gone", "known is None",
+           MARKS, hint=30),
+    Mutant("what was met is deleted twice", marking.MarkedStratum._deleted, "covered.instances + others + rest",
+           "covered.instances + covered.instances + others + rest", MARKS),
+    Mutant("what was met is not deleted", marking.MarkedStratum._deleted, "covered.instances + others + rest",
+           "others + rest", MARKS),
+    Mutant("what is not covered is not deleted", marking.MarkedStratum._deleted, "covered.instances + others + rest",
+           "covered.instances + rest", MARKS, hint=18),
+    Mutant("rules that were not covered delete nothing", marking.MarkedStratum._deleted,
+           "covered.instances + others + rest", "covered.instances + others", MARKS, hint=26),
+    Mutant("what is marked is not inserted", marking.MarkedStratum._inserted,
+           "met + self._without(covering, J, T, self.come, self.gone) + rest",
+           "self._without(covering, J, T, self.come, self.gone) + rest", MARKS),
+    Mutant("what is not marked is not inserted", marking.MarkedStratum._inserted,
+           "met + self._without(covering, J, T, self.come, self.gone) + rest", "met + rest", MARKS, hint=7),
+    Mutant("instances with two marked facts are met twice", marking.MarkedStratum._without,
+           "Read.ALL: I - T, Read.OLD: (I - T) - left", "Read.ALL: I, Read.OLD: I - left", MARKS, hint=35),
+    Mutant("covered facts count as absent", marking.MarkedStratum._without, "Read.ABSENT: I,", "Read.ABSENT: I - T,",
+           MARKS, hint=51),
+    Mutant("recursive rules are covered", marking.MarkedStratum._inserted, "for rule in self.kept.nonrecursive}",
+           "for rule in (*self.kept.nonrecursive, *self.kept.recursive)}", MARKS, hint=21),
+    # windows
+    Mutant("negated facts count as there", Versions._run, "~held if isinstance(atom, Negated) else held", "held",
+           WINDOW),
+    Mutant("a deletion lasts for one update", window.explicit_states, "word[gone] &= ~later",
+           "word[gone] &= ~np.int64(1 << number)", WINDOW),
+    Mutant("an insertion lasts for one update", window.explicit_states, "word[come] |= later",
+           "word[come] |= np.int64(1 << number)", WINDOW),
+    Mutant("instances that held before are counted again", window.WindowStratum._count, "(words & 1).astype",
+           "(words & 0).astype", WINDOW),
+    Mutant("new facts cannot be read", window.WindowStratum._come,
+           "A |= Momentary(self.backend.tables, {name: ids}) - self.backend.materialisation", "pass", WINDOW),
+    Mutant("nothing is rederived", window.WindowStratum.maintain, "if overdeleted:", "if False:", WINDOW),
+    Mutant("insertions do not go on", window.WindowStratum.maintain, "while Δ:", "while Δ and False:", WINDOW),
+    Mutant("deletions do not go on", window.WindowStratum._overdelete, "while Δ:", "while Δ and False:", WINDOW),
+    Mutant("what changed outside deletes nothing", window.WindowStratum._overdelete,
+           "self._lose(self._losses(first, sources), base)", "self._lose({}, base)", WINDOW),
+    Mutant("lost nonrecursive derivations delete nothing", window.WindowStratum._overdelete,
+           "overdeleted = [self._lose(lost, base)]", "overdeleted = [self._lose({}, base)]", WINDOW),
+    Mutant("nonrecursive derivations are not looked at", window.WindowStratum._lose,
+           "held & words & ~self._supported(name, ids, base)", "held & words", WINDOW),
+    Mutant("support is that of the first state", window.WindowStratum._supported,
+           "words = np.where(known[places] == ids, moved[places], words)", "pass", WINDOW),
+    Mutant("two changed atoms count twice", window.WindowStratum._sources, "Read.OLD: U - P", "Read.OLD: U", WINDOW,
+           hint=7),
+    Mutant("two changed negations count twice", window.WindowStratum._sources, "Read.ABSENT_OLD: U",
+           "Read.ABSENT_OLD: I - P", WINDOW, hint=65),
+    Mutant("changed facts are not absent", window.WindowStratum._sources, "Read.ABSENT: I - P", "Read.ABSENT: U",
+           WINDOW, hint=12),
+    Mutant("aggregates are left out", window.WindowStratum._counted, "if len(self.P.ids(rule.source)):", "if False:",
+           WINDOW, hint=7),
+]

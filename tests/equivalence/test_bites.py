@@ -13,9 +13,12 @@ from holdfast.errors import HoldfastError
 from holdfast.modules import MODULES
 
 from .checking import run
+from .glimpses import ALWAYS, overlapping
 from .lanes import STRATEGIES, Lane
-from .mutants import MUTANTS, Mutant, broken
+from .mutants import MARKS, MUTANTS, STREAM_MUTANTS, WINDOW, Mutant, broken
 from .scripts import closure_writer, random_script
+from .test_marking import POLICIES, with_marks
+from .test_window import in_windows
 
 ENOUGH = 100  # scripts; most mutants are caught by one of the first ten
 
@@ -46,3 +49,30 @@ def test_mutant_is_caught(mutant: Mutant) -> None:
 def test_what_is_whole_is_not_caught(policy: str, modules: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(f"{__name__}.ENOUGH", 20 if modules else 40)
     assert caught(policy, modules) is None
+
+
+def caught_ahead(way: str, hint: int = 0) -> int | None:
+    """The first stream that fails when what waits is looked at."""
+    for seed in (hint, *range(ENOUGH)):
+        random = Random(seed)
+        script = overlapping(random_script(random, rules_change=way == MARKS and seed % 4 == 0), random)
+        try:
+            if way == MARKS:
+                with_marks(script, POLICIES[seed % len(POLICIES)], ALWAYS, random)
+            else:
+                in_windows(script, random)
+        except Exception:
+            return seed
+    return None
+
+
+@pytest.mark.parametrize("mutant", STREAM_MUTANTS, ids=str)
+def test_mutant_of_streams_is_caught(mutant: Mutant) -> None:
+    with broken(mutant):
+        assert caught_ahead(mutant.policy, mutant.hint) is not None
+
+
+@pytest.mark.parametrize("way", [MARKS, WINDOW])
+def test_what_is_whole_in_streams_is_not_caught(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(f"{__name__}.ENOUGH", 8)
+    assert caught_ahead(way) is None

@@ -39,10 +39,18 @@ class Replay:
         self.names = names & set(self.kb.relations)
 
     def apply(self, update: JsonUpdate, algorithm: str | Choice = "auto") -> Change:
-        """One update; facts of predicates that no rule mentions are facts and nothing more."""
-        known = [{name: rows for name, rows in update[part].items() if name in self.names}
-                 for part in ("delete", "insert")]
-        change = self.kb.apply(Update(*known), algorithm=algorithm)
+        """One update."""
+        change = self.kb.apply(self.known(update), algorithm=algorithm)
+        self.note(update, change)
+        return change
+
+    def known(self, update: JsonUpdate) -> Update:
+        """The update as the knowledge base takes it: facts of predicates that no rule mentions are left out."""
+        return Update(*({name: rows for name, rows in update[part].items() if name in self.names}
+                        for part in ("delete", "insert")))
+
+    def note(self, update: JsonUpdate, change: Change) -> None:
+        """Change the lines; facts of predicates that no rule mentions are facts and nothing more."""
         gone, come = ([line(name, row) for name, rows in update[part].items() if name not in self.names for row in rows]
                       for part in ("delete", "insert"))
         self._fold([*gone, *_lines(change.removed)], [*come, *_lines(change.added)])
@@ -50,7 +58,6 @@ class Replay:
             self.explicit[name] -= set(map(tuple, rows))
         for name, rows in update["insert"].items():
             self.explicit.setdefault(name, set()).update(map(tuple, rows))
-        return change
 
     def _fold(self, gone: list[bytes], come: list[bytes]) -> None:
         removed = set(gone)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, runtime_checkable
 
 from holdfast.encoding import Codes
 from holdfast.plans import AnyPlan, Plan, Read, Statistics
@@ -70,6 +70,13 @@ class Bag(Protocol):
     def support(self) -> Facts:
         """The facts that occur at least once."""
         ...
+
+
+@runtime_checkable
+class SummableBag(Bag, Protocol):
+    """A bag that can be put together with others: an ability that not every backend has."""
+
+    def __add__(self, other: Bag) -> SummableBag: ...
 
 
 class Counters(Protocol):
@@ -229,6 +236,11 @@ class Backend(Protocol):
     @property
     def unwritten(self) -> dict[str, Unwritten]:
         """Predicates whose facts are rows only in part; none where no module leaves any."""
+        ...
+
+    @property
+    def packings(self) -> int:
+        """How often facts have been moved between updates; what refers to them by their places is void then."""
         ...
 
     def write_out(self, predicates: Iterable[str]) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json as json_module
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
+from collections.abc import Mapping
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,14 +15,15 @@ from holdfast.cli.choice import Asked
 from holdfast.cli.evaluate import evaluate
 from holdfast.cli.stream_figures import StreamFigures
 from holdfast.cli.stream_files import open_changes, open_updates, refuse_overwriting
-from holdfast.errors import Diagnostic, ExitCode, HoldfastError
+from holdfast.errors import Diagnostic, ExitCode
 
 if TYPE_CHECKING:
     from typing import TextIO
 
     from holdfast import Change, KnowledgeBase
     from holdfast.program.model import Relation
-    from holdfast.update_lines import UpdateLine
+    from holdfast.streaming.driver import Answer, Lookahead
+    from holdfast.streaming.queue import UpdateQueue
 
 EXAMPLE = "holdfast stream examples/reachability/reachability.dl --updates examples/reachability/updates.jsonl"
 
@@ -30,7 +31,8 @@ EXAMPLE = "holdfast stream examples/reachability/reachability.dl --updates examp
 def stream(
     program: options.ProgramFile,
     updates: Annotated[Path, typer.Option("--updates", metavar="FILE", show_default=False,
-                                          help="Updates, a JSON object on each line; .gz too; - is standard input.")],
+                                          help="Updates, a JSON object on each line; .gz too; - is standard input; "
+                                               "of a folder all files, also those to come, until one is called END.")],
     facts: options.Facts = [],  # noqa: B006  typer copies it
     changes: Annotated[Path | None, typer.Option("--changes", metavar="FILE", show_default=False,
                                                  help="Write what changed here instead of printing it.")] = None,
@@ -42,6 +44,14 @@ def stream(
                                                  help="Say which algorithm each hyper-node got, and why.")] = False,
     keep_going: Annotated[bool, typer.Option("--keep-going",
                                              help="Skip updates that are refused; exit code 1 if any was.")] = False,
+    lookahead: Annotated[str, typer.Option("--lookahead", metavar="NAME",
+                                           help="What to do with updates that wait: auto, none, marks, window.")
+                         ] = "auto",
+    window: Annotated[int, typer.Option("--window", metavar="N",
+                                        help="At most so many updates in one pass.")] = 32,
+    coalesce: Annotated[int | None, typer.Option("--coalesce", metavar="N", show_default=False,
+                                                 help="When more than N updates wait, merge them; says which.")] = None,
+    queue: Annotated[int, typer.Option("--queue", metavar="N", help="Read at most so many updates ahead.")] = 64,
     engine: options.Engine = "memory",
     master: options.Master = None,
     conf: options.Conf = [],  # noqa: B006  typer copies it
@@ -58,16 +68,20 @@ def stream(
 
     Facts and rules come and go; after each update a line of JSON has what was added and removed.
     """
-    asked = Asked.parsed(algorithm, strategy)
+    from holdfast.streaming.driver import Lookahead
+    from holdfast.streaming.queue import UpdateQueue
+    from holdfast.streaming.sources import feed
+
+    asked, ahead, room = Asked.parsed(algorithm, strategy), Lookahead(lookahead, window, coalesce), UpdateQueue(queue)
     refuse_overwriting(updates, changes)
     with ExitStack() as opened:
-        lines = opened.enter_context(open_updates(updates))
+        feed(room, opened.enter_context(open_updates(updates)))
         base = evaluate(program, facts, (limit_facts, limit_rounds, limit_seconds, limit_memory), no_module,
                         options.engine(engine, master, conf))
         asked.check(base)
         sink = opened.enter_context(open_changes(changes))
-        run = _Run(base, asked, sink, explain_choice, keep_going, json)
-        run.all(lines)
+        run = _Run(base, asked, room, sink, explain_choice, keep_going, json)
+        run.all(ahead)
     written = [] if output is None else base.write_outputs(output)
     if stats is not None:
         files.write_text(stats, json_module.dumps(run.figures.to_json(), indent=2) + "\n")
@@ -84,41 +98,46 @@ def stream(
 class _Run:
     """A stream on its way."""
 
-    def __init__(self, base: KnowledgeBase, asked: Asked, sink: TextIO, explains: bool, keeps_going: bool,
-                 quiet: bool) -> None:
-        self.base, self.asked, self.sink, self.figures = base, asked, sink, StreamFigures(base)
+    def __init__(self, base: KnowledgeBase, asked: Asked, queue: UpdateQueue, sink: TextIO, explains: bool,
+                 keeps_going: bool, quiet: bool) -> None:
+        self.base, self.asked, self.queue, self.sink = base, asked, queue, sink
+        self.figures = StreamFigures(base, queue)
         self._explains, self._keeps_going, self._quiet = explains, keeps_going, quiet
         self._warned: list[Diagnostic] = []
 
-    def all(self, lines: Iterator[UpdateLine]) -> None:
+    def all(self, lookahead: Lookahead) -> None:
         """Apply all updates; stops at the first that is refused, unless it is to go on."""
+        from holdfast.streaming.driver import Stream
+
         self._warn()
         try:
-            for line in lines:
-                self._one(line)
+            choice = self.asked.choice(self.base)
+            with closing(Stream(self.base, self.queue, choice, lookahead, keep_going=True)) as run:
+                before = self.base.program
+                for answer in run:
+                    self._one(answer, {**before.relations, **self.base.program.relations})
+                    before, run.algorithm = self.base.program, self.asked.choice(self.base)
         except KeyboardInterrupt:
             done = terminal.counted(self.figures.updates, "updates")
             raise KeyboardInterrupt(f"stopped by Ctrl-C after {done}; nothing but their changes was written") from None
 
-    def _one(self, line: UpdateLine) -> None:
-        from holdfast.update_lines import change_line, error_line
+    def _one(self, answer: Answer, relations: Mapping[str, Relation]) -> None:
+        from holdfast.update_lines import change_line, error_line, passed_over_line
 
-        self.figures.begin()
-        before = self.base.program
-        try:
-            change = self.base.apply(line.update(), algorithm=self.asked.choice(self.base))
-        except HoldfastError as error:
-            refused = line.placed(error)
+        if answer.error is not None:
             if not self._keeps_going:
-                raise refused from error
-            self._say(error_line(line.number, refused))
-            self.figures.skip(line.number, refused)
-            terminal.diagnostics(refused.diagnostics)
-            return
-        self.figures.add(line.number, change)
-        self._say(change_line(line.number, change))
-        self._warn()
-        self._explain(line.number, change, {**before.relations, **self.base.program.relations})
+                raise answer.error
+            self._say(error_line(answer.number, answer.error))
+            self.figures.skip(answer, answer.error)
+            terminal.diagnostics(answer.error.diagnostics)
+        elif answer.change is None:
+            self._say(passed_over_line(answer.number, answer.into))
+            self.figures.passed_over(answer)
+        else:
+            self.figures.add(answer, answer.change)
+            self._say(change_line(answer.number, answer.change, answer.merged))
+            self._warn()
+            self._explain(answer.number, answer.change, relations)
 
     def _say(self, text: str) -> None:
         self.sink.write(text + "\n")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import time
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -13,7 +12,10 @@ from holdfast.errors import HoldfastError
 if TYPE_CHECKING:
     from holdfast import Change, KnowledgeBase
     from holdfast.maintenance.stratum import Figures
+    from holdfast.streaming.driver import Answer
+    from holdfast.streaming.queue import UpdateQueue
 
+_MARKS = ("marks_explicit", "marks_implicit", "marks_saved")
 _PHASES = ("deletion", "backward", "forward", "insertion", "overdeleted", "rederived")
 
 
@@ -29,32 +31,32 @@ class _NodeTotal:
 
 
 class StreamFigures:
-    """Collects figures; an update's seconds are those from when it was read."""
+    """Collects figures; an update's seconds are those from when it was taken from the queue."""
 
-    def __init__(self, base: KnowledgeBase) -> None:
+    def __init__(self, base: KnowledgeBase, queue: UpdateQueue) -> None:
+        self._queue = queue
         self._start = dataclasses.asdict(base.statistics)
         self._each: list[dict[str, object]] = []
         self._total: Counter[str] = Counter()
         self._nodes: dict[tuple[str, ...], _NodeTotal] = {}
         self.updates = self.skipped = 0
         self.seconds = 0.0
-        self._begun = time.monotonic()
 
-    def begin(self) -> None:
-        """An update has been read."""
-        self._begun = time.monotonic()
-
-    def add(self, number: int, change: Change) -> None:
-        """An update is done."""
-        self.updates += 1
-        seconds = self._passed()
+    def add(self, answer: Answer, change: Change) -> None:
+        """An update is done, or several in one."""
+        self.updates += max(1, len(answer.merged))
+        self.seconds += answer.seconds
         added, removed = (sum(map(len, part.values())) for part in (change.added, change.removed))
         self._total.update(added=added, removed=removed, no_ops=change.no_ops)
         for node in change.figures:
             self._total.update({phase: getattr(node, phase) for phase in _PHASES})
             self._add_node(node)
-        self._each.append({"update": number, "seconds": seconds, "added": added, "removed": removed,
-                           "no_ops": change.no_ops, "nodes": list(map(dataclasses.asdict, change.figures))})
+        marks = {f"marks_{name}": number for name, number in dataclasses.asdict(answer.marks).items()}
+        self._total.update(marks)
+        self._each.append({"update": answer.number, "seconds": answer.seconds, "added": added, "removed": removed,
+                           "no_ops": change.no_ops, "waiting": answer.waiting, "window": answer.window,
+                           "merged": list(answer.merged), **marks,
+                           "nodes": list(map(dataclasses.asdict, change.figures))})
 
     def _add_node(self, node: Figures) -> None:
         total = self._nodes.setdefault(node.predicates, _NodeTotal())
@@ -62,30 +64,32 @@ class StreamFigures:
         total.phases.update({phase: getattr(node, phase) for phase in _PHASES})
         total.algorithms[node.algorithm] += 1
 
-    def skip(self, number: int, error: HoldfastError) -> None:
+    def skip(self, answer: Answer, error: HoldfastError) -> None:
         """An update was refused."""
         self.skipped += 1
+        self.seconds += answer.seconds
         found = [diagnostic.to_json() for diagnostic in error.diagnostics]
-        self._each.append({"update": number, "seconds": self._passed(), "error": found})
+        self._each.append({"update": answer.number, "seconds": answer.seconds, "error": found})
+
+    def passed_over(self, answer: Answer) -> None:
+        """An update's state was never there: it went into that of a later one."""
+        self._each.append({"update": answer.number, "merged_into": answer.into})
 
     def totals(self) -> dict[str, object]:
         """Sums over all updates."""
-        names = ("added", "removed", "no_ops", *_PHASES)
+        names = ("added", "removed", "no_ops", *_PHASES, *_MARKS)
         return {"updates": self.updates, "skipped": self.skipped, "seconds": self.seconds,
                 **{name: self._total[name] for name in names}}
 
     def to_json(self) -> dict[str, object]:
         """Everything, for `--stats`."""
         nodes = [{"predicates": list(predicates), **total.to_json()} for predicates, total in self._nodes.items()]
-        return {"start": self._start, "total": {**self.totals(), "nodes": nodes}, "updates": self._each}
+        queue = {"room": self._queue.room, "longest": self._queue.longest, "held_up": self._queue.held_up}
+        return {"start": self._start, "total": {**self.totals(), "nodes": nodes}, "queue": queue,
+                "updates": self._each}
 
     def summary(self) -> str:
         """One line for a person."""
         done, skipped = terminal.counted(self.updates, "updates"), f", {self.skipped:,} skipped" if self.skipped else ""
         return (f"{done}{skipped}: {self._total['added']:,} facts added, {self._total['removed']:,} removed, "
                 f"{self.seconds:.2f} s")
-
-    def _passed(self) -> float:
-        seconds = time.monotonic() - self._begun
-        self.seconds += seconds
-        return seconds

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,11 +19,15 @@ if TYPE_CHECKING:
 
 @contextmanager
 def open_updates(path: Path) -> Iterator[Iterator[UpdateLine]]:
-    """The updates in a file, plain or gzip, or on standard input, each read when it is asked for."""
+    """The updates in a file, plain or gzip, in the files of a folder, or on standard input, as they come."""
+    from holdfast.streaming.sources import watched_folder
     from holdfast.update_lines import update_lines
 
     if str(path) == "-":
-        yield update_lines(sys.stdin.buffer, "<stdin>")
+        yield update_lines(_standard_input(), "<stdin>")
+        return
+    if path.is_dir():
+        yield watched_folder(path)
         return
     files.existing_file(path)
     try:
@@ -31,6 +36,14 @@ def open_updates(path: Path) -> Iterator[Iterator[UpdateLine]]:
         raise UsageError(Diagnostic(codes.UNREADABLE, f"{path} cannot be read: {failure.strerror}")) from failure
     with file:
         yield update_lines(cast("BinaryIO", file), path.as_posix())
+
+
+def _standard_input() -> BinaryIO:
+    """Standard input for a thread that may still be reading when the process ends: not the one Python closes then."""
+    try:
+        return os.fdopen(os.dup(sys.stdin.fileno()), "rb")
+    except (OSError, ValueError):  # it is none of the system's
+        return sys.stdin.buffer
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from typing import cast
 from holdfast.backends.protocol import Backend, Facts
 from holdfast.maintenance.algorithms import ALGORITHMS, AUTO, Algorithm, Choice, refuse_company, refuse_recursion
 from holdfast.maintenance.choose import Chooser
+from holdfast.maintenance.marking import PASSING_ON, MarkedStratum, Marking
 from holdfast.maintenance.recompute import recount
 from holdfast.maintenance.served import RowBackend, Served, States
 from holdfast.maintenance.stratum import Figures, RuleChange, Stratum, predicates_read
@@ -82,6 +83,8 @@ class Maintainer:
         self._uncounted_recursive: set[str] = set()  # the same of Cr
         self._counts_served: set[str] = set()  # predicates whose Cr counts rules that modules serve, too
         self._nodes = _plans(program, program, backend, modules)
+        self.marking: Marking | None = None  # if the next update may be looked at
+        self._moves = 0  # of the state
 
     def counted(self) -> None:
         """Make all counters right, whatever algorithms were used; rules that modules serve count too."""
@@ -95,6 +98,9 @@ class Maintainer:
         backend = self.backend
         before = (set(self._uncounted), set(self._uncounted_recursive), set(self._counts_served))
         backend.nonrecursive.remembers = backend.recursive.remembers = True
+        self._marks = self.marking if keep and program is None else None
+        if self._marks is not None:
+            self._marks.begin(self._state)
         try:
             for plan in self._nodes if program is not None else ():
                 self._count(plan, recursive=True)
@@ -106,17 +112,49 @@ class Maintainer:
             outcome = Outcome(removed.worked_out(), added.worked_out(), tuple(figures))
             watch.settle(len(outcome.added) - len(outcome.removed))
         except BaseException:
+            if self._marks is not None:
+                self._marks.forget()
             self._take_back(before)
             raise
         if not keep:
             self._take_back(before)
             return outcome
         self._commit(outcome)
+        self.moved()
+        if self._marks is not None:
+            self._marks.end(self._state)
         return outcome
+
+    @property
+    def _state(self) -> tuple[int, int]:
+        """Another one whenever facts, rules or row ids have changed."""
+        return self._moves, self.backend.packings
+
+    def moved(self) -> None:
+        """The state is another one now."""
+        self._moves += 1
+
+    # --- for a window of updates (together.py) ---------------------------------------------------------
+
+    @property
+    def nodes(self) -> Sequence[_Plan]:
+        """The hyper-nodes, in topological order."""
+        return self._nodes
+
+    def prepare(self, plan: _Plan) -> None:
+        """All facts of a hyper-node have rows, Cn is known, and modules begin anew after the window."""
+        self.backend.write_out(plan.predicates)
+        self._count(plan, recursive=False)
+        self.states.drop(plan.predicates)
+
+    def recursive_counts_lost(self, node: HyperNode) -> None:
+        """Cr of a hyper-node was not kept."""
+        self._uncounted_recursive |= set(node.predicates)
 
     def adopt(self, program: Program) -> None:
         """Go on with a program whose rules have changed by the last update."""
         self.program, self._nodes = program, _plans(program, program, self.backend, self.modules)
+        self.moved()
         self._uncounted &= program.relations.keys()  # a relation that comes back begins anew
         self._uncounted_recursive &= program.relations.keys()
         self._counts_served &= program.relations.keys()
@@ -169,8 +207,13 @@ class Maintainer:
         rows = cast("RowBackend", self.backend)  # where a backend has no rows there are no modules
         served = [Served(service, rows) for service in plan.allotment.services] if modular else []
         kept, added = (plan.generic, plan.added_generic) if served else (plan.kept, plan.added)
-        s = Stratum(plan.planner, self.backend, watch, self._E_minus.of(node.predicates),
-                    self._E_plus.of(node.predicates), kept, plan.removed, added, served=served, states=self.states)
+        given = self._E_minus.of(node.predicates), self._E_plus.of(node.predicates)
+        if self._marks is None or modular is not None:
+            s = Stratum(plan.planner, self.backend, watch, *given, kept, plan.removed, added, served=served,
+                        states=self.states)
+        else:
+            s = MarkedStratum(plan.planner, self.backend, watch, *given, kept, states=self.states, marking=self._marks,
+                              passes_on=algorithm.name in PASSING_ON)
         if algorithm.name != "exact":
             self.states.drop(plan.predicates)
         (modular or algorithm.maintain)(s)

@@ -44,6 +44,11 @@ class Figures:
     rederived: int = 0
     seconds: float = 0.0
 
+    @property
+    def instances(self) -> int:
+        """Of all phases."""
+        return self.deletion + self.backward + self.forward + self.insertion
+
 
 @dataclass
 class Stratum:

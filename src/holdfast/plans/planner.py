@@ -31,6 +31,7 @@ from holdfast.program.model import (
     Compare,
     Const,
     HyperNode,
+    Literal,
     Negated,
     Range,
     Rule,
@@ -152,11 +153,15 @@ class Planner:
             return known[0]
         order = atom_order(rule, pivot, float(delta), self.statistics)
         if known is None or known[0].order != order:
-            plan = make_plan(rule, pivot, order, self.node.predicates if within else None)
+            plan = self.make(rule, pivot, order, self.node.predicates if within else None)
         else:
             plan = known[0]
         self._plans[place] = (plan, sizes)
         return plan
+
+    def make(self, rule: Rule, pivot: int | None, order: Sequence[int], changing: Collection[str] | None) -> Plan:
+        """A plan that tells heads; other planners have theirs tell more."""
+        return make_plan(rule, pivot, order, changing)
 
 
 def backwards(rule: Rule) -> Rule:
@@ -165,8 +170,12 @@ def backwards(rule: Rule) -> Rule:
     goal = tuple(term if isinstance(term, Var | Const) else next(fresh) for term in rule.arguments)
     pairs = zip(goal, rule.arguments, strict=True)
     computed = [Assign(given, term) for given, term in pairs if isinstance(given, Var) and given != term]
-    body = [_named(literal, place) if isinstance(literal, Atom) else literal for place, literal in enumerate(rule.body)]
-    return Rule(rule.name, rule.predicate, goal, (Atom(rule.predicate, goal), *body, *computed), rule.span)
+    return Rule(rule.name, rule.predicate, goal, (Atom(rule.predicate, goal), *named_body(rule), *computed), rule.span)
+
+
+def named_body(rule: Rule) -> list[Literal]:
+    """The body with no wildcards in its positive atoms, so that their facts can be told."""
+    return [_named(literal, place) if isinstance(literal, Atom) else literal for place, literal in enumerate(rule.body)]
 
 
 def _named(atom: Atom, place: int) -> Atom:
@@ -193,15 +202,17 @@ def plan_rule(rule: Rule, pivot: int | None, statistics: Statistics, changing: C
 
 
 def make_plan(rule: Rule, pivot: int | None, order: Sequence[int], changing: Collection[str] | None = None,
-              told: tuple[Told, ...] | None = None) -> Plan:
+              told: tuple[Told, ...] | None = None, *, counts_goals: bool | None = None) -> Plan:
     """A plan with the positive atoms in a given order.
 
     `changing` are the predicates that may have facts in the delta (None: all); the others are read as they are.
-    `told` is what each instance gives if that is not its head; such a plan also carries the goal's number.
+    `told` is what each instance gives if that is not its head; such a plan also carries the goal's number, unless
+    `counts_goals` is false.
     """
-    steps = tuple(_Steps(rule, pivot, order, changing).all(atom_first=told is not None))
+    counts = told is not None if counts_goals is None else counts_goals
+    steps = tuple(_Steps(rule, pivot, order, changing).all(atom_first=counts))
     gives = ((rule.predicate, rule.arguments),) if told is None else told
-    return Plan(rule, pivot, tuple(order), gives, steps, _live(gives, steps, counts_goals=told is not None))
+    return Plan(rule, pivot, tuple(order), gives, steps, _live(gives, steps, counts_goals=counts))
 
 
 def positions(rule: Rule, predicates: Iterable[str]) -> list[int]:

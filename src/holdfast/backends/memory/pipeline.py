@@ -135,6 +135,13 @@ class Pipeline:
         if limited is not None:
             limited.quota = _NO_IDS
 
+    def told(self, views: Views) -> Iterator[list[Rows]]:
+        """For each batch of instances, the rows of everything they tell, side by side."""
+        for step in self.steps:
+            step.prepare(views)
+        for bindings in self._bindings():
+            yield self._told(bindings)
+
     def _limited(self, quota: Ids) -> _Join | _Lookup | None:
         """The last step, told of the quota, if it is one that can stop early; else all instances are met."""
         last = self.steps[-1]

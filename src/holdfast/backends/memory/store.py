@@ -58,6 +58,20 @@ class MemoryBag:
         """The facts that occur at least once."""
         return Support(self.tables, self.rows)
 
+    def __add__(self, other: Bag) -> MemoryBag:
+        """All occurrences of both."""
+        assert isinstance(other, MemoryBag)
+        if not self.rows or not other.rows:
+            return other if not self.rows else self
+        rows, weights = dict(self.rows), dict(self.weights)
+        for name, ids in other.rows.items():
+            known = rows.get(name)
+            if name in other.weights or name in weights:
+                parts = [(ids, other.weights.get(name)), *([(known, weights.get(name))] if known is not None else [])]
+                weights[name] = np.concatenate([np.ones(len(i), np.int64) if w is None else w for i, w in parts])
+            rows[name] = ids if known is None else np.concatenate([ids, known])
+        return MemoryBag(self.tables, rows, weights)
+
 
 class MemoryCounters:
     """One of the two counters that stand beside each row."""
@@ -141,6 +155,7 @@ class MemoryBackend:
         self.nonrecursive = MemoryCounters(self.tables, "nonrecursive")
         self.recursive = MemoryCounters(self.tables, "recursive")
         self.statistics = TableStatistics(self.tables)
+        self.packings = 0  # how often row ids have changed
         self._gone: dict[str, int] = {}  # rows of each table whose facts went since it was packed
         self.unwritten: dict[str, Unwritten] = {}
         self._pipelines: dict[Plan, Pipeline] = {}
@@ -173,6 +188,7 @@ class MemoryBackend:
             table = self.tables[name]
             if self._gone[name] > max(_FEW, table.size // 2):
                 del self._gone[name]
+                self.packings += 1
                 table.keep_only(np.flatnonzero(table.status[: table.size]).astype(np.int32))
                 self.explicit.forget(name)
                 self.materialisation.forget(name)

@@ -98,6 +98,7 @@ class SparkBackend:
         self.recursive = SparkCounters(self, self.stored, R, undo)
         self.statistics = StoredStatistics(self.stored)
         self.functions = Functions(self.space.session)
+        self.packings = 0  # facts have no places
         self.unwritten: dict[str, Unwritten] = {}  # modules serve no rules here
         for relation in relations.values():
             self.add_relation(relation)

@@ -1,0 +1,139 @@
+"""Facts in several states at once: for each fact a word of bits, one for each state that it holds in.
+
+A fact of I that does not change has all ones, any other fact that does not change has zero.  So a word is kept as its
+difference to that, in an array beside the rows, whose pages are not touched until they are needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.backends.memory.aggregates import aggregate
+from holdfast.backends.memory.arrays import Ids, enlarged
+from holdfast.backends.memory.facts import Momentary, marked
+from holdfast.backends.memory.pipeline import Probe, Views, naming_the_rule
+from holdfast.backends.memory.store import MemoryBackend, _in_groups, _own, _probed, _walkable, _walked
+from holdfast.backends.memory.table import Table
+from holdfast.backends.protocol import Facts
+from holdfast.plans.model import Plan, Read
+from holdfast.plans.telling import told_atoms
+from holdfast.program.model import AggregateRule, Negated
+
+Words = NDArray[np.int64]
+MOST_STATES = 63  # bits of a word that is not negative
+
+_IN_I = np.uint8(2)
+_NO_IDS: Ids = np.empty(0, np.int32)
+
+
+class Versions:
+    """Which of the states 0 (before) to `last` each fact holds in."""
+
+    def __init__(self, backend: MemoryBackend, last: int) -> None:
+        assert 0 < last < MOST_STATES
+        self.backend = backend
+        self.last = last
+        self.every = np.int64((1 << (last + 1)) - 1)
+        self._differences: dict[str, Words] = {}
+        self._changed: dict[str, Ids] = {}
+
+    def of(self, predicate: str, ids: Ids) -> Words:
+        """The words of some facts; -1 is the place of a fact that was never seen."""
+        table = self.backend.tables[predicate]
+        words = np.where(table.status[ids] & _IN_I, self.every, np.int64(0))
+        words ^= self._beside(predicate)[ids]
+        words[ids < 0] = 0
+        return words
+
+    def put(self, predicate: str, ids: Ids, words: Words) -> None:
+        """New words of some facts, each given once."""
+        same = np.where(self.backend.tables[predicate].status[ids] & _IN_I, self.every, np.int64(0))
+        self._beside(predicate)[ids] = words ^ same
+        known = self._changed.get(predicate, _NO_IDS)
+        self._changed[predicate] = np.union1d(known, ids).astype(np.int32)
+
+    def changed(self, predicates: Iterable[str]) -> Momentary:
+        """The facts that do not hold in all states or in none."""
+        found = {}
+        for predicate in predicates:
+            ids = self._changed.get(predicate, _NO_IDS)
+            ids = ids[self._beside(predicate)[ids] != 0] if len(ids) else ids
+            if len(ids):
+                found[predicate] = ids
+        return Momentary(self.backend.tables, found)
+
+    def between(self, pairs: Iterable[tuple[int, int]]) -> list[tuple[Momentary, Momentary]]:
+        """The facts that go and those that come from one state to another, for several such pairs."""
+        changed = {name: (ids, self.of(name, ids)) for name, ids in self.changed(list(self._changed)).rows.items()}
+        found = []
+        for state, other in pairs:
+            gone, come = {}, {}
+            for name, (ids, words) in changed.items():
+                was, now = (words >> state) & 1, (words >> other) & 1
+                gone[name], come[name] = ids[was > now], ids[was < now]
+            found.append((_some(self.backend, gone), _some(self.backend, come)))
+        return found
+
+    # --- Π with words ----------------------------------------------------------------------------------
+
+    def instances(self, plans: Sequence[Plan], sources: Mapping[Read, Facts]) -> Iterator[tuple[str, Ids, Words]]:
+        """Heads of instances, and in which states all of the body holds: its facts' words, those of negated ones
+        turned round, by bitwise *and*."""
+        backend = self.backend
+        plans = [plan for plan in plans if backend._can_start(plan, sources)]
+        walks = {(read, name): _walkable(_own(sources[read]), name) for plan in plans for read, name in _walked(plan)}
+        wanted = {place for plan in plans for place in _probed(plan)}
+        by_status = [_own(sources[read]) for read, name in wanted if _own(sources[read]).run(name) is None]
+        with marked(by_status) as bits:
+            probes = {(read, name): Probe.of(_own(sources[read]), name, bits) for read, name in wanted}
+            views, found = Views(walks, probes), list[tuple[str, Ids, Words]]()
+            for plan in plans:
+                found += self._run(plan, views)
+        yield from found
+
+    def _run(self, plan: Plan, views: Views) -> Iterator[tuple[str, Ids, Words]]:
+        pipeline, atoms = self.backend._pipeline(plan), told_atoms(plan)
+        table = self.backend.tables[plan.rule.predicate]
+        with naming_the_rule(plan.rule):
+            for head, *body in pipeline.told(views):
+                words = np.full(len(head), self.every)
+                for atom, rows in zip(atoms, body, strict=True):
+                    held = self.of(atom.predicate, self.backend.tables[atom.predicate].find(rows))
+                    words &= ~held if isinstance(atom, Negated) else held
+                holds = np.flatnonzero(words)
+                if len(holds):
+                    before = table.size
+                    ids = table.intern(np.ascontiguousarray(head[holds]))
+                    self.backend.watch.batch(table.size - before)
+                    yield plan.rule.predicate, ids, words[holds]
+
+    def aggregated(self, rule: AggregateRule, changes: Momentary) -> Iterator[tuple[str, Ids, Words]]:
+        """The results of an aggregate in each state, of the groups that a changed fact belongs to."""
+        backend, source, head = self.backend, self.backend.tables[rule.source], self.backend.tables[rule.predicate]
+        types = backend.relations[rule.source].types, backend.relations[rule.predicate].types
+        groups = Table(rule.predicate, len(rule.group))
+        groups.intern(np.ascontiguousarray(backend.rows(rule.source, changes)[:, list(rule.group)]))
+        ids = _in_groups(source, rule.group, groups.rows[: groups.size])
+        words = self.of(rule.source, ids)
+        for state in range(self.last + 1):
+            with naming_the_rule(rule):
+                results = aggregate(rule, source.rows[ids[(words >> state) & 1 == 1]], *types, backend.dictionary)
+            before, found = head.size, head.intern(results)
+            backend.watch.batch(head.size - before)
+            yield rule.predicate, found, np.full(len(found), np.int64(1 << state))
+
+    def _beside(self, predicate: str) -> Words:
+        room, known = len(self.backend.tables[predicate].rows), self._differences.get(predicate)
+        if known is None:
+            known = self._differences[predicate] = np.zeros(room, np.int64)
+        elif len(known) < room:
+            known = self._differences[predicate] = enlarged(known, room)
+        return known
+
+
+def _some(backend: MemoryBackend, rows: Mapping[str, Ids]) -> Momentary:
+    return Momentary(backend.tables, {name: ids for name, ids in rows.items() if len(ids)})
+

@@ -1,0 +1,261 @@
+"""Several updates in one pass: each fact with a word of bits, one for each state it holds in, and rules over words.
+
+A Datalog program over words of k bits is k Datalog programs at once: the body of an instance holds where all of its
+facts do (*and*, negated facts turned round), a fact where one of its instances does (*or*).  So the states after k
+updates are computed by one scan of what changes in any of them.  A fact that comes with one update and goes with a
+later one is derived once and never deleted: it has a word with ones in the middle.
+
+Nonrecursive derivations are counted for each state, as Counting does it.  Recursive hyper-nodes are maintained as
+DRed^c does it (OVERDELETE, REDERIVE, INSERT; optimised-maintenance, Algorithm 2), all states side by side; Cr is not
+kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.backends.memory.arrays import Ids
+from holdfast.backends.memory.facts import Momentary
+from holdfast.backends.memory.store import MemoryBackend
+from holdfast.backends.memory.versions import Versions, Words
+from holdfast.backends.protocol import Facts
+from holdfast.maintenance.stratum import Figures
+from holdfast.maintenance.watch import Watch
+from holdfast.plans import Plan, Read
+from holdfast.plans.telling import TellingPlanner
+from holdfast.program.model import Atom, Negated, Rule
+
+Heads = dict[str, tuple[Ids, Words]]
+"""Facts of each predicate, each once, with words."""
+
+
+@dataclass
+class Explicit:
+    """The explicit facts in all states: those that change, with their words."""
+
+    facts: Heads
+    no_ops: list[int]  # of each update
+
+
+def explicit_states(backend: MemoryBackend, updates: Sequence[tuple[Facts, Facts]], given: Sequence[int]) -> Explicit:
+    """What the deletions and insertions of each update make of E; `given` are the facts in each, repeated ones too."""
+    last = len(updates)
+    every = np.int64((1 << (last + 1)) - 1)
+    rows: dict[str, list[Ids]] = {}
+    for facts in (facts for update in updates for facts in update):
+        for name in facts.sizes():
+            rows.setdefault(name, []).append(_ids(facts, name))
+    ids = {name: np.unique(np.concatenate(parts)) for name, parts in rows.items()}
+    words = {name: np.where(backend.tables[name].status[found] & backend.explicit.bit, every, np.int64(0))
+             for name, found in ids.items()}
+    no_ops = []
+    for number, (delete, insert) in enumerate(updates, 1):
+        later, effective = every & ~np.int64((1 << number) - 1), 0
+        for name, word in words.items():
+            gone, come = (np.searchsorted(ids[name], _ids(facts, name)) for facts in (delete, insert))
+            before = (word >> (number - 1)) & 1
+            word[gone] &= ~later
+            word[come] |= later
+            effective += int(np.count_nonzero(before != ((word >> number) & 1)))
+        no_ops.append(given[number - 1] - effective)
+    changing = {name: (word != 0) & (word != every) for name, word in words.items()}
+    found = {name: (ids[name][some], words[name][some]) for name, some in changing.items() if some.any()}
+    return Explicit(found, no_ops)
+
+
+def _ids(facts: Facts, name: str) -> Ids:
+    assert isinstance(facts, Momentary)
+    return facts.ids(name)
+
+
+@dataclass
+class WindowStratum:
+    """One hyper-node in all states of a window."""
+
+    planner: TellingPlanner
+    backend: MemoryBackend
+    versions: Versions
+    watch: Watch
+    E: Heads
+    figures: Figures = field(default_factory=Figures)
+    counts: dict[str, tuple[Ids, Words]] = field(default_factory=dict)  # Cn in the last state, of facts where it moved
+
+    def maintain(self) -> None:
+        """Bring the hyper-node up to date in all states."""
+        self.figures.predicates = self.planner.node.predicates
+        node, I = self.planner.node, self.backend.materialisation
+        read = {name for rule in (*node.nonrecursive, *node.recursive) for name in _atoms(rule)} - set(node.predicates)
+        read |= {rule.source for rule in node.aggregates}
+        self.P = self.versions.changed(read)  # what changed in earlier hyper-nodes, be it read or negated
+        self.figures.given = len(self.P) + sum(len(ids) for ids, _ in self.E.values())
+        base = self._counted()
+        if not node.is_recursive:
+            self._put(base)
+            return
+        overdeleted = self._overdelete(base)
+        A = self.backend.added
+        grown = [self._grow(base)]
+        U = I | A
+        if overdeleted:  # REDERIVE
+            plans = self.planner.heads(node.recursive, overdeleted.sizes())
+            found = self._met(plans, {Read.ALL: U, Read.DELTA: overdeleted, Read.ABSENT: I - self.P}, "backward")
+            grown.append(self._grow(found))
+        grown.append(self._grow(self._met(self._changed_plans(), self._sources(), "insertion")))  # INSERT
+        Δ = _union(grown)
+        while Δ:
+            self.watch.round(len(Δ))
+            plans = self.planner.recursive(Δ.sizes(), node.recursive)
+            sources = {Read.ALL: U, Read.OLD: U - Δ, Read.DELTA: Δ, Read.ABSENT: I - self.P}
+            Δ = self._grow(self._met(plans, sources, "insertion"))
+
+    # --- nonrecursive derivations ------------------------------------------------------------------------
+
+    def _counted(self) -> Heads:
+        """For the facts whose nonrecursive derivations change: in which states they have one."""
+        versions, node = self.versions, self.planner.node
+        plans = self.planner.changed(node.nonrecursive, self.P.sizes(), self.P.sizes())
+        met = list(versions.instances(plans, self._sources())) if plans else []
+        for rule in node.aggregates:
+            if len(self.P.ids(rule.source)):
+                met += versions.aggregated(rule, self.P)
+        self.figures.insertion += sum(len(ids) for _, ids, _ in met)
+        met += [(name, ids, words) for name, (ids, words) in self.E.items()]
+        heads = {}
+        for name in {name for name, _, _ in met}:
+            ids, inverse = np.unique(np.concatenate([i for n, i, _ in met if n == name]), return_inverse=True)
+            words = np.concatenate([w for n, _, w in met if n == name])
+            heads[name] = ids, self._count(name, ids, inverse, words)
+        return heads
+
+    def _count(self, name: str, ids: Ids, inverse: NDArray[np.integer[Any]], words: Words) -> Words:
+        """Cn of some facts in each state: what it was, less the instances met that held then, and those that hold."""
+        Cn = self.backend.nonrecursive.of(name)[ids].astype(np.int64)
+        rest = Cn - np.bincount(inverse, (words & 1).astype(np.float64), len(ids)).astype(np.int64)
+        result = (Cn > 0).astype(np.int64)
+        for state in range(1, self.versions.last + 1):
+            now = rest + np.bincount(inverse, ((words >> state) & 1).astype(np.float64), len(ids)).astype(np.int64)
+            result |= (now > 0).astype(np.int64) << state
+        self.counts[name] = ids, now
+        return result
+
+    def _put(self, heads: Heads) -> None:
+        for name, (ids, words) in heads.items():
+            some = words != self.versions.of(name, ids)
+            self._come(name, ids[some])
+            self.versions.put(name, ids[some], words[some])
+
+    # --- recursive derivations ---------------------------------------------------------------------------
+
+    def _overdelete(self, base: Heads) -> Momentary:
+        """OVERDELETE: states in which a fact may have lost its support are taken from its word."""
+        versions, I, node = self.versions, self.backend.materialisation, self.planner.node
+        lost = {name: (ids, np.where(words & 1, versions.every & ~words, np.int64(0)))
+                for name, (ids, words) in base.items()}
+        overdeleted = [self._lose(lost, base)]
+        first = self._changed_plans()
+        sources = {**self._sources(), Read.ALL: I, Read.OLD: I - self.P}
+        Δ = _union([*overdeleted, self._lose(self._losses(first, sources), base)])
+        overdeleted.append(Δ)
+        while Δ:
+            self.figures.overdeleted += len(Δ)
+            plans = self.planner.recursive(Δ.sizes(), node.recursive)
+            sources = {Read.ALL: I, Read.OLD: I - Δ, Read.DELTA: Δ, Read.ABSENT: I - self.P}
+            Δ = self._lose(self._losses(plans, sources), base)
+            overdeleted.append(Δ)
+        return _union(overdeleted)
+
+    def _losses(self, plans: Sequence[Plan], sources: Mapping[Read, Facts]) -> Heads:
+        """Heads of instances that held at first, and the states in which they do not."""
+        found = []
+        for name, ids, words in self.versions.instances(plans, sources) if plans else ():
+            self.figures.deletion += len(ids)
+            lost = np.where(words & 1, self.versions.every & ~words, np.int64(0))
+            some = lost != 0
+            found.append((name, ids[some], lost[some]))
+        return _by_or(found)
+
+    def _lose(self, lost: Heads, base: Heads) -> Momentary:
+        """Take states from words, unless a nonrecursive derivation holds there; gives the facts that lost one."""
+        result = {}
+        for name, (ids, words) in lost.items():
+            held = self.versions.of(name, ids)
+            gone = held & words & ~self._supported(name, ids, base)
+            some = gone != 0
+            self.versions.put(name, ids[some], held[some] & ~gone[some])
+            result[name] = ids[some]
+        return _some(self.backend, result)
+
+    def _supported(self, name: str, ids: Ids, base: Heads) -> Words:
+        """The states in which facts have nonrecursive derivations."""
+        words = np.where(self.backend.nonrecursive.of(name)[ids] > 0, self.versions.every, np.int64(0))
+        if name in base:
+            known, moved = base[name]
+            places = np.minimum(np.searchsorted(known, ids), len(known) - 1)
+            words = np.where(known[places] == ids, moved[places], words)
+        return words
+
+    def _changed_plans(self) -> tuple[Plan, ...]:
+        return self.planner.changed(self.planner.node.recursive, self.P.sizes(), self.P.sizes())
+
+    def _sources(self) -> dict[Read, Facts]:
+        """Π⟦… : P, P⟧ over all facts that hold in some state; what always holds is never absent."""
+        I, P = self.backend.materialisation, self.P
+        U = I | self.backend.added
+        return {Read.ALL: U, Read.OLD: U - P, Read.DELTA: P, Read.ABSENT: I - P, Read.ABSENT_OLD: U,
+                Read.ABSENT_DELTA: P}
+
+    def _met(self, plans: Sequence[Plan], sources: Mapping[Read, Facts], phase: str) -> Heads:
+        """Heads of instances, and the states in which they hold."""
+        met = list(self.versions.instances(plans, sources)) if plans else []
+        setattr(self.figures, phase, getattr(self.figures, phase) + sum(len(ids) for _, ids, _ in met))
+        return _by_or(met)
+
+    def _grow(self, heads: Heads) -> Momentary:
+        """Add states to words; gives the facts that gained one."""
+        result = {}
+        for name, (ids, words) in heads.items():
+            held = self.versions.of(name, ids)
+            some = (words & ~held) != 0
+            self._come(name, ids[some])
+            self.versions.put(name, ids[some], (held | words)[some])
+            result[name] = ids[some]
+        return _some(self.backend, result)
+
+    def _come(self, name: str, ids: Ids) -> None:
+        """Facts hold in some state: they can be read."""
+        A = self.backend.added
+        A |= Momentary(self.backend.tables, {name: ids}) - self.backend.materialisation
+
+
+def _by_or(met: Iterable[tuple[str, Ids, Words]]) -> Heads:
+    """Each head once, with the states of all its instances."""
+    parts: dict[str, list[tuple[Ids, Words]]] = {}
+    for name, ids, words in met:
+        parts.setdefault(name, []).append((ids, words))
+    heads = {}
+    for name, found in parts.items():
+        ids, inverse = np.unique(np.concatenate([i for i, _ in found]), return_inverse=True)
+        words = np.zeros(len(ids), np.int64)
+        np.bitwise_or.at(words, inverse, np.concatenate([w for _, w in found]))
+        heads[name] = ids, words
+    return heads
+
+
+def _atoms(rule: Rule) -> set[str]:
+    return {literal.predicate for literal in rule.body if isinstance(literal, Atom | Negated)}
+
+
+def _union(sets: Sequence[Momentary]) -> Momentary:
+    result = sets[0]
+    for more in sets[1:]:
+        result = (result | more).worked_out()
+    return result
+
+
+def _some(backend: MemoryBackend, rows: Mapping[str, Ids]) -> Momentary:
+    return Momentary(backend.tables, {name: ids for name, ids in rows.items() if len(ids)})

@@ -1,0 +1,191 @@
+"""Takes updates from a queue and answers each with its change, in order, using what is known of those that wait.
+
+The next updates are looked at, never waited for.  What is made of them is a matter of speed only: each answer is
+exactly what its update changed.  Only `coalesce`, if asked for, passes states over, and says which.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from holdfast.errors import Diagnostic, HoldfastError, UsageError
+from holdfast.maintenance.algorithms import AUTO, Choice
+from holdfast.maintenance.marking import Marking, Marks
+from holdfast.streaming.queue import Incoming, UpdateQueue
+from holdfast.streaming.window_size import WindowSize
+from holdfast.updates import Change, Update
+
+LOOKAHEADS = ("auto", "none", "marks", "window")
+WINDOW = 32
+MOST = 62  # updates in one pass
+
+
+class Base(Protocol):
+    """What the driver needs of a knowledge base."""
+
+    def apply(self, update: Update, *, algorithm: str | Choice = AUTO) -> Change:
+        """One update."""
+        ...
+
+    def apply_all(self, updates: Sequence[Update], *, seconds: float | None = None) -> list[Change]:
+        """Several in one pass, each with its own change; it is given up after so many seconds (E0803)."""
+        ...
+
+    def apply_net(self, updates: Sequence[Update], *, algorithm: str | Choice = AUTO) -> Change:
+        """The net effect of several."""
+        ...
+
+    def marking(self, ahead: UpdateQueue | None) -> Marking | None:
+        """Look for the next update in a queue from now on, or no more."""
+        ...
+
+    @property
+    def takes_one_by_one(self) -> bool:
+        """Whether windows are not for it: because limits hold for each update, say."""
+        ...
+
+    @property
+    def is_compact(self) -> bool:
+        """Whether facts would have to be written out before there can be windows."""
+        ...
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What became of one update of a stream."""
+
+    number: int
+    change: Change | None  # None if it was refused, or its state was passed over
+    error: HoldfastError | None = None
+    merged: tuple[int, ...] = ()  # the updates whose net change this is, this one the last of them
+    into: int | None = None  # its state was passed over: the update whose answer has its effect
+    waiting: int = 0  # updates in the queue when it was begun
+    window: int = 1  # updates that were computed in the same pass
+    seconds: float = 0.0  # of a pass, an equal share
+    marks: Marks = Marks()  # noqa: RUF009  frozen
+
+
+@dataclass(frozen=True)
+class Lookahead:
+    """How to use the updates that wait: `none`; `marks`, as the paper does with the next one; `window`, several in
+    one pass; or `auto`.  `coalesce` is the number of waiting updates from which on they are merged."""
+
+    kind: str = AUTO
+    window: int = WINDOW
+    coalesce: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in LOOKAHEADS:
+            help = f"there are: {', '.join(LOOKAHEADS)}"
+            raise UsageError(Diagnostic("E0905", f"there is no lookahead {self.kind}", help=help))
+        if not 1 <= self.window <= MOST:
+            raise UsageError(Diagnostic("E0919", f"a window has 1 to {MOST} updates, not {self.window}"))
+        if self.coalesce is not None and self.coalesce < 1:
+            raise UsageError(Diagnostic("E0919", f"updates cannot be merged when {self.coalesce} wait"))
+
+
+class Stream:
+    """The answers to the updates of a queue, as an iterator; `queue` may be looked at any time."""
+
+    def __init__(self, base: Base, queue: UpdateQueue, algorithm: str | Choice = AUTO,
+                 lookahead: Lookahead | None = None, *, keep_going: bool = False) -> None:
+        self.queue, self.algorithm = queue, algorithm
+        self._base, self._lookahead, self._keep_going = base, lookahead or Lookahead(), keep_going
+        self._size = WindowSize(self._lookahead.window, always=self._lookahead.kind == "window")
+        self._answers = self._all()
+
+    def __iter__(self) -> Iterator[Answer]:
+        return self
+
+    def __next__(self) -> Answer:
+        return next(self._answers)
+
+    def close(self) -> None:
+        """Take no more; who puts updates into the queue is told."""
+        self._answers.close()
+        self.queue.close()
+
+    def _all(self) -> Generator[Answer]:
+        marking = self._base.marking(self.queue if self._lookahead.kind == "marks" else None)
+        try:
+            while (first := self.queue.take()) is not None:
+                for answer in self._next(first, marking):
+                    if answer.error is not None and not self._keep_going:
+                        raise answer.error
+                    yield answer
+        finally:
+            self._base.marking(None)
+            self.queue.close()
+
+    def _next(self, first: Incoming, marking: Marking | None) -> Iterator[Answer]:
+        """The answers to the next update, and to those that are done with it."""
+        waiting, coalesce = len(self.queue), self._lookahead.coalesce
+        if coalesce is not None and waiting > coalesce and first.is_plain:
+            yield from self._merged(self._with_following(first, waiting + 1), waiting)
+        elif first.is_plain and (size := self._window(waiting + 1)) > 1:
+            yield from self._together(self._with_following(first, size), waiting)
+        else:
+            yield self._alone(first, waiting, marking)
+
+    def _window(self, there: int) -> int:
+        """How many of the updates that are there to compute in one pass."""
+        is_auto = self._lookahead.kind == AUTO and self.algorithm in (AUTO, Choice()) and not self._base.is_compact
+        if not (is_auto or self._lookahead.kind == "window") or self._base.takes_one_by_one:
+            return 1
+        return self._size.next(there)
+
+    def _with_following(self, first: Incoming, most: int) -> list[Incoming]:
+        """An update with those that directly follow it and change facts only; they are taken from the queue."""
+        found = [first]
+        for item in self.queue.ahead(most - 1):
+            if not item.is_plain:
+                break
+            taken = self.queue.take()
+            assert taken is item
+            found.append(item)
+        return found
+
+    def _alone(self, item: Incoming, waiting: int, marking: Marking | None = None) -> Answer:
+        begun = time.monotonic()
+        if item.update is None:
+            return Answer(item.number, None, item.error, waiting=waiting)
+        try:
+            change = self._base.apply(item.update, algorithm=self.algorithm)
+        except HoldfastError as error:
+            return Answer(item.number, None, item.placed(error), waiting=waiting)
+        seconds = time.monotonic() - begun
+        self._size.took_alone(seconds, sum(node.instances for node in change.figures))
+        marks = marking.taken() if marking is not None else Marks()
+        return Answer(item.number, change, waiting=waiting, seconds=seconds, marks=marks)
+
+    def _together(self, items: list[Incoming], waiting: int) -> Iterator[Answer]:
+        """Several in one pass; one by one if that fails, so that it fails at the right one."""
+        begun = time.monotonic()
+        try:
+            updates = [item.update for item in items if item.update is not None]
+            changes = self._base.apply_all(updates, seconds=self._size.budget(len(items)))
+        except HoldfastError as error:
+            if error.diagnostics[0].code == "E0803":
+                self._size.gave_up()
+            yield from (self._alone(item, waiting) for item in items)
+            return
+        seconds = (time.monotonic() - begun) / len(items)
+        self._size.took_together(len(items), seconds)
+        for item, change in zip(items, changes, strict=True):
+            yield Answer(item.number, change, waiting=waiting, window=len(items), seconds=seconds)
+
+    def _merged(self, items: list[Incoming], waiting: int) -> Iterator[Answer]:
+        """The net effect of several; one by one if one of them is refused."""
+        begun, last = time.monotonic(), items[-1].number
+        try:
+            updates = [item.update for item in items if item.update is not None]
+            change = self._base.apply_net(updates, algorithm=self.algorithm)
+        except HoldfastError:
+            yield from (self._alone(item, waiting) for item in items)
+            return
+        yield from (Answer(item.number, None, into=last, waiting=waiting) for item in items[:-1])
+        yield Answer(last, change, merged=tuple(item.number for item in items), waiting=waiting,
+                     seconds=time.monotonic() - begun)

@@ -1,0 +1,92 @@
+"""The queue between those who send updates and the one who applies them."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from threading import Condition
+
+from holdfast.errors import Diagnostic, HoldfastError, UsageError
+from holdfast.updates import Update
+
+ROOM = 64
+
+
+@dataclass(frozen=True, eq=False)
+class Incoming:
+    """One update of a stream, or why it is none, and which it is."""
+
+    number: int
+    update: Update | None
+    error: HoldfastError | None = None
+    placed: Callable[[HoldfastError], HoldfastError] = lambda error: error  # with where it came from
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it changes facts and no rules."""
+        return self.update is not None and not self.update.add_rules and not self.update.remove_rules
+
+
+class UpdateQueue:
+    """Updates in the order in which they were put in; any number of threads may put, one takes.
+
+    There is room for so many; who puts more waits until there is room again.  `longest` is the greatest length so far,
+    `held_up` the seconds that putting has waited.
+    """
+
+    def __init__(self, room: int = ROOM) -> None:
+        if room < 1:
+            raise UsageError(Diagnostic("E0919", f"a queue of updates has room for {room}", help="give it room for 1"))
+        self.room = room
+        self.longest = 0
+        self.held_up = 0.0
+        self._waiting: deque[Incoming] = deque()
+        self._moved = Condition()
+        self._number = 0
+        self._closed = False
+        self._failure: BaseException | None = None
+
+    def put(self, update: Update) -> None:
+        """Hand an update over; waits while the queue is full."""
+        self.put_item(lambda number: Incoming(number, update))
+
+    def put_item(self, made: Callable[[int], Incoming]) -> None:
+        """As `put`, for what is made from the update's number in the stream."""
+        with self._moved:
+            begun = time.monotonic()
+            self._moved.wait_for(lambda: self._closed or len(self._waiting) < self.room)
+            self.held_up += time.monotonic() - begun
+            if self._closed:
+                raise UsageError(Diagnostic("E0920", "the queue of updates is closed", help="nobody takes from it"))
+            self._number += 1
+            self._waiting.append(made(self._number))
+            self.longest = max(self.longest, len(self._waiting))
+            self._moved.notify_all()
+
+    def close(self, failure: BaseException | None = None) -> None:
+        """No more updates will come; if it is because of a failure, that is raised after the last one was taken."""
+        with self._moved:
+            self._closed, self._failure = True, failure if self._failure is None else self._failure
+            self._moved.notify_all()
+
+    def take(self) -> Incoming | None:
+        """The next update, waiting for it; None at the end."""
+        with self._moved:
+            self._moved.wait_for(lambda: self._closed or self._waiting)
+            if not self._waiting:
+                if self._failure is not None:
+                    raise self._failure
+                return None
+            taken = self._waiting.popleft()
+            self._moved.notify_all()
+            return taken
+
+    def ahead(self, most: int = 1) -> list[Incoming]:
+        """The next updates that are there by now, which stay in the queue; never waits."""
+        with self._moved:
+            return [self._waiting[i] for i in range(min(most, len(self._waiting)))]
+
+    def __len__(self) -> int:
+        return len(self._waiting)

@@ -1,0 +1,94 @@
+"""Where updates come from: whatever can be iterated, in a thread of its own, and files that appear in a folder."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from holdfast.errors import Diagnostic, HoldfastError, UsageError
+from holdfast.streaming.queue import Incoming, UpdateQueue
+from holdfast.update_lines import UpdateLine, update_lines
+from holdfast.updates import Update
+
+END = "END"
+"""A file of this name in a watched folder ends the stream."""
+
+_PAUSE = 0.05  # seconds between two looks at a folder
+
+
+def feed(queue: UpdateQueue, updates: Iterable[Update | UpdateLine]) -> threading.Thread:
+    """Put updates into a queue from another thread, as fast as they come and there is room; closes it at the end."""
+
+    def run() -> None:
+        try:
+            for update in updates:
+                queue.put_item(_incoming(update))
+        except BaseException as failure:
+            queue.close(failure)
+        else:
+            queue.close()
+
+    thread = threading.Thread(target=run, name="holdfast updates", daemon=True)
+    thread.start()
+    return thread
+
+
+def _incoming(given: Update | UpdateLine) -> Callable[[int], Incoming]:
+    """Lines are read as JSON here, in the thread that feeds."""
+    if not isinstance(given, UpdateLine):
+        return lambda number: Incoming(number, given)
+    try:
+        update, error = given.update(), None
+    except HoldfastError as failure:
+        update, error = None, given.placed(failure)
+    return lambda number: Incoming(number, update, error, given.placed)
+
+
+def watched_folder(folder: Path, stop: threading.Event | None = None) -> Iterator[UpdateLine]:
+    """The updates in the files of a folder, JSON lines, plain or .gz, and of those that appear in it; until there is
+    one called END, or `stop` is set.
+
+    Files that are there together are taken by name, numbers in names by their value: 9.jsonl before 10.jsonl.  Whoever
+    writes a file gives it its name when it is complete; names with a dot or an underscore in front, and .tmp, are
+    passed over.
+    """
+    seen, number = set[str](), 0
+    while stop is None or not stop.is_set():
+        try:
+            there = [path for path in folder.iterdir() if path.name not in seen]
+        except OSError as failure:
+            raise UsageError(Diagnostic("E0921", f"{folder} cannot be watched: {failure.strerror}")) from failure
+        fresh = sorted((path for path in there if _is_ready(path)), key=lambda path: _natural(path.name))
+        for path in fresh:
+            seen.add(path.name)
+            for line in _lines(path):
+                number += 1
+                yield replace(line, number=number)
+        if any(path.name == END for path in there) and not fresh:
+            return
+        if not fresh:
+            time.sleep(_PAUSE)
+
+
+def _is_ready(path: Path) -> bool:
+    return path.is_file() and path.name != END and path.name[0] not in "._" and path.suffix != ".tmp"
+
+
+def _lines(path: Path) -> Iterator[UpdateLine]:
+    try:
+        file = gzip.open(path) if path.suffix == ".gz" else path.open("rb")  # noqa: SIM115  closed below
+    except OSError as failure:
+        raise UsageError(Diagnostic("E0921", f"{path} cannot be read: {failure.strerror}")) from failure
+    with file:
+        yield from update_lines(cast("BinaryIO", file), path.as_posix())
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """Digits by their value, the rest as text."""
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name) if part]

@@ -1,0 +1,66 @@
+"""Marking changes no result: random scripts with rule changes, refused updates and what-ifs, while the next update is
+seen always, never, at random moments, or is another one than that which comes.
+
+What this cannot catch: a mark that is of no use; that it is, `test_marks_are_used` looks at.
+"""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from holdfast.errors import HoldfastError
+from holdfast.maintenance.marking import Marking
+from holdfast.streaming.queue import Incoming
+from holdfast.updates import Update
+
+from .checking import Course
+from .glimpses import ALWAYS, MOMENTS, NextOnly, overlapping
+from .lanes import EACH, FIXED, MIXED, Lane
+from .scripts import Script, Step, grouped, random_script
+
+PARTS, SCRIPTS = 4, 9
+POLICIES = (*FIXED, MIXED, EACH)
+
+
+def announced(step: Step, random: Random) -> Incoming:
+    """The next update as it is in the queue; now and then another one will come."""
+    rules = [str(rule) for rule in step.add]
+    if random.random() < 0.1:
+        return Incoming(1, Update(grouped(step.insert), grouped(step.delete)))
+    return Incoming(1, Update(grouped(step.delete), grouped(step.insert), rules))
+
+
+def with_marks(script: Script, policy: str, moments: str, random: Random) -> int:
+    """Run a script; gives the instances that marks saved."""
+    try:
+        lane = Lane(script, 0, policy, "counters")
+    except HoldfastError:
+        return 0  # an unsound program
+    course, queue, saved = Course(script, [lane], oracle=0.0), NextOnly(moments, random), 0
+    marking = lane.kb.marking(queue)
+    assert isinstance(marking, Marking)
+    for step, following in zip(script.steps, [*script.steps[1:], None], strict=True):
+        queue.next = [announced(following, random)] if following is not None else []
+        course.advance(step)
+        saved += marking.marks.saved
+    return saved
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_marks_change_nothing(part: int) -> None:
+    for number in range(SCRIPTS):
+        seed = 1_000 * part + number
+        random = Random(seed)
+        script = overlapping(random_script(random, rules_change=number % 3 == 0), random)
+        with_marks(script, POLICIES[(seed + part) % len(POLICIES)], MOMENTS[number % 3], random)
+
+
+@pytest.mark.parametrize("policy", ["dred", "dred-counting", "backward-forward", "backward-forward-counting"])
+def test_marks_are_used(policy: str) -> None:
+    saved = 0
+    for seed in range(5):
+        random = Random(seed)
+        saved += with_marks(overlapping(random_script(random, rules_change=False), random), policy, ALWAYS, random)
+    assert saved > 0

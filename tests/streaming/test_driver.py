@@ -1,0 +1,330 @@
+"""The queue, its sources and the driver: order, waiting, failures at their places, and what is told of all that."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import holdfast
+from holdfast import HoldfastError, KnowledgeBase, Limits, Update
+from holdfast.streaming.driver import Answer, Lookahead
+from holdfast.streaming.queue import UpdateQueue
+from holdfast.streaming.sources import feed, watched_folder
+from holdfast.streaming.window_size import WindowSize
+
+RULES = "path(x, y) :- edge(x, y). path(x, z) :- path(x, y), edge(y, z). lonely(x) :- node(x), !path(x, x)."
+UPDATES = [Update(insert={"edge": [(i, i + 1)], "node": [(i,)]}, delete={"edge": [(i - 2, i - 1)]}) for i in range(30)]
+KINDS = ["none", "marks", "window", "auto"]
+
+
+def filled(updates: list[Update], room: int = 200) -> UpdateQueue:
+    queue = UpdateQueue(room)
+    for update in updates:
+        queue.put(update)
+    queue.close()
+    return queue
+
+
+def told(answers: Iterator[Answer]) -> list[tuple[object, ...]]:
+    """Each answer's facts, in order."""
+    found = []
+    for answer in answers:
+        assert answer.change is not None
+        parts = answer.change.added, answer.change.removed
+        found.append((answer.number, *({name: set(view) for name, view in part.items()} for part in parts)))
+    return found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_answers_are_the_same_whatever_is_looked_at(kind: str) -> None:
+    one, other = holdfast.from_text(RULES), holdfast.from_text(RULES)
+    expected = [(number, *({name: set(view) for name, view in part.items()} for part in (change.added, change.removed)))
+                for number, change in enumerate(map(one.apply, UPDATES), 1)]
+    assert told(other.stream(UPDATES, lookahead=kind)) == expected
+    assert other.counters("path") == one.counters("path")
+
+
+def test_an_answer_comes_before_the_next_update() -> None:
+    """Nothing waits for an update that is not there."""
+    kb, queue = holdfast.from_text(RULES), UpdateQueue()
+    stream = kb.stream(queue, lookahead="marks")
+    for update in UPDATES[:5]:
+        queue.put(update)
+        assert next(stream).change is not None
+    queue.close()
+    assert list(stream) == []
+
+
+def test_a_producer_that_is_too_fast_waits() -> None:
+    queue, kb = UpdateQueue(3), holdfast.from_text(RULES)
+    thread = feed(queue, UPDATES)
+    while len(queue) < 3:
+        time.sleep(0.001)
+    time.sleep(0.02)
+    assert len(queue) == 3
+    assert len(list(kb.stream(queue))) == len(UPDATES)
+    thread.join(5)
+    assert queue.longest == 3
+    assert queue.held_up >= 0.02
+
+
+def test_two_producers_into_one_queue() -> None:
+    queue, kb = UpdateQueue(8), holdfast.from_text("q(x) :- p(x).")
+    halves = [[Update(insert={"p": [(2 * i + half,)]}) for i in range(40)] for half in range(2)]
+
+    def produce(updates: list[Update]) -> None:
+        for update in updates:
+            queue.put(update)
+
+    threads = [threading.Thread(target=produce, args=(half,)) for half in halves]
+    for thread in threads:
+        thread.start()
+    closing = threading.Thread(target=lambda: [*map(threading.Thread.join, threads), queue.close()])
+    closing.start()
+    assert [answer.number for answer in kb.stream(queue)] == list(range(1, 81))
+    assert len(kb["q"]) == 80
+    closing.join(5)
+
+
+def test_several_updates_are_one_pass() -> None:
+    kb = holdfast.from_text(RULES)
+    answers = list(kb.stream(filled(UPDATES), lookahead=Lookahead("window", window=8)))
+    assert [answer.window for answer in answers] == [8] * 24 + [6] * 6
+    assert [answer.waiting for answer in answers[::8]] == [29, 21, 13, 5]
+    change = answers[0].change
+    assert change is not None
+    assert {figures.algorithm for figures in change.figures} == {"window"}
+
+
+def test_rules_change_between_windows() -> None:
+    updates = [*UPDATES[:4], Update(add_rules=["lonely(x) :- path(x, 3)."]), *UPDATES[4:8]]
+    one, other = holdfast.from_text(RULES), holdfast.from_text(RULES)
+    for update in updates:
+        one.apply(update)
+    answers = list(other.stream(filled(updates), lookahead="window"))
+    assert [answer.window for answer in answers] == [4] * 4 + [1] + [4] * 4
+    assert {name: set(view) for name, view in one.relations.items()} == {
+        name: set(view) for name, view in other.relations.items()}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_refused_update_is_the_one_that_is_told(kind: str) -> None:
+    bad = Update(insert={"nowhere": [(1,)]})
+    kb = holdfast.from_text(RULES)
+    answers = list(kb.stream(filled([*UPDATES[:3], bad, *UPDATES[3:6]]), lookahead=kind, keep_going=True))
+    assert [answer.error is None for answer in answers] == [True] * 3 + [False] + [True] * 3
+    queue, kb = filled([*UPDATES[:3], bad, *UPDATES[3:6]]), holdfast.from_text(RULES)
+    stream, seen = kb.stream(queue, lookahead=kind), 0
+    with pytest.raises(HoldfastError, match="E0901"):
+        for _ in stream:
+            seen += 1
+    assert seen == 3
+    with pytest.raises(HoldfastError, match="E0920"):
+        queue.put(UPDATES[7])
+
+
+def test_a_value_that_only_mixed_states_have_is_no_error() -> None:
+    """In one pass facts of different states meet; what goes wrong between them never happened."""
+    kb = holdfast.from_text(".decl a(x: number)\n.decl b(x: number)\n.decl c(x: number)\n"
+                            "c(x / y) :- a(x), b(y).")
+    updates = [Update(insert={"b": [(0,)]}), Update(delete={"b": [(0,)]}, insert={"b": [(2,)]}),
+               Update(insert={"a": [(6,)]})]
+    answers = list(kb.stream(filled(updates), lookahead="window"))
+    assert [answer.error for answer in answers] == [None] * 3
+    assert set(kb["c"]) == {(3,)}
+
+
+def test_limits_hold_for_each_update() -> None:
+    kb = holdfast.from_text("q(x) :- p(x).", limits=Limits(facts=4))
+    updates = [Update(insert={"p": [(1,), (2,)]}), Update(insert={"p": [(3,)]}), Update(delete={"p": [(3,)]})]
+    answers = list(kb.stream(filled(updates), lookahead="window", keep_going=True))
+    assert [answer.error is None for answer in answers] == [True, False, True]
+    assert {answer.window for answer in answers} == {1}
+
+
+def test_what_fails_in_the_source_is_raised_after_the_last_update() -> None:
+    def source() -> Iterator[Update]:
+        yield from UPDATES[:2]
+        raise OSError("the line is dead")
+
+    kb, seen = holdfast.from_text(RULES), 0
+    with pytest.raises(OSError, match="the line is dead"):
+        for _ in kb.stream(source()):
+            seen += 1
+    assert seen == 2
+
+
+def test_facts_that_can_be_read_once_only() -> None:
+    """An update is looked at ahead, and again when a window is given up."""
+    bad = Update(insert={"nowhere": [(1,)]})
+    for kind in KINDS:
+        updates = [Update(insert={"p": iter([(i,)])}, delete={"p": ((i - j,) for j in (1, 2))}) for i in range(5)]
+        kb = holdfast.from_text("q(x) :- p(x).")
+        answers = list(kb.stream(filled([*updates[:3], bad, *updates[3:]]), lookahead=kind, keep_going=True))
+        assert [answer.number for answer in answers if answer.error] == [4]
+        assert set(kb["q"]) == {(4,)}
+
+
+# --- coalescing -------------------------------------------------------------------------------------------
+
+
+def test_merged_updates_say_which() -> None:
+    kb, other = holdfast.from_text(RULES), holdfast.from_text(RULES)
+    answers = list(kb.stream(filled(UPDATES[:10]), lookahead=Lookahead("none", coalesce=6)))
+    assert [(answer.number, answer.into) for answer in answers] == [(n, 10) for n in range(1, 10)] + [(10, None)]
+    assert answers[-1].merged == tuple(range(1, 11))
+    for update in UPDATES[:10]:
+        other.apply(update)
+    assert set(kb["path"]) == set(other["path"])
+    assert kb.counters("path") == other.counters("path")
+    assert answers[-1].change is not None
+    assert set(answers[-1].change.added["path"]) == set(other["path"])
+
+
+def test_few_updates_are_not_merged() -> None:
+    kb = holdfast.from_text(RULES)
+    answers = list(kb.stream(filled(UPDATES[:6]), lookahead=Lookahead("none", coalesce=6)))
+    assert [answer.into for answer in answers] == [None] * 6
+
+
+def test_the_last_change_of_a_fact_counts() -> None:
+    kb = holdfast.from_text("q(x) :- p(x).", facts={"p": [(1,), (2,), (5,)]})
+    updates = [Update(delete={"p": [(1,), (2,)]}, insert={"p": [(3,)]}), Update(insert={"p": [(1,), (4,)]}),
+               Update(delete={"p": [(3,), (4,), (9,)]}, insert={"p": [(4,), (5,)]})]
+    change = kb.apply_net(updates)
+    assert set(change.added["q"]) == {(4,)}
+    assert set(change.removed["q"]) == {(2,)}
+    assert set(kb["p"]) == {(1,), (4,), (5,)}
+
+
+def test_a_refused_update_among_merged_ones() -> None:
+    kb = holdfast.from_text(RULES)
+    bad = Update(insert={"nowhere": [(1,)]})
+    answers = list(kb.stream(filled([*UPDATES[:3], bad, *UPDATES[3:5]]), keep_going=True,
+                             lookahead=Lookahead("none", coalesce=2)))
+    assert [answer.number for answer in answers if answer.error] == [4]
+    assert [answer.number for answer in answers] == [1, 2, 3, 4, 5, 6]
+
+
+# --- marks ------------------------------------------------------------------------------------------------
+
+
+def example_3() -> tuple[KnowledgeBase, list[Update]]:
+    """The paper's example 3."""
+    rules = "q(x) :- p1(x), p2(x). q(x) :- p3(x). r(x) :- q(x). s(x) :- q(x), p4(x)."
+    kb = holdfast.from_text(rules, facts={name: [("c",)] for name in ("p1", "p2", "p3")})
+    return kb, [Update(delete={"p1": [("c",)]}, insert={"p4": [("c",)]}), Update(delete={"p4": [("c",)]})]
+
+
+@pytest.mark.parametrize("algorithm", ["dred", "dred-counting", "backward-forward", "backward-forward-counting"])
+def test_example_3_of_the_paper(algorithm: str) -> None:
+    """p4(c) is marked, and so is s(c), which the next update need not look for."""
+    kb, updates = example_3()
+    first, second = kb.stream(filled(updates), algorithm=algorithm, lookahead="marks")
+    assert (first.marks.explicit, first.marks.implicit, first.marks.saved) == (1, 1, 0)
+    assert second.marks.saved == 1
+    assert second.change is not None
+    assert sum(figures.deletion for figures in second.change.figures) == 0
+    assert {name for name in kb.relations if len(kb[name])} == {"p2", "p3", "q", "r"}
+
+
+def test_marks_of_a_state_that_is_no_more() -> None:
+    """A window in between: what was met for the next update would be deleted twice."""
+    rules = "q(x) :- p1(x), p2(x). q(x) :- p3(x)."
+    kb, queue = holdfast.from_text(rules, facts={"p1": [(1,)], "p3": [(1,)]}), UpdateQueue()
+    last = Update(delete={"p2": [(1,)]})
+    queue.put(last)
+    kb.marking(queue)
+    kb.apply(Update(insert={"p2": [(1,)]}))
+    kb.apply_all([Update(delete={"p1": [(1,)]})])
+    kb.apply(last)
+    assert kb.counters("q") == {(1,): (1, 0)}
+
+
+# --- sources ----------------------------------------------------------------------------------------------
+
+
+def test_a_watched_folder(tmp_path: Path) -> None:
+    (tmp_path / "9.jsonl").write_text('{"insert": {"p": [[1]]}}\n{"insert": {"p": [[2]]}}\n')
+    (tmp_path / "10.jsonl").write_text('{"delete": {"p": [[2]]}}\n')
+    (tmp_path / "11.tmp").write_text("not yet")
+    (tmp_path / ".hidden").write_text("nothing")
+    kb = holdfast.from_text("q(x) :- p(x).")
+    stream = kb.stream(line.update() for line in watched_folder(tmp_path))
+    assert [next(stream).number for _ in range(3)] == [1, 2, 3]
+    (tmp_path / "11.tmp").write_text('{"insert": {"p": [[3]]}}\n')
+    (tmp_path / "11.tmp").rename(tmp_path / "11.jsonl")
+    (tmp_path / "END").touch()
+    assert [answer.number for answer in stream] == [4]
+    assert set(kb["q"]) == {(1,), (3,)}
+
+
+def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(HoldfastError, match="E0921"):
+        list(watched_folder(tmp_path / "nowhere"))
+
+
+# --- how many at once -------------------------------------------------------------------------------------
+
+
+def used(size: WindowSize, times: int, seconds: float) -> list[int]:
+    """The windows of a stream of which forty updates wait, and in which an update takes 1 second alone."""
+    found = []
+    for _ in range(times):
+        found.append(size.next(40))
+        if found[-1] == 1:
+            size.took_alone(1.0)
+        else:
+            size.took_together(found[-1], seconds)
+    return found
+
+
+def test_windows_are_used_while_they_pay() -> None:
+    size = WindowSize(32)
+    assert used(size, 6, 0.1) == [1, 1, 4, 32, 32, 32]
+    assert size.next(3) == 3
+    assert size.budget(10) == 10.0
+    assert used(WindowSize(32, always=True), 3, 9.0) == [32] * 3
+
+
+def test_windows_that_do_not_pay_are_tried_less_and_less() -> None:
+    assert used(WindowSize(32), 70, 5.0) == [1, 1, 4, 32] + [1] * 16 + [4, 32] + [1] * 32 + [4, 32] + [1] * 14
+
+
+def test_updates_that_join_much_are_applied_alone() -> None:
+    size = WindowSize(32)
+    for _ in range(5):
+        size.took_alone(0.1, instances=1_000_000)
+        assert size.next(40) == 1
+    for _ in range(20):
+        size.took_alone(0.1, instances=1_000)
+    assert size.next(40) == 4
+
+
+def test_a_window_that_takes_too_long_is_given_up() -> None:
+    edges = [(x, y) for x in range(60) for y in range(60)]
+    one, other = (holdfast.from_text(RULES, facts={"edge": edges}) for _ in range(2))
+    updates = [Update(delete={"edge": [(i, i + 1)]}) for i in range(3)]
+    with pytest.raises(HoldfastError, match="E0803"):
+        one.apply_all(updates, seconds=0.0)
+    assert [len(change) for change in one.apply_all(updates)] == [len(other.apply(update)) for update in updates]
+    assert one.counters("path") == other.counters("path")
+
+
+@pytest.mark.parametrize("wrong", [{"kind": "often"}, {"window": 0}, {"window": 63}, {"coalesce": 0}])
+def test_a_lookahead_that_there_is_not(wrong: dict[str, object]) -> None:
+    with pytest.raises(HoldfastError, match=r"E0905|E0919"):
+        Lookahead(**wrong)  # type: ignore[arg-type]
+
+
+def test_too_many_updates_for_one_pass() -> None:
+    kb = holdfast.from_text("q(x) :- p(x).")
+    with pytest.raises(HoldfastError, match="E0919"):
+        kb.apply_all([Update(insert={"p": [(i,)]}) for i in range(63)])
+    assert kb.apply_all([]) == []
+    assert len(kb.apply_all([Update(insert={"p": [(i,)]}) for i in range(62)])) == 62
+    assert len(kb["q"]) == 62
