@@ -77,7 +77,7 @@ class Maintainer:
         backend.nonrecursive.remembers = backend.recursive.remembers = True
         self._marks = self.marking if keep and program is None else None
         if self._marks is not None:
-            self._marks.begin(self._state)
+            self._marks.begin(self.state)
         try:
             if program is not None:
                 self.counted()
@@ -97,11 +97,11 @@ class Maintainer:
         self._commit(outcome)
         self.moved()
         if self._marks is not None:
-            self._marks.end(self._state)
+            self._marks.end(self.state)
         return outcome
 
     @property
-    def _state(self) -> tuple[int, int]:
+    def state(self) -> tuple[int, int]:
         """Another one whenever facts, rules or row ids have changed."""
         return self._moves, self.backend.packings
 
