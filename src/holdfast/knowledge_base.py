@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
     from holdfast.maintenance.maintainer import Maintainer, Outcome
     from holdfast.maintenance.marking import Marking
-    from holdfast.maintenance.together import Together
+    from holdfast.maintenance.together import Together, Window
     from holdfast.streaming.driver import Lookahead, Stream
     from holdfast.streaming.queue import UpdateQueue
 
@@ -150,17 +150,16 @@ class KnowledgeBase:
         All of them or none: if it raises, nothing has changed, be it that it takes more than some `seconds`.  What the
         pass took stands with the first change.
         """
+        window = self.window(updates, seconds=seconds) if updates else None
+        return [window.advance() for _ in updates] if window is not None else []
+
+    def window(self, updates: Sequence[Update], *, seconds: float | None = None) -> ChangeWindow:
+        """The states after several updates of facts, computed in one pass; each `advance()` makes the next one so."""
         prepared = self._prepared(updates)
-        if not prepared:
-            return []
-        with self._limited(True) as watch:
+        with self._limited(False) as watch:
             if seconds is not None:
                 watch.limits = replace(watch.limits, seconds=min(seconds, watch.limits.seconds or seconds))
-            outcomes, no_ops = self._together.run([update for _, update in prepared], [n for n, _ in prepared], watch)
-        changes = [self._change(outcome, self.program, n) for outcome, n in zip(outcomes, no_ops, strict=True)]
-        for outcome in outcomes:
-            self._backend.tidy(outcome.removed)
-        return changes
+            return ChangeWindow(self, self._together.window([u for _, u in prepared], [n for n, _ in prepared], watch))
 
     def apply_net(self, updates: Sequence[Update], *, algorithm: str | Choice = AUTO) -> Change:
         """Make several updates of facts the new state, passing over the states between them; says the net change."""
@@ -395,6 +394,32 @@ class KnowledgeBase:
             help = similar(name, names) or f"there are: {', '.join(names)}"
             raise UsageError(Diagnostic("E0901", f"there is no relation {name}", help=help))
         return relation
+
+
+class ChangeWindow:
+    """Updates whose changes are known; `advance` makes the next one the state.  If anything else happens to the
+    knowledge base before that, they are no longer `current`."""
+
+    def __init__(self, kb: KnowledgeBase, window: Window) -> None:
+        self._kb, self._window, self._left = kb, window, len(window.no_ops)
+        self._removed: FactSet = kb._backend.facts({})
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the state is the one that the next change was computed for."""
+        return self._window.is_current
+
+    def advance(self) -> Change:
+        """The next update is the new state; says what that changed."""
+        kb, number = self._kb, len(self._window.no_ops) - self._left
+        outcome = self._window.advance()
+        kb._watch.rest(kb._watch.facts + len(outcome.added) - len(outcome.removed))
+        change = kb._change(outcome, kb.program, self._window.no_ops[number])
+        self._left -= 1
+        self._removed = self._removed | outcome.removed
+        if not self._left:
+            kb._backend.tidy(self._removed)  # row ids change: only when they are no longer needed
+        return change
 
 
 class _Views(Mapping[str, RelationView]):

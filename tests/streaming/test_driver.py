@@ -48,6 +48,31 @@ def test_answers_are_the_same_whatever_is_looked_at(kind: str) -> None:
     assert other.counters("path") == one.counters("path")
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_state_is_that_of_the_answer(kind: str) -> None:
+    """Also while several are computed in one pass."""
+    one, other = holdfast.from_text(RULES), holdfast.from_text(RULES)
+    for update, _ in zip(UPDATES, other.stream(filled(UPDATES), lookahead=kind), strict=True):
+        one.apply(update)
+        assert set(one["path"]) == set(other["path"])
+        assert set(one["lonely"]) == set(other["lonely"])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_other_updates_between_two_answers(kind: str) -> None:
+    one, other = holdfast.from_text(RULES), holdfast.from_text(RULES)
+    more = Update(insert={"edge": [(90, 5)]}, delete={"edge": [(7, 8)]})
+    for update, answer in zip(UPDATES, other.stream(filled(UPDATES), lookahead=kind), strict=True):
+        one.apply(update)
+        if answer.number == 12:
+            one.apply(more)
+            other.apply(more)
+        if answer.number == 20:
+            assert one.counters("path") == other.counters("path")
+        assert set(one["path"]) == set(other["path"])
+    assert one.counters("path") == other.counters("path")
+
+
 def test_an_answer_comes_before_the_next_update() -> None:
     """Nothing waits for an update that is not there."""
     kb, queue = holdfast.from_text(RULES), UpdateQueue()

@@ -100,7 +100,7 @@ class Maintainer:
         backend.nonrecursive.remembers = backend.recursive.remembers = True
         self._marks = self.marking if keep and program is None else None
         if self._marks is not None:
-            self._marks.begin(self._state)
+            self._marks.begin(self.state)
         try:
             for plan in self._nodes if program is not None else ():
                 self._count(plan, recursive=True)
@@ -122,11 +122,11 @@ class Maintainer:
         self._commit(outcome)
         self.moved()
         if self._marks is not None:
-            self._marks.end(self._state)
+            self._marks.end(self.state)
         return outcome
 
     @property
-    def _state(self) -> tuple[int, int]:
+    def state(self) -> tuple[int, int]:
         """Another one whenever facts, rules or row ids have changed."""
         return self._moves, self.backend.packings
 
@@ -142,10 +142,9 @@ class Maintainer:
         return self._nodes
 
     def prepare(self, plan: _Plan) -> None:
-        """All facts of a hyper-node have rows, Cn is known, and modules begin anew after the window."""
+        """All facts of a hyper-node have rows, and Cn is known."""
         self.backend.write_out(plan.predicates)
         self._count(plan, recursive=False)
-        self.states.drop(plan.predicates)
 
     def recursive_counts_lost(self, node: HyperNode) -> None:
         """Cr of a hyper-node was not kept."""

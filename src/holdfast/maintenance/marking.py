@@ -120,6 +120,16 @@ class MarkedStratum(Stratum):
         self.marking.marked()
         return Stratum.follows(self, rules, Ip, In, Δ)
 
+    def derived_goals(self, rules: Iterable[Rule], Ip: Facts, In: Facts, goals: Facts) -> Bag:
+        """Rules run backwards, after a look."""
+        self.marking.marked()
+        return Stratum.derived_goals(self, rules, Ip, In, goals)
+
+    def supporting(self, rules: Iterable[Rule], goals: Facts, most: int) -> tuple[Facts, Facts]:
+        """Line 20, after a look."""
+        self.marking.marked()
+        return Stratum.supporting(self, rules, goals, most)
+
     def _deleted(self, rules: tuple[Rule, ...], I: Facts) -> Bag:
         """Line 23, less what is known already."""
         covered = self.marking.covered(self)

@@ -1,13 +1,11 @@
-"""The transaction around a window: several updates of facts become the new state in one pass, or leave no trace."""
+"""The transaction around a window: the states after several updates are computed in one pass, and then become the state
+one after the other.  Until then, and if the pass fails, there is no trace of them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
-import numpy as np
-
-from holdfast.backends.memory.arrays import Ids
 from holdfast.backends.memory.facts import Momentary
 from holdfast.backends.memory.store import MemoryBackend
 from holdfast.backends.memory.versions import MOST_STATES, Versions
@@ -24,37 +22,65 @@ MOST_UPDATES = MOST_STATES - 1
 ALGORITHM = "window"
 
 
+class Window:
+    """States that were computed; each is to be made the state in its turn, as long as nothing else happens."""
+
+    def __init__(self, maintainer: Maintainer, versions: Versions, explicit: Explicit, strata: Sequence[WindowStratum]
+                 ) -> None:
+        self._maintainer, self._explicit, self._strata = maintainer, explicit, strata
+        self._changes = versions.between((state, state + 1) for state in range(versions.last))
+        self._state, self._done = maintainer.state, 0
+        self.no_ops = explicit.no_ops
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the state is still the one that the next update was computed for."""
+        return self._maintainer.state == self._state
+
+    def advance(self) -> Outcome:
+        """Make the next state the present one; what the pass took stands with the first."""
+        from holdfast.maintenance.maintainer import Outcome
+
+        assert self.is_current
+        maintainer, before = self._maintainer, self._done
+        backend = cast("MemoryBackend", maintainer.backend)
+        removed, added = self._changes[before]
+        gone, come = self._explicit.between(before, before + 1)
+        E, I = backend.explicit, backend.materialisation
+        for stratum in self._strata:
+            for name, (ids, counts) in stratum.counts.items():
+                backend.nonrecursive.of(name)[ids] = counts[before]
+            if stratum.planner.node.is_recursive:
+                maintainer.recursive_counts_lost(stratum.planner.node)
+            maintainer.states.drop(stratum.planner.node.predicates)
+        maintainer.states.commit()
+        E -= Momentary(backend.tables, gone)
+        E |= Momentary(backend.tables, come)
+        I -= removed
+        I |= added
+        maintainer.moved()
+        self._state, self._done = maintainer.state, before + 1
+        return Outcome(removed, added, tuple(s.figures for s in self._strata) if not before else ())
+
+
 class Together:
-    """Applies windows; keeps the plans that tell whole instances for as long as the rules stay."""
+    """Computes windows; keeps the plans that tell whole instances for as long as the rules stay."""
 
     def __init__(self, maintainer: Maintainer) -> None:
         self._maintainer = maintainer
         self._program = maintainer.program
         self._planners: dict[tuple[str, ...], TellingPlanner] = {}
 
-    def run(self, updates: Sequence[tuple[Facts, Facts]], given: Sequence[int], watch: Watch
-            ) -> tuple[list[Outcome], list[int]]:
-        """The outcome of each update, given as deletions and insertions, and its no-ops."""
-        from holdfast.maintenance.maintainer import Outcome
-
+    def window(self, updates: Sequence[tuple[Facts, Facts]], given: Sequence[int], watch: Watch) -> Window:
+        """The states after some updates, which are given as deletions and insertions; nothing changes yet."""
         maintainer, backend = self._maintainer, cast("MemoryBackend", self._maintainer.backend)
         if self._program is not maintainer.program:
             self._program, self._planners = maintainer.program, {}
         versions, explicit = Versions(backend, len(updates)), explicit_states(backend, updates, given)
         try:
-            strata = self._strata(versions, explicit, watch)
-            last = len(updates)
-            (removed, added), *changes = versions.between([(0, last), *((n, n + 1) for n in range(last))])
-            watch.settle(len(added) - len(removed))
-        except BaseException:
+            return Window(maintainer, versions, explicit, self._strata(versions, explicit, watch))
+        finally:
             backend.added.clear()
-            maintainer.states.take_back()
-            raise
-        self._commit(strata, explicit, removed, added, last)
-        maintainer.moved()
-        figures = [(tuple(s.figures for s in strata))] + [()] * (last - 1)
-        outcomes = [Outcome(gone, come, told) for (gone, come), told in zip(changes, figures, strict=True)]
-        return outcomes, explicit.no_ops
 
     def _strata(self, versions: Versions, explicit: Explicit, watch: Watch) -> list[WindowStratum]:
         """Every hyper-node that something changes in or around, in topological order."""
@@ -74,24 +100,3 @@ class Together:
             stratum.figures.seconds = watch.seconds - begun
             done.append(stratum)
         return done
-
-    def _commit(self, strata: Sequence[WindowStratum], explicit: Explicit, removed: Facts, added: Facts, last: int
-                ) -> None:
-        maintainer, backend = self._maintainer, cast("MemoryBackend", self._maintainer.backend)
-        E, I = backend.explicit, backend.materialisation
-        for stratum in strata:
-            for name, (ids, numbers) in stratum.counts.items():
-                backend.nonrecursive.of(name)[ids] = numbers
-            if stratum.planner.node.is_recursive:
-                maintainer.recursive_counts_lost(stratum.planner.node)
-        gone, come = dict[str, Ids](), dict[str, Ids]()
-        for name, (ids, words) in explicit.facts.items():
-            was, now = (words & 1).astype(np.bool_), ((words >> last) & 1).astype(np.bool_)
-            gone[name], come[name] = ids[was & ~now], ids[now & ~was]
-        E -= Momentary(backend.tables, gone)
-        E |= Momentary(backend.tables, {name: ids for name, ids in come.items() if len(ids)})
-        I -= removed
-        I |= added
-        backend.added.clear()
-        maintainer.states.commit()
-

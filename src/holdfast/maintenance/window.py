@@ -41,6 +41,15 @@ class Explicit:
     facts: Heads
     no_ops: list[int]  # of each update
 
+    def between(self, state: int, other: int) -> tuple[dict[str, Ids], dict[str, Ids]]:
+        """The explicit facts that go and those that come from one state to another."""
+        gone, come = dict[str, Ids](), dict[str, Ids]()
+        for name, (ids, words) in self.facts.items():
+            was, now = (words >> state) & 1, (words >> other) & 1
+            gone[name], come[name] = ids[was > now], ids[was < now]
+        return ({name: ids for name, ids in gone.items() if len(ids)},
+                {name: ids for name, ids in come.items() if len(ids)})
+
 
 def explicit_states(backend: MemoryBackend, updates: Sequence[tuple[Facts, Facts]], given: Sequence[int]) -> Explicit:
     """What the deletions and insertions of each update make of E; `given` are the facts in each, repeated ones too."""
@@ -83,7 +92,7 @@ class WindowStratum:
     watch: Watch
     E: Heads
     figures: Figures = field(default_factory=Figures)
-    counts: dict[str, tuple[Ids, Words]] = field(default_factory=dict)  # Cn in the last state, of facts where it moved
+    counts: dict[str, tuple[Ids, list[Words]]] = field(default_factory=dict)  # Cn in each state, where it moved
 
     def maintain(self) -> None:
         """Bring the hyper-node up to date in all states."""
@@ -136,11 +145,12 @@ class WindowStratum:
         """Cn of some facts in each state: what it was, less the instances met that held then, and those that hold."""
         Cn = self.backend.nonrecursive.of(name)[ids].astype(np.int64)
         rest = Cn - np.bincount(inverse, (words & 1).astype(np.float64), len(ids)).astype(np.int64)
-        result = (Cn > 0).astype(np.int64)
+        result, counts = (Cn > 0).astype(np.int64), list[Words]()
         for state in range(1, self.versions.last + 1):
             now = rest + np.bincount(inverse, ((words >> state) & 1).astype(np.float64), len(ids)).astype(np.int64)
             result |= (now > 0).astype(np.int64) << state
-        self.counts[name] = ids, now
+            counts.append(now)
+        self.counts[name] = ids, counts
         return result
 
     def _put(self, heads: Heads) -> None:

@@ -23,6 +23,19 @@ WINDOW = 32
 MOST = 62  # updates in one pass
 
 
+class Changes(Protocol):
+    """The changes of several updates that were computed in one pass, to be made so one after the other."""
+
+    @property
+    def is_current(self) -> bool:
+        """Whether nothing else has happened since."""
+        ...
+
+    def advance(self) -> Change:
+        """The next update is the new state."""
+        ...
+
+
 class Base(Protocol):
     """What the driver needs of a knowledge base."""
 
@@ -30,8 +43,8 @@ class Base(Protocol):
         """One update."""
         ...
 
-    def apply_all(self, updates: Sequence[Update], *, seconds: float | None = None) -> list[Change]:
-        """Several in one pass, each with its own change; it is given up after so many seconds (E0803)."""
+    def window(self, updates: Sequence[Update], *, seconds: float | None = None) -> Changes:
+        """Several in one pass; it is given up after so many seconds (E0803)."""
         ...
 
     def apply_net(self, updates: Sequence[Update], *, algorithm: str | Choice = AUTO) -> Change:
@@ -166,16 +179,23 @@ class Stream:
         begun = time.monotonic()
         try:
             updates = [item.update for item in items if item.update is not None]
-            changes = self._base.apply_all(updates, seconds=self._size.budget(len(items)))
+            changes = self._base.window(updates, seconds=self._size.budget(len(items)))
         except HoldfastError as error:
             if error.diagnostics[0].code == "E0803":
                 self._size.gave_up()
             yield from (self._alone(item, waiting) for item in items)
             return
-        seconds = (time.monotonic() - begun) / len(items)
-        self._size.took_together(len(items), seconds)
-        for item, change in zip(items, changes, strict=True):
+        share, spent = (time.monotonic() - begun) / len(items), 0.0
+        for number, item in enumerate(items):
+            if not changes.is_current:  # somebody else changed something between two answers
+                yield from (self._alone(late, waiting) for late in items[number:])
+                return
+            begun = time.monotonic()
+            change = changes.advance()
+            seconds = share + time.monotonic() - begun
+            spent += seconds
             yield Answer(item.number, change, waiting=waiting, window=len(items), seconds=seconds)
+        self._size.took_together(len(items), spent / len(items))
 
     def _merged(self, items: list[Incoming], waiting: int) -> Iterator[Answer]:
         """The net effect of several; one by one if one of them is refused."""
