@@ -73,7 +73,7 @@ MUTANTS = [
     Mutant("first deletions leave Cr", first, "s.Cr.subtract(bag)", "pass", DREDC),
     Mutant("the loop of deletions leaves Cr", over, "s.Cr.subtract(instances)", "pass", DREDC),
     Mutant("the loop of deletions stops", over, "N = instances.support()", "N = Δ", DREDC),
-    Mutant("Cn is not looked at", over, "s.Cn.zero(N - D)", "N - D", DREDC),
+    Mutant("Cn is not looked at", dred_counting.unsupported, "without = s.Cn.zero(facts)", "without = facts", DREDC),
     Mutant("negation: what comes deletes nothing", first, "s.changed(Π_n, I, gone, come)",
            "s.changed(Π_n, I, gone, come - come)", DREDC),
     Mutant("negation: what goes inserts nothing", first_ins, "s.changed(s.kept.nonrecursive, J, come, gone)",

@@ -47,7 +47,7 @@ def test_mutant_is_caught(mutant: Mutant) -> None:
 
 @pytest.mark.parametrize(("policy", "modules"), sorted({(mutant.policy, mutant.modules) for mutant in MUTANTS}))
 def test_what_is_whole_is_not_caught(policy: str, modules: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(f"{__name__}.ENOUGH", 20 if modules else 40)
+    monkeypatch.setattr(f"{__name__}.ENOUGH", 6 if modules else 12)
     assert caught(policy, modules) is None
 
 
@@ -74,5 +74,5 @@ def test_mutant_of_streams_is_caught(mutant: Mutant) -> None:
 
 @pytest.mark.parametrize("way", [MARKS, WINDOW])
 def test_what_is_whole_in_streams_is_not_caught(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(f"{__name__}.ENOUGH", 8)
+    monkeypatch.setattr(f"{__name__}.ENOUGH", 4)
     assert caught_ahead(way) is None
