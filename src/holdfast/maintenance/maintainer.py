@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -63,16 +63,19 @@ class Maintainer:
         self._uncounted_recursive: set[str] = set()  # the same of Cr
         self._nodes = _plans(program, program, backend)
         self.marking: Marking | None = None  # if the next update may be looked at
+        self.pending: Callable[[], None] | None = None  # counters that wait to be put where the state is
         self._moves = 0  # of the state
 
     def counted(self) -> None:
         """Make all counters right, whatever algorithms were used."""
+        self.settle()
         for plan in self._nodes:
             self._count(plan.planner, recursive=True)
 
     def run(self, deletions: Facts, insertions: Facts, program: Program | None, choice: Choice, watch: Watch, *,
             keep: bool = True) -> Outcome:
         """One update; with `keep` false everything is as before afterwards."""
+        self.settle()
         backend, before = self.backend, (set(self._uncounted), set(self._uncounted_recursive))
         backend.nonrecursive.remembers = backend.recursive.remembers = True
         self._marks = self.marking if keep and program is None else None
@@ -110,6 +113,12 @@ class Maintainer:
         self._moves += 1
 
     # --- for a window of updates (together.py) ---------------------------------------------------------
+
+    def settle(self) -> None:
+        """Do what a window left for later."""
+        if self.pending is not None:
+            pending, self.pending = self.pending, None
+            pending()
 
     @property
     def nodes(self) -> Sequence[_Plan]:
