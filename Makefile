@@ -39,15 +39,20 @@ help:
 
 .venv/installed-dev: pyproject.toml .venv/installed
 	@echo "== installing what the tests need into .venv"
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[dev]'
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[dev,spark]'
+	@touch $@
+
+.venv/installed-spark: pyproject.toml .venv/installed
+	@echo "== installing PySpark into .venv (half a gigabyte; a minute or so)"
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[spark]'
 	@touch $@
 
 .venv/installed-bench: pyproject.toml .venv/installed
 	@echo "== installing what the measurements need into .venv"
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[bench]'
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[bench,spark]'
 	@touch $@
 
-demo: .venv/installed
+demo: .venv/installed-spark
 	@echo "== running examples/windfarm/demo.py"
 	@$(BIN)/python examples/windfarm/demo.py
 
@@ -61,7 +66,7 @@ test: lint
 	@echo "== compiling the kernels, once on a machine"
 	@$(BIN)/python -c 'import holdfast.backends.memory.kernels'
 	@echo "== pytest, $(WORKERS) processes"
-	@$(BIN)/pytest -n $(WORKERS)
+	@$(BIN)/pytest -n $(WORKERS) --dist loadgroup
 
 fuzz: .venv/installed-dev
 	@echo "== python -m tests.equivalence.fuzz --seed $(SEED) --seconds $(SECONDS)"

@@ -20,6 +20,22 @@ def random_graph(nodes: int, edges: int) -> Facts:
     return {"edge": _pairs(Random(1), nodes, edges)}
 
 
+def random_dag(nodes: int, edges: int) -> Facts:
+    """A random graph whose edges go from smaller to larger numbers."""
+    return {"edge": _pairs(Random(2), nodes, edges, directed=False)}
+
+
+def connected(sizes: Sequence[int]) -> tuple[list[Row], list[Row]]:
+    """The edges of random trees of so many nodes each, and half as many more edges within them."""
+    random, tree, more, first = Random(4), list[Row](), set[Row](), 0
+    for size in sizes:
+        own = [(first + node, first + random.randrange(node)) for node in range(1, size)]
+        pairs = [(first + random.randrange(size), first + random.randrange(size)) for _ in range(size // 2)]
+        more |= {(x, y) for x, y in pairs if x != y} - set(own)
+        tree, first = [*tree, *own], first + size
+    return tree, sorted(more)
+
+
 def weighted_dag(nodes: int, edges: int) -> Facts:
     """A random graph whose edges go from smaller to larger numbers, with weights from 1 to 5."""
     random = Random(3)

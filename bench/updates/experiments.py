@@ -9,7 +9,7 @@ from typing import Any
 
 from bench.outcomes import Failure
 from bench.processes import Limits, last_line
-from bench.updates import curve, lengths, rule_changes, streams
+from bench.updates import closures, curve, lengths, rule_changes, streams
 from bench.updates.rows import Row
 from bench.updates.timing import Run
 from bench.workloads import Size
@@ -36,6 +36,7 @@ EXPERIMENTS = {
     "sspe": Experiment("edges deleted and inserted, by each algorithm", lengths.jobs, lengths.run),
     "curve": Experiment("one-fact updates on more and more facts", curve.jobs, curve.run),
     "streams": Experiment("update streams, by each algorithm", streams.jobs, streams.run, streams.missing),
+    "closures": Experiment("closures, by modules and generic", closures.jobs, closures.run),
     "rules": Experiment("rules removed and added", rule_changes.jobs, rule_changes.run),
 }
 

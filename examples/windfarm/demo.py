@@ -1,11 +1,14 @@
-"""What `make demo` runs: which thermometers of a wind farm are broken?
+"""What `make demo` runs: which thermometers of a wind farm are broken, minute by minute, and why?
 
-Materialises the rules beside this file, shows what was derived, asks a question, changes a reading and the rules, and
-holds every number against a computation in plain Python that knows nothing of rules.
+Facts come from files and readings as a stream, both through the pipeline beside this file, on Spark in this machine.
+Rules come and go on the way.  Every number is held against a computation in plain Python that knows nothing of rules.
 """
 
 from __future__ import annotations
 
+import json
+import os
+import shutil
 import time
 from itertools import groupby
 from pathlib import Path
@@ -14,55 +17,142 @@ from statistics import median
 import generate
 
 import holdfast
+from holdfast import pipeline
 
 HERE = Path(__file__).parent
+WORK = Path("out/windfarm")
+VISIT = """.decl visit(turbine: symbol)
+visit(x) :- sensor_anomaly(x, _, _).
+visit(x) :- silent(x)."""
 
 
 def main() -> None:
     """The whole demonstration, top to bottom."""
     print("\nA turbine reports 31 degrees.  Heat wave, or broken thermometer?  Its neighbours know.\n")
-    kb = materialise()
-    show_derived(kb)
-    show_anomalies(kb)
-    ask(kb, 'neighbour("north_12", x), temperature(x, t), t > 11.5')
-    compare(kb)
-    change(kb)
-    print("Why rules?  Neither the farms nor the comparison were programmed: eight rules say what a neighbour and an")
-    print("anomaly are.  Read them in examples/windfarm/windfarm.dl, change one, and run again:\n")
-    print("  .venv/bin/holdfast run examples/windfarm/windfarm.dl -F examples/windfarm/facts")
+    declared = prepare()
+    base = first_facts(declared)
+    print("Three minutes of readings arrive: each is a file, and each file is one update.")
+    base = minutes(declared, range(1, 4))
+    assert "north_07" not in broken(base)
+    print("Somebody adds rules, an update as well: who is to be visited?  The stream goes on where it was.")
+    rule("add", VISIT)
+    base = minutes(declared, range(4, 6))
+    assert {x for (x,) in base["visit"]} == broken(base) | {x for (x,) in base["silent"]}
+    print("The rules are taken out again.")
+    rule("remove", VISIT)
+    base = minutes(declared, range(6, 9))
+    assert len(base["visit"]) == 0
+    what_changed(base)
+    why(base, "ridge_11")
+    print("Nothing was programmed here but eight rules, which say what a neighbour and an anomaly are.  Read them in")
+    print(f"examples/windfarm/windfarm.dl, and what was written in {WORK}/out.  To do it by hand:\n")
+    print(f"  .venv/bin/holdfast pipeline run {WORK}/pipeline.toml --mode stream")
     print("  .venv/bin/holdfast graph examples/windfarm/windfarm.dl\n")
 
 
-def materialise() -> holdfast.KnowledgeBase:
-    """Read the facts and derive everything."""
-    print("Deriving (the first run on a machine compiles the kernels, some ten seconds) …")
+def prepare() -> pipeline.Pipeline:
+    """A working copy, and Spark."""
+    shutil.rmtree(WORK, ignore_errors=True)
+    shutil.copytree(HERE, WORK, ignore=shutil.ignore_patterns("*.py", "__pycache__", "expected"))
+    for name in ("readings", "rules"):
+        (WORK / name).mkdir()
+    return pipeline.read(WORK / "pipeline.toml")
+
+
+def first_facts(declared: pipeline.Pipeline) -> holdfast.KnowledgeBase:
+    """Read the files and derive everything."""
+    print("Starting Spark on this machine, reading the map and the thermometers, deriving what follows …")
     start = time.perf_counter()
-    kb = holdfast.open(HERE / "windfarm.dl", facts=HERE / "facts")
-    seconds = time.perf_counter() - start
-    print(f"  {kb.statistics.facts:,} facts in, {kb.statistics.derived:,} derived, in {seconds:.2f} s\n")
-    return kb
-
-
-def show_derived(kb: holdfast.KnowledgeBase) -> None:
-    """The relations and their sizes."""
-    for name, relation in kb.relations.items():
-        print(f"  {name:<16} {len(relation):>6,}")
-    print()
-
-
-def show_anomalies(kb: holdfast.KnowledgeBase) -> None:
-    """What the operator wants to know."""
-    for turbine, celsius, nearby in kb["sensor_anomaly"].sorted_rows():
+    outcome = pipeline.run(declared, tell=tell)
+    base = outcome.base
+    print(f"  in {time.perf_counter() - start:.1f} s, Spark's start included\n")
+    for name, size in base.sizes().items():
+        print(f"  {name:<16} {size:>6,}")
+    print("\nThe map says which turbines stand next to each other.  The rules derive whole farms, what the others of")
+    print("a farm read, and who is far from that:\n")
+    for turbine, celsius, nearby in base["sensor_anomaly"].sorted_rows():
         print(f"  {turbine} reads {celsius:5.1f} °C, its farm {nearby:5.1f} °C: send somebody")
-    silent = ", ".join(str(turbine) for (turbine,) in kb["silent"].sorted_rows())
-    print(f"  silent: {silent}\n")
+    pairs = sum(len(farm) * (len(farm) - 1) for farm in farms())
+    assert len(base["neighbour"]) == pairs
+    compare(base, 0)
+    print(f"\nChecked against plain Python: {pairs:,} neighbours, {len(base['sensor_anomaly'])} anomalies, "
+          f"{len(base['silent'])} silent turbines.\n")
+    return base
 
 
-def ask(kb: holdfast.KnowledgeBase, question: str) -> None:
-    """A question that no rule was written for."""
-    answer = kb.query(question)
-    print(f"Query: {question}")
-    print(f"  {len(answer)} answers, for example {next(iter(answer.sorted_rows()))}\n")
+def minutes(declared: pipeline.Pipeline, which: range) -> holdfast.KnowledgeBase:
+    """Some minutes of the stream, until it has caught up."""
+    for minute in which:
+        path = WORK / f"readings/{minute:02}.csv"
+        generate.write_minute(path, minute)
+        os.utime(path, (time.time() + minute, time.time() + minute))  # files are taken in the order of their times
+    start = time.perf_counter()
+    outcome = pipeline.run(declared, mode="stream", tell=tell)
+    assert outcome.number == len(list(WORK.glob("readings/*"))) + len(list(WORK.glob("rules/*"))), outcome.number
+    compare(outcome.base, which[-1])
+    print(f"  in {time.perf_counter() - start:.1f} s; checked against plain Python\n")
+    return outcome.base
+
+
+def tell(told: pipeline.Told) -> None:
+    """What the pipeline says about itself."""
+    if told.change is None:
+        print(f"  {told.text}")
+        return
+    parts = {name: (len(told.change.removed.get(name, ())), len(told.change.added.get(name, ())))
+             for name in ("temperature", "median_nearby", "sensor_anomaly", "silent", "visit")}
+    shown = ", ".join(f"{name} -{gone} +{come}" for name, (gone, come) in parts.items() if gone or come)
+    bad = f"; {told.rejections} reading put in quarantine" if told.rejections else ""
+    print(f"  update {told.number}: {shown}{bad}")
+
+
+def rule(what: str, text: str) -> None:
+    """Rules come and go as lines of an update, in a file like any other."""
+    rules = [line for line in text.splitlines() if ":-" in line]
+    update = {"add_rules": [text]} if what == "add" else {"remove_rules": rules}
+    for line in rules:
+        print(f"  {'+' if what == 'add' else '-'} {line}")
+    (WORK / f"rules/{what}.jsonl").write_text(json.dumps(update) + "\n", encoding="utf-8")
+
+
+def what_changed(base: holdfast.KnowledgeBase) -> None:
+    """The change feed, as somebody reads it who was not there."""
+    print("What changed, as the change feed has it for whoever comes later:\n")
+    state = {turbine for turbine, _, _ in anomalies_of(generate.after(0))}
+    for folder in sorted((WORK / "out/anomaly_changes").iterdir(), key=lambda path: int(path.name.partition("=")[2])):
+        rows = [json.loads(line) for file in sorted(folder.glob("part-*")) for line in file.read_text().splitlines()]
+        gone, come = ({row["turbine"] for row in rows if row["_change_type"] == kind} for kind in ("delete", "insert"))
+        for turbine in sorted(gone - come):
+            print(f"  update {folder.name.partition('=')[2]}: {turbine} is no anomaly any more")
+        for turbine in sorted(come - gone):
+            print(f"  update {folder.name.partition('=')[2]}: {turbine} has become an anomaly")
+        state = (state - gone) | come
+    assert state == broken(base)
+    lines = [line for file in (WORK / "out/rejected").glob("*/part-*") for line in file.read_text().splitlines()]
+    assert len(lines) == 1
+    bad = json.loads(lines[0])
+    print(f"\nOne reading was not taken: {bad['row']}: {bad['reason']}\n")
+
+
+def why(base: holdfast.KnowledgeBase, turbine: str) -> None:
+    """The facts from which an anomaly follows."""
+    (celsius, nearby, readings), = base.query(
+        f'temperature("{turbine}", t), median_nearby("{turbine}", m), readings_nearby("{turbine}", n)')
+    others = sorted(float(t) for _, t in base.query(f'neighbour("{turbine}", x), temperature(x, t)'))
+    print(f"Why is {turbine} an anomaly?  Because of the rule")
+    print("  sensor_anomaly(x, t, m) :- comparable(x), temperature(x, t), median_nearby(x, m), abs(t - m) > 5.0.")
+    print("and these facts:\n")
+    print(f"  temperature({turbine}, {celsius})      it was read in minute 7")
+    print(f"  comparable({turbine})             {readings} neighbours report, and 3 are enough")
+    print(f"  median_nearby({turbine}, {nearby})     they read from {others[0]} to {others[-1]}")
+    print(f"  |{celsius} - {nearby}| = {abs(celsius - nearby):.1f} > 5.0\n")
+    assert (len(others), median(others)) == (readings, nearby)
+    coast = [t for x, t in generate.after(8).items() if x.startswith("coast") and x not in generate.BROKEN]
+    print(f"And the coast?  All of it reads about {median(coast):.0f} degrees by now, {median(coast) - 14.5:.0f} more "
+          "than at first, and is no anomaly: a warm front.\n")
+
+
+# --- the same in plain Python ---
 
 
 def anomalies_of(temperature: dict[str, float]) -> set[tuple[str, float, float]]:
@@ -82,46 +172,18 @@ def farms() -> list[list[str]]:
     return [list(farm) for _, farm in groupby(names, key=lambda name: name.split("_")[0])]
 
 
-def compare(kb: holdfast.KnowledgeBase) -> None:
-    """Compute the same without rules; any difference stops the demo."""
-    anomalies = anomalies_of(dict(generate.temperatures()))
-    pairs = sum(len(farm) * (len(farm) - 1) for farm in farms())
-    assert len(kb["neighbour"]) == pairs, (len(kb["neighbour"]), pairs)
-    assert set(kb["sensor_anomaly"]) == anomalies, anomalies
-    assert {turbine for (turbine,) in kb["silent"]} == set(generate.SILENT)
-    print(f"Checked against plain Python: {pairs:,} neighbours, {len(anomalies)} anomalies, "
-          f"{len(generate.SILENT)} silent turbines.\n")
+def broken(base: holdfast.KnowledgeBase) -> set[str]:
+    """The turbines that are anomalies."""
+    return {str(turbine) for turbine, _, _ in base["sensor_anomaly"]}
 
 
-def change(kb: holdfast.KnowledgeBase) -> None:
-    """Facts and rules change; what follows is brought up to date, not computed again."""
-    before = dict(generate.temperatures())
-    after = {**before, "north_07": 11.3, "ridge_03": 6.1}
-    print("Updates: somebody mends north_07, and ridge_03 reports again.")
-    show_change(kb, holdfast.Update(delete={"temperature": [("north_07", before["north_07"])]},
-                                    insert={"temperature": [("north_07", 11.3), ("ridge_03", 6.1)]}))
-    assert set(kb["sensor_anomaly"]) == anomalies_of(after)
-    rule = "warm(x, t) :- temperature(x, t), t > 15.0, !sensor_anomaly(x, _, _)."
-    print(f"A rule comes:  {rule}")
-    show_change(kb, holdfast.Update(add_rules=[f".decl warm(turbine: symbol, celsius: float)\n{rule}"]))
-    broken = {turbine for turbine, _, _ in anomalies_of(after)}
-    assert set(kb["warm"]) == {(turbine, celsius) for turbine, celsius in after.items()
-                               if celsius > 15 and turbine not in broken}
-    print("And goes again.")
-    show_change(kb, holdfast.Update(remove_rules=[rule]))
-    assert len(kb["warm"]) == 0
-    print("Checked against plain Python after each.\n")
-
-
-def show_change(kb: holdfast.KnowledgeBase, update: holdfast.Update) -> None:
-    """Apply an update and tell what it did."""
-    start = time.perf_counter()
-    done = kb.apply(update)
-    seconds = time.perf_counter() - start
-    for sign, part in (("+", done.added), ("-", done.removed)):
-        for name, relation in part.items():
-            print(f"  {sign} {name:<16} {len(relation):>6,}   {next(relation.sorted_rows())}")
-    print(f"  in {seconds * 1000:.0f} ms\n")
+def compare(base: holdfast.KnowledgeBase, minute: int) -> None:
+    """Any difference from plain Python stops the demo."""
+    temperature = generate.after(minute)
+    everyone = {turbine for farm in farms() for turbine in farm}
+    assert dict(base["temperature"]) == temperature
+    assert set(base["sensor_anomaly"]) == anomalies_of(temperature)
+    assert {turbine for (turbine,) in base["silent"]} == everyone - set(temperature)
 
 
 if __name__ == "__main__":

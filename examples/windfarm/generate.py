@@ -10,6 +10,7 @@ FARMS = {"north": 30, "coast": 30, "ridge": 30, "pilot": 3}
 WEATHER = {"north": 11.0, "coast": 14.5, "ridge": 6.0, "pilot": 12.0}
 BROKEN = {"north_07": 31.2, "coast_19": -4.0, "ridge_28": 14.1, "pilot_02": 40.0}
 SILENT = ("north_12", "ridge_03")
+EVENTS = {2: {"north_07": 11.3}, 4: {"ridge_11": 13.8}, 6: {"north_12": 10.9}, 7: {"ridge_11": 22.4}}
 
 
 def turbines(farm: str) -> list[str]:
@@ -29,6 +30,39 @@ def temperatures(seed: int = 1) -> list[tuple[str, float]]:
     places = [(farm, turbine) for farm in FARMS for turbine in turbines(farm)]
     readings = [(turbine, round(WEATHER[farm] + noise.gauss(0, 0.6), 1)) for farm, turbine in places]
     return [(turbine, BROKEN.get(turbine, celsius)) for turbine, celsius in readings if turbine not in SILENT]
+
+
+def stream(minutes: int = 8, seed: int = 2) -> list[list[tuple[str, object, str]]]:
+    """What the thermometers report minute by minute: the reading that no longer holds, and the new one.
+
+    On the coast a warm front comes in and every thermometer rises with it; north_07 is mended, ridge_11 breaks, and the
+    silent north_12 reports again.  One reading is not a number: the wire was cut in the middle of it.
+    """
+    noise, now = random.Random(seed), dict(temperatures())
+    told = []
+    for minute in range(1, minutes + 1):
+        new = {turbine: round(WEATHER["coast"] + 1.1 * minute + noise.gauss(0, 0.6), 1)
+               for turbine in turbines("coast") if turbine not in BROKEN}
+        new |= EVENTS.get(minute, {})
+        rows: list[tuple[str, object, str]] = [(turbine, now[turbine], "delete") for turbine in new if turbine in now]
+        told.append(rows + [(turbine, celsius, "insert") for turbine, celsius in new.items()])
+        now |= new
+    told[4].append(("ridge_20", "5.!", "insert"))
+    return told
+
+
+def after(minute: int) -> dict[str, float]:
+    """The readings that hold after some minutes of the stream."""
+    now = dict(temperatures())
+    for rows in stream()[:minute]:
+        now |= {turbine: celsius for turbine, celsius, op in rows if op == "insert" and isinstance(celsius, float)}
+    return now
+
+
+def write_minute(path: Path, minute: int) -> None:
+    """The file of one minute."""
+    rows = ["turbine,celsius,op", *(",".join(map(str, row)) for row in stream()[minute - 1])]
+    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
 
 
 def write(folder: Path) -> None:

@@ -47,13 +47,18 @@ def numeric_codes(column: pa.Array | pa.ChunkedArray, type: Type) -> Codes | Non
     """The codes of a column of numbers, None if the column is of another kind."""
     kind = column.type
     match type:
-        case Type.NUMBER if pa.types.is_integer(kind):
+        case Type.NUMBER if _is_whole(kind):
             return cast("Codes", _cast(column, pa.int64(), type))
-        case Type.UNSIGNED if pa.types.is_integer(kind):
+        case Type.UNSIGNED if _is_whole(kind):
             return _cast(column, pa.uint64(), type).view(np.int64)
         case Type.FLOAT if is_numeric(column):
             return float_codes(_cast(column, pa.float64(), type))
     return None
+
+
+def _is_whole(kind: pa.DataType) -> bool:
+    """Integers, and decimals without places behind the point, as Spark has for what 63 bits do not hold."""
+    return bool(pa.types.is_integer(kind) or (pa.types.is_decimal(kind) and kind.scale == 0))
 
 
 def _cast(column: pa.Array | pa.ChunkedArray, kind: pa.DataType, type: Type) -> npt.NDArray[Any]:

@@ -6,23 +6,29 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
-from holdfast.backends import protocol
+from holdfast.backends.protocol import Backend, Unwritten
+from holdfast.backends.protocol import Facts as FactSet
 from holdfast.editing import edited
 from holdfast.encoding import Codes, Dictionary
 from holdfast.errors import Diagnostic, HoldfastError, UsageError
 from holdfast.formats.python_data import FactData, encode_facts
 from holdfast.language import parse, parse_body, tree
 from holdfast.language.editing import rules_named
+from holdfast.language.printer import show
 from holdfast.loading import Facts, Loaded, load
+from holdfast.maintenance import modular
 from holdfast.maintenance.algorithms import AUTO, Choice
 from holdfast.maintenance.seminaive import NodeFigures, materialise
+from holdfast.maintenance.served import RowBackend, States
+from holdfast.maintenance.stratum import RuleChange, predicates_read
 from holdfast.maintenance.watch import Watch
+from holdfast.modules import MODULES, Module, allot, named
 from holdfast.plans import Planner
 from holdfast.program import check_query
 from holdfast.program.impact import impact
@@ -31,17 +37,21 @@ from holdfast.program.model import Program, Relation
 from holdfast.program.similar import similar
 from holdfast.relation_view import RelationView
 from holdfast.settings import Limits, Progress, Silent
+from holdfast.spark_session import SparkOptions
 from holdfast.updates import Change, Impact, Several, Update, Updating
 from holdfast.values import Row
 
 if TYPE_CHECKING:
-    from holdfast.backends.memory.store import MemoryBackend
+    from pyspark.sql import SparkSession
+
     from holdfast.maintenance.maintainer import Maintainer, Outcome
     from holdfast.maintenance.marking import Marking
     from holdfast.maintenance.together import Together, Window
     from holdfast.streaming.driver import Lookahead, Stream
     from holdfast.streaming.queue import UpdateQueue
 
+ENGINES = ("memory", "spark")
+Engine: TypeAlias = "str | SparkOptions | SparkSession"
 MOST_TOGETHER = 62  # updates in one pass: each has a bit of a word, and so has the state before them
 _SILENCE = 1.0  # seconds of compiling before the user is told
 
@@ -62,8 +72,8 @@ class Statistics:
 class KnowledgeBase:
     """A materialised program.  Made by `holdfast.open` and `holdfast.from_text`."""
 
-    def __init__(self, tree_program: tree.Program, loaded: Loaded, backend: MemoryBackend, statistics: Statistics,
-                 limits: Limits | None, watch: Watch) -> None:
+    def __init__(self, tree_program: tree.Program, loaded: Loaded, backend: Backend, statistics: Statistics,
+                 limits: Limits | None, watch: Watch, modules: tuple[Module, ...], states: States) -> None:
         self._tree = rules_named(tree_program)
         self._dictionary = loaded.dictionary
         self._backend = backend
@@ -71,7 +81,7 @@ class KnowledgeBase:
         self._watch = watch
         self.program: Program = loaded.program
         self.statistics = statistics
-        self._maintainer = _maintainer(self.program, backend)
+        self._maintainer = _maintainer(self.program, backend, modules, states)
 
     @cached_property
     def _together(self) -> Together:
@@ -96,6 +106,20 @@ class KnowledgeBase:
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and self._find(name) is not None
 
+    def explicit(self, name: str) -> RelationView:
+        """The facts of a relation that were given, whether rules derive them as well or not."""
+        relation = self._relation(name)
+        return RelationView(relation, self._backend.rows(relation.name, self._backend.explicit), self._dictionary)
+
+    def sizes(self) -> dict[str, int]:
+        """The number of facts of each relation, without fetching them."""
+        sizes = self._backend.materialisation.sizes()
+        return {name: sizes.get(name, 0) for name in self.relations}
+
+    def rules_text(self) -> str:
+        """The declarations and rules as they are now, with the rules' names, as text."""
+        return show(self._tree)
+
     def query(self, text: str) -> RelationView:
         """The answers to a query, which is what may stand in a rule's body: `path(1, x), !blocked(x)`."""
         _, question = check_query(parse_body(text, "<query>"), self.program)
@@ -104,6 +128,7 @@ class KnowledgeBase:
         try:
             for relation in added:
                 backend.add_relation(relation)
+            backend.write_out(predicates_read(RuleChange(question.rules, (), question.aggregates)))
             for node in question.nodes:
                 materialise(Planner(node, backend.statistics), backend, Watch())
             answer = next(relation for relation in added if relation.name == "?")
@@ -171,12 +196,12 @@ class KnowledgeBase:
         """Mark what the next update in a queue deletes while another one is applied; with None, no more."""
         from holdfast.maintenance.marking import Marking, certain
 
-        def look() -> protocol.Facts | None:
+        def look() -> FactSet | None:
             following = [] if ahead is None else ahead.ahead()
             if not following or following[0].update is None or not following[0].is_plain:
                 return None
             try:
-                encoded = self._encoded(following[0].update.delete, self.program)
+                encoded, _ = self._encoded(following[0].update.delete, self.program)
             except HoldfastError:
                 return None  # it will be refused when it is its turn
             return certain(self._backend.known_facts(encoded), self.program)
@@ -192,15 +217,20 @@ class KnowledgeBase:
         limited = self._limits is not None and self._limits != Limits()
         return limited or not isinstance(self._backend, MemoryBackend)
 
-    def _prepared(self, updates: Sequence[Update]) -> list[tuple[int, tuple[protocol.Facts, protocol.Facts]]]:
+    @property
+    def is_compact(self) -> bool:
+        """Whether a module keeps facts that are not written out: several updates in one pass would need them all."""
+        return bool(self._backend.unwritten)
+
+    def _prepared(self, updates: Sequence[Update]) -> list[tuple[int, tuple[FactSet, FactSet]]]:
         """Updates of facts, encoded: how many facts were given, and deletions and insertions."""
         self._refuse_size_limits()
         if len(updates) > MOST_TOGETHER:
-            raise UsageError(Diagnostic("E0915", f"one pass takes {MOST_TOGETHER} updates, not {len(updates)}"))
+            raise UsageError(Diagnostic("E0919", f"one pass takes {MOST_TOGETHER} updates, not {len(updates)}"))
         if any(update.add_rules or update.remove_rules for update in updates):
             message = "updates that change rules are applied one by one"
-            raise UsageError(Diagnostic("E0914", message, help="use apply for them, and stream to have both"))
-        encoded = [[self._encoded(facts, self.program) for facts in (u.delete, u.insert)] for u in updates]
+            raise UsageError(Diagnostic("E0918", message, help="use apply for them, and stream to have both"))
+        encoded = [[self._encoded(facts, self.program)[0] for facts in (u.delete, u.insert)] for u in updates]
         insertions = [self._backend.facts(insert) for _, insert in encoded]  # a fact may go before it has come
         deletions = [self._backend.known_facts(delete) for delete, _ in encoded]
         given = [sum(map(len, (*delete.values(), *insert.values()))) for delete, insert in encoded]
@@ -225,13 +255,15 @@ class KnowledgeBase:
         choice = self._choice(algorithm, during)
         backend, maintainer = self._backend, self._maintainer
         deletions, insertions = (self._encoded(facts, during) for facts in (update.delete, update.insert))
-        fresh = [relation for name, relation in during.relations.items() if name not in backend.tables]
+        fresh = [relation for name, relation in during.relations.items() if name not in backend.relations]
         try:
             for relation in fresh:
                 backend.add_relation(relation)
             rules = None if program is self.program else during
-            gone, come, E = backend.known_facts(deletions), backend.facts(insertions), backend.explicit
-            given = sum(map(len, (*deletions.values(), *insertions.values())))
+            gone, come, E = backend.known_facts(*deletions), backend.facts(*insertions), backend.explicit
+            given = sum(len(rows) for codes, frames in (deletions, insertions) for rows in codes.values())
+            given += sum(frame.count() for _, frames in (deletions, insertions) for several in frames.values()
+                         for frame in several)
             no_ops = given - len((gone & E) - come) - len(come - E)
             with self._limited(keep) as watch:
                 outcome = maintainer.run(gone, come, rules, choice, watch, keep=keep)
@@ -265,23 +297,29 @@ class KnowledgeBase:
 
     def _adopt(self, new_tree: tree.Program, program: Program, during: Program) -> None:
         """Rules have changed: relations that no rule mentions any more stay only if they have explicit facts."""
-        orphans = {name: r for name, r in _missing(during, program).items() if len(self._backend.explicit.ids(name))}
+        orphans = {name: r for name, r in _missing(during, program).items() if self._backend.explicit.of((name,))}
         self._tree, self.program = new_tree, with_relations(program, orphans)
         self._drop([r for name, r in during.relations.items() if name not in self.program.relations])
         self._maintainer.adopt(self.program)
 
     def _drop(self, relations: Iterable[Relation]) -> None:
         for relation in relations:
-            if relation.name in self._backend.tables:  # making it may have reached a limit
+            if relation.name in self._backend.relations:  # making it may have reached a limit
                 self._backend.drop_relation(relation.name)
 
-    def _encoded(self, facts: Mapping[str, FactData | Several], program: Program) -> dict[str, Codes]:
+    def _encoded(self, facts: Mapping[str, FactData | Several], program: Program
+                 ) -> tuple[dict[str, Codes], dict[str, list[Any]]]:
+        """The facts as codes, and those that the backend takes as they are."""
         found: dict[str, list[Codes]] = {}
+        frames: dict[str, list[Any]] = {}
         for name, data in facts.items():
             relation = self._relation(name, program)
-            parts = data.parts if isinstance(data, Several) else (data,)
-            found.setdefault(relation.name, []).extend(encode_facts(p, relation, self._dictionary) for p in parts)
-        return {name: np.ascontiguousarray(np.concatenate(parts)) for name, parts in found.items()}
+            for part in data.parts if isinstance(data, Several) else (data,):
+                if self._backend.takes(part):
+                    frames.setdefault(relation.name, []).append(part)
+                else:
+                    found.setdefault(relation.name, []).append(encode_facts(part, relation, self._dictionary))
+        return {name: np.ascontiguousarray(np.concatenate(parts)) for name, parts in found.items()}, frames
 
     def _choice(self, algorithm: str | Choice, program: Program) -> Choice:
         """What was asked for, with predicates for the relations' names."""
@@ -294,7 +332,7 @@ class KnowledgeBase:
         added, removed = (self._views(facts, program) for facts in (outcome.added, outcome.removed))
         return Change(added, removed, outcome.figures, no_ops)
 
-    def _views(self, facts: protocol.Facts, program: Program) -> dict[str, RelationView]:
+    def _views(self, facts: FactSet, program: Program) -> dict[str, RelationView]:
         sizes = facts.sizes()
         relations = [r for name, r in program.relations.items() if sizes.get(name) and not r.auxiliary]
         return {r.name: RelationView(r, self._backend.rows(r.name, facts), self._dictionary) for r in relations}
@@ -303,10 +341,8 @@ class KnowledgeBase:
         """For each fact its number of nonrecursive derivations, plus 1 if it is explicit, and of recursive ones."""
         relation = self._relation(name)
         self._maintainer.counted()
-        ids = self._backend.materialisation.ids(relation.name)
-        rows = self._dictionary.decode_rows(self._backend.tables[relation.name].rows[ids], relation.types)
-        nonrecursive = self._backend.nonrecursive.of(relation.name)[ids].tolist()
-        recursive = self._backend.recursive.of(relation.name)[ids].tolist()
+        codes, nonrecursive, recursive = self._backend.derivations(relation.name)
+        rows = self._dictionary.decode_rows(codes, relation.types)
         return dict(zip(rows, zip(nonrecursive, recursive, strict=True), strict=True))
 
     def write_outputs(self, folder: str | Path) -> list[Path]:
@@ -333,10 +369,11 @@ class KnowledgeBase:
         return f"<knowledge base: {self.statistics.facts:,} facts, {self.statistics.derived:,} derived>"
 
     def _view(self, relation: Relation) -> RelationView:
-        return RelationView(relation, self._codes(relation), self._dictionary)
+        return RelationView(relation, self._backend.rows(relation.name, self._backend.materialisation),
+                            self._dictionary)
 
     def _codes(self, relation: Relation) -> Codes:
-        return self._backend.rows(relation.name, self._backend.materialisation)
+        return self._view(relation).codes
 
     def _find(self, name: str, program: Program | None = None) -> Relation | None:
         """A relation by its name, by the name as written in the program, or by an IRI or prefixed name."""
@@ -365,7 +402,7 @@ class ChangeWindow:
 
     def __init__(self, kb: KnowledgeBase, window: Window) -> None:
         self._kb, self._window, self._left = kb, window, len(window.no_ops)
-        self._removed: list[protocol.Facts] = []
+        self._removed: list[FactSet] = []
 
     @property
     def is_current(self) -> bool:
@@ -402,17 +439,23 @@ class _Views(Mapping[str, RelationView]):
         return len(self._relations)
 
 
-def open(program: str | Path, facts: Facts = None, *, limits: Limits | None = None,
-         progress: Progress | None = None) -> KnowledgeBase:
-    """Read a program file, load its facts and compute everything that follows."""
+def open(program: str | Path, facts: Facts = None, *, engine: Engine = "memory", limits: Limits | None = None,
+         progress: Progress | None = None, modules: Iterable[str | Module] = MODULES) -> KnowledgeBase:
+    """Read a program file, load its facts and compute everything that follows.
+
+    The engine is "memory", "spark", or a Spark session.  `modules` are those that may serve recursive rules, by name or
+    as they are; all that there are if nothing is said.  On Spark they serve none.
+    """
     path = Path(program)
-    return from_text(_read(path), facts, name=path.as_posix(), limits=limits, progress=progress)
+    return from_text(_read(path), facts, engine=engine, name=path.as_posix(), limits=limits, progress=progress,
+                     modules=modules)
 
 
-def from_text(text: str, facts: Facts = None, *, name: str = "<text>", limits: Limits | None = None,
-              progress: Progress | None = None) -> KnowledgeBase:
+def from_text(text: str, facts: Facts = None, *, engine: Engine = "memory", name: str = "<text>",
+              limits: Limits | None = None, progress: Progress | None = None,
+              modules: Iterable[str | Module] = MODULES) -> KnowledgeBase:
     """As `open`, for a program given as text."""
-    return _materialised(parse(text, name), facts, limits, progress or Silent())
+    return _materialised(parse(text, name), facts, engine, limits, progress or Silent(), named(modules))
 
 
 def _read(path: Path) -> str:
@@ -423,48 +466,85 @@ def _read(path: Path) -> str:
         raise UsageError(Diagnostic("E0902", f"cannot read the program {path.as_posix()}: {reason}")) from error
 
 
-def _materialised(program: tree.Program, facts: Facts, limits: Limits | None, progress: Progress) -> KnowledgeBase:
+def _materialised(program: tree.Program, facts: Facts, engine: Engine, limits: Limits | None, progress: Progress,
+                  modules: tuple[Module, ...]) -> KnowledgeBase:
+    make_backend = _engine(engine, progress)
     with _patience(progress):
-        from holdfast.backends.memory.store import MemoryBackend
+        from holdfast.maintenance.maintainer import read_elsewhere
     watch = Watch(limits, progress)
-    loaded = load(program, facts, Dictionary())
-    backend = MemoryBackend(loaded.program.relations, loaded.dictionary, watch)
-    for name, rows in loaded.rows.items():
-        before = backend.tables[name].size
-        backend.explicit |= backend.facts({name: rows})
-        watch.batch(backend.tables[name].size - before)
+    loaded = load(program, facts, Dictionary(), keeps_frames=engine != "memory")
+    backend = make_backend(loaded.program.relations, loaded.dictionary, watch)
+    E = backend.explicit
+    for name in (*loaded.rows, *(name for name in loaded.frames if name not in loaded.rows)):
+        rows = {name: loaded.rows[name]} if name in loaded.rows else {}
+        given = backend.facts(rows, {name: loaded.frames.get(name, ())}).worked_out()
+        E |= given
+        watch.batch(len(given))
     progress.started(len(loaded.program.nodes))
-    figures = [
-        materialise(Planner(node, backend.statistics), backend, watch, loaded.program.size_limits)
-        for node in loaded.program.nodes
-    ]
+    states, relations = States(), loaded.program.relations
+    if loaded.program.size_limits or engine != "memory":
+        modules = ()  # what is incomplete on purpose depends on the rounds; and Spark's facts do not come as rows
+    read, figures = read_elsewhere(loaded.program), []
+
+    def leave(predicate: str, size: int, parts: Callable[[], Iterable[Codes]]) -> None:
+        backend.unwritten[predicate] = Unwritten(size, parts)
+
+    for node in loaded.program.nodes:
+        planner, allotment = Planner(node, backend.statistics), allot(node, relations, modules)
+        if allotment.services:
+            with _patience(progress):
+                import holdfast.modules.graph_kernels  # noqa: F401
+            unread = read.isdisjoint(node.predicates)
+            rows_backend = cast("RowBackend", backend)  # the memory backend: on Spark there are no services
+            left = leave if unread else None
+            figures.append(modular.materialise(planner, rows_backend, watch, allotment, states, left))
+        else:
+            figures.append(materialise(planner, backend, watch, loaded.program.size_limits))
     progress.finished()
+    backend.tidy(backend.deleted)
     statistics = _statistics(loaded.program, backend, watch, figures)
     watch.rest(watch.facts)
-    return KnowledgeBase(program, loaded, backend, statistics, limits, watch)
+    return KnowledgeBase(program, loaded, backend, statistics, limits, watch, modules, states)
 
 
-def _maintainer(program: Program, backend: MemoryBackend) -> Maintainer:
+def _engine(engine: Engine, progress: Progress) -> Callable[[Mapping[str, Relation], Dictionary, Watch], Backend]:
+    """What makes the backend; Spark, or the kernels, are loaded now."""
+    if isinstance(engine, str) and engine not in ENGINES:
+        help = similar(engine, ENGINES) or "it is memory, spark, or a Spark session"
+        raise UsageError(Diagnostic("E0916", f"there is no engine {engine}", help=help))
+    if engine == "memory":
+        with _patience(progress):
+            from holdfast.backends.memory.store import MemoryBackend
+        return MemoryBackend
+    from holdfast.spark_session import spark_session
+
+    session = spark_session(None if isinstance(engine, str) else engine)
+    from holdfast.backends.spark.store import SparkBackend
+
+    return partial(SparkBackend, session)
+
+
+def _maintainer(program: Program, backend: Backend, modules: tuple[Module, ...], states: States) -> Maintainer:
     from holdfast.maintenance.maintainer import Maintainer
 
-    return Maintainer(program, backend)
+    return Maintainer(program, backend, modules, states)
 
 
 def _missing(old: Program, new: Program) -> dict[str, Relation]:
     return {name: relation for name, relation in old.relations.items() if name not in new.relations}
 
 
-def _statistics(program: Program, backend: MemoryBackend, watch: Watch, figures: list[NodeFigures]) -> Statistics:
+def _statistics(program: Program, backend: Backend, watch: Watch, figures: list[NodeFigures]) -> Statistics:
     visible = [name for name, relation in program.relations.items() if not relation.auxiliary]
-    explicit = sum(len(backend.explicit.ids(name)) for name in visible)
-    facts = sum(len(backend.materialisation.ids(name)) for name in visible)
+    explicit = sum(len(backend.explicit.of((name,))) for name in visible)
+    facts = sum(backend.size(name) for name in visible)
     return Statistics(
         facts=explicit,
         derived=facts - explicit,
         rounds=sum(node.rounds for node in figures),
         instances=sum(node.instances for node in figures),
         seconds=watch.seconds,
-        memory=sum(table.nbytes for table in backend.tables.values()),
+        memory=backend.nbytes,
         nodes=tuple(figures),
     )
 

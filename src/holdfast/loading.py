@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from holdfast.encoding import Codes, Dictionary
 from holdfast.errors import DataError, Diagnostic, UsageError
 from holdfast.formats.facts_files import read_relation, sniff_types
 from holdfast.formats.paths import input_path
-from holdfast.formats.python_data import FactData, encode_facts, kept, sniff_python
+from holdfast.formats.python_data import FactData, encode_facts, is_spark_frame, kept, sniff_python
 from holdfast.formats.rdf import is_rdf, read_rdf
 from holdfast.language import tree
 from holdfast.program import check, outline
@@ -35,6 +35,7 @@ class Loaded:
     program: Program
     rows: Mapping[str, Codes]
     dictionary: Dictionary
+    frames: Mapping[str, Sequence[Any]] = field(default_factory=dict)  # Spark's, which stay what they are
 
 
 @dataclass(frozen=True)
@@ -46,18 +47,27 @@ class _Input:
     parameters: Mapping[str, str]
 
 
-def load(tree_program: tree.Program, facts: Facts, dictionary: Dictionary) -> Loaded:
-    """Check a program and read its facts; column types that the program leaves open follow the data."""
+def load(tree_program: tree.Program, facts: Facts, dictionary: Dictionary, *, keeps_frames: bool = False) -> Loaded:
+    """Check a program and read its facts; column types that the program leaves open follow the data.
+
+    With `keeps_frames`, facts given as Spark DataFrames are not read here.
+    """
+    frames: dict[str, list[Any]] = {}
     if isinstance(facts, Mapping):
         facts = {name: kept(data) for name, data in facts.items()}  # types are told from it before it is read
     program = _checked(tree_program, facts)
     match facts:
         case Mapping():
-            parts = _python_rows(program, _by_relation(program.relations, facts), dictionary)
+            given = _by_relation(program.relations, facts)
+            for name, data in given if keeps_frames else ():
+                if is_spark_frame(data):
+                    frames.setdefault(name, []).append(data)
+            read = [(name, data) for name, data in given if not (keeps_frames and is_spark_frame(data))]
+            parts = _python_rows(program, read, dictionary)
         case _:
             parts = _file_rows(program, _paths(facts), dictionary)
     program = maintainable(program)
-    return Loaded(program, _together(program, [*_text_rows(program, dictionary), *parts]), dictionary)
+    return Loaded(program, _together(program, [*_text_rows(program, dictionary), *parts]), dictionary, frames)
 
 
 def _checked(tree_program: tree.Program, facts: Facts) -> Program:

@@ -8,6 +8,9 @@ from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from holdfast.backends.protocol import Deferred
 from holdfast.encoding import Codes, Dictionary, EncodingError
 from holdfast.errors import Diagnostic, UsageError
 from holdfast.program.model import Relation
@@ -16,6 +19,7 @@ from holdfast.values import Row, Type
 if TYPE_CHECKING:
     import pandas
     import pyarrow
+    from pyspark.sql import DataFrame
 
 _ROWS_SHOWN = 20
 
@@ -23,10 +27,15 @@ _ROWS_SHOWN = 20
 class RelationView(Collection[Row]):
     """The facts of a relation, or the answers of a query, as they were when it was asked for."""
 
-    def __init__(self, relation: Relation, codes: Codes, dictionary: Dictionary) -> None:
+    def __init__(self, relation: Relation, rows: Codes | Deferred, dictionary: Dictionary) -> None:
         self._relation = relation
-        self._codes = codes
+        self._rows = rows
         self._dictionary = dictionary
+
+    @cached_property
+    def codes(self) -> Codes:
+        """The facts as codes of the dictionary; not for users."""
+        return self._rows if isinstance(self._rows, np.ndarray) else self._rows.codes()
 
     @property
     def name(self) -> str:
@@ -44,10 +53,10 @@ class RelationView(Collection[Row]):
         return self._relation.types
 
     def __len__(self) -> int:
-        return len(self._codes)
+        return len(self._rows)
 
     def __iter__(self) -> Iterator[Row]:
-        return iter(self._dictionary.decode_rows(self._codes, self.types))
+        return iter(self._dictionary.decode_rows(self.codes, self.types))
 
     def __contains__(self, row: object) -> bool:
         if not isinstance(row, tuple) or len(row) != len(self.types):
@@ -60,19 +69,19 @@ class RelationView(Collection[Row]):
 
     @cached_property
     def _encoded(self) -> frozenset[tuple[int, ...]]:
-        return frozenset(map(tuple, self._codes.tolist()))
+        return frozenset(map(tuple, self.codes.tolist()))
 
     def sorted_rows(self) -> Iterator[Row]:
         """The rows in order: numbers by value, strings by bytes, column by column."""
         from holdfast.formats.writing import in_order
 
-        return iter(self._dictionary.decode_rows(in_order(self._relation, self._codes, self._dictionary), self.types))
+        return iter(self._dictionary.decode_rows(in_order(self._relation, self.codes, self._dictionary), self.types))
 
     def to_arrow(self) -> pyarrow.Table:
         """The facts as an Arrow table."""
         from holdfast.formats.parquet import to_arrow
 
-        return to_arrow(self._relation, self._codes, self._dictionary)
+        return to_arrow(self._relation, self.codes, self._dictionary)
 
     def to_pandas(self) -> pandas.DataFrame:
         """The facts as a pandas data frame; pandas must be installed."""
@@ -83,6 +92,20 @@ class RelationView(Collection[Row]):
             raise UsageError(Diagnostic("E0001", "to_pandas needs pandas, which is not installed", help=help)) from None
         frame: pandas.DataFrame = self.to_arrow().to_pandas()
         return frame
+
+    def to_spark(self) -> DataFrame:
+        """The facts as a Spark DataFrame; with the spark engine they stay where they are."""
+        from holdfast.spark_session import spark_errors, spark_session
+
+        if not isinstance(self._rows, np.ndarray):
+            return self._rows.frame()  # type: ignore[no-any-return]
+        import pyarrow as pa
+
+        session, table = spark_session(), self.to_arrow()
+        wide = pa.decimal128(20, 0)  # Spark has no unsigned numbers
+        fields = [field.with_type(wide) if field.type == pa.uint64() else field for field in table.schema]
+        with spark_errors():
+            return session.createDataFrame(table.cast(pa.schema(fields)))
 
     def __repr__(self) -> str:
         columns = ", ".join(f"{c.name}: {c.type_name}" for c in self._relation.columns)

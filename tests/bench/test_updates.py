@@ -18,7 +18,7 @@ from bench.machine import describe
 from bench.outcomes import Failure
 from bench.processes import Limits
 from bench.saving import save
-from bench.updates import curve, experiments, lengths, rule_changes, streams
+from bench.updates import closures, curve, experiments, lengths, rule_changes, streams
 from bench.updates.experiments import EXPERIMENTS, Found, Lost, experiment
 from bench.updates.rows import Row, Taken, Work, row
 from bench.updates.sheets import duration, fraction, update_sheets
@@ -65,6 +65,15 @@ def test_streams(kind: str) -> None:
     [row] = streams.run((kind, "0" if kind == "track" else "10", "auto"), once())
     assert len(row.seconds) == 5
     assert row.first
+
+
+@pytest.mark.parametrize("job", closures.jobs("small"), ids=" ".join)
+def test_closures(job: tuple[str, ...]) -> None:
+    rows = closures.run(job, once())
+    assert all(row.name.endswith(job[1]) for row in rows)
+    used = {algorithm for row in rows for algorithm in row.algorithms}
+    assert ("exact" in used) == (job[1] == "modules")
+    assert all(row.work.changed for row in rows if "leaf" in row.name or "quarter" in row.name)
 
 
 @pytest.mark.parametrize("strategy", rule_changes.STRATEGIES)

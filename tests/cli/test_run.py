@@ -78,8 +78,9 @@ def test_run_writes_figures(reach: Path) -> None:
     assert figures["seconds"] > 0
 
 
-@pytest.mark.parametrize("limit", [["--limit-facts", "5000"], ["--limit-rounds", "20"], ["--limit-seconds", "0"],
-                                   ["--limit-memory", "100K"]])
+@pytest.mark.parametrize("limit", [["--limit-facts", "5000"], ["--limit-seconds", "0"],
+                                   ["--limit-memory", "100K", "--no-module", "all"],
+                                   ["--limit-rounds", "20", "--no-module", "all"]])
 def test_a_limit_stops_the_run_with_3_and_writes_nothing(limit: list[str], reach: Path) -> None:
     Path("facts/edge.facts").write_text("".join(f"{n}\t{n + 1}\n" for n in range(300)), encoding="utf-8")
     result = holdfast("run", reach, "-F", "facts", "-D", "out", *limit)

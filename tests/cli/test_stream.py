@@ -242,12 +242,15 @@ def test_the_choice_is_explained(reach: Path) -> None:
     result = holdfast("stream", reach, "--updates", updates, "--explain-choice", "--strategy", "hyper-node")
     said = result.err.splitlines()
     assert said[0].startswith("update 1: edge: counting (no recursion")
-    assert said[1].startswith("update 1: path: dred-counting (recursive")
+    assert said[1].startswith("update 1: path: exact (transitive-closure serves")
     assert said[2].startswith("update 2: path: recompute (rules went")
     assert len(lines(result.out)) == 2
+    result = holdfast("stream", reach, "--updates", updates, "--explain-choice", "--no-module", "transitive-closure")
+    assert result.err.splitlines()[1].startswith("update 1: path: dred-counting (recursive")
 
 
 @pytest.mark.parametrize(("words", "code"), [
+    (["--no-module", "transitive"], "E0915"),
     (["--algorithm", "dread"], "E0905"), (["--algorithm", "path=dread"], "E0905"), (["--strategy", "none"], "E0905"),
     (["--algorithm", "paht=dred"], "E0901"), (["--algorithm", "counting"], "E0906"),
     (["--algorithm", "dred", "--algorithm", "auto"], "E0010"),

@@ -26,7 +26,14 @@ def test_datalog(block: Block) -> None:
     assert normal(found) == normal(block.output)
 
 
-@pytest.mark.parametrize("page", pages_with("console"), ids=lambda page: str(page.relative_to(ROOT)))
+def grouped(pages: list[Path]) -> list[object]:
+    """Pages that need Spark run in the one process that has it."""
+    needs = ("pipeline.md", "spark.md")
+    return [pytest.param(page, marks=pytest.mark.xdist_group("spark")) if page.name in needs else page
+            for page in pages]
+
+
+@pytest.mark.parametrize("page", grouped(pages_with("console")), ids=lambda page: str(page.relative_to(ROOT)))
 def test_console(page: Path, reader: Path) -> None:
     console = Console()
     for block in blocks(page):
@@ -34,7 +41,7 @@ def test_console(page: Path, reader: Path) -> None:
             assert normal(console.run(step.command)) == normal(step.expected), f"{block}: $ {step.command}"
 
 
-@pytest.mark.parametrize("page", pages_with("python"), ids=lambda page: str(page.relative_to(ROOT)))
+@pytest.mark.parametrize("page", grouped(pages_with("python")), ids=lambda page: str(page.relative_to(ROOT)))
 def test_python(page: Path, reader: Path) -> None:
     names: dict[str, object] = {}
     parser, runner = doctest.DocTestParser(), doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)

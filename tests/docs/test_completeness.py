@@ -34,8 +34,10 @@ def section(command: str) -> str:
 
 
 def commands() -> list[tuple[str, list[str]]]:
+    """Every command with its options; those of a command's own commands belong to it."""
     group = typer.main.get_command(app)
-    return [(name, [text for parameter in command.params for text in parameter.opts if text.startswith("-")])
+    return [(name, [text for each in (command, *getattr(command, "commands", {}).values())
+                    for parameter in each.params for text in parameter.opts if text.startswith("-")])
             for name, command in group.commands.items()]
 
 

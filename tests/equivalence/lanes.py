@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from random import Random
 
 import holdfast
 from holdfast.errors import HoldfastError
+from holdfast.knowledge_base import Engine
 from holdfast.maintenance.algorithms import Choice
+from holdfast.modules import MODULES, Module
 from holdfast.updates import Change, Update
 
 from ..judges.programs import RuleSketch
@@ -34,13 +37,15 @@ class Lane:
     policy: str
     strategy: str
     order: Order = str
+    engine: Engine = "memory"
     rules: list[tuple[str, RuleSketch]] = field(default_factory=list)  # with the names that they have by now
+    modules: Sequence[Module] = MODULES
 
     def __post_init__(self) -> None:
         self.rules = [(f"r{number}", rule) for number, rule in enumerate(self.script.rules, 1)]
         self.added = 0
         text = self.script.text([self.order(rule) for rule in self.script.rules])
-        self.kb = holdfast.from_text(text, facts=grouped(self.script.facts))
+        self.kb = holdfast.from_text(text, facts=grouped(self.script.facts), engine=self.engine, modules=self.modules)
         self.state = state_of(self.kb)
 
     def choice(self, dice: Random) -> Choice:
@@ -78,7 +83,8 @@ class Lane:
     # --- what is checked -----------------------------------------------------------------------------
 
     def fail(self, what: str) -> DisagreementError:
-        return DisagreementError(f"{self.policy}, {self.strategy}: {what}")
+        served = ", ".join(module.name for module in self.modules) or "no modules"
+        return DisagreementError(f"{self.policy}, {self.strategy}, {served}: {what}")
 
     def same_as_before(self, why: str) -> None:
         if (now := state_of(self.kb)) != self.state:

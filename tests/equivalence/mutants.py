@@ -10,9 +10,22 @@ from dataclasses import dataclass
 from typing import Any
 
 from holdfast.backends.memory.versions import Versions
-from holdfast.maintenance import backward_forward, dred, dred_counting, marking, recompute, window
+from holdfast.maintenance import (
+    backward_forward,
+    dred,
+    dred_counting,
+    marking,
+    modular,
+    modular_proof,
+    recompute,
+    window,
+)
 from holdfast.maintenance.maintainer import Maintainer
+from holdfast.maintenance.served import Served, States
 from holdfast.maintenance.stratum import Stratum
+from holdfast.modules import closure, graph
+from holdfast.modules.allotment import Allotment
+from holdfast.program import patterns
 
 from .lanes import MIXED
 
@@ -26,6 +39,7 @@ class Mutant:
     line: str
     instead: str
     policy: str
+    modules: bool = False  # whether they take part; then the scripts are of closures
     hint: int = 0  # a script that is known to show it, to be tried first
 
     def __str__(self) -> str:
@@ -48,8 +62,8 @@ def broken(mutant: Mutant) -> Iterator[None]:
 
 MARKS, WINDOW = "with marks", "in windows"
 DRED, DREDC, BF, BFC = "dred", "dred-counting", "backward-forward", "backward-forward-counting"
-first, over, re_, insert = (dred_counting.first_deletions, dred_counting.overdelete, dred_counting.rederive,
-                            dred_counting.insert)
+first, over, re_, first_ins, insert = (dred_counting.first_deletions, dred_counting.overdelete, dred_counting.rederive,
+                                       dred_counting.first_insertions, dred_counting.insert)
 MUTANTS = [
     # DRed^c
     Mutant("nothing is rederived", re_, "R = overdeleted - s.Cr.zero(overdeleted)", "R = overdeleted - overdeleted",
@@ -62,14 +76,14 @@ MUTANTS = [
     Mutant("Cn is not looked at", over, "s.Cn.zero(N - D)", "N - D", DREDC),
     Mutant("negation: what comes deletes nothing", first, "s.changed(Π_n, I, gone, come)",
            "s.changed(Π_n, I, gone, come - come)", DREDC),
-    Mutant("negation: what goes inserts nothing", insert, "s.changed(s.kept.nonrecursive, J, come, gone)",
+    Mutant("negation: what goes inserts nothing", first_ins, "s.changed(s.kept.nonrecursive, J, come, gone)",
            "s.changed(s.kept.nonrecursive, J, come, gone - gone)", DREDC),
-    Mutant("negation in recursive rules is passed over", insert, "s.changed(s.kept.recursive, J, come, gone)",
+    Mutant("negation in recursive rules is passed over", first_ins, "s.changed(s.kept.recursive, J, come, gone)",
            "s.changed(s.kept.recursive, J, come, gone - gone)", DREDC),
     Mutant("rules go without their derivations", first, "s.instances(s.removed.nonrecursive, I),", "", DREDC),
     Mutant("recursive rules go without their derivations", first, "s.instances(s.removed.recursive, I), ", "", DREDC),
-    Mutant("rules come without their derivations", insert, "s.instances(s.added.nonrecursive, J),", "", DREDC),
-    Mutant("recursive rules come without their derivations", insert, ", s.instances(s.added.recursive, J)]", "]",
+    Mutant("rules come without their derivations", first_ins, "s.instances(s.added.nonrecursive, J),", "", DREDC),
+    Mutant("recursive rules come without their derivations", first_ins, ", s.instances(s.added.recursive, J)]", "]",
            DREDC),
     Mutant("new recursive rules do not go on", insert, "(*s.kept.recursive, *s.added.recursive)", "s.kept.recursive",
            DREDC),
@@ -129,8 +143,8 @@ MUTANTS = [
            DREDC),
     Mutant("moved counts do not arrive", Maintainer._move_counts, "gains.add(instances)", "pass", DREDC),
     Mutant("moved counts stay as well", Maintainer._move_counts, "loses.subtract(instances)", "pass", DREDC),
-    Mutant("counters that were not kept are believed", Maintainer._count, "recount(planner, self.backend)", "pass",
-           MIXED),
+    Mutant("counters that were not kept are believed", Maintainer._count,
+           "recount(plan.planner, self.backend, rules)", "pass", MIXED),
     Mutant("counters of what was refused stay", Maintainer._take_back, "self.backend.recursive.take_back()", "pass",
            "auto"),
     Mutant("a fact deleted and inserted is deleted", Maintainer._maintain, "(deletions & E) - insertions",
@@ -138,31 +152,80 @@ MUTANTS = [
     Mutant("a fact inserted twice is counted twice", Maintainer._maintain, "insertions - E", "insertions", "auto"),
     Mutant("explicit facts stay explicit", Maintainer._commit, "E -= self._E_minus", "pass", "recompute"),
 ]
+MUTANTS += [Mutant(*values, modules=True) for values in [
+    # DRed^c-Mod
+    ("modules delete nothing", modular.overdelete, "N = reduce(or_, own, instances.support())",
+     "N = instances.support()", DREDC),
+    ("modules rederive nothing", modular.rederive, "R = R | again", "pass", DREDC),
+    ("modules add nothing", modular.adding, "reduce(or_, (module.add(J, Δ) for module in s.served))", "Δ - Δ", DREDC),
+    ("the generic module leaves Cr", modular.overdelete, "s.Cr.subtract(instances)", "pass", DREDC),
+    ("what counts only as recursive is internal", Served.external,
+     "self.backend.recursive.zero(self.backend.nonrecursive.zero(here))", "self.backend.nonrecursive.zero(here)",
+     DREDC),
+    ("explicit facts are internal", Served.external,
+     "self.backend.recursive.zero(self.backend.nonrecursive.zero(here))", "self.backend.recursive.zero(here)", DREDC),
+    ("what is gone is not looked at", Served.delete, "Δ_rows = self.rows(given)", "Δ_rows = self.rows(given)[:0]",
+     DREDC),
+    ("a deletion takes the wrong way", closure.Closure.uses, "_between(edges, 0, 1)", "NONE", DREDC),
+    # B/F^c-Mod
+    ("modules delete nothing", modular_proof.delete, "N = reduce(or_, own, instances.support())",
+     "N = instances.support()", BFC),
+    ("modules prove nothing", modular_proof.proved_by_modules, "module.among(module.external(proved), goals)",
+     "goals - goals", BFC),
+    ("modules prove by what is not external", modular_proof.proved_by_modules, "module.external(proved)", "goals", BFC),
+    ("modules support nothing", modular_proof.check, "module.supports(I, goals)", "goals - goals", BFC),
+    # exact
+    ("what is lost stays", modular.exact, "D |= removed", "pass", "auto"),
+    ("what is gained does not come", modular.exact, "A |= added", "pass", "auto"),
+    ("what comes again is lost", modular.exact, "lost - gained, gained - lost", "lost, gained - lost", "auto"),
+    ("facts beside the slice are forgotten", modular.exact, "removed | (beside & ground.facts_lost)", "removed",
+     "auto"),
+    ("steps do not change", closure._stepped, "if not len(gone) and not len(come):", "if True:", "auto"),
+    ("steps are always edges", closure.State._is_plain, "return False", "pass", "auto"),
+    ("nothing is turned round", closure.State._edges, "together(a, turned(b)) for", "a for", "auto"),
+    ("a loop is kept out of where it may be", patterns._filtered, "no_loops = False", "no_loops = True", "auto"),
+    ("a loop is not kept out", patterns._filtered, "no_loops = True", "pass", "auto"),
+    ("affected: what comes is passed over", graph.affected, "((old, gone), (new, come))", "((old, gone),)", "auto"),
+    ("affected: what goes is passed over", graph.affected, "((old, gone), (new, come))", "((new, come),)", "auto"),
+    ("a detour by what comes", graph.affected, "Graph(old.nodes, old.edges.edited(gone, NONE), old.stride)", "new",
+     "auto"),
+    ("a detour by what goes", graph.affected, "matters = changed[~_detoured(kept, changed)]",
+     "matters = changed[~_detoured(old, changed)]", "auto"),
+    # around them
+    ("states of what was taken back stay", States.take_back, "self._next.clear()", "self.commit()", "auto"),
+    ("states outlive other algorithms", Maintainer._node, "self.states.drop(plan.predicates)", "pass", MIXED),
+    ("rules of modules come and go unseen", Allotment.same_as, "_told(self.services) == _told(other.services)", "True",
+     "auto"),
+    ("counts of served rules are believed", Maintainer._count, "served != bool(O & self._counts_served)", "False",
+     DREDC),
+    ("recompute leaves modules out", modular.Evaluation._loop,
+     "reduce(or_, (module.add(J, Δ) for module in served), found)", "found", "recompute"),
+]]
 
 """Those of streams: the policy says which of the two ways to look ahead must notice."""
 STREAM_MUTANTS = [
     # marking
     Mutant("covered facts may stay", marking.Marking.covered, "known is None or known.facts - s.gone", "known is None",
-           MARKS, 30),
+           MARKS, hint=30),
     Mutant("what was met is deleted twice", marking.MarkedStratum._deleted, "covered.instances + others + rest",
            "covered.instances + covered.instances + others + rest", MARKS),
     Mutant("what was met is not deleted", marking.MarkedStratum._deleted, "covered.instances + others + rest",
            "others + rest", MARKS),
     Mutant("what is not covered is not deleted", marking.MarkedStratum._deleted, "covered.instances + others + rest",
-           "covered.instances + rest", MARKS, 18),
+           "covered.instances + rest", MARKS, hint=18),
     Mutant("rules that were not covered delete nothing", marking.MarkedStratum._deleted,
-           "covered.instances + others + rest", "covered.instances + others", MARKS, 26),
+           "covered.instances + others + rest", "covered.instances + others", MARKS, hint=26),
     Mutant("what is marked is not inserted", marking.MarkedStratum._inserted,
            "met + self._without(covering, J, T, self.come, self.gone) + rest",
            "self._without(covering, J, T, self.come, self.gone) + rest", MARKS),
     Mutant("what is not marked is not inserted", marking.MarkedStratum._inserted,
-           "met + self._without(covering, J, T, self.come, self.gone) + rest", "met + rest", MARKS, 7),
+           "met + self._without(covering, J, T, self.come, self.gone) + rest", "met + rest", MARKS, hint=7),
     Mutant("instances with two marked facts are met twice", marking.MarkedStratum._without,
-           "Read.ALL: I - T, Read.OLD: (I - T) - left", "Read.ALL: I, Read.OLD: I - left", MARKS, 35),
+           "Read.ALL: I - T, Read.OLD: (I - T) - left", "Read.ALL: I, Read.OLD: I - left", MARKS, hint=35),
     Mutant("covered facts count as absent", marking.MarkedStratum._without, "Read.ABSENT: I,", "Read.ABSENT: I - T,",
-           MARKS, 51),
+           MARKS, hint=51),
     Mutant("recursive rules are covered", marking.MarkedStratum._inserted, "for rule in self.kept.nonrecursive}",
-           "for rule in (*self.kept.nonrecursive, *self.kept.recursive)}", MARKS, 21),
+           "for rule in (*self.kept.nonrecursive, *self.kept.recursive)}", MARKS, hint=21),
     # windows
     Mutant("negated facts count as there", Versions._run, "~held if isinstance(atom, Negated) else held", "held",
            WINDOW),
@@ -185,11 +248,12 @@ STREAM_MUTANTS = [
            "held & words & ~self._supported(name, ids, base)", "held & words", WINDOW),
     Mutant("support is that of the first state", window.WindowStratum._supported,
            "words = np.where(known[places] == ids, moved[places], words)", "pass", WINDOW),
-    Mutant("two changed atoms count twice", window.WindowStratum._sources, "Read.OLD: U - P", "Read.OLD: U", WINDOW, 7),
+    Mutant("two changed atoms count twice", window.WindowStratum._sources, "Read.OLD: U - P", "Read.OLD: U", WINDOW,
+           hint=7),
     Mutant("two changed negations count twice", window.WindowStratum._sources, "Read.ABSENT_OLD: U",
-           "Read.ABSENT_OLD: I - P", WINDOW, 65),
+           "Read.ABSENT_OLD: I - P", WINDOW, hint=65),
     Mutant("changed facts are not absent", window.WindowStratum._sources, "Read.ABSENT: I - P", "Read.ABSENT: U",
-           WINDOW, 12),
+           WINDOW, hint=12),
     Mutant("aggregates are left out", window.WindowStratum._counted, "if len(self.P.ids(rule.source)):", "if False:",
-           WINDOW, 7),
+           WINDOW, hint=7),
 ]

@@ -8,28 +8,34 @@ from random import Random
 from typing import Any
 
 from holdfast.errors import HoldfastError
+from holdfast.knowledge_base import Engine
+from holdfast.modules import MODULES
 
 from .checking import run
 from .lanes import POLICIES, STRATEGIES, Lane
-from .scripts import Script, random_script, shuffled
+from .scripts import Script, closure_writer, random_script, shuffled
 
 LANES = 4  # of the nine policies, in each run
 
 
 def script_of(seed: int) -> Script:
-    return random_script(Random(seed))
+    """Scripts of closures have negative seeds."""
+    random = Random(seed)
+    return random_script(random, writer=closure_writer(random)) if seed < 0 else random_script(random)
 
 
-def lanes_of(script: Script, seed: int, only: int | None = None) -> list[Lane]:
-    """Lanes with different policies; the first has its rules and their bodies in another order."""
+def lanes_of(script: Script, seed: int, only: int | None = None, engine: Engine = "memory") -> list[Lane]:
+    """Lanes with different policies and modules; the first has its rules and their bodies in another order."""
     random = Random(seed + 1)
     policies = random.sample(POLICIES, LANES)
     lanes = []
     for number, policy in enumerate(policies):
         strategy, order = random.choice(STRATEGIES), shuffled(Random(seed)) if number == 0 else str
         rules = Random(seed).sample(script.rules, len(script.rules)) if number == 0 else script.rules
+        modules = random.choice(((), MODULES, [module for module in MODULES if random.random() < 0.5]))
         if only in (None, number):
-            lanes.append(Lane(replace(script, rules=tuple(rules)), number, policy, strategy, order))
+            lanes.append(Lane(replace(script, rules=tuple(rules)), number, policy, strategy, order, engine=engine,
+                              modules=modules))
     return lanes
 
 

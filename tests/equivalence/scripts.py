@@ -168,6 +168,45 @@ def graph_writer(random: Random) -> Writer:
     return writer
 
 
+CLOSED = tuple(Predicate(name, ("number",) * arity)
+               for name, arity in (("e", 2), ("f", 2), ("p", 2), ("q", 2), ("t", 3), ("r", 1), ("h", 2)))
+CLOSURES = tuple(RuleSketch((head,), body) for head, body in [
+    ("p(x, y)", ("e(x, y)",)),
+    ("p(x, y)", ("f(y, x)",)),
+    ("p(x, z)", ("p(x, y)", "p(y, z)")),
+    ("p(x, z)", ("p(x, y)", "p(y, z)", "x != z")),
+    ("p(y, x)", ("p(x, y)",)),
+    ("p(x, x)", ("p(x, _)",)),
+    ("p(x, x)", ("p(_, x)",)),
+    ("p(x, z)", ("e(x, y)", "p(y, z)")),
+    ("p(x, z)", ("p(x, y)", "f(z, y)")),
+    ("p(x, z)", ("f(x, y)", "p(y, z)", "x != y")),
+    ("p(x, y)", ("q(y, x)",)),
+    ("p(x, y)", ("p(y, z)", "f(x, z)", "!e(z, x)")),
+    ("q(x, y)", ("p(x, y)", "!f(x, y)")),
+    ("q(x, z)", ("q(x, y)", "q(y, z)", "x != z", "x != y")),
+    ("q(y, x)", ("q(x, y)", "x != y")),
+    ("q(x, z)", ("q(x, y)", "e(y, z)")),
+    ("t(x, 1, z)", ("t(x, 1, y)", "t(y, 1, z)")),
+    ("t(x, 2, z)", ("t(y, 2, z)", "t(x, 2, y)")),
+    ("t(x, 2, z)", ("t(z, 2, x)",)),
+    ("t(x, 1, y)", ("t(x, 2, y)", "e(x, y)")),
+    ("t(x, 2, y)", ("q(x, y)",)),
+    ("p(x, y)", ("t(x, 1, y)",)),
+    ("r(x)", ("p(x, x)", "!q(x, x)")),
+    ("h(x, n)", ("e(x, _)", "n = count : { p(x, _) }")),
+])
+
+
+def closure_writer(random: Random) -> Writer:
+    """Closures in all the forms that modules serve, beside rules that make and break them."""
+    writer = Writer(random, COUNTED)
+    writer.predicates = [*CLOSED[:3], *CLOSED]
+    writer.pool = random.sample(CLOSURES, random.randint(4, 14))
+    writer.domains["number"] = list(range(random.choice((3, 4, 6))))
+    return writer
+
+
 def layered_writer(random: Random) -> Writer:
     """Any kind of rules, in layers."""
     writer = Writer(random, random.choice(KINDS))
@@ -175,9 +214,10 @@ def layered_writer(random: Random) -> Writer:
     return writer
 
 
-def random_script(random: Random, length: int = 12, *, rules_change: bool = True) -> Script:
+def random_script(random: Random, length: int = 12, *, rules_change: bool = True, writer: Writer | None = None
+                  ) -> Script:
     """A script of so many updates."""
-    writer = graph_writer(random) if random.random() < 0.25 else layered_writer(random)
+    writer = writer or (graph_writer(random) if random.random() < 0.25 else layered_writer(random))
     share = random.choice((0.3, 0.6, 0.9))
     rules = [rule for rule in writer.pool if random.random() < share]
     facts = writer.facts(random.choice((4, 12, 25)))

@@ -10,24 +10,26 @@ from random import Random
 import pytest
 
 from holdfast.errors import HoldfastError
+from holdfast.modules import MODULES
 
 from .checking import run
 from .glimpses import ALWAYS, overlapping
 from .lanes import STRATEGIES, Lane
 from .mutants import MARKS, MUTANTS, STREAM_MUTANTS, WINDOW, Mutant, broken
-from .scripts import random_script
+from .scripts import closure_writer, random_script
 from .test_marking import POLICIES, with_marks
 from .test_window import in_windows
 
 ENOUGH = 100  # scripts; most mutants are caught by one of the first ten
 
 
-def caught(policy: str) -> int | None:
+def caught(policy: str, modules: bool) -> int | None:
     """The first script that fails, be it that it breaks off."""
     for seed in range(ENOUGH):
-        script = random_script(Random(seed))
+        random = Random(seed)
+        script = random_script(random, writer=closure_writer(random) if modules else None)
         try:
-            lane = Lane(script, 0, policy, STRATEGIES[0])
+            lane = Lane(script, 0, policy, STRATEGIES[0], modules=MODULES if modules else ())
         except HoldfastError:
             continue  # an unsound program
         try:
@@ -40,13 +42,13 @@ def caught(policy: str) -> int | None:
 @pytest.mark.parametrize("mutant", MUTANTS, ids=str)
 def test_mutant_is_caught(mutant: Mutant) -> None:
     with broken(mutant):
-        assert caught(mutant.policy) is not None
+        assert caught(mutant.policy, mutant.modules) is not None
 
 
-@pytest.mark.parametrize("policy", sorted({mutant.policy for mutant in MUTANTS}))
-def test_what_is_whole_is_not_caught(policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(f"{__name__}.ENOUGH", 40)
-    assert caught(policy) is None
+@pytest.mark.parametrize(("policy", "modules"), sorted({(mutant.policy, mutant.modules) for mutant in MUTANTS}))
+def test_what_is_whole_is_not_caught(policy: str, modules: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(f"{__name__}.ENOUGH", 20 if modules else 40)
+    assert caught(policy, modules) is None
 
 
 def caught_ahead(way: str, hint: int = 0) -> int | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import holdfast
+from holdfast.modules import MODULES
 from holdfast.updates import Update
 
 from .lanes import FIXED
@@ -52,3 +53,15 @@ def test_symbols_among_any_values(algorithm: str) -> None:
     assert set(kb["q"]) == {(3,)}
     left = holdfast.from_text(rules, facts={"a": [(8,), ("299",), (2.5,)], "s": many})
     assert kb.counters("p") == left.counters("p")
+
+
+@pytest.mark.parametrize("algorithm", [*FIXED, "exact"])
+@pytest.mark.parametrize("modules", [["reflexive-transitive-closure"], ["transitive-closure"], MODULES])
+def test_what_is_reflexive_through_what_is_derived(algorithm: str, modules: list[str]) -> None:
+    """p(4, 4) follows from p(2, 4), which a rule beside the module derives; both were taken for the module's own."""
+    rules = "p(x, x) :- p(_, x). p(y, x) :- p(x, y). p(x, z) :- p(x, y), p(y, z), x != z."
+    kb = holdfast.from_text(".decl p(x: number, y: number)\n" + rules, facts={"p": [(4, 2)]}, modules=modules)
+    if algorithm == "exact" and modules is not MODULES:
+        return
+    kb.apply(Update(delete={"p": [(4, 2)]}), algorithm=algorithm)
+    assert not len(kb["p"])

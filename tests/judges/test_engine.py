@@ -6,13 +6,18 @@ small domains, and readings that parser and oracle share; the outside suites are
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from random import Random
+from unittest.mock import patch
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import holdfast
+from holdfast.backends.memory import pipeline
+from holdfast.backends.memory.statistics import TableStatistics
 from holdfast.language import parse
+from holdfast.plans import planner
 
 from ..oracle.evaluate import Result, evaluate
 from ..oracle.values import tag_row
@@ -41,9 +46,15 @@ def test_engine_and_oracle_agree(sketch: Sketch) -> None:
 
 
 @settings(max_examples=500, deadline=None, suppress_health_check=SLOW)
-@given(sketches(COUNTABLE))
-def test_counters_agree(sketch: Sketch) -> None:
-    kb = holdfast.from_text(sketch.text, facts=sketch.facts)
+@given(sketches(COUNTABLE), st.booleans(), st.sampled_from([0, 1, 4]))
+def test_counters_agree(sketch: Sketch, large: bool, late: int) -> None:
+    """`large`: with what is else only done where there are many facts, rules that wait and heads that are tallied."""
+    with ExitStack() as patches:
+        if large:
+            patches.enter_context(patch.object(TableStatistics, "many", 0.0))
+            patches.enter_context(patch.object(planner, "_LATE", late))
+            patches.enter_context(patch.multiple(pipeline, _WORTH_A_TALLY=0, _FAN_OUT=0))
+        kb = holdfast.from_text(sketch.text, facts=sketch.facts)
     expected = evaluate(parse(sketch.text), sketch.facts)
     assert facts_of(kb, sketch) == expected_facts(expected, sketch)
     assert counters_of(kb, sketch) == {p.name: expected.counters.get(p.name, {}) for p in sketch.predicates}

@@ -44,7 +44,7 @@ def figures(kb: holdfast.KnowledgeBase, predicate: str) -> NodeFigures:
 @pytest.mark.parametrize("shape", EDGES)
 def test_closures_with_counters(kind: str, shape: str) -> None:
     edges = EDGES[shape]
-    kb = holdfast.from_text(CLOSURES[kind], facts={"e": edges})
+    kb = holdfast.from_text(CLOSURES[kind], facts={"e": edges}, modules=())
     derivations = recursive_derivations(kind, edges)
     assert kb.counters("r") == {f: (int(f in edges), derivations[f]) for f in closure(edges)}
     node = figures(kb, "r")
@@ -54,7 +54,7 @@ def test_closures_with_counters(kind: str, shape: str) -> None:
 
 @pytest.mark.parametrize(("kind", "rounds"), [("left", 9), ("right", 9), ("both", 5)])
 def test_rounds_of_a_chain(kind: str, rounds: int) -> None:
-    kb = holdfast.from_text(CLOSURES[kind], facts={"e": EDGES["chain"]})
+    kb = holdfast.from_text(CLOSURES[kind], facts={"e": EDGES["chain"]}, modules=())
     assert figures(kb, "r").rounds == rounds
 
 

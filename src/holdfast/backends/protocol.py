@@ -7,10 +7,13 @@ The algorithms speak of sets of facts, of bags (facts with multiplicity), of cou
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol, Self, runtime_checkable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, Self, runtime_checkable
 
+from holdfast.encoding import Codes
 from holdfast.plans import AnyPlan, Plan, Read, Statistics
+from holdfast.program.model import Relation
 
 
 class Facts(Protocol):
@@ -32,6 +35,14 @@ class Facts(Protocol):
 
     def sizes(self) -> Mapping[str, int]:
         """How many facts of each predicate there are."""
+        ...
+
+    def predicates(self) -> Iterable[str]:
+        """The predicates that may have facts in it."""
+        ...
+
+    def worked_out(self) -> Facts:
+        """The same facts, whatever becomes of the sets that this one was made from."""
         ...
 
 
@@ -71,6 +82,16 @@ class SummableBag(Bag, Protocol):
 class Counters(Protocol):
     """A number of derivations for each fact."""
 
+    remembers: bool  # during an update, so that it can be taken back
+
+    def take_back(self) -> None:
+        """Undo everything since `settle`."""
+        ...
+
+    def settle(self) -> None:
+        """What was done before this is not taken back any more."""
+        ...
+
     def add(self, facts: Bag | Facts) -> None:
         """Count each occurrence once more."""
         ...
@@ -88,8 +109,79 @@ class Counters(Protocol):
         ...
 
 
+class Deferred(Protocol):
+    """The facts of a relation as they were when it was asked for, left where they are until somebody looks."""
+
+    def __len__(self) -> int: ...
+
+    def codes(self) -> Codes:
+        """The facts, brought here."""
+        ...
+
+    def frame(self) -> Any:
+        """The facts as a Spark DataFrame."""
+        ...
+
+
+@dataclass
+class Unwritten:
+    """Facts of the materialisation that are known to whoever derived them and are rows of the table only in part.
+
+    Such a predicate is read by nobody but the one who keeps it; anybody else has it written out first.
+    """
+
+    size: int
+    parts: Callable[[], Iterable[Codes]]
+
+
 class Backend(Protocol):
     """Where facts live and rules run."""
+
+    @property
+    def relations(self) -> Mapping[str, Relation]:
+        """The relations it has room for."""
+        ...
+
+    def add_relation(self, relation: Relation) -> None:
+        """Make room for the facts of one more relation."""
+        ...
+
+    def drop_relation(self, name: str) -> None:
+        """Forget a relation and its facts."""
+        ...
+
+    def forget_plans(self) -> None:
+        """Rules have changed: what was prepared for the old ones is of no use."""
+        ...
+
+    def tidy(self, removed: Facts) -> None:
+        """Facts have gone for good, and nothing is under way: a good moment to clear up."""
+        ...
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that facts, counters and indexes take in this process."""
+        ...
+
+    def takes(self, data: object) -> bool:
+        """Whether facts may be given as this, without being encoded."""
+        ...
+
+    def facts(self, rows: Mapping[str, Codes], frames: Mapping[str, Sequence[Any]] = ...) -> Facts:
+        """Encoded rows, and what the backend `takes`, as a set of facts."""
+        ...
+
+    def known_facts(self, rows: Mapping[str, Codes], frames: Mapping[str, Sequence[Any]] = ...) -> Facts:
+        """As `facts`; those that were never seen may be left out."""
+        ...
+
+    def rows(self, predicate: str, facts: Facts) -> Codes | Deferred:
+        """The rows of a set's facts of one predicate."""
+        ...
+
+    def derivations(self, predicate: str) -> tuple[Codes, list[int], list[int]]:
+        """The rows of I of one predicate, and for each of them Cn and Cr."""
+        ...
 
     @property
     def explicit(self) -> KeptFacts:
@@ -139,6 +231,24 @@ class Backend(Protocol):
     @property
     def statistics(self) -> Statistics:
         """What the planner may know of the facts."""
+        ...
+
+    @property
+    def unwritten(self) -> dict[str, Unwritten]:
+        """Predicates whose facts are rows only in part; none where no module leaves any."""
+        ...
+
+    @property
+    def packings(self) -> int:
+        """How often facts have been moved between updates; what refers to them by their places is void then."""
+        ...
+
+    def write_out(self, predicates: Iterable[str]) -> None:
+        """Give a row to each fact of some predicates that has none yet."""
+        ...
+
+    def size(self, predicate: str) -> int:
+        """How many facts of a predicate there are, written out or not."""
         ...
 
     def expand(self, plans: Sequence[Plan], sources: Mapping[Read, Facts], most: int) -> tuple[Bag, Facts]:

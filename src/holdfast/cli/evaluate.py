@@ -10,18 +10,22 @@ from holdfast.cli import files, options, progress
 
 if TYPE_CHECKING:
     from holdfast import KnowledgeBase
+    from holdfast.spark_session import SparkOptions
 
 
-def evaluate(program: Path, facts: Sequence[Path], limits: options.LimitValues) -> KnowledgeBase:
+def evaluate(program: Path, facts: Sequence[Path], limits: options.LimitValues, no_module: Sequence[str] = (),
+             engine: str | SparkOptions = "memory") -> KnowledgeBase:
     """The materialised program.  Whatever happens, the progress line is gone afterwards."""
     files.existing_file(program)
     for path in facts:
         files.existing(path)
+    modules = options.modules(no_module)
     import holdfast
 
     watcher = progress.for_this_terminal()
     try:
-        return holdfast.open(program, facts=_sources(facts), limits=options.limits(*limits), progress=watcher)
+        return holdfast.open(program, facts=_sources(facts), engine=engine, limits=options.limits(*limits),
+                             progress=watcher, modules=modules)
     finally:
         watcher.finished()
 

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from holdfast.cli import check, codes, fmt, graph, impact, plan, query, run_program, stream, terminal
+from holdfast.cli import check, codes, fmt, graph, impact, pipeline, plan, query, run_program, stream, terminal
 from holdfast.errors import Diagnostic, ExitCode, HoldfastError, LimitReached, UsageError
 
 INTERRUPTED = 130
@@ -35,6 +35,8 @@ for _command, _function, _example in (
     ("impact", impact.impact, impact.EXAMPLE),
 ):
     app.command(_command, epilog=f"\b\nExample:\n  {_example}")(_function)
+
+app.add_typer(pipeline.app)
 
 
 def _show_version(wanted: bool) -> None:
@@ -120,7 +122,7 @@ def _usage_diagnostic(failure: typer.TyperException) -> Diagnostic:
 def _report(error: HoldfastError, words: Sequence[str]) -> int:
     """Say what is wrong, and answer with the exit code."""
     if "--json" in words:
-        write = terminal.json_line if words[0] == "stream" else terminal.json  # a stream's output is lines
+        write = terminal.json_line if words[0] in ("stream", "pipeline") else terminal.json  # their output is lines
         write({"ok": False, "diagnostics": [diagnostic.to_json() for diagnostic in error.diagnostics]})
     else:
         terminal.diagnostics(error.diagnostics)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +14,8 @@ from holdfast.errors import Diagnostic, UsageError
 
 if TYPE_CHECKING:
     from holdfast import Limits
+    from holdfast.modules import Module
+    from holdfast.spark_session import SparkOptions
 
 ProgramFile = Annotated[Path, typer.Argument(metavar="PROGRAM", help="The program, a .dl file.", show_default=False)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, errors included.")]
@@ -34,6 +37,16 @@ Algorithms = Annotated[list[str], typer.Option(
 Strategy = Annotated[str, typer.Option(
     "--strategy", metavar="NAME", help="How rules go: counters, or hyper-node to redo theirs.")]
 
+NoModules = Annotated[list[str], typer.Option(
+    "--no-module", metavar="NAME", show_default=False,
+    help="A module that is not to serve any rules, or all of them: `all`.")]
+Engine = Annotated[str, typer.Option(
+    "--engine", metavar="NAME", help="Where facts live and rules run: memory, this process; or spark.")]
+Master = Annotated[str | None, typer.Option(
+    "--master", metavar="URL", show_default=False, help="Spark's master; this machine if none is named.")]
+Conf = Annotated[list[str], typer.Option(
+    "--conf", metavar="K=V", show_default=False, help="A setting of Spark; may be given several times.")]
+
 LimitValues = tuple[int | None, int | None, float | None, str | None]
 """The four limits as they were given: facts, rounds, seconds, memory."""
 
@@ -46,6 +59,24 @@ def limits(facts: int | None, rounds: int | None, seconds: float | None, memory:
     from holdfast import Limits
 
     return Limits(facts=facts, rounds=rounds, seconds=seconds, memory=size)
+
+
+def modules(without: Sequence[str]) -> tuple[Module, ...]:
+    """The modules that are left."""
+    from holdfast.modules import MODULES, named
+
+    unwanted = MODULES if "all" in without else named(without)
+    return tuple(module for module in MODULES if module not in unwanted)
+def engine(name: str, master: str | None, conf: list[str]) -> str | SparkOptions:
+    """The engine as the library takes it."""
+    if name == "spark":
+        from holdfast.spark_session import SparkOptions, parsed_conf
+
+        return SparkOptions(master, parsed_conf(conf))
+    if master is not None or conf:
+        raise UsageError(Diagnostic("E1004", "--master and --conf are for Spark, and the engine is not spark",
+                                    help="add --engine spark"))
+    return name
 
 
 def bytes_of(size: str) -> int:

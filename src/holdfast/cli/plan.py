@@ -8,12 +8,18 @@ from holdfast.cli.check import load
 EXAMPLE = "holdfast plan examples/reachability/reachability.dl"
 
 
-def plan(program: options.ProgramFile, json: options.AsJson = False) -> None:
-    """Show join orders and delta rules."""
+def plan(
+    program: options.ProgramFile,
+    no_module: options.NoModules = [],  # noqa: B006  typer copies it
+    json: options.AsJson = False,
+) -> None:
+    """Show join orders, delta rules, and modules."""
+    modules = options.modules(no_module)
     checked = load(program)
     from holdfast import plans
+    from holdfast.modules.explain import module_data, module_lines
 
     if json:
-        terminal.json(plans.explain_json(checked))
+        terminal.json(plans.explain_json(checked, lambda node: module_data(node, checked, modules)))
     else:
-        terminal.text(plans.explain(checked))
+        terminal.text(plans.explain(checked, lambda node: module_lines(node, checked, modules)))

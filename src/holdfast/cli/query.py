@@ -27,6 +27,7 @@ def query(
     limit_rounds: options.LimitRounds = None,
     limit_seconds: options.LimitSeconds = None,
     limit_memory: options.LimitMemory = None,
+    no_module: options.NoModules = [],  # noqa: B006  typer copies it
     json: options.AsJson = False,
 ) -> None:
     """Print the answers to a query.
@@ -34,7 +35,7 @@ def query(
     The values of the query's variables: a table on a terminal, tab-separated lines in a pipe.
     """
     _check_syntax(question)
-    base = evaluate(program, facts, (limit_facts, limit_rounds, limit_seconds, limit_memory))
+    base = evaluate(program, facts, (limit_facts, limit_rounds, limit_seconds, limit_memory), no_module)
     answer = base.query(question)
     if json:
         terminal.json(answer_as_json(answer))

@@ -27,10 +27,14 @@ def run_program(
     facts: options.Facts = [],  # noqa: B006  typer copies it
     output: Annotated[Path | None, typer.Option("-D", "--output", metavar="FOLDER", show_default=False,
                                                 help="Write output relations here instead of printing.")] = None,
+    engine: options.Engine = "memory",
+    master: options.Master = None,
+    conf: options.Conf = [],  # noqa: B006  typer copies it
     limit_facts: options.LimitFacts = None,
     limit_rounds: options.LimitRounds = None,
     limit_seconds: options.LimitSeconds = None,
     limit_memory: options.LimitMemory = None,
+    no_module: options.NoModules = [],  # noqa: B006  typer copies it
     stats: Annotated[Path | None, typer.Option("--stats", metavar="FILE", show_default=False,
                                                help="Write figures of the run to this file, as JSON.")] = None,
     json: options.AsJson = False,
@@ -39,7 +43,8 @@ def run_program(
 
     Facts come from <relation>.facts and similar files in the folder, or from RDF files.
     """
-    base = evaluate(program, facts, (limit_facts, limit_rounds, limit_seconds, limit_memory))
+    base = evaluate(program, facts, (limit_facts, limit_rounds, limit_seconds, limit_memory), no_module,
+                    options.engine(engine, master, conf))
     terminal.diagnostics([] if json else base.program.warnings)
     written = [] if output is None else base.write_outputs(output)
     if stats is not None:

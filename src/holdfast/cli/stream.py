@@ -52,10 +52,14 @@ def stream(
     coalesce: Annotated[int | None, typer.Option("--coalesce", metavar="N", show_default=False,
                                                  help="When more than N updates wait, merge them; says which.")] = None,
     queue: Annotated[int, typer.Option("--queue", metavar="N", help="Read at most so many updates ahead.")] = 64,
+    engine: options.Engine = "memory",
+    master: options.Master = None,
+    conf: options.Conf = [],  # noqa: B006  typer copies it
     limit_facts: options.LimitFacts = None,
     limit_rounds: options.LimitRounds = None,
     limit_seconds: options.LimitSeconds = None,
     limit_memory: options.LimitMemory = None,
+    no_module: options.NoModules = [],  # noqa: B006  typer copies it
     stats: Annotated[Path | None, typer.Option("--stats", metavar="FILE", show_default=False,
                                                help="Write figures of each update to this file, as JSON.")] = None,
     json: options.AsJson = False,
@@ -72,7 +76,8 @@ def stream(
     refuse_overwriting(updates, changes)
     with ExitStack() as opened:
         feed(room, opened.enter_context(open_updates(updates)))
-        base = evaluate(program, facts, (limit_facts, limit_rounds, limit_seconds, limit_memory))
+        base = evaluate(program, facts, (limit_facts, limit_rounds, limit_seconds, limit_memory), no_module,
+                        options.engine(engine, master, conf))
         asked.check(base)
         sink = opened.enter_context(open_changes(changes))
         run = _Run(base, asked, room, sink, explain_choice, keep_going, json)

@@ -13,10 +13,11 @@ from holdfast.formats.json_lines import sniff_rows, sniff_values
 from holdfast.formats.parquet import arrow_type, column_places, encode_table
 from holdfast.formats.places import refuse
 from holdfast.program.model import Relation
+from holdfast.spark_session import spark_errors
 from holdfast.values import Type, Value
 
 FactData: TypeAlias = Any  # what a user may give; `encode_facts` tells apart and refuses the rest
-_SHAPES = "a list of tuples, a list of dicts, a dict of columns, a pandas DataFrame or an Arrow table"
+_SHAPES = "a list of tuples, a list of dicts, a dict of columns, a pandas or Spark DataFrame or an Arrow table"
 
 
 def kept(data: FactData) -> FactData:
@@ -47,6 +48,8 @@ def encode_facts(data: FactData, relation: Relation, dictionary: Dictionary) -> 
 
 def sniff_python(data: FactData, names: Sequence[str] | None = None) -> tuple[Type, ...]:
     """The types of facts given from Python; nothing where there are none or where they differ in length."""
+    if is_spark_frame(data):
+        return _spark_types(data, names)
     table = _as_table(data)
     if table is not None:
         types = tuple(map(arrow_type, table.schema)) if table.num_rows else ()
@@ -55,6 +58,13 @@ def sniff_python(data: FactData, names: Sequence[str] | None = None) -> tuple[Ty
     else:
         rows = [_ordered(row, names or ()) for row in _iterate(data)]
         types = sniff_rows([row for row in rows if row is not None])
+    return types if names is None or len(types) == len(names) else ()
+
+
+def _spark_types(frame: Any, names: Sequence[str] | None) -> tuple[Type, ...]:
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    types = tuple(map(arrow_type, to_arrow_schema(frame.schema)))
     return types if names is None or len(types) == len(names) else ()
 
 
@@ -72,11 +82,19 @@ def _as_table(data: FactData) -> pa.Table | None:
             return data
         case pa.RecordBatch():
             return pa.Table.from_batches([data])
+    if is_spark_frame(data):
+        with spark_errors("the facts of a Spark DataFrame cannot be had"):
+            return data.toArrow()
     if not hasattr(data, "__dataframe__") and not hasattr(data, "__arrow_c_stream__"):
         return None
     if _is_pandas(data) and not hasattr(data, "columns"):
         return None  # a series is a sequence of rows
     return _from_frame(data)
+
+
+def is_spark_frame(data: object) -> bool:
+    """Whether facts were given as a DataFrame of Spark; PySpark need not be installed to see that they were not."""
+    return type(data).__module__.startswith("pyspark.sql") and hasattr(data, "toArrow")
 
 
 def _is_pandas(data: object) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from holdfast.errors import Diagnostic, UsageError
-from holdfast.maintenance import backward_forward, dred, dred_counting, recompute
+from holdfast.maintenance import backward_forward, dred, dred_counting, modular, modular_proof, recompute
 from holdfast.maintenance.stratum import Stratum
 from holdfast.program.model import HyperNode
 from holdfast.program.similar import similar
@@ -20,6 +20,7 @@ class Algorithm:
     maintain: Callable[[Stratum], None]
     keeps_nonrecursive: bool
     keeps_recursive: bool
+    modular: Callable[[Stratum], None] | None = None  # the same with modules; without, all rules are treated alike
 
 
 ALGORITHMS: Mapping[str, Algorithm] = {
@@ -27,10 +28,11 @@ ALGORITHMS: Mapping[str, Algorithm] = {
     for algorithm in (
         Algorithm("counting", dred_counting.maintain, True, True),
         Algorithm("dred", dred.maintain, False, False),
-        Algorithm("dred-counting", dred_counting.maintain, True, True),
+        Algorithm("dred-counting", dred_counting.maintain, True, True, modular.maintain),
         Algorithm("backward-forward", backward_forward.maintain, False, False),
-        Algorithm("backward-forward-counting", backward_forward.maintain_counting, True, False),
-        Algorithm("recompute", recompute.maintain, True, True),
+        Algorithm("backward-forward-counting", backward_forward.maintain_counting, True, False, modular_proof.maintain),
+        Algorithm("recompute", recompute.maintain, True, True, modular.recompute),
+        Algorithm("exact", modular.exact, True, True, modular.exact),
     )
 }
 AUTO = "auto"
@@ -71,3 +73,12 @@ def refuse_recursion(node: HyperNode) -> None:
         raise UsageError(Diagnostic(
             "E0906", f"counting cannot maintain {listed}: its rules are recursive", node.recursive[0].span,
             help="use dred-counting or backward-forward-counting for it, or leave the choice to auto"))
+
+
+def refuse_company(node: HyperNode) -> None:
+    """Only a module that has a hyper-node to itself can say what exactly a change does."""
+    listed = ", ".join(node.predicates)
+    span = node.recursive[0].span if node.recursive else None
+    raise UsageError(Diagnostic(
+        "E0914", f"exact cannot maintain {listed}: no module serves all its recursive rules", span,
+        help="`holdfast plan` says which modules there are; leave the choice to auto"))

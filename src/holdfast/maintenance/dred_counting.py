@@ -2,12 +2,15 @@
 changes).
 
 A fact whose nonrecursive derivations are not all gone is never overdeleted, and one whose recursive derivations are
-not all gone is rederived by a look at its counter.  On a hyper-node without recursion this is Counting.
+not all gone is rederived by a look at its counter; where recursion cannot run in circles (`program/ranks.py`) it is not
+overdeleted in the first place.  On a hyper-node without recursion this is Counting.
 """
 
 from __future__ import annotations
 
-from holdfast.backends.protocol import Facts
+from collections.abc import Callable
+
+from holdfast.backends.protocol import Bag, Facts
 from holdfast.maintenance.stratum import Stratum
 
 
@@ -44,13 +47,19 @@ def overdelete(s: Stratum) -> None:
     """OVERDELETE."""
     I, D, A = s.I, s.D, s.A
     N = first_deletions(s)
-    while Δ := s.Cn.zero(N - D):
+    while Δ := unsupported(s, N - D):
         instances = s.follows(s.kept.recursive, I - (D - A), I | A, Δ)
         s.Cr.subtract(instances)
         s.figures.deletion += len(instances)
         s.figures.overdeleted += len(Δ)
         N = instances.support()
         D |= Δ
+
+
+def unsupported(s: Stratum, facts: Facts) -> Facts:
+    """{F | Cn[F] = 0}; where no fact can be among its own grounds, one with Cr[F] > 0 is still true and not deleted."""
+    without = s.Cn.zero(facts)
+    return s.Cr.zero(without) if without and s.planner.cannot_circle(s.kept.recursive) else without
 
 
 def rederive(s: Stratum) -> Facts:
@@ -61,10 +70,9 @@ def rederive(s: Stratum) -> Facts:
     return R
 
 
-def insert(s: Stratum, R: Facts, *, counts: bool = True, counts_recursive: bool = True) -> None:
-    """INSERT; algorithms without one or both of the counters leave them alone."""
-    I, D, A, gone, come = s.I, s.D, s.A, s.gone, s.come
-    J = (I - D) | A
+def first_insertions(s: Stratum) -> tuple[list[Bag], list[Bag]]:
+    """What gains derivations by what happened outside this hyper-node: nonrecursive ones and recursive ones."""
+    J, gone, come = (s.I - s.D) | s.A, s.gone, s.come
     nonrecursive = [
         s.changed(s.kept.nonrecursive, J, come, gone),
         s.instances(s.added.nonrecursive, J),
@@ -72,6 +80,15 @@ def insert(s: Stratum, R: Facts, *, counts: bool = True, counts_recursive: bool 
         s.aggregated(s.added.aggregates, J),
     ]
     recursive = [s.changed(s.kept.recursive, J, come, gone), s.instances(s.added.recursive, J)]
+    s.figures.insertion += sum(map(len, (*nonrecursive, *recursive)))
+    return nonrecursive, recursive
+
+
+def insert(s: Stratum, R: Facts, *, counts: bool = True, counts_recursive: bool = True,
+           modules: Callable[[Facts], Facts] | None = None) -> None:
+    """INSERT; algorithms without one or both of the counters leave them alone.  `modules` adds what these derive."""
+    I, D, A = s.I, s.D, s.A
+    nonrecursive, recursive = first_insertions(s)
     if counts:
         s.Cn.add(s.E_plus)
         for bag in nonrecursive:
@@ -82,7 +99,6 @@ def insert(s: Stratum, R: Facts, *, counts: bool = True, counts_recursive: bool 
     if counts_recursive:
         for bag in recursive:
             s.Cr.add(bag)
-    s.figures.insertion += sum(map(len, (*nonrecursive, *recursive)))
     Π_r = (*s.kept.recursive, *s.added.recursive)
     while Δ := N - ((I - D) | A):
         A |= Δ
@@ -93,3 +109,5 @@ def insert(s: Stratum, R: Facts, *, counts: bool = True, counts_recursive: bool 
             s.Cr.add(instances)
         s.figures.insertion += len(instances)
         N = instances.support()
+        if modules is not None:
+            N = N | modules(Δ)

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import cast
 
-from holdfast.backends.memory.store import MemoryBackend
-from holdfast.backends.protocol import Facts
-from holdfast.maintenance.algorithms import ALGORITHMS, AUTO, Algorithm, Choice, refuse_recursion
+from holdfast.backends.protocol import Backend, Facts
+from holdfast.maintenance.algorithms import ALGORITHMS, AUTO, Algorithm, Choice, refuse_company, refuse_recursion
 from holdfast.maintenance.choose import Chooser
 from holdfast.maintenance.marking import PASSING_ON, MarkedStratum, Marking
 from holdfast.maintenance.recompute import recount
+from holdfast.maintenance.served import RowBackend, Served, States
 from holdfast.maintenance.stratum import Figures, RuleChange, Stratum, predicates_read
 from holdfast.maintenance.watch import Watch
+from holdfast.modules import Allotment, Module, allot
 from holdfast.plans import Planner, Read
 from holdfast.plans.planner import positions
 from holdfast.program.impact import rule_key
@@ -35,6 +37,7 @@ class _Plan:
     """One hyper-node of the new program with the rules that were there, went and came.
 
     `turned` are rules that were there and have become recursive, or are no longer; with them, whether they were.
+    `allotment` says which rules modules serve, and `regrouped` that they served others before.
     """
 
     planner: Planner
@@ -42,6 +45,20 @@ class _Plan:
     removed: RuleChange
     added: RuleChange
     turned: tuple[tuple[Rule, bool], ...] = ()
+    allotment: Allotment = field(default_factory=Allotment)
+    regrouped: bool = False
+
+    @cached_property
+    def generic(self) -> RuleChange:
+        """The kept rules that no module serves."""
+        served = set(map(id, self.allotment.served))
+        return replace(self.kept, recursive=tuple(rule for rule in self.kept.recursive if id(rule) not in served))
+
+    @property
+    def added_generic(self) -> RuleChange:
+        """The same of added rules."""
+        served = set(map(id, self.allotment.served))
+        return replace(self.added, recursive=tuple(rule for rule in self.added.recursive if id(rule) not in served))
 
     @cached_property
     def predicates(self) -> frozenset[str]:
@@ -55,36 +72,44 @@ class _Plan:
 class Maintainer:
     """Keeps a materialisation exact.  Between updates D and A are empty and I is what follows from E."""
 
-    def __init__(self, program: Program, backend: MemoryBackend) -> None:
+    def __init__(self, program: Program, backend: Backend, modules: Sequence[Module] = (),
+                 states: States | None = None) -> None:
         self.program = program
         self.backend = backend
+        self.modules = modules
+        self.states = states or States()
         self.chooser = Chooser()
         self._uncounted: set[str] = set()  # predicates whose Cn is not kept at present
         self._uncounted_recursive: set[str] = set()  # the same of Cr
-        self._nodes = _plans(program, program, backend)
+        self._counts_served: set[str] = set()  # predicates whose Cr counts rules that modules serve, too
+        self._nodes = _plans(program, program, backend, modules)
         self.marking: Marking | None = None  # if the next update may be looked at
         self.pending: Callable[[], None] | None = None  # counters that wait to be put where the state is
         self._moves = 0  # of the state
 
     def counted(self) -> None:
-        """Make all counters right, whatever algorithms were used."""
+        """Make all counters right, whatever algorithms were used; rules that modules serve count too."""
         self.settle()
+        self.backend.write_out(self.program.relations)
         for plan in self._nodes:
-            self._count(plan.planner, recursive=True)
+            self._count(plan, recursive=True, served=True)
 
     def run(self, deletions: Facts, insertions: Facts, program: Program | None, choice: Choice, watch: Watch, *,
             keep: bool = True) -> Outcome:
         """One update; with `keep` false everything is as before afterwards."""
         self.settle()
-        backend, before = self.backend, (set(self._uncounted), set(self._uncounted_recursive))
+        backend = self.backend
+        before = (set(self._uncounted), set(self._uncounted_recursive), set(self._counts_served))
         backend.nonrecursive.remembers = backend.recursive.remembers = True
         self._marks = self.marking if keep and program is None else None
         if self._marks is not None:
             self._marks.begin(self.state)
         try:
+            for plan in self._nodes if program is not None else ():
+                self._count(plan, recursive=True)
+            nodes = self._nodes if program is None else _plans(self.program, program, backend, self.modules)
             if program is not None:
-                self.counted()
-            nodes = self._nodes if program is None else _plans(self.program, program, backend)
+                self._write_out(nodes, read_elsewhere(program))
             figures = self._maintain(nodes, deletions, insertions, choice, watch)
             removed, added = backend.deleted - backend.added, backend.added - backend.deleted
             outcome = Outcome(removed.worked_out(), added.worked_out(), tuple(figures))
@@ -125,9 +150,10 @@ class Maintainer:
         """The hyper-nodes, in topological order."""
         return self._nodes
 
-    def count(self, planner: Planner, *, recursive: bool) -> None:
-        """Count a hyper-node's derivations if they are not known."""
-        self._count(planner, recursive=recursive)
+    def prepare(self, plan: _Plan) -> None:
+        """All facts of a hyper-node have rows, and Cn is known."""
+        self.backend.write_out(plan.predicates)
+        self._count(plan, recursive=False)
 
     def recursive_counts_lost(self, node: HyperNode) -> None:
         """Cr of a hyper-node was not kept."""
@@ -135,10 +161,12 @@ class Maintainer:
 
     def adopt(self, program: Program) -> None:
         """Go on with a program whose rules have changed by the last update."""
-        self.program, self._nodes = program, _plans(program, program, self.backend)
+        self.program, self._nodes = program, _plans(program, program, self.backend, self.modules)
         self.moved()
         self._uncounted &= program.relations.keys()  # a relation that comes back begins anew
         self._uncounted_recursive &= program.relations.keys()
+        self._counts_served &= program.relations.keys()
+        self.states.keep_only(program.relations)
         self.backend.forget_plans()
 
     # --- the strata ------------------------------------------------------------------------------------
@@ -153,7 +181,8 @@ class Maintainer:
             self._move_counts(plan)
         figures, changed = [], set[str]()
         for plan in nodes:
-            if not (given.isdisjoint(plan.predicates) and changed.isdisjoint(plan.reads)) or plan.removed or plan.added:
+            untouched = given.isdisjoint(plan.predicates) and changed.isdisjoint(plan.reads)
+            if not untouched or plan.removed or plan.added or plan.regrouped:
                 figures.append(self._node(plan, choice, watch))
                 changed = {*self.backend.deleted.predicates(), *self.backend.added.predicates()}
         return figures
@@ -161,7 +190,7 @@ class Maintainer:
     def _move_counts(self, plan: _Plan) -> None:
         """A kept rule that became recursive, or is no longer, moves its derivations to the other counter."""
         I = self.backend.materialisation
-        for rule, was_recursive in plan.turned:
+        for rule, was_recursive in plan.turned if not plan.regrouped else ():
             instances = self.backend.apply(plan.planner.whole((rule,)), {Read.ALL: I, Read.ABSENT: I})
             loses, gains = self.backend.nonrecursive, self.backend.recursive
             if was_recursive:
@@ -169,23 +198,37 @@ class Maintainer:
             loses.subtract(instances)
             gains.add(instances)
 
+    def _write_out(self, nodes: Sequence[_Plan], read: Container[str]) -> None:
+        """Unwritten facts stay so only while the same module has them to itself and no other rule reads them."""
+        served = {p for plan in nodes if plan.allotment.alone and not plan.regrouped for p in plan.predicates}
+        self.backend.write_out([name for name in self.backend.unwritten if name not in served or name in read])
+
     def _node(self, plan: _Plan, choice: Choice, watch: Watch) -> Figures:
         begun, node = watch.seconds, plan.planner.node
         algorithm, why = self._chosen(plan, choice)
+        modular = _with_modules(plan, algorithm)
+        if algorithm.name != "exact":
+            self.backend.write_out(plan.predicates)
         if algorithm.keeps_nonrecursive and algorithm.name != "recompute":
-            self._count(plan.planner, recursive=algorithm.keeps_recursive)
+            self._count(plan, recursive=algorithm.keeps_recursive or modular is not None, served=modular is None)
         watch.node(", ".join(node.predicates))
+        rows = cast("RowBackend", self.backend)  # where a backend has no rows there are no modules
+        served = [Served(service, rows) for service in plan.allotment.services] if modular else []
+        kept, added = (plan.generic, plan.added_generic) if served else (plan.kept, plan.added)
         given = self._E_minus.of(node.predicates), self._E_plus.of(node.predicates)
-        if self._marks is None:
-            s = Stratum(plan.planner, self.backend, watch, *given, plan.kept, plan.removed, plan.added)
+        if self._marks is None or modular is not None:
+            s = Stratum(plan.planner, self.backend, watch, *given, kept, plan.removed, added, served=served,
+                        states=self.states)
         else:
-            s = MarkedStratum(plan.planner, self.backend, watch, *given, plan.kept, marking=self._marks,
+            s = MarkedStratum(plan.planner, self.backend, watch, *given, kept, states=self.states, marking=self._marks,
                               passes_on=algorithm.name in PASSING_ON)
-        algorithm.maintain(s)
-        self._note_counters(node, algorithm)
+        if algorithm.name != "exact":
+            self.states.drop(plan.predicates)
+        (modular or algorithm.maintain)(s)
+        self._note_counters(plan, algorithm)
         s.figures.algorithm, s.figures.why, s.figures.seconds = algorithm.name, why, watch.seconds - begun
         s.figures.given = sum(map(len, (s.E_minus, s.E_plus, s.gone, s.come)))
-        self.chooser.learn(node, s.figures, sum(self.backend.tables[p].size for p in node.predicates))
+        self.chooser.learn(node, s.figures, int(sum(map(self.backend.statistics.size, node.predicates))))
         return s.figures
 
     def _chosen(self, plan: _Plan, choice: Choice) -> tuple[Algorithm, str]:
@@ -193,24 +236,42 @@ class Maintainer:
         if plan.removed and choice.strategy == "hyper-node":
             name, why = "recompute", "rules went, and the strategy is hyper-node"
         elif name == AUTO:
-            name, why = self.chooser.choose(node)
+            name, why = self._best(plan)
         if name == "counting":
             refuse_recursion(node)
+        if name == "exact" and plan.allotment.alone is None:
+            refuse_company(node)
+        if plan.regrouped and ALGORITHMS[name].keeps_nonrecursive and name != "recompute":
+            name, why = "recompute", "the rules that modules serve have changed"
         return ALGORITHMS[name], why
 
-    def _count(self, planner: Planner, *, recursive: bool) -> None:
-        """Count a hyper-node's derivations if they are not known."""
-        O = set(planner.node.predicates)
-        if O & self._uncounted or (recursive and O & self._uncounted_recursive):
-            recount(planner, self.backend)
+    def _best(self, plan: _Plan) -> tuple[str, str]:
+        alone = plan.allotment.alone
+        if alone is not None:
+            return "exact", f"{alone.module.name} serves all its recursive rules"
+        name, why = self.chooser.choose(plan.planner.node)
+        names = ", ".join(service.module.name for service in plan.allotment.services)
+        return name, f"{why}; with {names}" if names else why
+
+    def _count(self, plan: _Plan, *, recursive: bool, served: bool = False) -> None:
+        """Count a hyper-node's derivations if they are not known, those by rules that modules serve only if asked."""
+        O, allotment = plan.predicates, plan.allotment
+        other = bool(allotment.services) and served != bool(O & self._counts_served)
+        if O & self._uncounted or (recursive and (O & self._uncounted_recursive or other)):
+            kept, gone = plan.kept if served else plan.generic, plan.removed  # the facts are still the old ones
+            rules = RuleChange((*kept.nonrecursive, *gone.nonrecursive), (*kept.recursive, *gone.recursive),
+                               (*kept.aggregates, *gone.aggregates))
+            recount(plan.planner, self.backend, rules)
             self._uncounted -= O
             self._uncounted_recursive -= O
+            self._counts_served = self._counts_served | O if served else self._counts_served - O
 
-    def _note_counters(self, node: HyperNode, algorithm: Algorithm) -> None:
-        O = set(node.predicates)
+    def _note_counters(self, plan: _Plan, algorithm: Algorithm) -> None:
+        O, modular = plan.predicates, _with_modules(plan, algorithm) is not None
         self._uncounted = self._uncounted - O if algorithm.keeps_nonrecursive else self._uncounted | O
         recursive = self._uncounted_recursive
-        self._uncounted_recursive = recursive - O if algorithm.keeps_recursive else recursive | O
+        self._uncounted_recursive = recursive - O if algorithm.keeps_recursive or modular else recursive | O
+        self._counts_served = self._counts_served - O if modular else self._counts_served | O
 
     # --- the end ---------------------------------------------------------------------------------------
 
@@ -221,12 +282,16 @@ class Maintainer:
         E |= self._E_plus
         I -= outcome.removed
         I |= outcome.added
+        for name, unwritten in backend.unwritten.items():
+            unwritten.size += outcome.added.sizes().get(name, 0) - outcome.removed.sizes().get(name, 0)
+        self.states.commit()
         self._finish()
 
-    def _take_back(self, before: tuple[set[str], set[str]]) -> None:
+    def _take_back(self, before: tuple[set[str], set[str], set[str]]) -> None:
         self.backend.nonrecursive.take_back()
         self.backend.recursive.take_back()
-        self._uncounted, self._uncounted_recursive = before
+        self.states.take_back()
+        self._uncounted, self._uncounted_recursive, self._counts_served = before
         self._finish()
 
     def _finish(self) -> None:
@@ -238,11 +303,28 @@ class Maintainer:
             counters.remembers = False
 
 
+def read_elsewhere(program: Program) -> set[str]:
+    """The predicates that rules of other hyper-nodes read."""
+    read = set[str]()
+    for node in program.nodes:
+        rules = RuleChange(node.nonrecursive, node.recursive, node.aggregates)
+        read |= predicates_read(rules) - set(node.predicates)
+    return read
+
+
+def _with_modules(plan: _Plan, algorithm: Algorithm) -> Callable[[Stratum], None] | None:
+    """How an algorithm goes with modules, if it does; rules that read other relations only `exact` and `recompute`."""
+    reads = any(service.reads for service in plan.allotment.services)
+    if not plan.allotment.services or (reads and algorithm.name not in ("exact", "recompute")):
+        return None
+    return algorithm.modular
+
+
 def _is_recursive(rule: Rule, predicates: Iterable[str]) -> bool:
     return bool(positions(rule, predicates))
 
 
-def _plans(old: Program, new: Program, backend: MemoryBackend) -> list[_Plan]:
+def _plans(old: Program, new: Program, backend: Backend, modules: Sequence[Module]) -> list[_Plan]:
     """The hyper-nodes of the new program, with what happened to their rules."""
     before: tuple[Rule | AggregateRule, ...] = (*old.rules, *old.aggregates)
     left = Counter(map(rule_key, before))
@@ -256,9 +338,18 @@ def _plans(old: Program, new: Program, backend: MemoryBackend) -> list[_Plan]:
         removed = [rule for p in node.predicates for rule in _gone(by_predicate.get(p, ()), kept)]
         here = dict.fromkeys(node.predicates, node.predicates)
         turned = tuple(_turned(kept, node, was)) if old is not new else ()
+        allotment = allot(node, new.relations, modules)
+        regrouped = old is not new and not allotment.same_as(_allotted_before(old, node, modules))
         result.append(_Plan(Planner(node, backend.statistics), _grouped(kept, here), _grouped(removed, was),
-                            _grouped(added, here), turned))
+                            _grouped(added, here), turned, allotment, regrouped))
     return result
+
+
+def _allotted_before(old: Program, node: HyperNode, modules: Sequence[Module]) -> Allotment:
+    """What served the predicates of a hyper-node in the old program."""
+    nodes = [before for before in old.nodes if not set(before.predicates).isdisjoint(node.predicates)]
+    services = [service for before in nodes for service in allot(before, old.relations, modules).services]
+    return Allotment(tuple(service for service in services if service.slice.predicate in node.predicates))
 
 
 def _split(rules: Sequence[Rule | AggregateRule], left: Counter[object]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from holdfast.backends.protocol import Backend
-from holdfast.maintenance.stratum import Stratum
-from holdfast.plans import Planner, Read
+from holdfast.maintenance.stratum import RuleChange, Stratum
+from holdfast.plans import AggregatePlan, Planner, Read
 
 
 def maintain(s: Stratum) -> None:
@@ -32,11 +32,12 @@ def maintain(s: Stratum) -> None:
     new.clear()
 
 
-def recount(planner: Planner, backend: Backend) -> None:
-    """The counters of a hyper-node whose facts are right, by one evaluation of its rules."""
+def recount(planner: Planner, backend: Backend, rules: RuleChange) -> None:
+    """The counters of a hyper-node whose facts are right, by one evaluation of the rules that count."""
     I, Cn, Cr, O = backend.materialisation, backend.nonrecursive, backend.recursive, planner.node.predicates
+    sources = {Read.ALL: I, Read.ABSENT: I}
     Cn.forget(O)
     Cr.forget(O)
     Cn.add(backend.explicit.of(O))
-    Cn.add(backend.apply(planner.nonrecursive(), {Read.ALL: I, Read.ABSENT: I}))
-    Cr.add(backend.apply(planner.whole(planner.node.recursive), {Read.ALL: I, Read.ABSENT: I}))
+    Cn.add(backend.apply([*planner.whole(rules.nonrecursive), *map(AggregatePlan, rules.aggregates)], sources))
+    Cr.add(backend.apply(planner.whole(rules.recursive), sources))

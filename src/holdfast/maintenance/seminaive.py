@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 
 from holdfast.backends.protocol import Backend, Facts
 from holdfast.maintenance.watch import Watch
 from holdfast.plans import Planner, Read
+from holdfast.program.model import Rule
 
 
 @dataclass(frozen=True)
@@ -38,14 +41,22 @@ def materialise(planner: Planner, backend: Backend, watch: Watch, enough: Mappin
     Cn.add(N)
     Δ = explicit | N.support()
     instances = len(N)
-    while Δ:
-        facts += len(Δ)
-        watch.round(len(Δ))
-        I |= Δ
-        if _reached(I, wanted):
-            break
+    late, unseen = tuple[Rule, ...](), list[Facts]()  # rules that wait until the others are done, and what they missed
+    while Δ or unseen:
+        if Δ:
+            facts += len(Δ)
+            watch.round(len(Δ))
+            I |= Δ
+            if _reached(I, wanted):
+                break
+            if not unseen:
+                late = planner.late(Δ.sizes())
+            unseen += [Δ] if late else []
+            Π_r = tuple(rule for rule in planner.node.recursive if rule not in late)
+        else:
+            Δ, Π_r, unseen = reduce(or_, unseen), late, []
         sources = {Read.ALL: I, Read.OLD: I - Δ, Read.DELTA: Δ, Read.ABSENT: I}
-        N = backend.apply(planner.recursive(Δ.sizes()), sources)  # Π_r⟦I : Δ⟧
+        N = backend.apply(planner.recursive(Δ.sizes(), Π_r), sources)  # Π_r⟦I : Δ⟧
         Cr.add(N)
         instances += len(N)
         Δ = N.support() - I

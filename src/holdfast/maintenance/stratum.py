@@ -6,10 +6,11 @@ added so far, O the facts of this hyper-node.  I stays as it was until the whole
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from holdfast.backends.protocol import Backend, Bag, Facts
+from holdfast.maintenance.served import Served, States
 from holdfast.maintenance.watch import Watch
 from holdfast.plans import AggregatePlan, Planner, Read
 from holdfast.program.model import AggregateRule, Atom, HyperNode, Negated, Rule
@@ -62,6 +63,8 @@ class Stratum:
     removed: RuleChange = field(default_factory=RuleChange)
     added: RuleChange = field(default_factory=RuleChange)
     figures: Figures = field(default_factory=Figures)
+    served: Sequence[Served] = ()  # by modules; then the rules above are those of none
+    states: States = field(default_factory=States)
 
     def __post_init__(self) -> None:
         backend, changed = self.backend, (*self.reads, *self.node.predicates)
@@ -84,8 +87,8 @@ class Stratum:
 
     @property
     def reads(self) -> set[str]:
-        """The predicates that the kept rules and aggregates read."""
-        return predicates_read(self.kept)
+        """The predicates that the kept rules and aggregates read, and the rules that modules serve."""
+        return predicates_read(self.kept) | {slice_.predicate for one in self.served for slice_ in one.service.reads}
 
     def of_node(self, facts: Facts) -> Facts:
         """`… ∩ O`."""

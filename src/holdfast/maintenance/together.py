@@ -4,8 +4,9 @@ one after the other.  Until then, and if the pass fails, there is no trace of th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
+from holdfast.backends.memory.store import MemoryBackend
 from holdfast.backends.memory.versions import MOST_STATES, Versions, steps
 from holdfast.backends.protocol import Facts
 from holdfast.maintenance.stratum import Figures
@@ -27,7 +28,7 @@ class Window:
                  ) -> None:
         self._maintainer, self._strata = maintainer, strata
         self._changes = versions.steps()
-        self._explicit = steps(maintainer.backend, explicit.facts, versions.last)
+        self._explicit = steps(cast("MemoryBackend", maintainer.backend), explicit.facts, versions.last)
         self._state, self._done = maintainer.state, 0
         self.no_ops = explicit.no_ops
 
@@ -41,10 +42,14 @@ class Window:
         from holdfast.maintenance.maintainer import Outcome
 
         assert self.is_current
-        maintainer, backend, before = self._maintainer, self._maintainer.backend, self._done
+        maintainer, before = self._maintainer, self._done
+        backend = cast("MemoryBackend", maintainer.backend)
         removed, added = self._changes[before]
         gone, come = self._explicit[before]
         E, I = backend.explicit, backend.materialisation
+        for stratum in self._strata:
+            maintainer.states.drop(stratum.planner.node.predicates)
+        maintainer.states.commit()
         maintainer.pending = self._count
         E -= gone
         E |= come
@@ -56,10 +61,9 @@ class Window:
             maintainer.settle()
         return Outcome(removed, added, tuple(s.figures for s in self._strata) if not before else ())
 
-
     def _count(self) -> None:
         """Put the counters where the state is: only when they are needed."""
-        backend = self._maintainer.backend
+        backend = cast("MemoryBackend", self._maintainer.backend)
         for stratum in self._strata:
             for name, (ids, counts) in stratum.counts.items():
                 backend.nonrecursive.of(name)[ids] = counts[self._done - 1]
@@ -77,7 +81,7 @@ class Together:
 
     def window(self, updates: Sequence[tuple[Facts, Facts]], given: Sequence[int], watch: Watch) -> Window:
         """The states after some updates, which are given as deletions and insertions; nothing changes yet."""
-        maintainer, backend = self._maintainer, self._maintainer.backend
+        maintainer, backend = self._maintainer, cast("MemoryBackend", self._maintainer.backend)
         maintainer.settle()
         if self._program is not maintainer.program:
             self._program, self._planners = maintainer.program, {}
@@ -89,13 +93,14 @@ class Together:
 
     def _strata(self, versions: Versions, explicit: Explicit, watch: Watch) -> list[WindowStratum]:
         """Every hyper-node that something changes in or around, in topological order."""
-        maintainer, backend, done = self._maintainer, self._maintainer.backend, list[WindowStratum]()
+        maintainer, done = self._maintainer, list[WindowStratum]()
+        backend = cast("MemoryBackend", maintainer.backend)
         for plan in maintainer.nodes:
             given = {name: explicit.facts[name] for name in plan.predicates if name in explicit.facts}
             if not given and not versions.changed(plan.reads):
                 continue
             begun, node = watch.seconds, plan.planner.node
-            maintainer.count(plan.planner, recursive=False)
+            maintainer.prepare(plan)
             planner = self._planners.setdefault(node.predicates, TellingPlanner(node, backend.statistics))
             watch.node(", ".join(node.predicates))
             stratum = WindowStratum(planner, backend, versions, watch, given,

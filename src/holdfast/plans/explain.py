@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from holdfast.plans.model import (
     AggregatePlan,
@@ -31,24 +31,29 @@ _MEANING = {
 }
 
 
-def explain(program: Program) -> str:
-    """How each hyper-node is evaluated, for a person to read."""
-    return "\n".join(line for node in program.nodes if _has_rules(node) for line in _node_lines(node, program))
+Lines = Callable[[HyperNode], Iterable[str]]
+Data = Callable[[HyperNode], Mapping[str, object]]
 
 
-def explain_json(program: Program) -> dict[str, object]:
+def explain(program: Program, remarks: Lines = lambda _: ()) -> str:
+    """How each hyper-node is evaluated, for a person to read, with what else there is to say of it."""
+    return "\n".join(line for node in program.nodes if _has_rules(node) for line in _node_lines(node, program, remarks))
+
+
+def explain_json(program: Program, remarks: Data = lambda _: {}) -> dict[str, object]:
     """The same as data."""
-    return {"nodes": [_node_json(node, program) for node in program.nodes if _has_rules(node)]}
+    return {"nodes": [{**_node_json(node, program), **remarks(node)} for node in program.nodes if _has_rules(node)]}
 
 
 def _has_rules(node: HyperNode) -> bool:
     return bool(node.recursive or node.nonrecursive or node.aggregates)
 
 
-def _node_lines(node: HyperNode, program: Program) -> Iterator[str]:
+def _node_lines(node: HyperNode, program: Program, remarks: Lines) -> Iterator[str]:
     plans, relations = plan_node(node), program.relations
     kind = "recursive" if node.is_recursive else "nonrecursive"
     yield f"hyper-node {node.index}: {', '.join(_name(p, program) for p in node.predicates)} ({kind})"
+    yield from (f"  {line}" for line in remarks(node))
     for plan in plans.nonrecursive:
         yield f"  {plan.rule.name}: {show_rule(plan.rule, relations)}"
         yield from (f"    {line}" for line in _plan_lines(plan, program))

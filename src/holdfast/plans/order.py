@@ -28,6 +28,11 @@ def atom_order(rule: Rule, pivot: int | None, delta: float, statistics: Statisti
     return (pivot, *_greedy(rest, costs, literal_variables(rule.body[pivot])))
 
 
+def cost(rule: Rule, pivot: int, order: Sequence[int], delta: float, statistics: Statistics) -> float:
+    """What a delta form of a rule costs in some order, by estimate: 1 for each fact walked."""
+    return _Costs(rule, pivot, delta, statistics).of(order)
+
+
 def goal_first(rule: Rule, statistics: Statistics) -> tuple[int, ...]:
     """An order that begins with the first atom of the body."""
     rest = [i for i, literal in enumerate(rule.body) if isinstance(literal, Atom) and i]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from holdfast.plans.literals import can_run, literal_variables, may_fail, step_variables, variables
@@ -21,7 +22,7 @@ from holdfast.plans.model import (
     Step,
     Told,
 )
-from holdfast.plans.order import atom_order, goal_first
+from holdfast.plans.order import atom_order, cost, goal_first
 from holdfast.plans.statistics import Guess, Statistics
 from holdfast.program.model import (
     Argument,
@@ -39,7 +40,10 @@ from holdfast.program.model import (
     Var,
     Wildcard,
 )
+from holdfast.program.ranks import Rank, ranks
 from holdfast.values import Type
+
+_LATE = 4  # times as much to do as the rule with least
 
 
 class Planner:
@@ -50,6 +54,7 @@ class Planner:
         self.statistics = statistics or Guess(node.predicates if node.is_recursive else ())
         self._plans: dict[tuple[int, int | None, bool], tuple[Plan, tuple[float, ...]]] = {}
         self._backward: dict[int, Rule] = {}
+        self._ranks: dict[tuple[int, ...], tuple[Rank, ...]] = {}
 
     def nonrecursive(self) -> tuple[AnyPlan, ...]:
         """Π_n, and the aggregates."""
@@ -71,6 +76,31 @@ class Planner:
             for position in positions(rule, self.node.predicates)
             if delta is None or delta.get(_predicate(rule, position))
         )
+
+    def late(self, delta: Mapping[str, int]) -> tuple[Rule, ...]:
+        """Recursive rules to which new facts give so much to do that the others should come to an end before.
+
+        What would be told to them round by round they then see at once, and much that they tell more than once
+        they tell only once.
+        """
+        if len(self.node.recursive) < 2 or math.isinf(self.statistics.many):
+            return ()
+        costs = [sum(self._cost(plan, delta) for plan in self.recursive(delta, (rule,)))
+                 for rule in self.node.recursive]
+        least = min(filter(None, costs), default=0.0)
+        return tuple(rule for rule, labour in zip(self.node.recursive, costs, strict=True)
+                     if labour > max(self.statistics.many, _LATE * least))
+
+    def _cost(self, plan: Plan, delta: Mapping[str, int]) -> float:
+        assert plan.pivot is not None
+        return cost(plan.rule, plan.pivot, plan.order, delta[_predicate(plan.rule, plan.pivot)], self.statistics)
+
+    def cannot_circle(self, rules: Sequence[Rule]) -> bool:
+        """Whether no fact can be among its own grounds by some recursive rules, as far as can be seen."""
+        known = self._ranks.get(tuple(map(id, rules)))
+        if known is None:
+            known = self._ranks[tuple(map(id, rules))] = tuple(ranks(rules, self.node.predicates))
+        return any(all(self.statistics.smallest(*place) > 0 for place in rank.positive) for rank in known)
 
     def changed(self, rules: Iterable[Rule], positive: Mapping[str, int], negative: Mapping[str, int]
                 ) -> tuple[Plan, ...]:

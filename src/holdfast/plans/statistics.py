@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Protocol
@@ -10,8 +11,17 @@ from typing import Protocol
 class Statistics(Protocol):
     """Sizes, as far as they are known."""
 
+    @property
+    def many(self) -> float:
+        """A rule with more instances in a round may wait for rounds of the others; infinite where rounds are dear."""
+        ...
+
     def size(self, predicate: str) -> float:
         """How many facts a predicate has."""
+        ...
+
+    def smallest(self, predicate: str, column: int) -> float:
+        """A number that no fact of a predicate goes below in some column of numbers; minus infinity: not known."""
         ...
 
     def fanout(self, predicate: str, columns: tuple[int, ...], arity: int) -> float:
@@ -24,10 +34,15 @@ class Guess:
     """Statistics without facts: every relation is middling, one that is still being computed becomes large."""
 
     growing: Collection[str] = ()
+    many: float = math.inf
 
     def size(self, predicate: str) -> float:
         """A round number."""
         return 1e6 if predicate in self.growing else 1e3
+
+    def smallest(self, predicate: str, column: int) -> float:
+        """Nothing is known."""
+        return -math.inf
 
     def fanout(self, predicate: str, columns: tuple[int, ...], arity: int) -> float:
         """As if the columns were independent and each had equally many values."""

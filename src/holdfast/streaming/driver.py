@@ -60,6 +60,11 @@ class Base(Protocol):
         """Whether windows are not for it: because limits hold for each update, say."""
         ...
 
+    @property
+    def is_compact(self) -> bool:
+        """Whether facts would have to be written out before there can be windows."""
+        ...
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -90,9 +95,9 @@ class Lookahead:
             help = f"there are: {', '.join(LOOKAHEADS)}"
             raise UsageError(Diagnostic("E0905", f"there is no lookahead {self.kind}", help=help))
         if not 1 <= self.window <= MOST:
-            raise UsageError(Diagnostic("E0915", f"a window has 1 to {MOST} updates, not {self.window}"))
+            raise UsageError(Diagnostic("E0919", f"a window has 1 to {MOST} updates, not {self.window}"))
         if self.coalesce is not None and self.coalesce < 1:
-            raise UsageError(Diagnostic("E0915", f"updates cannot be merged when {self.coalesce} wait"))
+            raise UsageError(Diagnostic("E0919", f"updates cannot be merged when {self.coalesce} wait"))
 
 
 class Stream:
@@ -140,7 +145,7 @@ class Stream:
 
     def _window(self, there: int) -> int:
         """How many of the updates that are there to compute in one pass."""
-        is_auto = self._lookahead.kind == AUTO and self.algorithm in (AUTO, Choice())
+        is_auto = self._lookahead.kind == AUTO and self.algorithm in (AUTO, Choice()) and not self._base.is_compact
         if not (is_auto or self._lookahead.kind == "window") or self._base.takes_one_by_one:
             return 1
         return self._size.next(there)

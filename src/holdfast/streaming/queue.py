@@ -38,7 +38,7 @@ class UpdateQueue:
 
     def __init__(self, room: int = ROOM) -> None:
         if room < 1:
-            raise UsageError(Diagnostic("E0915", f"a queue of updates has room for {room}", help="give it room for 1"))
+            raise UsageError(Diagnostic("E0919", f"a queue of updates has room for {room}", help="give it room for 1"))
         self.room = room
         self.longest = 0
         self.held_up = 0.0
@@ -59,7 +59,7 @@ class UpdateQueue:
             self._moved.wait_for(lambda: self._closed or len(self._waiting) < self.room)
             self.held_up += time.monotonic() - begun
             if self._closed:
-                raise UsageError(Diagnostic("E0916", "the queue of updates is closed", help="nobody takes from it"))
+                raise UsageError(Diagnostic("E0920", "the queue of updates is closed", help="nobody takes from it"))
             self._number += 1
             self._waiting.append(made(self._number))
             self.longest = max(self.longest, len(self._waiting))

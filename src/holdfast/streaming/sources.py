@@ -63,7 +63,7 @@ def watched_folder(folder: Path, stop: threading.Event | None = None) -> Iterato
         try:
             there = [path for path in folder.iterdir() if path.name not in seen]
         except OSError as failure:
-            raise UsageError(Diagnostic("E0917", f"{folder} cannot be watched: {failure.strerror}")) from failure
+            raise UsageError(Diagnostic("E0921", f"{folder} cannot be watched: {failure.strerror}")) from failure
         fresh = sorted((path for path in there if _is_ready(path)), key=lambda path: _natural(path.name))
         for path in fresh:
             seen.add(path.name)
@@ -84,7 +84,7 @@ def _lines(path: Path) -> Iterator[UpdateLine]:
     try:
         file = gzip.open(path) if path.suffix == ".gz" else path.open("rb")  # noqa: SIM115  closed below
     except OSError as failure:
-        raise UsageError(Diagnostic("E0917", f"{path} cannot be read: {failure.strerror}")) from failure
+        raise UsageError(Diagnostic("E0921", f"{path} cannot be read: {failure.strerror}")) from failure
     with file:
         yield from update_lines(cast("BinaryIO", file), path.as_posix())
 

@@ -210,3 +210,19 @@ def test_too_many_rows_are_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> N
     table.intern(np.arange(400).reshape(-1, 1))
     with pytest.raises(MemoryError, match="wide"):
         table.intern(np.arange(400, 1_000).reshape(-1, 1))
+
+
+def test_rows_that_all_fall_into_one_half_of_a_large_table() -> None:
+    """A relation copied in an order that goes by halves: the table must grow before one is full."""
+    candidates = np.random.default_rng(7).integers(0, 2**40, (2_600_000, 2))
+    halves = np.zeros(2, np.int64)
+    ids = np.full(len(candidates), -1, np.int32)
+    slots = np.zeros(1 << 23, np.uint64)
+    kernels.intern(candidates, 0, 0, np.empty_like(candidates), slots, ids, np.empty(0, np.int64), halves)
+    one_half = np.ascontiguousarray(candidates[ids >= 0])
+    assert halves[1] == 0 < 1_200_000 < halves[0] == len(one_half)
+    table = Table("t", 2)
+    for begin in range(0, len(one_half), 30_000):
+        table.intern(one_half[begin : begin + 30_000])
+    assert table.size == len(one_half)
+    assert (table.find(one_half) == np.arange(len(one_half))).all()

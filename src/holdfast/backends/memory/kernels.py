@@ -142,18 +142,19 @@ def _find_tags(hashes, block, slots, starts, facts):
     starts[BLOCK] = np.uint64(touched)  # nobody looks at it: or else the compiler leaves the reads out
 
 
-@njit(int64(_rows, int64, int64, _rows, _slots, _ids, _codes), nogil=True, cache=True)
-def intern(new, half, size, rows, slots, ids, places):
+@njit(int64(_rows, int64, int64, _rows, _slots, _ids, _codes, _codes), nogil=True, cache=True)
+def intern(new, half, size, rows, slots, ids, places, halves):
     """Find each row of `new` in `rows`, writing those that are not there from row `size` on; gives the next free row.
 
     Only rows of one half of the slots are looked at (0 or 1), or all (-1).  The ids go to `ids`, the slots of
-    new rows to `places` if that is not empty.  The caller has made room for all of them.
+    new rows to `places` if that is not empty; `halves` counts the new rows of each half.  The caller has made room.
     """
     mask = _reach(slots)
     hashes = np.empty(BLOCK, np.uint64)
     starts = np.empty(BLOCK + 1, np.uint64)
     mine = np.empty(BLOCK, np.int64)
     first = size
+    upper = int64(0)
     for start in range(0, len(new), BLOCK):
         block = int64(0)
         for i in range(start, min(start + BLOCK, len(new))):
@@ -184,7 +185,12 @@ def intern(new, half, size, rows, slots, ids, places):
                 if len(places):
                     places[row - first] = slot
                 size += 1
+                upper += np.int64(hashes[k] >> _TOP)
             ids[mine[k]] = row
+    if half < 1:
+        halves[0] += size - first - upper
+    if half != 0:
+        halves[1] += upper
     return size
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.backends.memory import kernels
-from holdfast.backends.memory.arrays import FULL, Ids, Rows, Slots, more_slots, slots_for
+from holdfast.backends.memory.arrays import FULL, FULLEST, Ids, Rows, Slots, more_slots, slots_for
 from holdfast.backends.memory.threads import side_by_side, worth_splitting
 
 NO_SLOTS: Slots = np.empty(0, np.uint64)
@@ -23,6 +23,7 @@ class HashedRows:
 
     def __init__(self, slots: Slots | None = None, *, may_be_gridded: bool = True) -> None:
         self.slots: Slots = np.zeros(slots_for(0), np.uint64) if slots is None else slots
+        self.halves = np.zeros(2, np.int64)  # the rows in each half of the slots
         self.may_be_gridded = may_be_gridded  # not again once a grid has been too small
 
     @property
@@ -30,18 +31,22 @@ class HashedRows:
         """The memory it takes."""
         return self.slots.nbytes
 
-    def has_room(self, rows: int) -> bool:
-        """Whether so many rows fit in."""
-        return rows <= FULL * len(self.slots)
+    def has_room(self, more: int) -> bool:
+        """Whether so many more rows fit in; in a large table all of them in one half, if it comes to the worst."""
+        room = len(self.slots)
+        if room >= kernels.SPLIT and int(self.halves.max()) + more > FULLEST * room / 2:
+            return False
+        return int(self.halves.sum()) + more <= FULL * room
 
-    def make_room(self, rows: int) -> None:
-        """Take more slots."""
-        self.slots = more_slots(self.slots, slots_for(rows))
+    def make_room(self, more: int, coming: int) -> None:
+        """Take more slots, so that more rows fit in, and at once as many as those coming will probably need."""
+        while not self.has_room(more):
+            self.slots = more_slots(self.slots, max(2 * len(self.slots), slots_for(int(self.halves.sum()) + coming)))
 
     def intern(self, new: Rows, rows: Rows, size: int, ids: Ids) -> int:
         """Find the rows, append those never seen; gives the new size.  `rows` has room for twice as many."""
         if len(self.slots) < kernels.SPLIT or not worth_splitting(len(new)):
-            return int(kernels.intern(new, -1, size, rows, self.slots, ids, _NOWHERE))
+            return int(kernels.intern(new, -1, size, rows, self.slots, ids, _NOWHERE, self.halves))
         return self._intern_by_halves(new, rows, size, ids)
 
     def _intern_by_halves(self, new: Rows, rows: Rows, size: int, ids: Ids) -> int:
@@ -49,8 +54,8 @@ class HashedRows:
         gap, places = size + len(new), np.empty(len(new), np.int64)
         size, end = side_by_side(
             kernels.intern,
-            (new, 0, size, rows, self.slots, ids, _NOWHERE),
-            (new, 1, gap, rows, self.slots, ids, places),
+            (new, 0, size, rows, self.slots, ids, _NOWHERE, self.halves),
+            (new, 1, gap, rows, self.slots, ids, places, self.halves),
         )
         kernels.close_gap(rows, size, gap, end, self.slots, ids, places)
         return int(size + end - gap)
@@ -97,5 +102,5 @@ def suitable_grid(rows: Rows, new: Rows) -> GriddedRows | None:
 def hashed(rows: Rows, *, may_be_gridded: bool = False) -> HashedRows:
     """A hash table with some rows in it, known to be distinct."""
     found = HashedRows(np.zeros(slots_for(2 * len(rows)), np.uint64), may_be_gridded=may_be_gridded)
-    kernels.intern(rows, -1, 0, np.empty_like(rows), found.slots, np.empty(len(rows), np.int32), _NOWHERE)
+    kernels.intern(rows, -1, 0, np.empty_like(rows), found.slots, np.empty(len(rows), np.int32), _NOWHERE, found.halves)
     return found

@@ -37,6 +37,7 @@ Weights = NDArray[np.int64]
 NO_WEIGHTS: Weights = np.empty(0, np.int64)
 _TALLY_SLOTS = 2 * BATCH + 1  # at most half full
 _WORTH_A_TALLY = 256  # bindings
+_GATHERED = 1 << 19  # bindings
 _FAN_OUT = 4  # facts that a binding must meet for heads to be tallied
 _ALIKE = 0.75  # distinct heads of all; with more, they are not tallied
 
@@ -155,17 +156,24 @@ class Pipeline:
         return [next(projection.run(bindings)) for projection in self.projections]
 
     def _bindings(self) -> Iterator[Rows]:
+        if self.tallying is None:
+            yield from self._through(self.steps)
+            return
+        for bindings in self.tallying.gathered(self._through(self.steps[:-1])):
+            yield from self.tallying.run(bindings)
+
+    def _through(self, steps: Sequence[_Runnable]) -> Iterator[Rows]:
         """Each batch goes through all steps before the next is made; on a stack of its own, for rules of any length."""
         running = [iter((_ONE_BINDING,))]
         while running:
             batch = next(running[-1], None)
             if batch is None:
                 running.pop()
-            elif len(running) > len(self.steps):
+            elif len(running) > len(steps):
                 yield batch
             else:
                 self.watch.batch(0)  # one that comes to nothing takes its time too
-                running.append(self.steps[len(running) - 1].run(batch))
+                running.append(steps[len(running) - 1].run(batch))
 
 
 class _Runnable(ABC):
@@ -308,6 +316,9 @@ class _Join(_Runnable):
         self.index = self.table.index(self.step.key)
         self.probe = views.probes[self.step.read, self.step.atom.predicate]
         self.instances = self.distinct = 0
+        if not self.fan_out:  # nothing was met yet: what a key has on average
+            seen = self.index.covered if len(self.probe.visible) else self.probe.high - self.probe.low
+            self.fan_out = seen / max(1, self.index.keys)
 
     def run(self, bindings: Rows) -> Iterator[Rows]:
         if isinstance(self.step, Keep):
@@ -327,8 +338,27 @@ class _Join(_Runnable):
         self.fan_out = met / max(1, len(bindings))
 
     def _tallies(self, bindings: int) -> bool:
-        return (self.may_tally and bindings >= _WORTH_A_TALLY and self.fan_out >= _FAN_OUT and not len(self.quota)
-                and (self.instances < BATCH or self.distinct < _ALIKE * self.instances))
+        return self.may_tally and self._may_be_alike and bindings >= _WORTH_A_TALLY
+
+    @property
+    def _may_be_alike(self) -> bool:
+        many_alike = self.instances < BATCH or self.distinct < _ALIKE * self.instances
+        return self.fan_out >= _FAN_OUT and many_alike and not len(self.quota)
+
+    def gathered(self, batches: Iterator[Rows]) -> Iterator[Rows]:
+        """Larger batches where heads will be tallied: more of them are alike."""
+        kept, count = list[Rows](), 0
+        for batch in batches:
+            if not self._may_be_alike:
+                yield batch
+                continue
+            kept.append(batch.copy())
+            count += len(batch)
+            if count >= _GATHERED:
+                yield np.concatenate(kept)
+                kept, count = [], 0
+        if kept:
+            yield np.concatenate(kept)
 
     def _weighed(self, count: int) -> int:
         """The instances of a batch; remembers how many were alike."""

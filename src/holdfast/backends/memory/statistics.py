@@ -15,9 +15,12 @@ _MULTIPLIER = np.int64(-0x61C8864680B583EB)
 class TableStatistics:
     """Statistics of tables as they are now; a sampled number is taken anew when its table has grown much."""
 
+    many = 1e5  # some milliseconds; a round without much work takes one
+
     def __init__(self, tables: Mapping[str, Table]) -> None:
         self._tables = tables
         self._sampled: dict[tuple[str, tuple[int, ...]], tuple[int, float]] = {}
+        self._smallest: dict[tuple[str, int], tuple[Table, int, int]] = {}  # with the table and its rows looked at
 
     def forget(self, predicate: str) -> None:
         """A table is gone; another may take its name."""
@@ -26,6 +29,16 @@ class TableStatistics:
     def size(self, predicate: str) -> float:
         """How many facts a table has room taken for."""
         return float(self._tables[predicate].size)
+
+    def smallest(self, predicate: str, column: int) -> float:
+        """The least number ever seen in a column; only rows that came since the last look are looked at."""
+        table = self._tables[predicate]
+        known, seen, least = self._smallest.get((predicate, column), (table, 0, 2**63 - 1))
+        if known is not table or seen > table.size:
+            seen, least = 0, 2**63 - 1
+        least = min(least, int(table.rows[seen : table.size, column].min(initial=2**63 - 1)))
+        self._smallest[predicate, column] = (table, table.size, least)
+        return least
 
     def fanout(self, predicate: str, columns: tuple[int, ...], arity: int) -> float:
         """How many facts share their values in some columns, on average; at most 1 when these are all columns."""

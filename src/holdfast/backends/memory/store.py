@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
+from typing import Any
 from typing import Protocol as _Protocol
 
 import numpy as np
@@ -14,14 +15,15 @@ from holdfast.backends.memory import kernels
 from holdfast.backends.memory.aggregates import aggregate
 from holdfast.backends.memory.arrays import Ids, Rows
 from holdfast.backends.memory.facts import ByPredicate, FactSet, Kept, Listed, Momentary, Support, marked
+from holdfast.backends.memory.pages import small_pages
 from holdfast.backends.memory.pipeline import NO_WEIGHTS, Pipeline, Probe, Views, Weights, naming_the_rule
 from holdfast.backends.memory.statistics import TableStatistics
 from holdfast.backends.memory.table import Table
-from holdfast.backends.protocol import Bag, Facts
+from holdfast.backends.protocol import Bag, Facts, Unwritten
 from holdfast.encoding import Dictionary
 from holdfast.errors import Diagnostic, LimitReached
 from holdfast.plans.model import AggregatePlan, AnyPlan, Join, Keep, Plan, Read, Scan
-from holdfast.program.model import Atom, Relation
+from holdfast.program.model import Atom, Const, Relation
 
 
 class Watch(_Protocol):
@@ -155,6 +157,7 @@ class MemoryBackend:
         self.statistics = TableStatistics(self.tables)
         self.packings = 0  # how often row ids have changed
         self._gone: dict[str, int] = {}  # rows of each table whose facts went since it was packed
+        self.unwritten: dict[str, Unwritten] = {}
         self._pipelines: dict[Plan, Pipeline] = {}
         for relation in relations.values():
             self.add_relation(relation)
@@ -173,12 +176,13 @@ class MemoryBackend:
         self.materialisation.forget(name)
         self.statistics.forget(name)
         self._gone.pop(name, None)
+        self.unwritten.pop(name, None)
         self._pipelines = {p: pipeline for p, pipeline in self._pipelines.items() if name not in p.predicates}
 
     def tidy(self, removed: Facts) -> None:
         """Facts have gone for good; a table that is mostly such rows is packed together.  Between updates only."""
         for name, count in removed.sizes().items():
-            if name not in self.tables:
+            if name not in self.tables or name in self.unwritten:
                 continue
             self._gone[name] = self._gone.get(name, 0) + count
             table = self.tables[name]
@@ -195,12 +199,23 @@ class MemoryBackend:
         """Rules have changed: what was prepared for the old ones is of no use."""
         self._pipelines.clear()
 
-    def facts(self, rows: Mapping[str, Rows]) -> FactSet:
+    @property
+    def nbytes(self) -> int:
+        """The memory that facts, counters and indexes take."""
+        return sum(table.nbytes for table in self.tables.values())
+
+    def takes(self, data: object) -> bool:
+        """Nothing but codes."""
+        return False
+
+    @small_pages()
+    def facts(self, rows: Mapping[str, Rows], frames: Mapping[str, Sequence[Any]] = MappingProxyType({})) -> FactSet:
         """Encoded rows as a set of facts."""
         ids = {name: self.tables[name].intern(found) for name, found in rows.items()}
         return Support(self.tables, ids).worked_out()
 
-    def known_facts(self, rows: Mapping[str, Rows]) -> FactSet:
+    def known_facts(self, rows: Mapping[str, Rows], frames: Mapping[str, Sequence[Any]] = MappingProxyType({})
+                    ) -> FactSet:
         """As `facts`, without those that were never seen."""
         ids = {name: self.tables[name].find(found) for name, found in rows.items()}
         return Support(self.tables, {name: found[found >= 0] for name, found in ids.items()}).worked_out()
@@ -208,13 +223,39 @@ class MemoryBackend:
     def rows(self, predicate: str, facts: Facts) -> Rows:
         """The encoded rows of a set's facts of one predicate."""
         assert isinstance(facts, FactSet)
+        if predicate in self.unwritten and facts is self.materialisation:
+            return np.concatenate([np.empty((0, self.tables[predicate].arity), np.int64),
+                                   *self.unwritten[predicate].parts()])
         rows: Rows = self.tables[predicate].rows[facts.ids(predicate)]
         return rows
+
+    def size(self, predicate: str) -> int:
+        """How many facts of a predicate there are."""
+        unwritten = self.unwritten.get(predicate)
+        return len(self.materialisation.ids(predicate)) if unwritten is None else unwritten.size
+
+    def write_out(self, predicates: Iterable[str]) -> None:
+        """Give a row to each fact of some predicates that has none yet."""
+        for name in [name for name in predicates if name in self.unwritten]:
+            for part in self.unwritten.pop(name).parts():
+                new = self.facts({name: np.ascontiguousarray(part)}) - self.materialisation
+                self.materialisation |= new
+
+    def code(self, constant: Const) -> int:
+        """The code of a constant."""
+        return self.dictionary.encode_value(constant.value, constant.type)
+
+    def derivations(self, predicate: str) -> tuple[Rows, list[int], list[int]]:
+        """The rows of I of one predicate, and for each of them Cn and Cr."""
+        ids = self.materialisation.ids(predicate)
+        numbers = (counters.of(predicate)[ids].tolist() for counters in (self.nonrecursive, self.recursive))
+        return self.tables[predicate].rows[ids], *numbers
 
     def elsewhere(self, predicates: Iterable[str], here: Facts, rest: Facts) -> FactSet:
         """One set for some predicates, another for all others."""
         return ByPredicate(predicates, _own(here), _own(rest))
 
+    @small_pages()
     def apply(self, plans: Iterable[AnyPlan], sources: Mapping[Read, Facts],
               quotas: Mapping[Plan, Ids] = MappingProxyType({})) -> MemoryBag:
         """The heads of all instances of the plans: Π⟦…⟧ of ALGORITHMS.md."""

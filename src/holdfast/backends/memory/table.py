@@ -19,6 +19,7 @@ from holdfast.backends.memory.index import Index
 from holdfast.backends.memory.membership import GriddedRows, HashedRows, hashed, suitable_grid
 
 _FIRST_ROOM = 64
+_PART = 1 << 16  # rows interned at once; two threads number them half by half, and one half should not go on long
 _GROWTH = 4  # pages of room that is not used yet cost nothing until they are touched
 _MOST_ROWS = 2**31 - 2
 
@@ -42,23 +43,25 @@ class Table:
 
     def intern(self, new: Rows) -> Ids:
         """The row ids of some facts; those never seen are appended, with status 0."""
-        self._reserve(2 * len(new))  # two threads need twice the room
-        self._prepare_membership(new)
+        self._reserve(len(new) + min(len(new), _PART))  # two threads need more room
         ids = np.empty(len(new), np.int32)
-        self.size = self.membership.intern(new, self.rows, self.size, ids)
+        for begin in range(0, len(new), _PART):
+            part = new[begin : begin + _PART]
+            self._prepare_membership(part, len(new) - begin)
+            self.size = self.membership.intern(part, self.rows, self.size, ids[begin : begin + _PART])
         return ids
 
-    def _prepare_membership(self, new: Rows) -> None:
+    def _prepare_membership(self, new: Rows, coming: int) -> None:
         """Make room for new facts, going over to a grid or back where that has become the better way."""
-        known, wanted = self.membership, self.size + len(new)
+        known = self.membership
         match known:
             case GriddedRows() if not known.holds(new):
                 self.membership = hashed(self.rows[: self.size])
-                self._prepare_membership(new)
-            case HashedRows() if not known.has_room(wanted):
+                self._prepare_membership(new, coming)
+            case HashedRows() if not known.has_room(len(new)):
                 grid = suitable_grid(self.rows[: self.size], new) if known.may_be_gridded else None
                 if grid is None:
-                    known.make_room(wanted)
+                    known.make_room(len(new), coming)
                 else:
                     self.membership = grid
                 self._grown(self.nbytes)

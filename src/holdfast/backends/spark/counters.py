@@ -1,0 +1,146 @@
+"""Cn and Cr on Spark, and bags of facts to count."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+
+from holdfast.backends.protocol import Bag, Facts
+from holdfast.backends.spark.facts import Engine, Far, Form, Local, SparkFacts, own
+from holdfast.backends.spark.frames import Frame
+from holdfast.backends.spark.relations import STATE, Stored
+from holdfast.backends.spark.values import NativeRow
+from holdfast.errors import Diagnostic, LimitReached
+
+_MOST = 2**31 - 1
+
+
+class SparkBag:
+    """The heads of rule instances: of each fact how often it occurs, on the driver or as a column `k` of a frame."""
+
+    def __init__(self, engine: Engine, few: Mapping[str, Mapping[NativeRow, int]],
+                 many: Mapping[str, tuple[Frame, int, int]] | None = None) -> None:
+        self.engine = engine
+        self.few = few
+        self.many = many or {}  # the frame, how many facts, how many instances
+
+    def __len__(self) -> int:
+        return sum(sum(rows.values()) for rows in self.few.values()) + sum(many[2] for many in self.many.values())
+
+    def support(self) -> SparkFacts:
+        """The facts that occur at least once."""
+        forms: dict[str, Form] = {name: Local(frozenset(rows)) for name, rows in self.few.items()}
+        for name, (frame, facts, _) in self.many.items():
+            columns = ", ".join(f"c{place}" for place in range(self.engine.width(name)))
+            forms[name] = Far(Frame(frame.space, f"SELECT {columns} FROM {frame.table}", [frame]), facts)
+        return SparkFacts(self.engine, forms)
+
+
+class SparkCounters:
+    """One of the two counters."""
+
+    def __init__(self, engine: Engine, stored: Mapping[str, Stored], place: int, undo: list[Callable[[], None]]
+                 ) -> None:
+        self.engine = engine
+        self.stored = stored
+        self.place = place
+        self.remembers = False  # during an update, so that it can be taken back
+        self._undo = undo  # of both counters: they stand in one base, so what was done last must be undone first
+
+    def add(self, facts: Bag | Facts) -> None:
+        """Count each occurrence once more."""
+        self._move(facts, 1)
+
+    def subtract(self, facts: Bag | Facts) -> None:
+        """Count each occurrence once less."""
+        self._move(facts, -1)
+
+    def zero(self, facts: Facts) -> SparkFacts:
+        """Those of some facts whose number is 0."""
+        facts = own(facts).worked_out()
+        return SparkFacts(self.engine, {p: self._zero(p, facts.form(p)) for p in facts.predicates()})
+
+    def forget(self, predicates: Iterable[str]) -> None:
+        """Set the numbers of some predicates to 0."""
+        for predicate in predicates:
+            stored, name = self.stored[predicate], STATE[self.place]
+            if self.remembers:
+                numbers = {row: record[self.place] for row, record in stored.records.items()}
+                self._undo.append(partial(self._restore, stored, stored.base, numbers, list(stored.logs[self.place])))
+            for record in stored.records.values():
+                record[self.place] = 0
+            stored.logs[self.place].clear()
+            if stored.base is not None:
+                states = (f"0L AS {name}" if other == name else other for other in STATE)
+                query = f"SELECT {stored.list}, {', '.join(states)} FROM {stored.base.table}"
+                stored.base = Frame(stored.space, query, [stored.base])
+
+    def take_back(self) -> None:
+        """Undo everything since `settle`, of the other counter too."""
+        for undo in reversed(self._undo):
+            undo()
+        self.settle()
+
+    def settle(self) -> None:
+        """What was done before this is not taken back any more."""
+        self._undo.clear()
+
+    def _restore(self, stored: Stored, base: Frame | None, numbers: Mapping[NativeRow, int],
+                 logs: list[tuple[Frame, int]]) -> None:
+        """Records that came since do not know the old numbers: they go, and their rows will be looked up again."""
+        stored.base = base
+        stored.logs[self.place][:] = logs
+        for row in [row for row in stored.records if row not in numbers]:
+            del stored.records[row]
+        for row, number in numbers.items():
+            stored.records[row][self.place] = number
+
+    def _zero(self, predicate: str, form: Form) -> Form:
+        stored = self.stored[predicate]
+        if isinstance(form, Local) and not stored.logs[self.place]:
+            stored.learn(form.rows)
+            return Local(frozenset(row for row in form.rows if not stored.records[row][self.place]))
+        asked = self.engine.frame(predicate, form)
+        numbers = stored.numbers(self.place)
+        counted = (f"SELECT {stored.list} FROM (SELECT n.* FROM {numbers.table} n LEFT SEMI JOIN {asked.table} a ON "
+                   f"{stored.equal('n', 'a')}) GROUP BY {stored.list} HAVING sum(k) <> 0")
+        query = f"SELECT a.* FROM {asked.table} a LEFT ANTI JOIN ({counted}) m ON {stored.equal('a', 'm')}"
+        known = form.apart if isinstance(form, Far) else frozenset()
+        return Far(Frame(stored.space, query, [asked, numbers]), apart=known)
+
+    def _move(self, facts: Bag | Facts, step: int) -> None:
+        if isinstance(facts, SparkBag):
+            for predicate, rows in facts.few.items():
+                self._count(predicate, rows, step)
+            for predicate, (frame, _, _) in facts.many.items():
+                self._log(predicate, frame, step)
+            return
+        assert isinstance(facts, SparkFacts)
+        for predicate, form in facts.worked_out().forms.items():
+            if isinstance(form, Local):
+                self._count(predicate, dict.fromkeys(form.rows, 1), step)
+            else:
+                frame = self.engine.frame(predicate, form)
+                self._log(predicate, Frame(frame.space, f"SELECT *, 1L AS k FROM {frame.table}", [frame]), step)
+
+    def _count(self, predicate: str, rows: Mapping[NativeRow, int], step: int) -> None:
+        stored = self.stored[predicate]
+        stored.learn(rows)
+        for row, times in rows.items():
+            stored.records[row][self.place] += step * times
+        if self.remembers:
+            self._undo.append(partial(self._uncount, stored, rows, step))
+        if any(stored.records[row][self.place] > _MOST for row in rows):
+            message = f"a fact of {predicate} has more than {_MOST:,} derivations, which is more than is counted"
+            help = "`_` or an unused variable in a rule's body may multiply them: project it away in a rule of its own"
+            raise LimitReached(Diagnostic("E0805", message, help=help))
+
+    def _uncount(self, stored: Stored, rows: Mapping[NativeRow, int], step: int) -> None:
+        for row, times in rows.items():
+            stored.records[row][self.place] -= step * times
+
+    def _log(self, predicate: str, frame: Frame, step: int) -> None:
+        logs = self.stored[predicate].logs[self.place]
+        logs.append((frame, step))
+        if self.remembers:
+            self._undo.append(partial(logs.__delitem__, -1))

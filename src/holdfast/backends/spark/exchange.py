@@ -1,0 +1,136 @@
+"""Facts as the user's DataFrames: in and out."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pyarrow as pa
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812  everybody calls it so
+from pyspark.sql.types import (
+    ByteType,
+    DataType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    ShortType,
+    StringType,
+)
+
+from holdfast.backends.spark.frames import Frame, Named, Space
+from holdfast.backends.spark.functors import arrow_function
+from holdfast.backends.spark.values import codes_of_table, spark_type, text_of, value_of
+from holdfast.encoding import Codes, Dictionary
+from holdfast.formats.parquet import column_places
+from holdfast.formats.places import refuse
+from holdfast.program.model import Column, Relation
+from holdfast.spark_session import spark_errors
+from holdfast.term_text import term_text
+from holdfast.values import Type
+
+_TWO_TO_63, _TWO_TO_64 = Decimal(2**63), Decimal(2**64)
+_INTEGERS = (ByteType, ShortType, IntegerType, LongType)
+
+
+class SparkRows:
+    """The facts of a relation on the executors, as they were when it was asked for."""
+
+    def __init__(self, relation: Relation, frame: Frame, size: int, dictionary: Dictionary) -> None:
+        self._relation = relation
+        self._frame = frame
+        self._size = size
+        self._dictionary = dictionary
+
+    def __len__(self) -> int:
+        return self._size
+
+    def codes(self) -> Codes:
+        """The facts, brought here."""
+        table = self._frame.space.fetched(self._frame.query)
+        return codes_of_table(table, self._relation, self._dictionary)
+
+    def frame(self) -> DataFrame:
+        """The facts as the user's DataFrame; what it reads is Spark's to free from now on."""
+        _lend(self._frame)
+        made = self._frame.dataframe()
+        columns = [_shown(f"c{place}", column) for place, column in enumerate(self._relation.columns)]
+        with spark_errors():
+            return made.select(*columns) if columns else made.select(F.lit(True).alias("()"))
+
+
+def _lend(frame: Frame) -> None:
+    if isinstance(frame, Named):
+        frame.lend()
+    for needed in frame.needs:
+        _lend(needed)
+
+
+def _shown(name: str, column: Column) -> SparkColumn:
+    """A column as users see it: symbols as strings, unsigned numbers as decimals, `any` as text."""
+    match column.type:
+        case Type.SYMBOL:
+            value = F.substr(F.col(name), F.lit(2))
+        case Type.UNSIGNED:
+            number = F.col(name).cast(DecimalType(20, 0))
+            value = F.when(number < 0, number + F.lit(_TWO_TO_64)).otherwise(number)
+            value = value.cast(DecimalType(20, 0))
+        case Type.ANY:
+            value = arrow_function(_shown_text, "string")(F.col(name))
+        case _:
+            value = F.col(name)
+    return value.alias(column.name)
+
+
+def _shown_text(column: pa.Array) -> pa.Array:
+    return pa.array([term_text(value_of(text)) for text in column.to_pylist()], pa.string())
+
+
+def _float_text(column: pa.Array) -> pa.Array:
+    return pa.array([text_of(value + 0.0) for value in column.to_pylist()], pa.string())
+
+
+def native_frame(space: Space, frame: DataFrame, relation: Relation) -> Frame:
+    """A user's DataFrame as facts of a relation, each once; columns are found as those of Arrow tables are."""
+    origin = f"facts for relation {relation.display}"
+    if not relation.columns:
+        return Named(space, frame.select(F.lit(0).cast("bigint").alias("c0")).distinct())
+    places = column_places(frame.columns, relation, origin, None)
+    kinds = [field.dataType for field in frame.schema.fields]
+    columns = []
+    for place, (column, source) in enumerate(zip(relation.columns, places, strict=True)):
+        value = F.col(f"`{frame.columns[source].replace('`', '``')}`")
+        columns.append(_checked(value, kinds[source], column, frame.columns[source], relation).alias(f"c{place}"))
+    with spark_errors(f"the {origin} cannot be had", "E0630"):
+        return Named(space, frame.select(*columns).distinct())
+
+
+def _checked(value: SparkColumn, kind: DataType, column: Column, name: str, relation: Relation) -> SparkColumn:
+    """A column's values as ours; a value that is missing or does not fit stops the job that meets it."""
+    match column.type:
+        case Type.NUMBER if isinstance(kind, _INTEGERS):
+            told = value.cast("bigint")
+        case Type.UNSIGNED if isinstance(kind, _INTEGERS):
+            told = F.when(value >= 0, value.cast("bigint"))
+        case Type.UNSIGNED if isinstance(kind, DecimalType) and kind.scale == 0:
+            wide = value.cast(DecimalType(38, 0))
+            low = F.when((wide >= 0) & (wide < F.lit(_TWO_TO_63)), wide.cast("bigint"))
+            signed = (wide - F.lit(_TWO_TO_64)).cast("bigint")
+            high = F.when((wide >= F.lit(_TWO_TO_63)) & (wide < F.lit(_TWO_TO_64)), signed)
+            told = F.coalesce(low, high)
+        case Type.FLOAT if isinstance(kind, (*_INTEGERS, FloatType, DoubleType)):
+            told = value.cast("double") + F.lit(0.0)
+        case Type.SYMBOL | Type.ANY if isinstance(kind, StringType):
+            told = F.concat(F.lit("s"), value)
+        case Type.ANY if isinstance(kind, _INTEGERS):
+            told = F.concat(F.lit("n"), value.cast("string"))
+        case Type.ANY if isinstance(kind, FloatType | DoubleType):
+            told = arrow_function(_float_text, "string")(value.cast("double"))
+        case _:
+            refuse("E0606", f"facts for relation {relation.display}, column {name}: values of Spark's type "
+                            f"{kind.simpleString()} do not fit type {column.type.value}",
+                   notes=(f"column {column.name} of relation {relation.display} has type {column.type.value}",))
+    reason = f"facts for relation {relation.display}, column {name}: a value is missing or does not fit"
+    return F.coalesce(told, F.raise_error(F.lit(reason)).cast(spark_type(column.type)))

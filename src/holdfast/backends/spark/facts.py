@@ -1,0 +1,301 @@
+"""Sets of facts on Spark, told for each predicate in one of three forms.
+
+`Local` facts are rows on the driver: few.  `Near` facts are those of E or I, without some rows and with some others:
+how `I \\ (D \\ A)` looks while D and A are small, whatever the size of I.  `Far` facts are a DataFrame: anything.
+Local and near forms are combined on the driver without a job, because of each local row it is known whether E and I
+have it (see `relations.py`).  A far form is computed when its size is asked for, and then it is local if it is small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from holdfast.backends.protocol import Facts
+from holdfast.backends.spark.frames import Frame
+from holdfast.backends.spark.values import NativeRow
+
+Rows: TypeAlias = frozenset[NativeRow]
+_NO_ROWS: Rows = frozenset()
+
+
+class Standing(Protocol):
+    """E or I, as a near form sees it."""
+
+    def having(self, predicate: str, rows: Collection[NativeRow]) -> Rows:
+        """Those of some rows that it has."""
+        ...
+
+    def count(self, predicate: str) -> int:
+        """How many facts of a predicate it has."""
+        ...
+
+    def frame(self, predicate: str) -> Frame:
+        """Its facts of a predicate."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Local:
+    """Rows on the driver."""
+
+    rows: Rows
+
+
+@dataclass(frozen=True, eq=False)
+class Near:
+    """The facts of E or I without `less`, all of which it has, and with `more`, none of which it has."""
+
+    standing: Standing
+    less: Rows = _NO_ROWS
+    more: Rows = _NO_ROWS
+
+
+@dataclass(frozen=True, eq=False)
+class Far:
+    """A DataFrame of distinct rows, its size if that is known; `apart` names kept sets that it has nothing of."""
+
+    frame: Frame
+    size: int | None = None
+    apart: frozenset[object] = frozenset()
+
+
+Form: TypeAlias = Local | Near | Far
+NOTHING = Local(_NO_ROWS)
+
+
+class Engine(Protocol):
+    """What forms need of the backend."""
+
+    def width(self, predicate: str) -> int:
+        """The number of a predicate's columns in Spark."""
+        ...
+
+    def frame(self, predicate: str, form: Form) -> Frame:
+        """A form as a DataFrame."""
+        ...
+
+    def joined(self, predicate: str, left: Form, right: Form, how: str) -> Frame:
+        """The rows of one form that are (`SEMI`) or are not (`ANTI`) in another."""
+        ...
+
+    def together(self, predicate: str, left: Form, right: Form) -> Frame:
+        """The rows of both forms, each once."""
+        ...
+
+    def settled(self, forms: Mapping[str, Form], *, freeze: bool = False) -> dict[str, Form]:
+        """The same forms, far ones computed and local if they are small; to `freeze` is to leave no near ones."""
+        ...
+
+
+class SparkFacts:
+    """A set of facts: a form for each predicate."""
+
+    def __init__(self, engine: Engine, forms: Mapping[str, Form] | None = None) -> None:
+        self.engine = engine
+        self.forms: dict[str, Form] = dict(forms or {})
+
+    def form(self, predicate: str) -> Form:
+        """The facts of one predicate."""
+        return self.forms.get(predicate, NOTHING)
+
+    def mark(self, predicate: str) -> object:
+        """A name for the set as it is now, by which others say that they have nothing of it."""
+        return None
+
+    def predicates(self) -> Iterable[str]:
+        """The predicates that may have facts in it."""
+        return self.forms.keys()
+
+    def __or__(self, other: Facts) -> SparkFacts:
+        other = own(other)
+        names = {**dict.fromkeys(self.predicates()), **dict.fromkeys(other.predicates())}
+        return self._made({p: union(self.engine, p, self.form(p), other.form(p)) for p in names})
+
+    def __sub__(self, other: Facts) -> SparkFacts:
+        other = own(other)
+        return self._made({p: without(self.engine, p, self.form(p), other.form(p), other.mark(p))
+                           for p in self.predicates()})
+
+    def __and__(self, other: Facts) -> SparkFacts:
+        other = own(other)
+        return self._made({p: both(self.engine, p, self.form(p), other.form(p)) for p in self.predicates()})
+
+    def of(self, predicates: Iterable[str]) -> SparkFacts:
+        """The facts of some predicates only."""
+        wanted = set(predicates)
+        return self._made({p: self.form(p) for p in self.predicates() if p in wanted})
+
+    def sizes(self) -> Mapping[str, int]:
+        """How many facts of each predicate there are."""
+        self._settle()
+        sizes = {p: size(p, self.form(p)) for p in self.predicates()}
+        return {p: number for p, number in sizes.items() if number}
+
+    def worked_out(self) -> SparkFacts:
+        """The same facts, computed."""
+        self._settle()
+        return self._made(self.engine.settled({p: self.form(p) for p in self.predicates()}, freeze=True))
+
+    def __len__(self) -> int:
+        return sum(self.sizes().values())
+
+    def __bool__(self) -> bool:
+        return bool(self.sizes())
+
+    def _made(self, forms: Mapping[str, Form]) -> SparkFacts:
+        return SparkFacts(self.engine, {p: f for p, f in forms.items() if not (isinstance(f, Local) and not f.rows)})
+
+    def _settle(self) -> None:
+        if any(isinstance(form, Far) and form.size is None for form in self.forms.values()):
+            self.forms = self.engine.settled(self.forms)
+
+
+class Listed(SparkFacts):
+    """A set that changes during an update and is empty after it: D, A, C, P, Y."""
+
+    def __init__(self, engine: Engine) -> None:
+        super().__init__(engine)
+        self._version = 0
+
+    def mark(self, predicate: str) -> object:
+        """Whoever is apart from it now need not be compared with it when it is put in."""
+        return (id(self), predicate, self._version)
+
+    def __ior__(self, more: Facts) -> Listed:
+        more = own(more)
+        new = more if all(self.mark(p) in apart(more.form(p)) for p in more.predicates()) else more - self
+        result = {p: _appended(self.engine, p, self.form(p), new.form(p)) for p in new.predicates()}
+        self.forms.update(result)
+        self._version += 1
+        return self
+
+    def __isub__(self, fewer: Facts) -> Listed:
+        self.forms = dict((self - fewer).worked_out().forms)
+        self._version += 1
+        return self
+
+    def clear(self) -> None:
+        """Take all facts out."""
+        self.forms = {}
+        self._version += 1
+
+
+class Elsewhere(SparkFacts):
+    """One set for some predicates, another for the rest; whatever becomes of them is seen here too."""
+
+    def __init__(self, engine: Engine, predicates: Iterable[str], here: SparkFacts, rest: SparkFacts) -> None:
+        super().__init__(engine)
+        self._names, self.here, self.rest = frozenset(predicates), here, rest
+
+    def form(self, predicate: str) -> Form:
+        """The facts of one predicate."""
+        return (self.here if predicate in self._names else self.rest).form(predicate)
+
+    def predicates(self) -> Iterable[str]:
+        """The predicates that may have facts in it."""
+        rest = [p for p in self.rest.predicates() if p not in self._names]
+        return [*(p for p in self.here.predicates() if p in self._names), *rest]
+
+    def _settle(self) -> None:
+        self.here._settle()
+        self.rest._settle()
+
+
+def own(facts: Facts) -> SparkFacts:
+    """A fact set of this backend; another backend's cannot be combined with it."""
+    if not isinstance(facts, SparkFacts):
+        raise TypeError("fact sets of two backends cannot be combined")
+    return facts
+
+
+def apart(form: Form) -> frozenset[object]:
+    """The kept sets that a far form is known to have nothing of."""
+    return form.apart if isinstance(form, Far) else frozenset()
+
+
+def size(predicate: str, form: Form) -> int:
+    """The number of facts of a form that is settled."""
+    match form:
+        case Local(rows=rows):
+            return len(rows)
+        case Near(standing=standing, less=less, more=more):
+            return standing.count(predicate) - len(less) + len(more)
+        case Far(size=number):
+            assert number is not None, "a far form must be settled before it is measured"
+            return number
+
+
+def has(predicate: str, form: Local | Near, rows: Rows) -> Rows:
+    """Those of some rows that are in a form."""
+    match form:
+        case Local(rows=mine):
+            return rows & mine
+        case Near(standing=standing, less=less, more=more):
+            return (standing.having(predicate, rows) - less) | (rows & more)
+
+
+def union(engine: Engine, predicate: str, left: Form, right: Form) -> Form:
+    """`left ∪ right`."""
+    if _is_empty(left) or _is_empty(right):
+        return right if _is_empty(left) else left
+    match left, right:
+        case Local(), Local():
+            return Local(left.rows | right.rows)
+        case (Near() as near, Local(rows=rows)) | (Local(rows=rows), Near() as near):
+            new = rows - near.standing.having(predicate, rows)
+            return Near(near.standing, near.less - rows, near.more | new)
+        case Near(), Near() if left.standing is right.standing:
+            return Near(left.standing, left.less & right.less, left.more | right.more)
+    return Far(engine.together(predicate, left, right))
+
+
+def without(engine: Engine, predicate: str, left: Form, right: Form, mark: object = None) -> Form:
+    """`left \\ right`; `mark` is the name of the right one if it is a kept set."""
+    if _is_empty(left) or _is_empty(right):
+        return left
+    match left, right:
+        case Local(rows=rows), Local() | Near():
+            return Local(rows - has(predicate, right, rows))
+        case Near(), Local(rows=rows):
+            return Near(left.standing, left.less | left.standing.having(predicate, rows), left.more - rows)
+        case Near(), Near() if left.standing is right.standing:
+            rows = (right.less - left.less) | left.more
+            return Local(rows - has(predicate, right, rows))
+    known = left.apart if isinstance(left, Far) else frozenset()
+    return Far(engine.joined(predicate, left, right, "ANTI"), apart=known | {mark})
+
+
+def both(engine: Engine, predicate: str, left: Form, right: Form) -> Form:
+    """`left ∩ right`."""
+    if _is_empty(left) or _is_empty(right):
+        return NOTHING
+    match left, right:
+        case (Local(rows=rows), Local() | Near() as other) | (Near() as other, Local(rows=rows)):
+            return Local(has(predicate, other, rows))
+        case Near(), Near() if left.standing is right.standing:
+            return Near(left.standing, left.less | right.less, left.more & right.more)
+    known = left.apart if isinstance(left, Far) else frozenset()
+    return Far(engine.joined(predicate, left, right, "SEMI"), apart=known)
+
+
+def _is_empty(form: Form) -> bool:
+    match form:
+        case Local(rows=rows):
+            return not rows
+        case Far(size=number):
+            return number == 0
+    return False
+
+
+def _appended(engine: Engine, predicate: str, left: Form, right: Form) -> Form:
+    """`left ∪ right` of forms that have nothing in common, of known size if theirs are known."""
+    form = union(engine, predicate, left, right)
+    if isinstance(form, Far) and not _is_empty(left) and not _is_empty(right):
+        frames = [engine.frame(predicate, part) for part in (left, right)]
+        text = " UNION ALL ".join(f"SELECT * FROM {frame.table}" for frame in frames)
+        sizes = [part.size if isinstance(part, Far) else size(predicate, part) for part in (left, right)]
+        known = None if None in sizes else sum(number or 0 for number in sizes)
+        return Far(Frame(frames[0].space, text, frames), known)
+    return form

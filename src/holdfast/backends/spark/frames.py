@@ -1,0 +1,161 @@
+"""DataFrames with a name for queries, and those that are worked out and kept until nobody needs them any more."""
+
+from __future__ import annotations
+
+import weakref
+from collections import deque
+from collections.abc import Iterable, Sequence
+from itertools import count
+from typing import Any
+
+import pyarrow as pa
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.classic.dataframe import DataFrame as ClassicFrame
+
+from holdfast.backends.spark.values import NativeRow, inline_rows, spark_type, table_of_rows
+from holdfast.spark_session import spark_errors
+from holdfast.values import Type
+
+SETTINGS = {"driverRows": 50_000, "foldRows": 20_000, "broadcastRows": 500_000}
+"""Up to how many rows a delta comes to the driver; after how many records they are folded into the base; up to how many
+rows, by estimate, bindings are sent to the facts rather than the other way round."""
+
+_numbers = count(1)
+_unused: deque[tuple[SparkSession, str, Any]] = deque()
+
+
+class Frame:
+    """A DataFrame, or the text of a query, that reads others; these stay as long as it does."""
+
+    def __init__(self, space: Space, query: str, needs: Sequence[Frame] = ()) -> None:
+        self.space = space
+        self.query = query  # in parentheses it may stand for a table
+        self.needs = tuple(needs)
+
+    @property
+    def table(self) -> str:
+        """What may stand after FROM."""
+        return f"({self.query})"
+
+    def dataframe(self) -> DataFrame:
+        """The DataFrame; nothing is computed yet."""
+        return self.space.sql(self.query)
+
+
+class Named(Frame):
+    """A DataFrame as a temporary view; with `held`, what holds its blocks, they are freed with it.
+
+    A view belongs to its frame's session.  Those of the user's frames are global, so that ours sees them.
+    """
+
+    def __init__(self, space: Space, frame: DataFrame, held: Any = None, needs: Sequence[Frame] = ()) -> None:
+        name = f"holdfast_{next(_numbers)}"
+        is_ours = frame.sparkSession is space.session
+        self.name = name if is_ours else f"global_temp.{name}"
+        super().__init__(space, f"SELECT * FROM {self.name}", needs)
+        self.frame = frame
+        if is_ours:
+            frame.createOrReplaceTempView(name)
+        else:
+            frame.createOrReplaceGlobalTempView(name)
+        self._free = weakref.finalize(self, _unused.append, (space.session, self.name, held))
+        self._free.atexit = False
+
+    @property
+    def table(self) -> str:
+        """Its name."""
+        return self.name
+
+    def lend(self) -> None:
+        """Somebody outside holds it now: Spark frees its blocks when it sees that nobody does."""
+        self._free.detach()
+
+
+def free_unused() -> None:
+    """Let Spark forget the frames that nobody holds any more.
+
+    Not when Python finds that out: that may be in the middle of a call to Spark, which another call would garble.
+    """
+    while _unused:
+        session, name, held = _unused.popleft()
+        if session.sparkContext._jsc is None:  # Spark has stopped, and everything is gone
+            continue
+        space, _, view = name.rpartition(".")
+        if space:
+            session.catalog.dropGlobalTempView(view)
+        else:
+            session.catalog.dropTempView(view)
+        if held is not None:
+            held.unpersist(False)
+
+
+class Space:
+    """A Spark session of our own in the user's application: queries, views and settings do not meet the user's."""
+
+    def __init__(self, session: SparkSession) -> None:
+        self.session = session.newSession()
+        conf, context = self.session.conf, session.sparkContext
+        conf.set("spark.sql.constraintPropagation.enabled", "false")  # it fails on what is worked out in a loop
+        conf.set("spark.sql.ansi.enabled", "true")
+        conf.set("spark.sql.unionOutputPartitioning", "false")  # with adaptive execution on it cannot "zip RDDs"
+        self.driver_rows, self.fold_rows, self.broadcast_rows = (
+            int(session.conf.get(f"spark.holdfast.{name}", str(default)) or 0) for name, default in SETTINGS.items())
+        self.partitions = max(2, context.defaultParallelism)
+        master = context.master or ""
+        self._is_alone = master.startswith("local") and not master.startswith("local-cluster")
+
+    def sql(self, query: str) -> DataFrame:
+        """The DataFrame of a query."""
+        with spark_errors():
+            return self.session.sql(query)
+
+    def fetched(self, query: str) -> pa.Table:
+        """What a query gives, brought to the driver: one job."""
+        self._expect(large=False)
+        with spark_errors():
+            return self.session.sql(query).toArrow()
+
+    def worked_out(self, query: str, by: Sequence[str] = (), *, forgets: bool = False) -> Named:
+        """What a query gives, computed now and left on the executors.  Its plan is forgotten in any case.
+
+        Where executors may die, how to compute lost blocks again is not, unless it `forgets`, which has to be at times.
+        """
+        self._expect(large=True)
+        with spark_errors():
+            made = self.session.sql(query)
+            if by:
+                made = made.repartition(self.partitions, *by)
+            if self._is_alone or forgets:
+                level = StorageLevel.MEMORY_AND_DISK if self._is_alone else StorageLevel.MEMORY_AND_DISK_2
+                kept = made.localCheckpoint(eager=True, storageLevel=level)
+                rows = held = kept._jdf.queryExecution().analyzed().rdd()
+            else:
+                held = made.persist(StorageLevel.MEMORY_AND_DISK)
+                held.count()
+                rows = made._jdf.queryExecution().toRdd()
+            # Spark believes that the rows are partitioned as its plan said, which they need not be when it has changed
+            # the plan on the way; told nothing, it believes nothing
+            plain = self.session._jsparkSession.internalCreateDataFrame(rows, made._jdf.schema(), False)
+        return Named(self, ClassicFrame(plain, self.session), held)
+
+    def given(self, table: pa.Table) -> Named:
+        """A table of the driver."""
+        with spark_errors():
+            return Named(self, self.session.createDataFrame(table))
+
+    def rows(self, rows: Iterable[NativeRow], types: Sequence[Type]) -> Frame:
+        """Rows of the driver."""
+        listed = list(rows)
+        if not listed:
+            nothing = ", ".join(f"CAST(NULL AS {spark_type(type)}) AS c{i}" for i, type in enumerate(types))
+            return Frame(self, f"SELECT {nothing} WHERE false")
+        query = inline_rows(listed, len(types))
+        return Frame(self, query) if query is not None else self.given(table_of_rows(listed, types))
+
+    def _expect(self, *, large: bool) -> None:
+        """Settings that suit small or large rounds."""
+        free_unused()
+        conf = self.session.conf
+        conf.set("spark.sql.adaptive.enabled", str(large).lower())
+        conf.set("spark.sql.shuffle.partitions", str(self.partitions if large else min(2, self.partitions)))

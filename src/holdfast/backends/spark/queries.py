@@ -1,0 +1,148 @@
+"""From plans to queries: a plan's steps become nested selects, one inside the other.
+
+A binding is a row, each live variable a column.  Where the driver can tell that bindings are few and facts many, the
+bindings are sent to the facts (a broadcast), so that a small delta does not move a large relation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from holdfast.backends.spark.facts import Far, Form, Local, Near, size
+from holdfast.backends.spark.frames import Frame
+from holdfast.backends.spark.functors import Columns, Functions
+from holdfast.backends.spark.values import native_of, sql_value
+from holdfast.plans.model import GOAL, Compute, Filter, Join, Keep, Plan, Read, Scan, Spread
+from holdfast.plans.statistics import Statistics
+from holdfast.program.model import Atom, Const, Negated, Rule, Var
+
+Reading = Callable[[Read, str], tuple[Form, Frame]]
+"""What a read stands for, of one predicate."""
+
+
+@dataclass
+class Query:
+    """A query under way: its text, the columns of its variables, and about how many rows it gives."""
+
+    text: str
+    columns: Columns
+    rows: float
+    needs: list[Frame] = field(default_factory=list)
+
+
+class Writer:
+    """Writes the queries of plans."""
+
+    def __init__(self, functions: Functions, statistics: Statistics, reading: Reading, few: int) -> None:
+        self.functions = functions
+        self.statistics = statistics
+        self.reading = reading
+        self.few = few
+
+    def told(self, plan: Plan) -> list[tuple[str, Query]]:
+        """For each fact that an instance of a plan tells, its predicate and a query that gives its columns."""
+        query = Query("SELECT 0L AS none", {}, 1.0)
+        for step, live in zip(plan.steps, plan.live, strict=True):
+            query = self._step(step, query, [v for v in live if v is not GOAL], plan.rule)
+        result = []
+        for predicate, terms in plan.told:
+            columns = [self.functions.term(term, _of("b", query.columns), plan.rule) for term in terms] or ["0L"]
+            listed = ", ".join(f"{column} AS c{place}" for place, column in enumerate(columns))
+            result.append((predicate, Query(f"SELECT {listed} FROM ({query.text}) b", {}, query.rows, query.needs)))
+        return result
+
+    def _step(self, step: object, query: Query, live: Sequence[Var], rule: Rule) -> Query:
+        match step:
+            case Scan(atom=atom, read=read, key=key) | Join(atom=atom, read=read, key=key):
+                return self._join(atom, read, key, query, live)
+            case Keep(atom=negated, read=read, key=key):
+                return self._keep(negated, read, key, query, live)
+            case Filter(condition=condition):
+                text = self.functions.condition(condition, _of("b", query.columns), rule)
+                return self._selected(query, live, {}, where=text, share=0.5)
+            case Compute(assignment=assignment):
+                value = self.functions.term(assignment.term, _of("b", query.columns), rule)
+                return self._selected(query, live, {assignment.variable: value})
+            case Spread(range=range):
+                values = self.functions.range(range, _of("b", query.columns), rule)
+                listed = Query(f"SELECT b.*, {values} AS values FROM ({query.text}) b", query.columns, query.rows,
+                               query.needs)
+                if range.variable in query.columns:
+                    place = f"array_contains(b.values, b.{query.columns[range.variable]})"
+                    return self._selected(listed, live, {}, where=place)
+                return self._selected(listed, live, {range.variable: "explode(b.values)"}, share=10.0)
+        raise AssertionError(step)
+
+    def _selected(self, query: Query, live: Sequence[Var], new: Mapping[Var, str], where: str = "", share: float = 1.0
+                  ) -> Query:
+        listed, columns = _select(live, {**_of("b", query.columns), **new})
+        text = f"SELECT {listed} FROM ({query.text}) b"
+        return Query(f"{text} WHERE {where}" if where else text, columns, query.rows * share, query.needs)
+
+    def _join(self, atom: Atom, read: Read, key: tuple[int, ...], query: Query, live: Sequence[Var]) -> Query:
+        form, frame = self.reading(read, atom.predicate)
+        held = dict(_of("b", query.columns))
+        conditions = self._key(atom, key, query)
+        for place, argument in enumerate(atom.arguments):
+            if place in key or not isinstance(argument, Var):
+                continue
+            if argument in held:  # for the second time in this atom
+                conditions.append(f"{held[argument]} = f.c{place}")
+            else:
+                held[argument] = f"f.c{place}"
+        listed, columns = _select(live, held)
+        needs = [*query.needs, frame]
+        if not query.columns and query.text == "SELECT 0L AS none":
+            where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+            return Query(f"SELECT {listed} FROM {frame.table} f{where}", columns, _size(atom.predicate, form), needs)
+        hint = "/*+ BROADCAST(b) */ " if query.rows < self.few and _is_large(atom.predicate, form, query.rows) else ""
+        rows = query.rows * max(1e-3, self._fanout(atom.predicate, key, len(atom.arguments), form))
+        joined = f"JOIN {frame.table} f ON {' AND '.join(conditions)}" if conditions else f"CROSS JOIN {frame.table} f"
+        return Query(f"SELECT {hint}{listed} FROM ({query.text}) b {joined}", columns, rows, needs)
+
+    def _keep(self, atom: Negated, read: Read, key: tuple[int, ...], query: Query, live: Sequence[Var]) -> Query:
+        form, frame = self.reading(read, atom.predicate)
+        conditions = self._key(atom, key, query) or ["true"]
+        listed, columns = _select(live, _of("b", query.columns))
+        facts = frame.table
+        if query.rows < self.few and _is_large(atom.predicate, form, query.rows):
+            wanted = " AND ".join(conditions).replace("b.", "w.")
+            facts = f"(SELECT /*+ BROADCAST(w) */ f.* FROM {facts} f LEFT SEMI JOIN ({query.text}) w ON {wanted})"
+        text = f"SELECT {listed} FROM ({query.text}) b LEFT ANTI JOIN {facts} f ON {' AND '.join(conditions)}"
+        return Query(text, columns, query.rows, [*query.needs, frame])
+
+    def _key(self, atom: Atom | Negated, key: tuple[int, ...], query: Query) -> list[str]:
+        """The conditions by which facts agree with bindings."""
+        conditions = []
+        for place in key:
+            argument = atom.arguments[place]
+            assert isinstance(argument, Var | Const)
+            value = f"b.{query.columns[argument]}" if isinstance(argument, Var) else sql_value(
+                native_of(argument.value, argument.type))
+            conditions.append(f"{value} = f.c{place}")
+        return conditions
+
+    def _fanout(self, predicate: str, key: tuple[int, ...], arity: int, form: Form) -> float:
+        if isinstance(form, Near):
+            return self.statistics.fanout(predicate, key, arity)
+        return min(_size(predicate, form), max(1.0, self.statistics.fanout(predicate, key, arity)))
+
+
+def _of(table: str, columns: Columns) -> Columns:
+    return {variable: f"{table}.{column}" for variable, column in columns.items()}
+
+
+def _select(live: Sequence[Var], held: Mapping[Var, str]) -> tuple[str, Columns]:
+    """The columns that go on."""
+    columns = {variable: f"v{place}" for place, variable in enumerate(live)}
+    return ", ".join(f"{held[variable]} AS {column}" for variable, column in columns.items()) or "0L AS none", columns
+
+
+def _size(predicate: str, form: Form) -> float:
+    return 1e9 if isinstance(form, Far) and form.size is None else float(size(predicate, form))
+
+
+def _is_large(predicate: str, form: Form, rows: float) -> bool:
+    """Facts that had better stay where they are."""
+    return not isinstance(form, Local) and _size(predicate, form) > max(4 * rows, 10_000)

@@ -1,0 +1,333 @@
+"""What is kept of each relation between updates: E, I and the two counters.
+
+The facts are in one DataFrame, the *base*: a fact's columns, whether it is in E and in I, and its numbers Cn and Cr.
+A small update does not touch it.  What it changes is told on the driver, in *records*: a record overrides the base
+for its fact, and the driver has one for every row that it met since the base was made, those it only looked at
+included.  When there are many records they are folded into a new base.  What is too large for records, sets that were
+added to or taken from E or I and counted derivations, waits in DataFrames of its own until the end of the update,
+when it is folded too.
+
+Invariant: a fact's state is its record's if it has one, else its base row's, else nothing; plus what waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+from holdfast.backends.protocol import Facts
+from holdfast.backends.spark.facts import (
+    NOTHING,
+    Engine,
+    Far,
+    Form,
+    Local,
+    Near,
+    Rows,
+    SparkFacts,
+    apart,
+    own,
+    size,
+)
+from holdfast.backends.spark.frames import Frame, Space
+from holdfast.backends.spark.values import NativeRow, rows_of, table_of_rows, types_of
+from holdfast.program.model import Relation
+
+E, I, N, R = range(4)  # noqa: E741  the papers' letters; places in a record: in E, in I, Cn, Cr; behind them, whether the base has the fact in E and I
+STATE = ("e", "i", "n", "r")
+Record = list[int]
+_SAMPLE = 2_000
+_REMEMBERED = 16  # folds, after which it is forgotten how to compute lost blocks: what leads to them grows
+_SEGMENTS = 16  # of a set that waits, before they are put together
+
+
+class Stored:
+    """One relation."""
+
+    def __init__(self, relation: Relation, space: Space) -> None:
+        self.relation = relation
+        self.space = space
+        self.types = types_of(relation)
+        self.columns = [f"c{place}" for place in range(len(self.types))]
+        self.base: Frame | None = None
+        self.records: dict[NativeRow, Record] = {}
+        self.counts = [0, 0]  # of E and I
+        self.version = 0
+        self._folds = 0
+        self.added: tuple[list[Frame], list[Frame]] = ([], [])  # to E and to I, waiting
+        self.removed: tuple[list[Frame], list[Frame]] = ([], [])
+        self.logs: dict[int, list[tuple[Frame, int]]] = {N: [], R: []}  # counted derivations, waiting
+        self._distinct: dict[int, tuple[float, float]] = {}
+        self._frames: dict[int, tuple[int, Frame]] = {}
+
+    @property
+    def list(self) -> str:
+        """The columns, for queries."""
+        return ", ".join(self.columns)
+
+    def equal(self, left: str, right: str) -> str:
+        """A condition: two tables agree in all columns."""
+        return " AND ".join(f"{left}.{column} = {right}.{column}" for column in self.columns)
+
+    # --- records -------------------------------------------------------------------------------------
+
+    def learn(self, rows: Iterable[NativeRow]) -> None:
+        """Look up rows that have no record yet; there is seldom one, and then it takes a job."""
+        unknown = [row for row in rows if row not in self.records]
+        if not unknown:
+            return
+        if self.base is not None:
+            wanted = self.space.rows(unknown, self.types)
+            query = (f"SELECT /*+ BROADCAST(w) */ b.* FROM {self.base.table} b "
+                     f"LEFT SEMI JOIN {wanted.table} w ON {self.equal('b', 'w')}")
+            found = self.space.fetched(query)
+            self.looked_up(rows_of(found.columns[: len(self.types)], self.types),
+                           list(zip(*(found.column(name).to_pylist() for name in STATE), strict=True)))
+        for row in unknown:
+            self.records.setdefault(row, [0, 0, 0, 0, 0, 0])
+
+    def looked_up(self, rows: Iterable[NativeRow], states: Iterable[Sequence[int]]) -> None:
+        """These are rows of the base."""
+        for row, state in zip(rows, states, strict=True):
+            self.records.setdefault(row, [*state, state[E], state[I]])
+
+    def put(self, flag: int, rows: Rows, value: int) -> None:
+        """Take rows into E or I, or out."""
+        self.learn(rows)
+        for row in rows:
+            record = self.records[row]
+            self.counts[flag] += value - record[flag]
+            record[flag] = value
+        self.version += 1
+
+    # --- E and I as frames ---------------------------------------------------------------------------
+
+    def waits(self, flag: int) -> bool:
+        """Whether part of E or I is not in base and records yet."""
+        return bool(self.added[flag] or self.removed[flag])
+
+    def frame(self, flag: int) -> Frame:
+        """The facts of E or I."""
+        known = self._frames.get(flag)
+        if known is None or known[0] != self.version:
+            known = self._frames[flag] = (self.version, self._frame(flag))
+        return known[1]
+
+    def _frame(self, flag: int) -> Frame:
+        more = [row for row, record in self.records.items() if record[flag] and not record[4 + flag]]
+        less = [row for row, record in self.records.items() if record[4 + flag] and not record[flag]]
+        parts = [self.space.rows(more, self.types)] if more or self.base is None else []
+        if self.base is not None:
+            held = Frame(self.space, f"SELECT {self.list} FROM {self.base.table} WHERE {STATE[flag]} = 1", [self.base])
+            parts.append(self.anti(held, self.space.rows(less, self.types)) if less else held)
+        parts += self.added[flag]
+        query = " UNION ALL ".join(f"SELECT * FROM {part.table}" for part in parts)
+        whole = Frame(self.space, query, parts)
+        for gone in self.removed[flag]:
+            whole = self.anti(whole, gone)
+        return whole
+
+    def anti(self, left: Frame, right: Frame) -> Frame:
+        """The rows of one frame that are not in another."""
+        query = f"SELECT l.* FROM {left.table} l LEFT ANTI JOIN {right.table} r ON {self.equal('l', 'r')}"
+        return Frame(self.space, query, [left, right])
+
+    def append(self, flag: int, frame: Frame, number: int) -> None:
+        """A large set comes to E or I, which has nothing of it yet."""
+        parts = self.added[flag]
+        parts.append(frame)
+        if len(parts) > _SEGMENTS:
+            query = " UNION ALL ".join(f"SELECT * FROM {part.table}" for part in parts)
+            parts[:] = [self.space.worked_out(query, self.columns)]
+        self.counts[flag] += number
+        self.version += 1
+
+    def mirror(self, less: Rows, more: Rows) -> None:
+        """I, which is empty, becomes E without some rows and with some others."""
+        self.learn(less | more)
+        if self.base is not None:
+            self.base = Frame(self.space, f"SELECT {self.list}, e, e AS i, n, r FROM {self.base.table}", [self.base])
+        for record in self.records.values():
+            record[I], record[4 + I] = record[E], record[4 + E]
+        self.counts[I] = self.counts[E]
+        self.put(I, less, 0)
+        self.put(I, more, 1)
+
+    # --- counters ------------------------------------------------------------------------------------
+
+    def numbers(self, place: int) -> Frame:
+        """Facts with parts of their numbers, to be added up."""
+        name, needs = STATE[place], [frame for frame, _ in self.logs[place]]
+        rows = [row for row, record in self.records.items() if record[place]]
+        parts = []
+        if self.base is not None:
+            needs.append(self.base)
+            held, keys = f"SELECT {self.list}, {name} AS k FROM {self.base.table}", list(self.records)
+            if keys:
+                frame = self.space.rows(keys, self.types)
+                needs.append(frame)
+                held = (f"SELECT b.* FROM ({held}) b LEFT ANTI JOIN {frame.table} m ON {self.equal('b', 'm')}")
+            parts.append(held)
+        if rows or not parts:
+            told = self.space.given(table_of_rows(rows, self.types, k=[self.records[row][place] for row in rows]))
+            needs.append(told)
+            parts.append(f"SELECT * FROM {told.table}")
+        parts += [f"SELECT {self.list}, {sign} * k AS k FROM {frame.table}" for frame, sign in self.logs[place]]
+        return Frame(self.space, " UNION ALL ".join(parts), needs)
+
+    # --- folding -------------------------------------------------------------------------------------
+
+    def fold(self) -> None:
+        """Put records and what waits into a new base, if they are many."""
+        waiting = any(map(self.waits, (E, I))) or any(self.logs.values())
+        if waiting:
+            self._fold_all()
+        elif len(self.records) > self.space.fold_rows:
+            changed = any(record[E:N] != record[4:] or record[N] or record[R] for record in self.records.values())
+            if changed or self.base is None:
+                self._replace(self._state(), ())
+            else:
+                self.records.clear()
+            self.version += 1
+
+    def _state(self) -> Frame:
+        """Base and records as one."""
+        live = {row: record for row, record in self.records.items() if any(record[:4])}
+        told = {name: [record[place] for record in live.values()] for place, name in enumerate(STATE)}
+        needs: list[Frame] = [self.space.given(table_of_rows(live, self.types, **told))]
+        parts = [f"SELECT * FROM {needs[0].table}"]
+        if self.base is not None:
+            needs += [self.base]
+            held = f"SELECT {self.list}, e, i, n, r FROM {self.base.table}"
+            if self.records:
+                needs += [keys := self.space.rows(self.records, self.types)]
+                held = f"SELECT b.* FROM ({held}) b LEFT ANTI JOIN {keys.table} m ON {self.equal('b', 'm')}"
+            parts.append(held)
+        return Frame(self.space, " UNION ALL ".join(parts), needs)
+
+    def _fold_all(self) -> None:
+        """One grouping adds up what is known of each fact."""
+        state = self._state()
+        parts, needs = [f"SELECT * FROM {state.table}"], [state]
+        for flag in (E, I):
+            for sign, frames in ((1, self.added[flag]), (-1, self.removed[flag])):
+                needs += frames
+                parts += [self._share(frame, flag, str(sign)) for frame in frames]
+        for place, logs in self.logs.items():
+            needs += [frame for frame, _ in logs]
+            parts += [self._share(frame, place, f"{sign} * k") for frame, sign in logs]
+        query = (f"SELECT {self.list}, CAST(sum(e) > 0 AS BIGINT) AS e, CAST(sum(i) > 0 AS BIGINT) AS i, sum(n) AS n, "
+                 f"sum(r) AS r FROM ({' UNION ALL '.join(parts)}) GROUP BY {self.list} "
+                 "HAVING sum(e) > 0 OR sum(i) > 0 OR sum(n) <> 0 OR sum(r) <> 0")
+        self._replace(Frame(self.space, query, needs), self.columns)
+
+    def _share(self, frame: Frame, place: int, what: str) -> str:
+        states = (f"{what if other == place else '0L'} AS {name}" for other, name in enumerate(STATE))
+        return f"SELECT {self.list}, {', '.join(states)} FROM {frame.table}"
+
+    def _replace(self, state: Frame, by: Sequence[str]) -> None:
+        """Only when the new base is there the old one goes."""
+        self._folds += 1
+        base = self.space.worked_out(state.query, by, forgets=self._folds % _REMEMBERED == 0)
+        told = ", ".join(f"approx_count_distinct({column})" for column in self.columns)
+        row = self.space.fetched(f"SELECT sum(e), sum(i), count(*), {told} FROM {base.table}").to_pylist()[0]
+        figures = [value or 0 for value in row.values()]
+        self.base = base if figures[2] else None
+        self.counts[:] = figures[:2]
+        self._distinct = {place: (figures[2], float(number)) for place, number in enumerate(figures[3:])}
+        self.records.clear()
+        for parts in (*self.added, *self.removed):
+            parts.clear()
+        for logs in self.logs.values():
+            logs.clear()
+        self.version += 1
+
+    # --- statistics ----------------------------------------------------------------------------------
+
+    @property
+    def size(self) -> float:
+        """How many facts there are, about."""
+        return float(max(self.counts[E], self.counts[I]))
+
+    def distinct(self, place: int) -> float:
+        """About how many values a column has: counted when the base was made, else from a sample of the records."""
+        at, number = self._distinct.get(place, (0.0, 1.0))
+        if self.base is None and len(self.records) > 2 * at:
+            sample = [row for row, _ in zip(self.records, range(_SAMPLE), strict=False)]
+            at, number = float(len(self.records)), float(len({row[place] for row in sample}))
+            number *= at / len(sample) if number > len(sample) / 2 else 1.0
+            self._distinct[place] = (at, number)
+        return max(1.0, number)
+
+
+class Standing(SparkFacts):
+    """E or I."""
+
+    def __init__(self, engine: Engine, stored: Mapping[str, Stored], flag: int) -> None:
+        super().__init__(engine)
+        self.stored = stored
+        self.flag = flag
+
+    def predicates(self) -> Iterator[str]:
+        """The predicates that have facts in it."""
+        return (name for name, stored in self.stored.items() if stored.counts[self.flag])
+
+    def form(self, predicate: str) -> Form:
+        """The facts of one predicate."""
+        stored = self.stored[predicate]
+        if stored.waits(self.flag):
+            return Far(stored.frame(self.flag), stored.counts[self.flag])
+        return Near(self) if stored.counts[self.flag] else NOTHING
+
+    def mark(self, predicate: str) -> object:
+        """A name for the set as it is now."""
+        return (id(self), predicate, self.stored[predicate].version)
+
+    def having(self, predicate: str, rows: Collection[NativeRow]) -> Rows:
+        """Those of some rows that it has."""
+        stored = self.stored[predicate]
+        if stored.base is not None:
+            stored.learn(rows)
+        records = stored.records
+        return frozenset(row for row in rows if row in records and records[row][self.flag])
+
+    def count(self, predicate: str) -> int:
+        """How many facts of a predicate it has."""
+        return self.stored[predicate].counts[self.flag]
+
+    def frame(self, predicate: str) -> Frame:
+        """Its facts of a predicate."""
+        return self.stored[predicate].frame(self.flag)
+
+    def __ior__(self, more: Facts) -> Standing:
+        for predicate, form in [(p, own(more).form(p)) for p in own(more).predicates()]:
+            stored = self.stored[predicate]
+            match form:
+                case Local(rows=rows) if not stored.waits(self.flag):
+                    stored.put(self.flag, rows, 1)
+                case Near(standing=Standing(flag=0), less=less, more=rows) if self.flag == I and not stored.counts[I]:
+                    stored.mirror(less, rows)
+                case _:
+                    self._append(predicate, form)
+        return self
+
+    def _append(self, predicate: str, form: Form) -> None:
+        new = SparkFacts(self.engine, {predicate: form})
+        if self.mark(predicate) not in apart(form):
+            new = (new - self).worked_out()
+        form = new.worked_out().form(predicate)
+        if number := size(predicate, form):
+            self.stored[predicate].append(self.flag, self.engine.frame(predicate, form), number)
+
+    def __isub__(self, fewer: Facts) -> Standing:
+        for predicate, form in [(p, own(fewer).form(p)) for p in own(fewer).predicates()]:
+            stored = self.stored[predicate]
+            if isinstance(form, Local) and not stored.waits(self.flag):
+                stored.put(self.flag, form.rows, 0)
+            elif number := size(predicate, form):
+                stored.removed[self.flag].append(self.engine.frame(predicate, form))
+                stored.counts[self.flag] -= number
+                stored.version += 1
+        return self
+
+    def _settle(self) -> None:
+        """Its sizes are always known."""

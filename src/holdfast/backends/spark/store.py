@@ -1,0 +1,302 @@
+"""The spark backend: relations on a cluster, sets and counters, and Π as one query."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from holdfast.backends.protocol import Facts, Unwritten
+from holdfast.backends.spark.aggregates import aggregated
+from holdfast.backends.spark.counters import SparkBag, SparkCounters
+from holdfast.backends.spark.exchange import SparkRows, native_frame
+from holdfast.backends.spark.facts import (
+    NOTHING,
+    Elsewhere,
+    Far,
+    Form,
+    Listed,
+    Local,
+    Near,
+    SparkFacts,
+    own,
+    size,
+)
+from holdfast.backends.spark.frames import Frame, Space, free_unused
+from holdfast.backends.spark.functors import Functions
+from holdfast.backends.spark.heads import Heads
+from holdfast.backends.spark.queries import Writer
+from holdfast.backends.spark.relations import STATE, N, R, Standing, Stored
+from holdfast.backends.spark.relations import E as IN_E
+from holdfast.backends.spark.relations import I as IN_I
+from holdfast.backends.spark.values import (
+    NativeRow,
+    codes_of_table,
+    rows_of,
+    table_of,
+    table_of_rows,
+)
+from holdfast.encoding import Codes, Dictionary
+from holdfast.plans.model import AggregatePlan, AnyPlan, Plan, Read
+from holdfast.program.model import Atom, Relation
+
+_NO_FRAMES: Mapping[str, Sequence[Any]] = MappingProxyType({})
+
+
+class Watch(Protocol):
+    """Told of work as it goes on; raises to stop it."""
+
+    def batch(self, new_facts: int) -> None:
+        """Rule instances were taken in, with so many facts never seen before."""
+        ...
+
+
+class StoredStatistics:
+    """What the planner may know of the relations."""
+
+    def __init__(self, stored: Mapping[str, Stored]) -> None:
+        self._stored = stored
+
+    def size(self, predicate: str) -> float:
+        """How many facts there are."""
+        return self._stored[predicate].size
+
+    many = math.inf  # a round is a job
+
+    def smallest(self, predicate: str, column: int) -> float:
+        """Not known: it would take a job."""
+        return -math.inf
+
+    def fanout(self, predicate: str, columns: tuple[int, ...], arity: int) -> float:
+        """How many facts share their values in some columns, on average, as if the columns were independent."""
+        stored, keys = self._stored[predicate], 1.0
+        for column in columns:
+            keys *= stored.distinct(column)
+        return stored.size / (keys if len(columns) == arity else min(keys, max(1.0, stored.size)))
+
+
+class SparkBackend:
+    """Facts on a cluster."""
+
+    def __init__(self, session: SparkSession, relations: Mapping[str, Relation], dictionary: Dictionary, watch: Watch
+                 ) -> None:
+        self.space = Space(session)
+        self.dictionary = dictionary
+        self.watch = watch
+        self.relations: dict[str, Relation] = {}
+        self.stored: dict[str, Stored] = {}
+        self.explicit = Standing(self, self.stored, IN_E)
+        self.materialisation = Standing(self, self.stored, IN_I)
+        self.deleted, self.added, self.checked, self.proved, self.delayed = (Listed(self) for _ in range(5))
+        undo: list[Callable[[], None]] = []
+        self.nonrecursive = SparkCounters(self, self.stored, N, undo)
+        self.recursive = SparkCounters(self, self.stored, R, undo)
+        self.statistics = StoredStatistics(self.stored)
+        self.functions = Functions(self.space.session)
+        self.packings = 0  # facts have no places
+        self.unwritten: dict[str, Unwritten] = {}  # modules serve no rules here
+        for relation in relations.values():
+            self.add_relation(relation)
+
+    # --- relations -----------------------------------------------------------------------------------
+
+    def add_relation(self, relation: Relation) -> None:
+        """Make room for the facts of one more relation."""
+        self.relations[relation.name] = relation
+        self.stored[relation.name] = Stored(relation, self.space)
+
+    def drop_relation(self, name: str) -> None:
+        """Forget a relation and its facts."""
+        del self.relations[name], self.stored[name]
+
+    def write_out(self, predicates: Iterable[str]) -> None:
+        """Nothing is left unwritten."""
+
+    def size(self, predicate: str) -> int:
+        """How many facts of a predicate there are."""
+        return len(self.materialisation.of((predicate,)))
+
+    def forget_plans(self) -> None:
+        """Rules have changed: what was prepared for the old ones is of no use."""
+        self.functions.forget()
+
+    def tidy(self, removed: Facts) -> None:
+        """Fold what has become much into new bases."""
+        for stored in self.stored.values():
+            stored.fold()
+        free_unused()
+
+    @property
+    def nbytes(self) -> int:
+        """What the driver holds, about: a record is some 200 bytes."""
+        return sum(200 * len(stored.records) for stored in self.stored.values())
+
+    # --- facts in and out ----------------------------------------------------------------------------
+
+    def takes(self, data: object) -> bool:
+        """DataFrames of Spark."""
+        return isinstance(data, DataFrame)
+
+    def facts(self, rows: Mapping[str, Codes], frames: Mapping[str, Sequence[Any]] = _NO_FRAMES) -> SparkFacts:
+        """Encoded rows and DataFrames as a set of facts."""
+        found = SparkFacts(self, {name: self._given(name, codes) for name, codes in rows.items()})
+        for name, several in frames.items():
+            for frame in several:
+                form = Far(native_frame(self.space, frame, self.relations[name]))
+                found = found | SparkFacts(self, self.settled({name: form}))
+        return found
+
+    known_facts = facts  # what was never seen is not in E, which is all that is asked of it
+
+    def _given(self, name: str, codes: Codes) -> Form:
+        relation, stored = self.relations[name], self.stored[name]
+        table = table_of(codes, relation, self.dictionary)
+        if len(codes) <= self.space.driver_rows:
+            rows = frozenset(rows_of(table.columns, stored.types))
+            stored.learn(rows)
+            return Local(rows)
+        return Far(Frame(self.space, f"SELECT DISTINCT * FROM {(given := self.space.given(table)).table}", [given]))
+
+    def rows(self, predicate: str, facts: Facts) -> Codes | SparkRows:
+        """The rows of a set's facts of one predicate; many stay where they are."""
+        form, relation = own(facts).form(predicate), self.relations[predicate]
+        if isinstance(form, Local):
+            table = table_of_rows(form.rows, self.stored[predicate].types)
+            return codes_of_table(table, relation, self.dictionary)
+        return SparkRows(relation, self.frame(predicate, form), size(predicate, form), self.dictionary)
+
+    def derivations(self, predicate: str) -> tuple[Codes, list[int], list[int]]:
+        """The rows of I of one predicate, and for each of them Cn and Cr; all of them come to the driver."""
+        stored = self.stored[predicate]
+        stored.fold()
+        rows = [row for row, record in stored.records.items() if record[IN_I]]
+        numbers = [[stored.records[row][place] for row in rows] for place in (N, R)]
+        tables = [table_of_rows(rows, stored.types, n=numbers[0], r=numbers[1])]
+        if stored.base is not None:
+            held = self.space.fetched(f"SELECT {stored.list}, n, r FROM {stored.base.table} WHERE i = 1")
+            known = [row in stored.records for row in rows_of(held.columns[: len(stored.types)], stored.types)]
+            tables.append(held.filter(pa.array(np.logical_not(known), pa.bool_())).cast(tables[0].schema))
+        table = pa.concat_tables(tables)
+        counts = (table.column(name).to_pylist() for name in ("n", "r"))
+        return codes_of_table(table, self.relations[predicate], self.dictionary), *counts
+
+    # --- forms ---------------------------------------------------------------------------------------
+
+    def width(self, predicate: str) -> int:
+        """The number of a predicate's columns in Spark."""
+        return len(self.stored[predicate].types)
+
+    def frame(self, predicate: str, form: Form) -> Frame:
+        """A form as a DataFrame."""
+        stored = self.stored[predicate]
+        match form:
+            case Local(rows=rows):
+                return self.space.rows(rows, stored.types)
+            case Far(frame=frame):
+                return frame
+            case Near(standing=standing, less=less, more=more):
+                frame = standing.frame(predicate)
+                if less:
+                    frame = stored.anti(frame, self.space.rows(less, stored.types))
+                if more:
+                    others = self.space.rows(more, stored.types)
+                    query = f"SELECT * FROM {frame.table} UNION ALL SELECT * FROM {others.table}"
+                    frame = Frame(self.space, query, [frame, others])
+                return frame
+
+    def joined(self, predicate: str, left: Form, right: Form, how: str) -> Frame:
+        """The rows of one form that are (`SEMI`) or are not (`ANTI`) in another."""
+        stored, one, other = self.stored[predicate], self.frame(predicate, left), self.frame(predicate, right)
+        query = f"SELECT l.* FROM {one.table} l LEFT {how} JOIN {other.table} r ON {stored.equal('l', 'r')}"
+        return Frame(self.space, query, [one, other])
+
+    def together(self, predicate: str, left: Form, right: Form) -> Frame:
+        """The rows of both forms, each once."""
+        one, other = self.frame(predicate, left), self.frame(predicate, right)
+        rest = self.joined(predicate, right, left, "ANTI")
+        return Frame(self.space, f"SELECT * FROM {one.table} UNION ALL SELECT * FROM {rest.table}", [one, other, rest])
+
+    def settled(self, forms: Mapping[str, Form], *, freeze: bool = False) -> dict[str, Form]:
+        """The same forms, far ones computed and local if they are small; to `freeze` is to leave no near ones."""
+        result, heads = dict(forms), Heads(self.space, self.stored)
+        for predicate, form in forms.items():
+            if isinstance(form, Far) and form.size is None:
+                heads.add(predicate, form.frame)
+            elif freeze and isinstance(form, Near):
+                if size(predicate, form) <= self.space.driver_rows:
+                    heads.add(predicate, self.frame(predicate, form))
+                else:
+                    result[predicate] = Far(self.frame(predicate, form), size(predicate, form))
+        if heads:
+            with self.functions.naming_the_rule():
+                is_far = any(isinstance(form, Far) for form in forms.values())
+                found = heads.found(self, 1e9 if is_far else self.space.driver_rows, once=True)
+            for predicate in heads.predicates:
+                form = found.support().form(predicate)
+                before = forms[predicate]
+                if isinstance(form, Far) and isinstance(before, Far):
+                    form = Far(form.frame, form.size, before.apart)
+                result[predicate] = form
+        return result
+
+    def elsewhere(self, predicates: Iterable[str], here: Facts, rest: Facts) -> SparkFacts:
+        """One set for some predicates, another for all others."""
+        return Elsewhere(self, predicates, own(here), own(rest))
+
+    # --- Π -------------------------------------------------------------------------------------------
+
+    def apply(self, plans: Iterable[AnyPlan], sources: Mapping[Read, Facts]) -> SparkBag:
+        """The heads of all instances of the plans: Π⟦…⟧ of ALGORITHMS.md, in one query."""
+        reads = {read: own(facts) for read, facts in sources.items()}
+        known: dict[tuple[Read, str], tuple[Form, Frame]] = {}
+
+        def reading(read: Read, predicate: str) -> tuple[Form, Frame]:
+            if (read, predicate) not in known:
+                form = reads[read].form(predicate)
+                known[read, predicate] = (form, self.frame(predicate, form))
+            return known[read, predicate]
+
+        heads, rows = Heads(self.space, self.stored), 0.0
+        writer = Writer(self.functions, self.statistics, reading, self.space.broadcast_rows)
+        for plan in plans:
+            if isinstance(plan, AggregatePlan):
+                heads.add(plan.rule.predicate, self._aggregate(plan, reads, reading))
+                rows += self.statistics.size(plan.rule.predicate)
+            elif self._can_start(plan, reads):
+                for predicate, query in writer.told(plan):
+                    heads.add(predicate, Frame(self.space, query.text, query.needs))
+                    rows += query.rows
+        if not heads:
+            return SparkBag(self, {})
+        is_far = any(isinstance(form, Far) for form, _ in known.values())
+        with self.functions.naming_the_rule():
+            bag = heads.found(self, 1e9 if is_far else rows)
+        self.watch.batch(0)
+        return bag
+
+    def expand(self, plans: Sequence[Plan], sources: Mapping[Read, Facts], most: int) -> tuple[SparkBag, SparkFacts]:
+        """All that supports the goals, however many instances that takes: a round costs more here than its rows."""
+        return self.apply(plans, sources), own(sources[Read.DELTA])
+
+    def _can_start(self, plan: Plan, reads: Mapping[Read, SparkFacts]) -> bool:
+        """A plan whose pivot has no facts has no instances."""
+        if plan.pivot is None or plan.delta_predicate is None:
+            return True
+        read = Read.DELTA if isinstance(plan.rule.body[plan.pivot], Atom) else Read.ABSENT_DELTA
+        form = reads[read].form(plan.delta_predicate)
+        return form is not NOTHING and not (isinstance(form, Local) and not form.rows)
+
+    def _aggregate(self, plan: AggregatePlan, reads: Mapping[Read, SparkFacts],
+                   reading: Callable[[Read, str], tuple[Form, Frame]]) -> Frame:
+        rule = plan.rule
+        changed = reading(Read.DELTA, rule.source)[1] if Read.DELTA in reads else None
+        return aggregated(self.space, rule, self.functions.number(rule), self.relations[rule.source],
+                          self.relations[rule.predicate], reading(Read.ALL, rule.source)[1], changed)
+
+
+__all__ = ["STATE", "NativeRow", "SparkBackend"]

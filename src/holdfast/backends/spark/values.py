@@ -1,0 +1,175 @@
+"""Values in Spark's columns: what stands for a value, in a frame, in a row on the driver, and in the text of a query.
+
+Numbers are BIGINT (an unsigned one has the same 64 bits), floats DOUBLE, symbols and values of type `any` STRING.  As
+in the dictionary of codes these two are the same kind of thing, so that they can be joined: the text begins with a
+letter that says what the value is, and the rest is the value.  Equal values have equal texts, and there are no nulls.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from holdfast.arrow_columns import distinct, encode_distinct
+from holdfast.encoding import Codes, Dictionary, float_codes
+from holdfast.program.model import Relation
+from holdfast.values import BlankNode, Iri, Literal, Type, Value
+
+Native: TypeAlias = int | float | str
+NativeRow: TypeAlias = tuple[Native, ...]
+
+_NAN = math.nan  # the one that rows on the driver hold, so that it is equal to itself in a set
+_SPARK_TYPES = {Type.NUMBER: "BIGINT", Type.UNSIGNED: "BIGINT", Type.FLOAT: "DOUBLE"}
+_ARROW_TYPES = {Type.NUMBER: pa.int64(), Type.UNSIGNED: pa.int64(), Type.FLOAT: pa.float64()}
+_INLINE = 256  # rows up to which a query tells them itself
+
+
+def types_of(relation: Relation) -> tuple[Type, ...]:
+    """The types of a relation's columns in Spark; one without columns has one there, which is always 0."""
+    return relation.types or (Type.NUMBER,)
+
+
+def spark_type(type: Type) -> str:
+    """The type of a column in a query."""
+    return _SPARK_TYPES.get(type, "STRING")
+
+
+def arrow_type(type: Type) -> pa.DataType:
+    """The type of a column in an Arrow table."""
+    return _ARROW_TYPES.get(type, pa.string())
+
+
+def text_of(value: Value) -> str:
+    """The text of a symbol or of a value of type `any`."""
+    match value:
+        case str():
+            return "s" + value
+        case Iri(value=text):
+            return "i" + text
+        case BlankNode(label=label):
+            return "b" + label
+        case int():
+            return f"n{value}"
+        case float():
+            return f"f{value!r}"
+        case Literal(lexical=lexical, datatype=datatype, language=language):
+            return f"l@{language}\0{lexical}" if language else f"l^{datatype}\0{lexical}"
+
+
+def value_of(text: str) -> Value:
+    """The value that a text stands for."""
+    rest = text[1:]
+    match text[0]:
+        case "s":
+            return rest
+        case "i":
+            return Iri(rest)
+        case "b":
+            return BlankNode(rest)
+        case "n":
+            return int(rest)
+        case "f":
+            return float(rest)
+    kind, _, lexical = rest.partition("\0")
+    return Literal(lexical, None, kind[1:]) if kind[0] == "@" else Literal(lexical, kind[1:])
+
+
+# --- codes and columns -------------------------------------------------------------------------------
+
+
+def column_of(codes: Codes, type: Type, dictionary: Dictionary) -> pa.Array:
+    """Codes as a column for Spark."""
+    codes = np.ascontiguousarray(codes)
+    match type:
+        case Type.NUMBER | Type.UNSIGNED:
+            return pa.array(codes)
+        case Type.FLOAT:
+            return pa.array(codes.view(np.float64))
+    ids, places = distinct(codes, len(dictionary))
+    texts = [text_of(dictionary.value_of(id)) for id in ids.tolist()]
+    return pa.array(texts, pa.string()).take(pa.array(places))
+
+
+def codes_of(column: pa.Array | pa.ChunkedArray, type: Type, dictionary: Dictionary) -> Codes:
+    """A column of Spark as codes."""
+    match type:
+        case Type.NUMBER | Type.UNSIGNED:
+            return np.asarray(column.to_numpy(), np.int64)
+        case Type.FLOAT:
+            return float_codes(np.asarray(column.to_numpy(), np.float64))
+    return encode_distinct(column, lambda texts: np.array([dictionary.id_of(value_of(t)) for t in texts], np.int64))
+
+
+def table_of(codes: Codes, relation: Relation, dictionary: Dictionary) -> pa.Table:
+    """Encoded facts as a table for Spark."""
+    if not relation.columns:
+        return pa.table([pa.array(np.zeros(len(codes), np.int64))], ["c0"])
+    columns = [column_of(codes[:, place], type, dictionary) for place, type in enumerate(relation.types)]
+    return pa.table(columns, [f"c{place}" for place in range(len(columns))])
+
+
+def codes_of_table(table: pa.Table, relation: Relation, dictionary: Dictionary) -> Codes:
+    """A table of Spark as encoded facts."""
+    codes = np.empty((table.num_rows, relation.arity), np.int64)
+    for place, type in enumerate(relation.types):
+        codes[:, place] = codes_of(table.column(place), type, dictionary)
+    return codes
+
+
+# --- rows on the driver ------------------------------------------------------------------------------
+
+
+def rows_of(columns: Sequence[pa.ChunkedArray], types: Sequence[Type]) -> list[NativeRow]:
+    """Columns of Spark as rows."""
+    lists = [column.to_pylist() for column in columns]
+    for place, type in enumerate(types):
+        if type is Type.FLOAT:
+            lists[place] = [value if value == value else _NAN for value in lists[place]]
+    return list(zip(*lists, strict=True))
+
+
+def table_of_rows(rows: Iterable[NativeRow], types: Sequence[Type], **more: list[int]) -> pa.Table:
+    """Rows as a table for Spark, with further columns of integers."""
+    lists: Iterable[Sequence[Native]] = list(zip(*rows, strict=True)) or [()] * len(types)
+    columns = [pa.array(values, arrow_type(type)) for values, type in zip(lists, types, strict=True)]
+    columns += [pa.array(values, pa.int64()) for values in more.values()]
+    return pa.table(columns, [*(f"c{place}" for place in range(len(types))), *more])
+
+
+# --- the text of queries -----------------------------------------------------------------------------
+
+
+def sql_value(value: Native) -> str:
+    """A value of a row in the text of a query."""
+    match value:
+        case int():
+            return f"{value}L" if abs(value) < 2**63 else f"CAST('{value}' AS BIGINT)"
+        case float():
+            return f"CAST('{value!r}' AS DOUBLE)"
+        case str():
+            return f"CAST(X'{value.encode().hex()}' AS STRING)"
+
+
+def native_of(value: Value, type: Type) -> Native:
+    """A constant of a program as a value of a row."""
+    match type:
+        case Type.UNSIGNED:
+            assert isinstance(value, int)
+            return value if value < 2**63 else value - 2**64
+        case Type.NUMBER | Type.FLOAT:
+            assert isinstance(value, int | float)
+            return value + 0.0 if type is Type.FLOAT else value
+    return text_of(value)
+
+
+def inline_rows(rows: Sequence[NativeRow], width: int) -> str | None:
+    """A query that gives some rows, if they are few."""
+    names = ", ".join(f"c{place}" for place in range(width))
+    if not rows or len(rows) > _INLINE:
+        return None
+    told = ", ".join(f"({', '.join(map(sql_value, row))})" for row in rows)
+    return f"SELECT * FROM VALUES {told} AS t({names})"

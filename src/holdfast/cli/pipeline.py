@@ -1,0 +1,126 @@
+"""`holdfast pipeline`: run a declared pipeline on Spark, check one, look at its snapshots and go back to one."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from holdfast.cli import codes, options, terminal
+from holdfast.errors import Diagnostic, UsageError
+
+if TYPE_CHECKING:
+    from holdfast.pipeline import Told
+    from holdfast.pipeline.model import Pipeline
+    from holdfast.pipeline.snapshots import SnapshotStore
+
+EXAMPLE = "holdfast pipeline run examples/windfarm/pipeline.toml"
+
+app = typer.Typer(name="pipeline", help="Run a declared pipeline on Spark.", rich_markup_mode=None,
+                  epilog=f"\b\nExample:\n  {EXAMPLE}", no_args_is_help=True)
+
+PipelineFile = Annotated[Path, typer.Argument(metavar="PIPELINE", show_default=False,
+                                              help="The pipeline, a .toml file.")]
+
+
+@app.command("run")
+def run(
+    pipeline: PipelineFile,
+    mode: Annotated[str | None, typer.Option("--mode", metavar="MODE", show_default=False,
+                                             help="batch, update or stream; the file's own if not given.")] = None,
+    anew: Annotated[bool, typer.Option("--anew", help="Let a batch run put away earlier snapshots.")] = False,
+    master: Annotated[str | None, typer.Option("--master", metavar="URL", show_default=False,
+                                               help="Spark's master: local[4], spark://host:7077, yarn.")] = None,
+    conf: Annotated[list[str], typer.Option("--conf", metavar="K=V", show_default=False,
+                                            help="A setting of Spark's; may be given several times.")] = [],  # noqa: B006
+    ui: Annotated[bool, typer.Option("--ui", help="Serve Spark's web page.")] = False,
+    json: options.AsJson = False,
+) -> None:
+    """Run a pipeline: batch, update or stream."""
+    from holdfast.pipeline import read
+    from holdfast.pipeline import run as run_pipeline
+    from holdfast.pipeline.model import MODES
+    from holdfast.spark_session import SparkOptions, parsed_conf
+
+    if mode is not None and mode not in MODES:
+        raise UsageError(Diagnostic(codes.BAD_USAGE, f"there is no mode {mode}", help=f"it is {' or '.join(MODES)}"))
+    declared = read(pipeline)
+    asked = SparkOptions(master or declared.master, {**declared.conf, **parsed_conf(conf)}, ui)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the libraries' own, to whoever programs with them
+        outcome = run_pipeline(declared, mode=mode, spark=asked, anew=anew, tell=_say_json if json else _say)
+    if json:
+        terminal.json_line({"ok": True, "engine": outcome.engine, "why": outcome.why, "update": outcome.number,
+                            "updates": outcome.updates, "rejected": outcome.rejections, "written": outcome.written,
+                            "relations": outcome.base.sizes()})
+        return
+    for place in outcome.written:
+        terminal.line(f"wrote {place}")
+    sizes = outcome.base.sizes()
+    terminal.table(("relation", "facts"), [(name, f"{size}") for name, size in sizes.items()])
+    done = terminal.counted(outcome.updates, "updates")
+    bad = f", {terminal.counted(outcome.rejections, 'rows')} rejected" if outcome.rejections else ""
+    terminal.note(f"{done} applied, the state is that after update {outcome.number}{bad}")
+
+
+def _say(told: Told) -> None:
+    bad = f"; {terminal.counted(told.rejections, 'rows')} rejected" if told.rejections else ""
+    terminal.note(told.text + bad)
+
+
+def _say_json(told: Told) -> None:
+    if told.number is not None and told.change is not None:
+        terminal.json_line({"update": told.number, "rejected": told.rejections,
+                            "added": {name: len(view) for name, view in told.change.added.items()},
+                            "removed": {name: len(view) for name, view in told.change.removed.items()}})
+
+
+@app.command("check")
+def check(pipeline: PipelineFile) -> None:
+    """Check a pipeline file and its program; Spark is not started."""
+    from holdfast.pipeline import read
+    from holdfast.pipeline.running import checked
+
+    declared, _, program = checked(read(pipeline))
+    terminal.diagnostics(program.warnings)
+    terminal.line(f"ok: {terminal.counted(len(declared.sources), 'sources')}, "
+                  f"{terminal.counted(len(declared.updates), 'updates')}, "
+                  f"{terminal.counted(len(declared.sinks), 'sinks')}")
+
+
+@app.command("snapshots")
+def snapshots(pipeline: PipelineFile) -> None:
+    """List the snapshots that are kept; exit code 4 if the newest is damaged."""
+    store = _store(pipeline)
+    newest = store.current()
+    if newest is None:
+        terminal.line("there are no snapshots yet")
+        return
+    rows = [(f"{number}", "newest" if number == newest.number else "", f"{sum(store.load(number).sizes.values())}")
+            for number in store.whole()]
+    terminal.table(("update", "", "facts"), rows)
+
+
+@app.command("restore")
+def restore(
+    pipeline: PipelineFile,
+    update: Annotated[int, typer.Option("--update", metavar="N", show_default=False,
+                                        help="The update after which the snapshot was taken.")],
+) -> None:
+    """Go back to an earlier snapshot; later ones go."""
+    store = _store(pipeline)
+    with store.alone():
+        store.go_back(update)
+    terminal.line(f"the newest snapshot is that after update {update}")
+
+
+def _store(path: Path) -> SnapshotStore:
+    from holdfast.pipeline import read
+    from holdfast.pipeline.snapshots import SnapshotStore
+
+    declared: Pipeline = read(path)
+    if declared.snapshots is None:
+        raise UsageError(Diagnostic("E1103", f"{path} has no [snapshots]"))
+    return SnapshotStore(declared.snapshots.path, declared.snapshots.keep)

@@ -1,0 +1,10 @@
+"""For `spark-submit`, which takes a file: the rest of the line is that of `holdfast pipeline`."""
+
+from __future__ import annotations
+
+import sys
+
+from holdfast.cli.main import run
+
+if __name__ == "__main__":
+    sys.exit(run(["pipeline", *sys.argv[1:]]))

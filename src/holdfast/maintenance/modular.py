@@ -1,0 +1,243 @@
+"""Maintenance with modules: DRed^c-Mod (modular-materialisation, Algorithms 2 and 3, with ALGORITHMS.md's fixes), and
+exact maintenance where one module has a hyper-node to itself.
+
+The generic module is semi-naive evaluation of the rules that no other module serves, with Cr.  It goes one step in
+each round and is given all of Δ, its own facts too; that comes to the same as closing its facts and giving it only
+what others found.  Here s.kept, s.added and s.removed have its rules only; rules that modules serve neither come nor
+go during an update (see `maintainer.py`).  Diff is not needed: what a module serves in a hyper-node with other
+recursive rules reads no other relation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+from operator import or_
+
+from holdfast.backends.protocol import Facts, KeptFacts
+from holdfast.maintenance import dred_counting
+from holdfast.maintenance.seminaive import NodeFigures
+from holdfast.maintenance.served import Leave, RowBackend, Served, States
+from holdfast.maintenance.stratum import Stratum
+from holdfast.maintenance.watch import Watch
+from holdfast.modules import Allotment, Rows
+from holdfast.plans import Planner, Read
+from holdfast.program.model import Rule
+from holdfast.program.patterns import Slice
+
+# --- Algorithm 2 ---------------------------------------------------------------------------------------
+
+
+def materialise(planner: Planner, backend: RowBackend, watch: Watch, allotment: Allotment, states: States,
+                leave: Leave | None = None) -> NodeFigures:
+    """MAT-MOD for one hyper-node; earlier ones are complete.
+
+    With `leave`, what a module has to itself is not written out if its state says it all.
+    """
+    begun, I, O = watch.seconds, backend.materialisation, planner.node.predicates
+    watch.node(", ".join(O))
+    evaluation = Evaluation(planner, backend, watch, allotment.generic, I, I, leave)
+    served = [Served(service, backend) for service in allotment.services]
+    evaluation.run(backend.explicit.of(O), served, allotment.alone is not None, states)
+    states.commit()
+    return NodeFigures(O, watch.rounds, evaluation.instances, evaluation.facts, watch.seconds - begun)
+
+
+class Evaluation:
+    """A hyper-node from scratch: its facts come into K, and J is K and what the node reads elsewhere."""
+
+    def __init__(self, planner: Planner, backend: RowBackend, watch: Watch, generic: Sequence[Rule], K: KeptFacts,
+                 J: Facts, leave: Leave | None = None) -> None:
+        self.planner, self.backend, self.watch, self.leave = planner, backend, watch, leave
+        self.generic, self.K, self.J = generic, K, J
+        self.instances = self.facts = 0
+
+    def run(self, explicit: Facts, served: Sequence[Served], alone: bool, states: States) -> None:
+        """Lines 9 to 15; a module that is alone closes the first facts by itself."""
+        backend, J = self.backend, self.J
+        N = backend.apply(self.planner.nonrecursive(), {Read.ALL: J, Read.ABSENT: J})
+        backend.nonrecursive.add(explicit)
+        backend.nonrecursive.add(N)
+        self.instances += len(N)
+        Δ = explicit | N.support()
+        if alone:
+            self._close(Δ, served[0], states)
+        else:
+            self._loop(Δ, served)
+
+    def _loop(self, Δ: Facts, served: Sequence[Served]) -> None:
+        backend, K, J = self.backend, self.K, self.J
+        while Δ:
+            self._take(Δ)  # line 12
+            plans = self.planner.recursive(Δ.sizes(), self.generic)
+            N = backend.apply(plans, {Read.ALL: J, Read.OLD: J - Δ, Read.DELTA: Δ, Read.ABSENT: J})
+            backend.recursive.add(N)
+            self.instances += len(N)
+            found = N.support() - K
+            Δ = reduce(or_, (module.add(J, Δ) for module in served), found)  # lines 13 to 15
+            self.watch.batch(len(Δ) - len(found))
+
+    def _close(self, Δ: Facts, module: Served, states: States) -> None:
+        K = self.K
+        self._take(Δ)
+        slice_, algorithm = module.service.slice, module.service.module
+        parts, state = algorithm.start(module.service, Beginning(module, Δ, self.J))
+        states.put(slice_, state)
+        if self.leave is not None and algorithm.tells_all and not slice_.fixed:
+            size = algorithm.size(state)
+            self.watch.batch(size - len(Δ))
+            self.facts = size
+            self.leave(module.predicate, size, lambda: algorithm.listed(states.get(slice_)))
+            return
+        for part in parts:
+            new = module.facts(part) - K
+            self.watch.batch(len(new))
+            self.facts += len(new)
+            K |= new
+
+    def _take(self, Δ: Facts) -> None:
+        K = self.K
+        self.facts += len(Δ)
+        self.watch.round(len(Δ))
+        K |= Δ
+
+
+class Beginning:
+    """The ground of a module before there is anything: all external facts come, and all that it reads."""
+
+    def __init__(self, module: Served, external: Facts, J: Facts) -> None:
+        self.module, self.external, self.J = module, external, J
+
+    def before(self) -> Rows:
+        """None."""
+        return self.gained()[:0]
+
+    def lost(self) -> Rows:
+        """None."""
+        return self.gained()[:0]
+
+    def gained(self) -> Rows:
+        """All."""
+        return self.module.rows(self.external)
+
+    def read(self, slice: Slice, when: str) -> Rows:
+        """All of them come."""
+        rows = self.module.rows(self.J, slice)
+        return rows if when == "come" else rows[:0]
+
+
+# --- Algorithm 3 ---------------------------------------------------------------------------------------
+
+
+def maintain(s: Stratum) -> None:
+    """DRed^c-Mod: bring one hyper-node up to date; D, A, Cn and the generic module's Cr are."""
+    overdelete(s)
+    R = rederive(s)
+    dred_counting.insert(s, R, modules=adding(s))
+
+
+def overdelete(s: Stratum) -> None:
+    """OVERDELETE.  A module is asked before Cr moves: what was external then is, or is in Δ, or was in an earlier Δ."""
+    I, D, A = s.I, s.D, s.A
+    N = dred_counting.first_deletions(s)  # lines 22 to 25
+    while Δ := s.Cn.zero(N - D):
+        own = [module.delete(I - (D - A), Δ) for module in s.served]  # line 28
+        instances = s.follows(s.kept.recursive, I - (D - A), I | A, Δ)
+        s.Cr.subtract(instances)
+        s.figures.deletion += len(instances)
+        s.figures.overdeleted += len(Δ)
+        D |= Δ
+        N = reduce(or_, own, instances.support())  # line 30
+
+
+def rederive(s: Stratum) -> Facts:
+    """What follows from facts that are left: by a look at Cr, and by what modules say (lines 33 to 35)."""
+    J = (s.I - s.D) | s.A
+    overdeleted = s.of_node(s.D)
+    R = dred_counting.rederive(s)
+    for module in s.served:
+        again = module.rederive(J, overdeleted)
+        s.figures.rederived += len(again - R)
+        R = R | again
+    return R
+
+
+def adding(s: Stratum) -> Callable[[Facts], Facts]:
+    """What modules make of the facts that came in a round (line 39)."""
+
+    def add(Δ: Facts) -> Facts:
+        J = (s.I - s.D) | s.A
+        s.watch.batch(0)
+        return reduce(or_, (module.add(J, Δ) for module in s.served))
+
+    return add
+
+
+# --- beyond the paper ----------------------------------------------------------------------------------
+
+
+def exact(s: Stratum) -> None:
+    """A module that is alone says what exactly a change of external facts does; nothing is overdeleted."""
+    module, D, A = s.served[0], s.D, s.A
+    lost = s.Cn.zero(dred_counting.first_deletions(s))
+    nonrecursive, _ = dred_counting.first_insertions(s)
+    N = reduce(or_, (bag.support() for bag in nonrecursive), s.E_plus)
+    gained = s.Cn.zero(N)
+    s.Cn.add(s.E_plus)
+    for bag in nonrecursive:
+        s.Cn.add(bag)
+    ground = During(s, module, lost - gained, gained - lost)
+    changed = module.service.module.change(module.service, s.states.get(module.service.slice), ground)
+    s.states.put(module.service.slice, changed.state)
+    removed, added = module.facts(changed.removed), module.facts(changed.added)
+    if module.service.slice.fixed:  # facts beside the slice are their own only support
+        beside = (ground.facts_lost | ground.facts_gained) - module.facts(ground.lost()) - module.facts(ground.gained())
+        removed, added = removed | (beside & ground.facts_lost), added | (beside & ground.facts_gained)
+    s.figures.overdeleted += len(removed)
+    s.watch.round(len(added))
+    s.watch.batch(len(added))
+    D |= removed
+    A |= added
+
+
+class During:
+    """The ground of a module during an update."""
+
+    def __init__(self, s: Stratum, module: Served, lost: Facts, gained: Facts) -> None:
+        self.s, self.module = s, module
+        self.facts_lost, self.facts_gained = lost, gained
+
+    def before(self) -> Rows:
+        """The counters have moved: what was external is, unless it came, or went."""
+        now = self.module.external(self.s.I) - self.facts_gained
+        return self.module.rows(now | self.facts_lost)
+
+    def lost(self) -> Rows:
+        """Facts whose Cn has become 0."""
+        return self.module.rows(self.facts_lost)
+
+    def gained(self) -> Rows:
+        """Facts whose Cn is no longer 0."""
+        return self.module.rows(self.facts_gained)
+
+    def read(self, slice: Slice, when: str) -> Rows:
+        """Facts of an earlier hyper-node."""
+        facts = {"before": self.s.I, "gone": self.s.gone, "come": self.s.come}[when]
+        return self.module.rows(facts, slice)
+
+
+def recompute(s: Stratum) -> None:
+    """The hyper-node's facts anew, then the difference to the old; counters included."""
+    I, D, A, new = s.I, s.D, s.A, s.backend.proved
+    J = s.backend.elsewhere(s.O, new, (I - D) | A)
+    s.Cn.forget(s.O)
+    s.Cr.forget(s.O)
+    explicit = (s.of_node(s.E) - s.E_minus) | s.E_plus
+    backend = s.served[0].backend
+    evaluation = Evaluation(s.planner, backend, s.watch, (*s.kept.recursive, *s.added.recursive), new, J)
+    evaluation.run(explicit, s.served, s.served[0].service.alone, s.states)
+    s.figures.insertion += evaluation.instances
+    old = s.of_node(I)
+    D |= old - new
+    A |= s.of_node(new) - I
+    new.clear()

@@ -1,0 +1,36 @@
+"""Modules: algorithms of their own for recursive rules of certain shapes."""
+
+from collections.abc import Iterable
+
+from holdfast.errors import Diagnostic, UsageError
+from holdfast.modules.allotment import Allotment, allot
+from holdfast.modules.interface import Changed, Declined, Ground, Module, Rows, Service
+from holdfast.modules.reflexive_closure import Equivalence, ReflexiveTransitiveClosure
+from holdfast.modules.symmetric_transitive_closure import SymmetricTransitiveClosure
+from holdfast.modules.transitive_closure import TransitiveClosure
+from holdfast.program.similar import similar
+
+MODULES: tuple[Module, ...] = (
+    Equivalence(),
+    SymmetricTransitiveClosure(),
+    ReflexiveTransitiveClosure(),
+    TransitiveClosure(),
+)
+"""All that come with holdfast, those that serve more rules first."""
+
+
+def named(modules: Iterable[str | Module]) -> tuple[Module, ...]:
+    """Modules by name or as they are."""
+    known, found = {module.name: module for module in MODULES}, list[Module]()
+    for module in modules:
+        if isinstance(module, str):
+            if module not in known:
+                help = similar(module, list(known)) or f"there are: {', '.join(known)}"
+                raise UsageError(Diagnostic("E0915", f"there is no module {module}", help=help))
+            found.append(known[module])
+        else:
+            found.append(module)
+    return tuple(found)
+
+
+__all__ = ["MODULES", "Allotment", "Changed", "Declined", "Ground", "Module", "Rows", "Service", "allot", "named"]

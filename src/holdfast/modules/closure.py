@@ -1,0 +1,322 @@
+"""Closures of a binary relation: what the modules for transitive, symmetric-transitive … closure have in common.
+
+Each of them is reachability in a graph.  The external facts B are its edges; a symmetric rule adds them turned round,
+a reflexive one an edge from a node to itself.  Rules with steps over other relations, `R(x, z) :- S(x, y), R(y, z)` and
+`R(x, z) :- R(x, y), S(y, z)`, give R = L*·B·T* (L the steps before, T the steps after), and with a transitive rule
+beside them (L*·B·T*)+.  That is reachability too, in a graph with two nodes for each value, one before B and one
+after it: L leads between the first, B from a first to a second one, T between the second, and a transitive rule from a
+value's second node back to its first.  Where the steps are the same edges as B, the plain graph says the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from holdfast.modules import graph as graphs
+from holdfast.modules.graph import (
+    NONE,
+    Edges,
+    Graph,
+    Numbering,
+    Numbers,
+    distinct,
+    ends,
+    flipped,
+    keys_of,
+    together,
+    turned,
+    without,
+)
+from holdfast.modules.interface import Changed, Declined, Ground, Module, Rows, Service
+from holdfast.program.model import HyperNode, Relation
+from holdfast.program.patterns import Recognised, Shape, Slice, recognised
+
+STEPS = (Shape.STEP_BEFORE, Shape.STEP_AFTER)
+
+
+@dataclass(frozen=True)
+class Form:
+    """Which shapes of rules a service has, and which relations its steps read."""
+
+    shapes: frozenset[Shape]
+    no_loops: bool
+    before: tuple[Slice, ...] = ()
+    after: tuple[Slice, ...] = ()
+
+    @property
+    def is_flipped(self) -> bool:
+        """Whether the doubled graph is walked from targets to sources.
+
+        For L*·B every node on the way back from B is a source that arrives; forwards most may lead nowhere.
+        """
+        return bool(self.before) and not self.after and not self.shapes
+
+
+Change = tuple[Numbers, Numbers]
+"""Edges that are lost and gained."""
+
+_NO_CHANGE: Change = (NONE, NONE)
+_REFLEXIVE = frozenset({Shape.REFLEXIVE_SOURCE, Shape.REFLEXIVE_TARGET})
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """The edges of a closure between two updates, as keys over numbers for their values."""
+
+    numbering: Numbering
+    form: Form
+    base: Edges
+    before: Edges = field(default_factory=lambda: Edges(NONE))  # L
+    after: Edges = field(default_factory=lambda: Edges(NONE))  # T
+    known: Graph | None = None  # the graph, if it is known already
+
+    @cached_property
+    def graph(self) -> Graph:
+        """The graph in which R is reachability."""
+        if self.known is not None:
+            return self.known
+        base, L, T = self._edges()
+        if self._is_plain(base, L, T):
+            edges = self.base if base is self.base.all else Edges(base)
+            return Graph(len(self.numbering.values), edges, 1, self.form.no_loops)
+        return self.doubled
+
+    @cached_property
+    def doubled(self) -> Graph:
+        """The graph with two nodes for each value."""
+        base, L, T = self._edges()
+        nodes = len(self.numbering.values)
+        if self.form.is_flipped:
+            base, L, T = turned(base), T, turned(L)
+        back = np.arange(nodes) if Shape.TRANSITIVE in self.form.shapes else NONE
+        parts = [_between(L, 0, 0), _between(base, 0, 1), _between(T, 1, 1), keys_of(2 * back + 1, 2 * back)]
+        return Graph(2 * nodes, Edges(together(*parts)), 2)
+
+    def edited(self, base: Change, before: Change, after: Change) -> State:
+        """The state after edges and steps were lost and gained; its graph is the old one edited where it can be."""
+        parts = (self.base.edited(*base), self.before.edited(*before), self.after.edited(*after))
+        return State(self.numbering, self.form, *parts, self._edited_graph(parts[0], base, before, after))
+
+    def _edited_graph(self, edges: Edges, base: Change, before: Change, after: Change) -> Graph | None:
+        form = self.form
+        steps = [change for change, slices in ((before, form.before), (after, form.after)) if slices]
+        if self.graph.stride > 1 or form.shapes & _REFLEXIVE or not all(_same(base, change) for change in steps):
+            return None  # steps that were edges may be none any more, or the reverse
+        if Shape.SYMMETRIC in form.shapes:
+            edges = self.graph.edges.edited(*self._both_ways(edges, base))
+        return Graph(len(self.numbering.values), edges, 1, form.no_loops)
+
+    def _both_ways(self, edges: Edges, change: Change) -> Change:
+        """What a change of edges is when they count both ways; an edge may be there the other way too."""
+        lost, gained = (together(keys, turned(keys)) for keys in change)
+        lost = lost[~edges.has(lost) & ~edges.has(flipped(lost))]
+        return lost, gained[~self.graph.edges.has(gained)]
+
+    def _edges(self) -> tuple[Numbers, Numbers, Numbers]:
+        """B, L and T with what symmetric and reflexive rules add."""
+        shapes, base, L, T = self.form.shapes, self.base.all, self.before.all, self.after.all
+        if Shape.SYMMETRIC in shapes:
+            base, L, T = (together(a, turned(b)) for a, b in ((base, base), (L, T), (T, L)))
+        sources, targets = ends(base)
+        if Shape.REFLEXIVE_SOURCE in shapes:
+            base = together(base, keys_of(sources, sources))
+        if Shape.REFLEXIVE_TARGET in shapes:
+            base = together(base, keys_of(targets, targets))
+        return base, L, T
+
+    def _is_plain(self, base: Numbers, L: Numbers, T: Numbers) -> bool:
+        """Whether the steps add nothing to walking along the edges themselves."""
+        if len(without(L, base)) or len(without(T, base)):
+            return False
+        return Shape.TRANSITIVE in self.form.shapes or len(base) in (len(L), len(T))
+
+    def values(self, pairs: Rows) -> Rows:
+        """Pairs of numbers as pairs of values."""
+        return self.numbering.values[pairs]
+
+    def written(self, pairs: Rows, graph: Graph) -> Rows:
+        """What a graph of this closure gives, as pairs of values."""
+        return self.values(pairs[:, ::-1] if graph.stride == 2 and self.form.is_flipped else pairs)
+
+
+def _between(keys: Numbers, start: int, stop: int) -> Numbers:
+    sources, targets = ends(keys)
+    return (2 * sources + start) << np.int64(32) | (2 * targets + stop)
+
+
+class Closure(Module):
+    """A module for one kind of closure.
+
+    `wanted` are shapes that must be there, one of each set; `steps` says whether rules with steps may be too, when
+    the module serves the hyper-node alone.
+    """
+
+    wanted: tuple[frozenset[Shape], ...]
+    steps: bool = False
+    tells_all = True
+
+    def offers(self, node: HyperNode, relations: Mapping[str, Relation]) -> Iterator[Service | Declined]:
+        """A service for each slice that has all the shapes wanted."""
+        found = [(rule, recognised(rule, node.predicates, relations)) for rule in node.recursive]
+        shaped = [shape for _, shape in found if isinstance(shape, Recognised)]
+        for slice_ in dict.fromkeys(shape.slice for shape in shaped):
+            yield self._offer(node, slice_, [shape for shape in shaped if shape.slice == slice_])
+        for rule, why in found:
+            if isinstance(why, str):
+                yield Declined((rule,), why)
+
+    def _offer(self, node: HyperNode, slice_: Slice, shaped: list[Recognised]) -> Service | Declined:
+        own = [shape for shape in shaped if any(shape.shape in kind for kind in self.wanted)]
+        steps = [shape for shape in shaped if shape.shape in STEPS] if self.steps else []
+        here = {shape.shape for shape in own}
+        alone = len(own) + len(steps) == len(node.recursive)
+        missing = [kind for kind in self.wanted if not kind & here]
+        transitive = [shape for shape in own if shape.shape is Shape.TRANSITIVE]
+        no_loops = bool(transitive) and all(shape.no_loops for shape in transitive)
+        if steps and alone and not no_loops and missing in ([], [frozenset({Shape.TRANSITIVE})]):
+            form = Form(frozenset(here), False, *(_sources(steps, shape) for shape in STEPS))
+            rules = tuple(shape.rule for shape in (*own, *steps))
+            return Service(self, slice_, rules, True, (*form.before, *form.after), form)
+        if missing:
+            lacks = " and ".join(" or ".join(sorted(f"`{shape.value}`" for shape in kind)) for kind in missing)
+            why = f"it lacks {lacks}"
+            if self.steps and missing == [frozenset({Shape.TRANSITIVE})] and not alone:
+                why += ", and steps are served only where there are no other recursive rules"
+            return Declined(tuple(shape.rule for shape in shaped), why)
+        rules = tuple(shape.rule for shape in own)
+        return Service(self, slice_, rules, alone and not steps, (), Form(frozenset(here), no_loops))
+
+    # --- in a hyper-node with other rules --------------------------------------------------------------
+
+    def uses(self, service: Service, X: Rows, Δ: Rows) -> Rows:
+        """Pairs with a path along the edges X that passes an edge of Δ."""
+        if not len(Δ):
+            return Δ
+        state, form = _state(service.form, np.concatenate([X, Δ])), service.form
+        graph = state.graph
+        edges = State(state.numbering, form, Edges(_keys(state.numbering, Δ))).graph.keys
+        nodes = graph.nodes
+        # one node for each value before an edge of Δ is passed, and one after it
+        passing = Graph(2 * nodes, Edges(together(_between(graph.keys, 0, 0), _between(edges, 0, 1),
+                                                  _between(graph.keys, 1, 1))), 2)
+        sources = np.flatnonzero(graph.reached(distinct(ends(edges)[0]), backward=True))
+        pairs = np.concatenate([graphs.NO_PAIRS, *graphs.closure(passing, 2 * sources)])
+        if form.no_loops:
+            pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+        for side, shape in enumerate((Shape.REFLEXIVE_SOURCE, Shape.REFLEXIVE_TARGET)):
+            if shape in form.shapes:  # R(x, x) follows from each of these pairs, whatever edge it follows from too
+                loops = distinct(pairs[:, side])
+                pairs = np.concatenate([pairs, np.column_stack([loops, loops])])
+        return state.values(pairs)
+
+    def among(self, service: Service, X: Rows, goals: Rows) -> Rows:
+        """Goals between whose ends there is a path."""
+        if not len(goals) or not len(X):
+            return goals[:0]
+        state = _state(service.form, X)
+        numbers = state.numbering.numbers(goals)
+        known = (numbers >= 0).all(axis=1)
+        goals, numbers = goals[known], numbers[known]
+        keys = (numbers[:, 0] << np.int64(32)) | numbers[:, 1]
+        found = np.zeros(len(keys), np.bool_)
+        for pairs in graphs.closure(state.graph, distinct(numbers[:, 0])):
+            found |= np.isin(keys, (pairs[:, 0] << np.int64(32)) | pairs[:, 1])
+        return goals[found]
+
+    def supports(self, service: Service, X: Rows, goals: Rows) -> Rows:
+        """The edges that lead from a source of a goal and to a target of one."""
+        if not len(goals) or not len(X):
+            return X[:0]
+        state = _state(service.form, X)
+        sources, targets = (_known(state.numbering, goals[:, side]) for side in (0, 1))
+        forth, back = state.graph.reached(sources), state.graph.reached(targets, backward=True)
+        left, right = (state.numbering.numbers(X[:, side]) for side in (0, 1))
+        passed = forth[left] & back[right]
+        if Shape.REFLEXIVE_SOURCE in service.form.shapes:
+            passed |= forth[left]
+        if Shape.REFLEXIVE_TARGET in service.form.shapes:
+            passed |= forth[right]
+        return X[passed]
+
+    # --- alone in a hyper-node -------------------------------------------------------------------------
+
+    def start(self, service: Service, ground: Ground) -> tuple[Iterator[Rows], Any]:
+        """The closure, written out a part at a time."""
+        form: Form = service.form
+        state = _state(form, ground.gained(), *(_read(ground, slices, "come") for slices in (form.before, form.after)))
+        return self.listed(state), state
+
+    def size(self, state: State) -> int:
+        """Counted by components."""
+        return graphs.size(state.graph)
+
+    def listed(self, state: State) -> Iterator[Rows]:
+        """Written out by components."""
+        graph = state.graph
+        for pairs in graphs.closure(graph, np.arange(0, graph.nodes, graph.stride)):
+            yield state.written(pairs, graph)
+
+    def change(self, service: Service, state: Any, ground: Ground) -> Changed:
+        """The difference between two closures, for the affected sources only; nothing is overdeleted."""
+        form: Form = service.form
+        if state is None:
+            state = _state(form, ground.before(), *(_read(ground, slices, "before")
+                                                    for slices in (form.before, form.after)))
+        numbering = state.numbering
+        steps = [_stepped(numbering, old, slices, ground)
+                 for old, slices in ((state.before, form.before), (state.after, form.after))]
+        new = state.edited((_keys(numbering, ground.lost()), _keys(numbering, ground.gained())), *steps)
+        old_graph, new_graph = state.graph, new.graph
+        if old_graph.stride != new_graph.stride:
+            old_graph, new_graph = state.doubled, new.doubled
+        if old_graph.nodes < new_graph.nodes:  # the same edges, and nodes that have none yet
+            old_graph = replace(old_graph, nodes=new_graph.nodes)
+        lost, gained = graphs.difference(old_graph, new_graph)
+        return Changed(new.written(lost, new_graph), new.written(gained, new_graph), new)
+
+
+def _sources(steps: list[Recognised], shape: Shape) -> tuple[Slice, ...]:
+    return tuple(dict.fromkeys(step.step for step in steps if step.shape is shape and step.step is not None))
+
+
+def _keys(numbering: Numbering, pairs: Rows) -> Numbers:
+    return keys_of(numbering.enter(pairs[:, 0]), numbering.enter(pairs[:, 1]))
+
+
+def _known(numbering: Numbering, values: Numbers) -> Numbers:
+    numbers = distinct(numbering.numbers(values))
+    return numbers[numbers >= 0]
+
+
+def _state(form: Form, base: Rows, before: Rows = graphs.NO_PAIRS, after: Rows = graphs.NO_PAIRS) -> State:
+    numbering = Numbering()
+    numbering.enter(distinct(np.concatenate([base.ravel(), before.ravel(), after.ravel()])))
+    return State(numbering, form, Edges(_keys(numbering, base)), Edges(_keys(numbering, before)),
+                 Edges(_keys(numbering, after)))
+
+
+def _same(one: Change, other: Change) -> bool:
+    return all(map(np.array_equal, one, other))
+
+
+def _read(ground: Ground, slices: tuple[Slice, ...], when: str) -> Rows:
+    return np.concatenate([graphs.NO_PAIRS, *(ground.read(slice_, when) for slice_ in slices)])
+
+
+def _stepped(numbering: Numbering, old: Edges, slices: tuple[Slice, ...], ground: Ground) -> Change:
+    """How steps change; of several relations each is read anew, for a step may be in two of them."""
+    gone, come = (_keys(numbering, _read(ground, slices, when)) for when in ("gone", "come"))
+    if not len(gone) and not len(come):
+        return _NO_CHANGE
+    if len(slices) == 1:
+        return gone, come
+    now = NONE
+    for slice_ in slices:
+        before, gone, come = (_keys(numbering, ground.read(slice_, when)) for when in ("before", "gone", "come"))
+        now = together(now, without(before, gone), come)
+    return without(old.all, now), without(now, old.all)

@@ -1,0 +1,142 @@
+"""What a module is: an algorithm of its own for some recursive rules of a hyper-node.
+
+The paper (modular-materialisation, Definitions 3 to 7) asks four functions of a module: Add, Del, Diff and Red.  Here
+a module answers two questions about facts, and `maintenance/modular.py` makes the four out of them:
+
+* `uses(X, Δ)`: what follows from the facts X by the module's rules in a derivation that uses one of Δ, a part of X;
+* `among(X, goals)`: which of some goals follow from X by the module's rules.
+
+X are the *external* facts: those that are explicit or that other rules derive.  Facts that only the module derived
+are not among them.  A module that serves a hyper-node alone may answer a third question better than out of the first
+two: what exactly a `change` of the external facts takes away and adds.
+
+Facts are rows of 64-bit codes: of a `Slice` of a relation, so that a module need not know which columns it is given.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.program.model import HyperNode, Relation, Rule
+from holdfast.program.patterns import Slice
+
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Service:
+    """What a module does in one hyper-node: which rules it serves, all of them with heads in one slice.
+
+    `alone`: there are no other recursive rules.  Only then may the rules read other relations, through `reads`.
+    `form` is what the module wants to know again.
+    """
+
+    module: Module
+    slice: Slice
+    rules: tuple[Rule, ...]
+    alone: bool
+    reads: tuple[Slice, ...] = ()
+    form: Any = None
+
+
+@dataclass(frozen=True)
+class Declined:
+    """Why a module does not serve some rules of a hyper-node."""
+
+    rules: tuple[Rule, ...]
+    why: str
+
+
+class Ground(Protocol):
+    """What a module that is alone sees of an update: external facts, and facts that its rules read elsewhere."""
+
+    def before(self) -> Rows:
+        """The external facts before the update."""
+        ...
+
+    def lost(self) -> Rows:
+        """The facts that are no longer external."""
+        ...
+
+    def gained(self) -> Rows:
+        """The facts that have become external."""
+        ...
+
+    def read(self, slice: Slice, when: str) -> Rows:
+        """The facts of an earlier hyper-node, `when` they are wanted: before, gone, come."""
+        ...
+
+
+@dataclass(frozen=True)
+class Changed:
+    """What a change of external facts did: the facts that went and came, and what the module wants to keep."""
+
+    removed: Rows
+    added: Rows
+    state: Any = None
+
+
+class Module(ABC):
+    """An algorithm for rules of a certain shape."""
+
+    name: str
+    about: str
+    """What it is for, in a few words."""
+    tells_all = False
+    """Whether its state says all that `size` and `listed` need: then facts that no rule reads need not be written."""
+
+    @abstractmethod
+    def offers(self, node: HyperNode, relations: Mapping[str, Relation]) -> Iterator[Service | Declined]:
+        """The rules of a hyper-node that the module can serve, or why it cannot."""
+
+    @abstractmethod
+    def uses(self, service: Service, X: Rows, Δ: Rows) -> Rows:
+        """All facts that follow from X in a derivation that uses one of Δ.  Some of Δ and X may be among them."""
+
+    @abstractmethod
+    def among(self, service: Service, X: Rows, goals: Rows) -> Rows:
+        """Those of the goals that follow from X, or are in it."""
+
+    def supports(self, service: Service, X: Rows, goals: Rows) -> Rows:
+        """Facts of X that derivations of the goals may use: all that do, perhaps more."""
+        return X
+
+    def start(self, service: Service, ground: Ground) -> tuple[Iterator[Rows], Any]:
+        """All that follows from what the ground has gained, in parts, and what to keep; for a module that is alone."""
+        changed = self.change(service, None, ground)
+        return iter((changed.added,)), changed.state
+
+    def size(self, state: Any) -> int:
+        """How many facts there are by a state."""
+        return sum(map(len, self.listed(state)))
+
+    def listed(self, state: Any) -> Iterator[Rows]:
+        """All facts by a state, each once, in parts."""
+        raise NotImplementedError
+
+    def change(self, service: Service, state: Any, ground: Ground) -> Changed:
+        """What exactly a change takes away and adds, for a module that is alone and reads nothing else.
+
+        `state` is what the last change gave, None at first and whenever something else has changed the facts.
+        """
+        lost, gained, before = ground.lost(), ground.gained(), ground.before()
+        kept = _without(before, lost)
+        after = np.concatenate([kept, gained])
+        touched = np.unique(np.concatenate([self.uses(service, before, lost), lost]), axis=0)
+        removed = _without(touched, self.among(service, after, touched))
+        new = np.unique(np.concatenate([self.uses(service, after, gained), gained]), axis=0)
+        return Changed(removed, _without(new, self.among(service, before, new)))
+
+
+def _without(rows: Rows, fewer: Rows) -> Rows:
+    """Rows that are not among others."""
+    if not len(rows) or not len(fewer):
+        return rows
+    _, numbers = np.unique(np.concatenate([rows, fewer]), axis=0, return_inverse=True)
+    return rows[~np.isin(numbers[: len(rows)], numbers[len(rows):])]

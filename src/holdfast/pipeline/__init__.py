@@ -1,0 +1,7 @@
+"""The data pipeline: declared sources, a program, sinks; in batches, updates and streams, on Spark."""
+
+from holdfast.pipeline.model import Pipeline
+from holdfast.pipeline.reading import from_text, read
+from holdfast.pipeline.running import Outcome, Told, run
+
+__all__ = ["Outcome", "Pipeline", "Told", "from_text", "read", "run"]

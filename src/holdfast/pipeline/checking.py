@@ -1,0 +1,125 @@
+"""Rows become facts: each column gets the type of the relation's, and a row that fails gets the reason why."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from holdfast.errors import Diagnostic, UsageError
+from holdfast.pipeline.model import Source
+from holdfast.pipeline.sources import CHANGE_TYPE, CORRUPT, FILE, TIME
+from holdfast.program.model import Relation
+from holdfast.program.similar import similar
+from holdfast.spark_session import spark_cause
+from holdfast.values import Type
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+REASON: Final = "_reason"
+ROW: Final = "_row"
+INSERT, DELETE = "insert", "delete"
+_OURS: Final = (CORRUPT, FILE, TIME)
+_FLOAT: Final = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$|^\s*[+-]?(inf|infinity|nan)\s*$"
+_UNSIGNED: Final = "DECIMAL(20,0)"  # Spark has no unsigned integers
+_CAST: Final = {Type.NUMBER: "BIGINT", Type.UNSIGNED: _UNSIGNED, Type.FLOAT: "DOUBLE", Type.SYMBOL: "STRING",
+                Type.ANY: "STRING"}
+
+
+def checked(frame: DataFrame, source: Source, relation: Relation) -> DataFrame:
+    """The relation's columns with their types, `_change_type`, `_reason` (null for a good row) and the raw `_row`."""
+    from pyspark.errors import PySparkException
+    from pyspark.sql import functions as sf
+
+    given_by = _sources_of(frame, source, relation)
+    raw = [name for name in frame.columns if name not in _OURS]
+    change_type = source.change_type or (CHANGE_TYPE if CHANGE_TYPE in frame.columns else None)
+    if change_type is not None and change_type not in frame.columns:
+        raise _missing(change_type, frame, source)
+    change = sf.lit(INSERT) if change_type is None else sf.lower(sf.trim(sf.col(f"`{change_type}`").cast("STRING")))
+    if source.change_type is None:
+        change = sf.coalesce(change, sf.lit(INSERT))  # nobody said that every row has one
+    reasons = [sf.when(sf.col(CORRUPT).isNotNull(), "the line is malformed")] if CORRUPT in frame.columns else []
+    reasons.append(sf.when(change.isNull() | ~change.isin(INSERT, DELETE),
+                          sf.concat(sf.lit(f"{change_type} is neither insert nor delete: "),
+                                   sf.coalesce(change, sf.lit("no value")))))
+    typed = []
+    for column in relation.columns:
+        given, kind = given_by[column.name]
+        value = _converted(given, kind, column.type)
+        typed.append(value.alias(column.name))
+        reasons.append(sf.when(given.isNull(), f"{column.name} has no value")
+                       .when(value.isNull(), sf.concat(sf.lit(f"{column.name} is not a {column.type.value}: "),
+                                                      given.cast("STRING"))))
+    row = sf.when(sf.col(CORRUPT).isNotNull(), sf.col(CORRUPT)) if CORRUPT in frame.columns else sf.lit(None)
+    row = sf.coalesce(row, sf.to_json(sf.struct(*(sf.col(f"`{name}`") for name in raw))))
+    told = (change.alias(CHANGE_TYPE), sf.coalesce(*reasons).alias(REASON), row.alias(ROW))
+    typed_frame = frame.select(*typed, *told, FILE, TIME)
+    failed = sf.col(REASON)
+    for check in source.checks:
+        try:
+            good = sf.coalesce(sf.expr(check).cast("BOOLEAN"), sf.lit(False))
+            typed_frame.select(good)  # an expression that means nothing is refused now
+        except PySparkException as error:
+            message = f"the check {check} cannot be used: {spark_cause(error)}"
+            help = f"a check is an SQL expression over {', '.join(column.name for column in relation.columns)}"
+            raise UsageError(Diagnostic("E1104", message, source.check_span, help=help)) from error
+        failed = sf.coalesce(failed, sf.when(~good, f"the check fails: {check}"))
+    return typed_frame.withColumn(REASON, failed).withColumn(ROW, sf.when(sf.col(REASON).isNotNull(), sf.col(ROW)))
+
+
+def _sources_of(frame: DataFrame, source: Source, relation: Relation) -> dict[str, tuple[Column, str]]:
+    """For each column of the relation where its values come from, and their type there."""
+    known = {column.name for column in relation.columns}
+    for name in source.columns:
+        if name not in known:
+            message = f"{relation.display} has no column {name}"
+            help = similar(name, list(known)) or f"its columns are {', '.join(known)}"
+            raise UsageError(Diagnostic("E1105", message, source.span, help=help))
+    return {column.name: _column(frame, source, source.columns.get(column.name, column.name))
+            for column in relation.columns}
+
+
+def _column(frame: DataFrame, source: Source, wanted: str) -> tuple[Column, str]:
+    """A column of the source by its name, whatever its case, or an SQL expression over its columns; and its type."""
+    from pyspark.errors import PySparkException
+    from pyspark.sql import functions as sf
+
+    types = dict(frame.dtypes)
+    same = [wanted] if wanted in types else [name for name in types if name.lower() == wanted.lower()]
+    if same:
+        return sf.col(f"`{same[0]}`"), types[same[0]]
+    if wanted.isidentifier():
+        raise _missing(wanted, frame, source)
+    try:
+        return sf.expr(wanted), frame.select(sf.expr(wanted)).dtypes[0][1]
+    except PySparkException as error:
+        message = f"{source.name} has no column {wanted}, and it is no SQL expression: {spark_cause(error)}"
+        raise UsageError(Diagnostic("E1106", message, source.span)) from error
+
+
+def _missing(wanted: str, frame: DataFrame, source: Source) -> UsageError:
+    there = [name for name in frame.columns if name not in _OURS]
+    help = similar(wanted, there) or f"columns = {{ {wanted} = \"NAME\" }} says what it is called there"
+    return UsageError(Diagnostic("E1106", f"{source.name} has no column {wanted}", source.span,
+                                 notes=(f"it has {', '.join(there)}",), help=help))
+
+
+def _converted(given: Column, kind: str, wanted: Type) -> Column:
+    """A value of the wanted type, null where there is none: nothing is rounded, cut or guessed."""
+    from pyspark.sql import functions as sf
+
+    value = given.try_cast(_CAST[wanted])
+    is_text = kind == "string" or kind.startswith(("varchar", "char"))
+    match wanted:
+        case Type.FLOAT if is_text:
+            return sf.when(sf.lower(given).rlike(_FLOAT), value)
+        case Type.FLOAT if kind == "boolean" or kind.startswith(("timestamp", "date")):
+            return sf.lit(None).cast(_CAST[wanted])
+        case Type.NUMBER | Type.UNSIGNED if kind == "boolean" or kind.startswith(("timestamp", "date")):
+            return sf.lit(None).cast(_CAST[wanted])
+        case Type.NUMBER if not is_text and kind not in ("bigint", "int", "smallint", "tinyint"):
+            return sf.when(value.cast(kind) == given, value)
+        case Type.UNSIGNED:
+            whole = given.rlike(r"^\s*\+?\d+\s*$") if is_text else value.cast(kind) == given
+            return sf.when(whole & (value >= 0) & (value < sf.lit("18446744073709551616").cast("DECIMAL(20,0)")), value)
+    return value

@@ -1,0 +1,193 @@
+"""From the frames of sources to one update: good rows as facts to insert and delete, bad ones with the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from holdfast.pipeline.checking import DELETE, INSERT, REASON, ROW, checked
+from holdfast.pipeline.model import LINES, RDF, Source
+from holdfast.pipeline.sources import CHANGE_TYPE, FILE, LINE, TIME, Reader, rdf_tables, text_size
+from holdfast.program.model import Relation
+from holdfast.spark_session import spark_errors
+from holdfast.values import Type
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+SOURCE: Final = "_source"
+_FEW: Final = 100_000  # rows that need no job to be counted
+REJECTED: Final = pa.schema([("source", pa.string()), ("relation", pa.string()), ("reason", pa.string()),
+                             ("row", pa.string())])
+
+
+@dataclass(frozen=True)
+class Line:
+    """An update written as a line of JSON, and where it stands."""
+
+    source: str
+    file: str
+    number: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What came in: rows by what is to be done with them and by relation, lines, and what was rejected."""
+
+    rows: tuple[tuple[str, str, pa.Table | DataFrame], ...] = ()
+    lines: tuple[Line, ...] = ()
+    rejected: tuple[pa.Table | DataFrame, ...] = ()
+    rejections: int = 0
+    seen: int = 0
+
+    def __add__(self, other: Taken) -> Taken:
+        return Taken(self.rows + other.rows, self.lines + other.lines, self.rejected + other.rejected,
+                     self.rejections + other.rejections, self.seen + other.seen)
+
+
+class Intake:
+    """Reads and checks the sources of one kind, those of the first facts or those of updates."""
+
+    def __init__(self, sources: Sequence[Source], relations: Mapping[str, Relation], reader: Reader) -> None:
+        self._sources = sources
+        self._relations = relations
+        self._reader = reader
+
+    def count(self, frame: DataFrame | None) -> int:
+        """How many rows there are at most, RDF left out of account; a row of a text file is at least a byte."""
+        if frame is None:
+            return 0
+        sizes = [text_size(source.place) for source in self._framed()]
+        known = [size for size in sizes if size is not None]
+        if len(known) == len(sizes) and sum(known) <= _FEW:
+            return sum(known)
+        with spark_errors("cannot read the sources"):
+            return frame.count()
+
+    def frame(self, *, stream: bool = False) -> DataFrame | None:
+        """The rows of all sources in one frame: which source, what is to be done, whether it is good, the columns."""
+        frames = [self._one(source, stream) for source in self._sources if source.place.format not in RDF]
+        if not frames:
+            return None
+        with spark_errors("cannot read the sources"):
+            return reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), frames)
+
+    def _one(self, source: Source, stream: bool) -> DataFrame:
+        from pyspark.sql import functions as sf
+
+        relation = None if source.relation is None else self._relations[source.relation]
+        frame = self._reader.frame(source, relation, stream=stream)
+        with spark_errors(f"cannot read {source.name}"):
+            if relation is not None:
+                frame = checked(frame, source, relation)
+            names = [LINE] if relation is None else [column.name for column in relation.columns]
+            own = [sf.col(f"`{name}`").alias(_prefixed(source, name)) for name in names]
+            common = [name for name in (CHANGE_TYPE, REASON, ROW) if name in frame.columns]
+            return frame.select(sf.lit(source.name).alias(SOURCE), FILE, TIME, *common, *own)
+
+    def rdf(self) -> Taken:
+        """The facts of RDF sources; they cannot be told to be deleted."""
+        rows = [(INSERT, name, table) for source in self._sources if source.place.format in RDF
+                for name, table in rdf_tables(source, self._relations)]
+        return Taken(tuple(rows), seen=sum(table.num_rows for _, _, table in rows))
+
+    def fetched(self, frame: DataFrame) -> pa.Table:
+        """The rows, brought to this process by one job."""
+        with spark_errors("cannot read the sources"):
+            return frame.toArrow()
+
+    def by_file(self, rows: DataFrame | pa.Table) -> list[DataFrame | pa.Table]:
+        """The rows of each file by themselves, in the order of the files' times; in one if they are not of files."""
+        if isinstance(rows, pa.Table):
+            places = set(zip(rows[TIME].to_pylist(), rows[FILE].to_pylist(), strict=True))
+            return [rows.filter(pc.equal(rows[FILE], file)) for _, file in sorted(places)] or [rows]
+        from pyspark.sql import functions as sf
+
+        with spark_errors("cannot read the sources"):
+            found = rows.select(TIME, FILE).distinct().collect()
+            files = [row[FILE] for row in sorted(found, key=lambda row: (row[TIME], row[FILE]))]
+            return [rows.filter(sf.col(FILE) == file) for file in files] or [rows]
+
+    def here(self, rows: DataFrame | pa.Table | None) -> Taken:
+        """What the rows say, in this process."""
+        if rows is None:
+            return self.rdf()
+        table = rows if isinstance(rows, pa.Table) else self.fetched(rows)
+        of_source = ((s, table.filter(pc.equal(table[SOURCE], s.name))) for s in self._framed())
+        return sum((self._split(source, part) for source, part in of_source), self.rdf())
+
+    def distributed(self, frame: DataFrame | None) -> Taken:
+        """The rows as frames, left where they are; `frame` should be cached."""
+        if frame is None:
+            return self.rdf()
+        from pyspark.sql import functions as sf
+
+        with spark_errors("cannot read the sources"):
+            good = (sf.col(REASON).isNull() if REASON in frame.columns else sf.lit(True)).alias("good")
+            counts = frame.groupBy(SOURCE, good).count().collect()
+            lines = [s for s in self._framed() if s.place.format == LINES]
+            taken = sum((self._lines(s, frame.filter(sf.col(SOURCE) == s.name).toArrow()) for s in lines), self.rdf())
+            rows = [(kind, source.relation or "", self._columns(frame, source, kind))
+                    for source in self._framed() if source not in lines for kind in (DELETE, INSERT)]
+            bad = sum(row["count"] for row in counts if not row["good"])
+            rejected = (self._bad(frame),) if bad else ()
+            seen = sum(row["count"] for row in counts)
+        return taken + Taken(tuple(rows), (), rejected, bad, seen)
+
+    def _framed(self) -> Iterable[Source]:
+        return (source for source in self._sources if source.place.format not in RDF)
+
+    def _columns(self, frame: DataFrame, source: Source, kind: str) -> DataFrame:
+        from pyspark.sql import functions as sf
+
+        chosen = (sf.col(SOURCE) == source.name) & sf.col(REASON).isNull() & (sf.col(CHANGE_TYPE) == kind)
+        columns = self._relations[source.relation or ""].columns
+        return frame.filter(chosen).select(*(sf.col(f"`{_prefixed(source, c.name)}`").alias(c.name) for c in columns))
+
+    def _bad(self, frame: DataFrame) -> DataFrame:
+        from pyspark.sql import functions as sf
+
+        names = sf.create_map(*(sf.lit(text) for s in self._framed() for text in (s.name, s.relation or "")))
+        return frame.filter(sf.col(REASON).isNotNull()).select(
+            sf.col(SOURCE).alias("source"), names[sf.col(SOURCE)].alias("relation"), sf.col(REASON).alias("reason"),
+            sf.col(ROW).alias("row"))
+
+    def _split(self, source: Source, table: pa.Table) -> Taken:
+        if source.place.format == LINES:
+            return self._lines(source, table)
+        relation = self._relations[source.relation or ""]
+        good = table.filter(pc.is_null(table[REASON]))
+        columns = [_as_typed(good[_prefixed(source, column.name)], column.type) for column in relation.columns]
+        facts = pa.table(columns, names=[column.name for column in relation.columns])
+        kinds = {kind: facts.filter(pc.equal(good[CHANGE_TYPE], kind)) for kind in (DELETE, INSERT)}
+        rows = tuple((kind, relation.name, part) for kind, part in kinds.items() if part.num_rows)
+        bad = table.filter(pc.is_valid(table[REASON]))
+        return Taken(rows, (), (rejected(source, bad[REASON].to_pylist(), bad[ROW].to_pylist()),) if len(bad) else (),
+                     bad.num_rows, table.num_rows)
+
+    def _lines(self, source: Source, table: pa.Table) -> Taken:
+        files = zip(table[FILE].to_pylist(), table[_prefixed(source, LINE)].to_pylist(), strict=True)
+        lines = [Line(source.name, file, number, text) for file, content in sorted(files)
+                 for number, text in enumerate(content.splitlines(), 1) if text.strip()]
+        return Taken((), tuple(lines), (), 0, len(lines))
+
+
+def rejected(source: Source, reasons: Sequence[str], rows: Sequence[str]) -> pa.Table:
+    """Rejected rows, as the quarantine has them."""
+    count = len(reasons)
+    return pa.table([[source.name] * count, [source.relation or ""] * count, reasons, rows], schema=REJECTED)
+
+
+def _as_typed(values: pa.ChunkedArray, type: Type) -> pa.ChunkedArray:
+    """Spark has no unsigned integers: they come as decimals."""
+    return values.cast(pa.uint64()) if type is Type.UNSIGNED else values
+
+
+def _prefixed(source: Source, column: str) -> str:
+    return f"{source.name}/{column}"

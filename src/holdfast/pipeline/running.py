@@ -1,0 +1,296 @@
+"""Runs a pipeline: materialises, applies an update batch, or goes along with a stream.
+
+An update goes through the same steps in every mode: its rows are checked, put on the disk, applied, its changes are
+written under its number, and then the snapshot is switched.  Before the switch nothing has happened as far as the next
+run can see, and what was written is written over by the next try; after it the update is done for good.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from holdfast.errors import DamagedData, DataError, Diagnostic, HoldfastError, LimitReached, UsageError
+from holdfast.knowledge_base import KnowledgeBase
+from holdfast.language import parse
+from holdfast.pipeline.intake import Intake, Line, Taken, rejected
+from holdfast.pipeline.model import Pipeline, Snapshots
+from holdfast.pipeline.resolving import resolved
+from holdfast.pipeline.sinks import Writer
+from holdfast.pipeline.snapshots import Part, SnapshotStore
+from holdfast.pipeline.sources import Reader
+from holdfast.pipeline.state import Keeper, Opener, Position, State, too_many_facts
+from holdfast.pipeline.streaming import CAUGHT_UP, follow
+from holdfast.program import check
+from holdfast.program.model import Program, Relation
+from holdfast.spark_session import SparkOptions, spark_session
+from holdfast.updates import Change
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+Step = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a run says about itself: the engine first, then a line for each update."""
+
+    text: str
+    number: int | None = None
+    change: Change | None = None
+    rejections: int = 0
+
+
+@dataclass
+class Outcome:
+    """What came of a run: the state at its end, the last update's number and change, and what was rejected."""
+
+    base: KnowledgeBase
+    engine: str
+    why: str
+    number: int = 0
+    updates: int = 0
+    change: Change | None = None
+    rejections: int = 0
+    written: list[str] = field(default_factory=list)
+
+
+def run(pipeline: Pipeline, *, mode: str | None = None, spark: SparkOptions | SparkSession | None = None,
+        frames: Mapping[str, DataFrame] | None = None, anew: bool = False, tell: Callable[[Told], None] | None = None,
+        reached: Step | None = None) -> Outcome:
+    """Run a pipeline once; a stream runs until it has caught up, or for ever, as its trigger says.
+
+    `frames` are for sources of format "frame", by the source's name.  With `anew` a batch run puts away what was.
+    `reached` is called with the name of each step on the way, for tests that stop a run there.
+    """
+    pipeline, text, program = checked(replace(pipeline, mode=mode or pipeline.mode))
+    options = spark if spark is not None else SparkOptions(pipeline.master, pipeline.conf)
+    session = spark_session(options)
+    return _Run(pipeline, text, program.relations, session, frames, tell or _silent, reached or _on).outcome(anew)
+
+
+def checked(pipeline: Pipeline) -> tuple[Pipeline, str, Program]:
+    """A pipeline held against its program, the program's text, and the program."""
+    text = pipeline.program.read_text(encoding="utf-8")
+    program = check(parse(text, pipeline.program.as_posix()))
+    return resolved(pipeline, program), text, program
+
+
+def _silent(told: Told) -> None: ...
+
+
+def _on(step: str) -> None: ...
+
+
+class _Run:
+    """A run under way."""
+
+    def __init__(self, pipeline: Pipeline, text: str, relations: Mapping[str, Relation], session: SparkSession,
+                 frames: Mapping[str, DataFrame] | None, tell: Callable[[Told], None], reached: Step) -> None:
+        self._pipeline, self._text = pipeline, text
+        self._source = hashlib.sha256(text.encode()).hexdigest()
+        self._tell, self._reached = tell, reached
+        reader = Reader(session, frames)
+        self._first = Intake(pipeline.sources, relations, reader)
+        self._updates = Intake(pipeline.updates, relations, reader)
+        self._writer = Writer(session, pipeline)
+        self._opener = Opener(pipeline.engine, session)
+        snapshots = pipeline.snapshots
+        self._store = SnapshotStore(snapshots.path, snapshots.keep) if snapshots else None
+        every = snapshots.every if snapshots else Snapshots.every
+        self._keeper = Keeper(self._store, self._opener, session, every) if self._store else None
+        self._state: State | None = None
+        self._done = 0
+        self._change: Change | None = None
+        self._rejections = 0
+
+    def outcome(self, anew: bool) -> Outcome:
+        """Run it."""
+        with ExitStack() as held:
+            if self._store is not None:
+                held.enter_context(self._store.alone())
+            self._begin(anew)
+            if self._pipeline.mode == "update":
+                self._update(self._number + 1, self._updates.frame())
+            elif self._pipeline.mode == "stream":
+                self._stream()
+            written = self._writer.state(self.state.base)
+        return Outcome(self.state.base, self.state.engine, self.state.why, self._number, self._done,
+                       self._change, self._rejections, [str(place) for place in written])
+
+    @property
+    def state(self) -> State:
+        """The maintained state; there is one once the run has begun."""
+        assert self._state is not None
+        return self._state
+
+    @property
+    def _number(self) -> int:
+        return self._keeper.newest.number if self._keeper and self._keeper.newest else 0
+
+    # --- the beginning ---------------------------------------------------------------------------------
+
+    def _begin(self, anew: bool) -> None:
+        """The state of the newest snapshot, or else of the sources."""
+        newest = None if self._store is None or (anew and self._pipeline.mode == "batch") else self._store.current()
+        if newest is not None and self._pipeline.mode == "batch":
+            assert self._store is not None
+            message = f"a batch run would put away the state after update {newest.number} in {self._store.folder}"
+            raise UsageError(Diagnostic("E1109", message, help="go on with mode update or stream, or say --anew"))
+        if newest is not None and self._keeper is not None:
+            if newest.source != self._source:
+                raise UsageError(Diagnostic("E1115", f"{self._pipeline.program} is not what the snapshots began with",
+                                            help="put rules in and take them out by updates, or begin anew: --anew"))
+            self._tell(Told(f"the snapshot after update {newest.number} is loaded"))
+            self._adopt(self._keeper.restore(newest, self._pipeline.program.as_posix()))
+            self._check_sizes(newest.sizes)
+            return
+        self._adopt(self._loaded())
+        if self._keeper is not None and self._store is not None:
+            self._reached("loaded")
+            self._keeper.commit_whole(self._store.next_number(), self.state, source=self._source)
+            self._store.forget_stream()
+            self._reached("begun")
+
+    def _loaded(self) -> State:
+        """The sources' facts, materialised."""
+        frame = self._first.frame()
+        needs_count = frame is not None and self._pipeline.engine.kind == "auto"
+        count = self._first.count(frame) if needs_count else 0
+        here = self._opener.fits(count)
+        if frame is not None and not here:
+            frame = frame.cache()
+        taken = self._first.here(frame) if here else self._first.distributed(frame)
+        self._judge(0, taken)
+        facts: dict[str, list[Any]] = {}
+        for _, relation, rows in taken.rows:
+            facts.setdefault(relation, []).append(rows)
+        state = self._opener.open(self._text, self._pipeline.program.as_posix(), facts, taken.seen)
+        if frame is not None and not here:
+            frame.unpersist()
+        return state
+
+    def _adopt(self, state: State) -> None:
+        self._state = state
+        self._writer.distributed = state.is_distributed
+        where = "in this process" if state.engine == "memory" else "on Spark"
+        self._tell(Told(f"maintenance runs {where}: {state.why}"))
+
+    def _check_sizes(self, sizes: Mapping[str, int]) -> None:
+        """The state that was found again has the sizes that were written down."""
+        found = self.state.sizes()
+        wrong = [f"{name} has {found.get(name, 0):,} facts and had {size:,}" for name, size in sizes.items()
+                 if found.get(name, 0) != size]
+        if wrong:
+            raise DamagedData(Diagnostic("E1112", f"the snapshot does not give the state it was made from: {wrong[0]}",
+                                         help="begin anew with --mode batch --anew, and tell us: this is a bug"))
+
+    # --- updates ---------------------------------------------------------------------------------------
+
+    def _update(self, number: int, rows: DataFrame | pa.Table | None, stream: Position | None = None) -> None:
+        """One update from its rows to the switched snapshot."""
+        assert self._keeper is not None
+        is_here = isinstance(rows, pa.Table) or not self.state.is_distributed
+        taken = self._updates.here(rows) if is_here else self._updates.distributed(rows)
+        self._reached("read")
+        parts = self._keeper.log(number, taken.rows)
+        self._reached("logged")
+        refused: list[tuple[Line, HoldfastError]] = []
+        change = self._applied(parts, taken.lines, refused)
+        self._reached("applied")
+        taken = taken + self._refusals(refused)
+        self._judge(number, taken)
+        self._writer.changes(number, change, self.state.base)
+        self._reached("written")
+        bad = {line for line, _ in refused}
+        good = (line.text for line in taken.lines if line not in bad)
+        is_whole = self._keeper.commit(number, self.state, parts, good, stream)
+        self._reached("committed")
+        if is_whole and stream is not None and self._pipeline.trigger != CAUGHT_UP:
+            self._writer.state(self.state.base)  # this stream has no end at which to write it
+        self._done += 1
+        self._change = change
+        self._tell(Told(f"update {number}: {change!r}", number, change, taken.rejections))
+
+    def _applied(self, parts: tuple[Part, ...], lines: tuple[Line, ...], refused: list[tuple[Line, HoldfastError]]
+                 ) -> Change:
+        """Apply the rows as they are on the disk, where the next run would find them; if that needs Spark, there."""
+        assert self._keeper is not None and self._keeper.newest is not None
+
+        def refuse(line: Line, error: HoldfastError) -> None:
+            refused.append((line, error))
+
+        try:
+            return self.state.apply(self._keeper.rows(parts, self.state), lines, refuse)
+        except LimitReached as error:
+            if self._pipeline.engine.kind != "auto" or self.state.is_distributed or not too_many_facts(error):
+                raise
+        refused.clear()
+        why = f"with this update there are more facts than the limit of {self._pipeline.engine.limit:,}"
+        self._adopt(self._keeper.restore(self._keeper.newest, self._pipeline.program.as_posix(), spark_why=why))
+        return self.state.apply(self._keeper.rows(parts, self.state), lines, refuse)
+
+    def _refusals(self, refused: list[tuple[Line, HoldfastError]]) -> Taken:
+        of_name = {source.name: source for source in self._pipeline.updates}
+        tables = [rejected(of_name[line.source], [error.diagnostics[0].message], [line.text])
+                  for line, error in refused]
+        return Taken(rejected=tuple(tables), rejections=len(tables))
+
+    def _judge(self, number: int, taken: Taken) -> None:
+        """Bad rows go to the quarantine; too many of them stop the run."""
+        self._writer.rejected(number, taken.rejected)
+        self._rejections += taken.rejections
+        quarantine = self._pipeline.quarantine
+        if not quarantine.allows(taken.rejections, taken.seen):
+            reasons = _first_reasons(taken)
+            where = f"they are in {quarantine.place}" if quarantine.place else None
+            message = f"{taken.rejections:,} of {taken.seen:,} rows fail their checks, and {quarantine.limit} may"
+            help = "mend them, or raise the limit of [quarantine]" if quarantine.place else \
+                "a [quarantine] in the pipeline file takes such rows and lets the run go on"
+            raise DataError(Diagnostic("E1107", message, notes=(*reasons, *([where] if where else [])), help=help))
+
+    # --- streams ---------------------------------------------------------------------------------------
+
+    def _stream(self) -> None:
+        assert self._store is not None
+        frame = self._updates.frame(stream=True)
+        if frame is None:
+            raise UsageError(Diagnostic("E1103", "a stream needs an [updates.NAME] to read"))
+        try:
+            follow(frame, self._store.checkpoint, self._pipeline.trigger, self._micro_batch)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(f"stopped by Ctrl-C after update {self._number}; it can go on from there") from None
+
+    def _micro_batch(self, frame: DataFrame, place: int, stream: str) -> None:
+        """A micro-batch by its place in the stream: its files one after the other, each an update.
+
+        Spark may put two files together that would have come one by one if it had not been stopped between them.
+        What the snapshot has already is passed over.
+        """
+        assert self._keeper is not None and self._keeper.newest is not None
+        newest = self._keeper.newest
+        last, done = (newest.place, newest.parts) if newest.stream == stream else (-1, 0)
+        if place > last + 1:
+            message = f"the stream is at micro-batch {place}, and the snapshots end with micro-batch {last}"
+            help = "restore the newest snapshots, or begin anew with --mode batch --anew and put the updates in again"
+            raise DamagedData(Diagnostic("E1113", message, help=help))
+        if place < last:
+            return
+        if self.state.is_distributed:
+            frame = frame.cache()
+        rows = self._updates.by_file(frame if self.state.is_distributed else self._updates.fetched(frame))
+        for part in range(done if place == last else 0, len(rows)):
+            self._update(self._number + 1, rows[part], (stream, place, part + 1))
+        frame.unpersist()
+
+
+def _first_reasons(taken: Taken) -> tuple[str, ...]:
+    rows = [row for part in taken.rejected for row in (part.slice(0, 3).to_pylist() if isinstance(part, pa.Table)
+                                                       else [r.asDict() for r in part.limit(3).collect()])]
+    return tuple(f"{row['source']}: {row['reason']}: {row['row'][:100]}" for row in rows[:3])

@@ -1,0 +1,203 @@
+"""Where results go.  What is written under an update's number is written over by the same update, never doubled."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+
+from holdfast.errors import Diagnostic, UsageError
+from holdfast.pipeline.checking import DELETE, INSERT
+from holdfast.pipeline.model import Pipeline, Place, Sink
+from holdfast.pipeline.sources import CHANGE_TYPE
+from holdfast.relation_view import RelationView
+from holdfast.spark_session import spark_errors
+from holdfast.updates import Change
+from holdfast.values import Type
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from holdfast.knowledge_base import KnowledgeBase
+
+UPDATE: Final = "_update"
+_FORMAT: Final = {"tsv": "csv"}
+_OPTIONS: Final = {"csv": {"header": "true"}, "tsv": {"header": "true", "sep": "\t"}}
+_OURS: Final = re.compile(r"part-.*|_SUCCESS|\..*\.crc|_temporary|_update=\d+")
+
+
+class Writer:
+    """Writes to the sinks of a pipeline."""
+
+    def __init__(self, session: SparkSession, pipeline: Pipeline) -> None:
+        self._session = session
+        self._sinks = pipeline.sinks
+        self._quarantine = pipeline.quarantine.place
+        self.distributed = False  # whether relations live on Spark
+
+    def state(self, base: KnowledgeBase) -> list[Place]:
+        """Every relation that is asked for, whole; gives the places written."""
+        written = []
+        for sink in self._sinks:
+            for place, name in _matching(sink, base.relations, changes=False):
+                with spark_errors(f"cannot write {place}"):
+                    self._whole(sink, place, self.frame(base.relations[name]))
+                written.append(place)
+        return written
+
+    def changes(self, number: int, change: Change, base: KnowledgeBase) -> None:
+        """What an update changed, in the relations that are asked for."""
+        changed = {**change.removed, **change.added}
+        for sink in self._sinks:
+            for place, name in _matching(sink, {**base.relations, **changed}, changes=True):
+                with spark_errors(f"cannot write {place}"):
+                    if name in changed:
+                        self._numbered(place, number, self._changed(name, change))
+                    else:
+                        self._clear(place, number)
+
+    def rejected(self, number: int, parts: Sequence[pa.Table | DataFrame]) -> None:
+        """Rows that failed their checks, with the reason."""
+        if self._quarantine is None:
+            return
+        with spark_errors(f"cannot write {self._quarantine}"):
+            frames = [self._session.createDataFrame(part) if isinstance(part, pa.Table) else part for part in parts]
+            if frames:
+                self._numbered(self._quarantine, number, reduce(lambda a, b: a.unionByName(b), frames))
+            else:
+                self._clear(self._quarantine, number)
+
+    def frame(self, view: RelationView) -> DataFrame:
+        """A relation as a DataFrame of this session."""
+        if self.distributed and Type.UNSIGNED not in view.types:
+            return view.to_spark()
+        return self._session.createDataFrame(_signed(view.to_arrow()))
+
+    def _changed(self, name: str, change: Change) -> DataFrame:
+        from pyspark.sql import functions as sf
+
+        frames = [self.frame(part[name]).withColumn(CHANGE_TYPE, sf.lit(kind))
+                  for kind, part in ((DELETE, change.removed), (INSERT, change.added)) if name in part]
+        frame = frames[0] if len(frames) == 1 else frames[0].unionByName(frames[1])
+        return frame.coalesce(1)
+
+    def _whole(self, sink: Sink, place: Place, frame: DataFrame) -> None:
+        writer = frame.write.mode("overwrite").options(**_options(place))
+        match place.format:
+            case "table":
+                writer.saveAsTable(str(place.table))
+            case "jdbc":
+                writer.format("jdbc").options(url=place.url, dbtable=place.table, truncate="true").save()
+            case format if place.path is not None and "://" not in place.path:
+                _refuse_foreign(sink, Path(place.path))
+                beside = Path(f"{place.path}.new")
+                writer.format(_FORMAT.get(format, format)).save(str(beside))
+                _swap(beside, Path(place.path))
+            case format:
+                writer.format(_FORMAT.get(format, format)).save(place.path)
+
+    def _numbered(self, place: Place, number: int, frame: DataFrame) -> None:
+        """One update's rows; whatever an interrupted try left under the number goes."""
+        from pyspark.sql import functions as sf
+
+        options = _options(place)
+        match place.format:
+            case "table":
+                if self._session.catalog.tableExists(str(place.table)):
+                    _overwrite_partition(str(place.table), number, frame)
+                else:
+                    numbered = frame.withColumn(UPDATE, sf.lit(number).cast("BIGINT"))
+                    numbered.write.partitionBy(UPDATE).options(**options).saveAsTable(str(place.table))
+            case "jdbc":
+                _delete_numbered(self._session, place, number)
+                numbered = frame.withColumn(UPDATE, sf.lit(number).cast("BIGINT"))
+                writer = numbered.write.mode("append").options(**options)
+                writer.format("jdbc").options(url=place.url, dbtable=place.table).save()
+            case format:
+                writer = frame.write.mode("overwrite").options(**options).format(_FORMAT.get(format, format))
+                writer.save(f"{place.path}/{UPDATE}={number}")
+
+
+    def _clear(self, place: Place, number: int) -> None:
+        """Take away what an interrupted try, which may have had other rows, has left under an update's number."""
+        if place.format == "table":
+            if self._session.catalog.tableExists(str(place.table)):
+                self._session.sql(f"ALTER TABLE {place.table} DROP IF EXISTS PARTITION ({UPDATE} = {number})")
+        elif place.format == "jdbc":
+            _delete_numbered(self._session, place, number)
+        elif place.path is not None and "://" not in place.path:
+            shutil.rmtree(f"{place.path}/{UPDATE}={number}", ignore_errors=True)
+        else:
+            jvm: Any = self._session._jvm
+            path = jvm.org.apache.hadoop.fs.Path(f"{place.path}/{UPDATE}={number}")
+            path.getFileSystem(self._session._jsc.hadoopConfiguration()).delete(path, True)
+
+
+def _options(place: Place) -> dict[str, str]:
+    return {**_OPTIONS.get(place.format, {}), **place.options}
+
+
+def _matching(sink: Sink, relations: Mapping[str, RelationView], *, changes: bool) -> list[tuple[Place, str]]:
+    """The relations that a sink asks for, each with its place; `*` has a folder or table for each of them."""
+    if sink.changes != changes:
+        return []
+    if sink.relation != "*":
+        return [(sink.place, name) for name, view in relations.items() if sink.relation in (name, view.name)]
+    return [(sink.place.part(re.sub(r"\W+", "_", view.name).strip("_")), name) for name, view in relations.items()]
+
+
+def _signed(table: pa.Table) -> pa.Table:
+    """Spark has no unsigned integers."""
+    fields = [field.with_type(pa.decimal128(20, 0)) if pa.types.is_uint64(field.type) else field
+              for field in table.schema]
+    return table.cast(pa.schema(fields))
+
+
+def _refuse_foreign(sink: Sink, path: Path) -> None:
+    """A folder is only replaced if all that is in it was written by a sink."""
+    if path.is_dir():
+        foreign = [entry.name for entry in path.iterdir() if not _OURS.fullmatch(entry.name)]
+        if foreign:
+            message = f"{path} is not written over: it holds {foreign[0]}, which no sink wrote"
+            raise UsageError(Diagnostic("E1108", message, sink.span, help="give the sink a folder of its own"))
+
+
+def _swap(beside: Path, path: Path) -> None:
+    """Put a folder in the place of another.  A run that is stopped in between writes it again when it goes on."""
+    old = Path(f"{path}.old")
+    shutil.rmtree(old, ignore_errors=True)
+    if path.exists():
+        path.rename(old)
+    beside.rename(path)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _overwrite_partition(table: str, number: int, frame: DataFrame) -> None:
+    """Put rows into the partition of an update, in place of what is there."""
+    session = frame.sparkSession  # a view belongs to its frame's session
+    view = "holdfast_rows_of_an_update"
+    columns = ", ".join(f"`{name}`" for name in session.table(table).columns if name != UPDATE)
+    frame.createOrReplaceTempView(view)
+    try:
+        session.sql(f"INSERT OVERWRITE {table} PARTITION ({UPDATE} = {number}) SELECT {columns} FROM {view}")
+    finally:
+        session.catalog.dropTempView(view)
+
+
+def _delete_numbered(session: SparkSession, place: Place, number: int) -> None:
+    """Spark appends to a database and cannot delete; what is left of an interrupted update goes before that."""
+    jvm: Any = session._jvm
+    java = {"url": place.url, "dbtable": place.table, **place.options}
+    scala = jvm.PythonUtils.toScalaMap(java)
+    options = jvm.org.apache.spark.sql.execution.datasources.jdbc.JdbcOptionsInWrite(scala)
+    connection = jvm.org.apache.spark.sql.jdbc.JdbcDialects.get(place.url).createConnectionFactory(options).apply(-1)
+    try:
+        if jvm.org.apache.spark.sql.execution.datasources.jdbc.JdbcUtils.tableExists(connection, options):
+            connection.createStatement().executeUpdate(f'DELETE FROM {place.table} WHERE "{UPDATE}" = {number}')
+    finally:
+        connection.close()

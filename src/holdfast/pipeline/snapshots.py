@@ -1,0 +1,297 @@
+"""Snapshots: the explicit facts and the rules after an update, such that a run can go on from them.
+
+    CURRENT                  the number of the newest snapshot, and the hash of its manifest
+    manifests/12.json        what makes up the snapshot of update 12: files with hashes and row counts, rules
+    facts/10/edge.parquet    all explicit facts after update 10
+    updates/12/0.parquet     the rows of update 12
+
+A snapshot is the facts of an earlier update and the updates since, so one update writes no more than itself; after
+every few of them the facts are written whole.  Files are written once and never changed.  Everything that a manifest
+names is on the disk before CURRENT is switched to it, by one rename: a run that is killed leaves the old snapshot or
+the new one.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NoReturn
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from holdfast.errors import DamagedData, Diagnostic, UsageError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+FORMAT: Final = 1
+Rows = "pa.Table | DataFrame"
+
+
+@dataclass(frozen=True)
+class Part:
+    """A Parquet file or folder with facts of a relation: all of them, or those that an update inserts or deletes."""
+
+    relation: str
+    path: str
+    rows: int
+    files: Mapping[str, str]  # hash by file
+    kind: str = "facts"
+
+
+@dataclass(frozen=True)
+class Logged:
+    """The rows and lines of one update, in the order in which they are applied."""
+
+    number: int
+    parts: tuple[Part, ...] = ()
+    lines: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What makes up a snapshot."""
+
+    number: int
+    source: str  # the hash of the program that all began with
+    program: str  # the rules as they are now
+    facts: tuple[Part, ...]
+    facts_of: int  # the update after which the facts were written
+    updates: tuple[Logged, ...] = ()
+    sizes: Mapping[str, int] = field(default_factory=dict)  # of every relation, what rules derive included
+    stream: str | None = None  # the stream's own name for itself
+    place: int = -1  # the micro-batch that the last update was in
+    parts: int = 0  # how many updates of that micro-batch are done
+    engine: str = "memory"
+    format: int = FORMAT
+
+    @property
+    def files(self) -> dict[str, str]:
+        """Every file of the snapshot with its hash."""
+        parts = [*self.facts, *(part for update in self.updates for part in update.parts)]
+        return {path: digest for part in parts for path, digest in part.files.items()}
+
+    def to_json(self) -> str:
+        """The manifest's text."""
+        return json.dumps(asdict(self), indent=1, ensure_ascii=False, sort_keys=True)
+
+    @classmethod
+    def from_json(cls, text: str) -> Manifest:
+        """From its text."""
+        content = json.loads(text)
+        updates = tuple(Logged(u["number"], tuple(Part(**p) for p in u["parts"]), tuple(u["lines"]))
+                        for u in content.pop("updates"))
+        return cls(facts=tuple(Part(**part) for part in content.pop("facts")), updates=updates, **content)
+
+
+class SnapshotStore:
+    """The snapshots of one pipeline, in a folder."""
+
+    def __init__(self, folder: Path, keep: int = 3) -> None:
+        self.folder = folder
+        self._keep = keep
+
+    @property
+    def _pointer(self) -> Path:
+        return self.folder / "CURRENT"
+
+    @property
+    def checkpoint(self) -> Path:
+        """Where Spark keeps how far a stream has come."""
+        return self.folder / "checkpoint"
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """No other process writes here for as long as this lasts; the system lets go when a process is killed."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        if not self._pointer.exists() and not self._numbers():
+            _write_whole(self._pointer, json.dumps({"snapshot": None}) + "\n")
+        with (self.folder / "lock").open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                message = f"another run writes its snapshots to {self.folder}"
+                raise UsageError(Diagnostic("E1111", message, help="wait for it, or stop it")) from None
+            yield
+
+    # --- reading ---------------------------------------------------------------------------------------
+
+    def current(self) -> Manifest | None:
+        """The newest snapshot, every file of it checked against its hash; None if there is none yet."""
+        if not self._pointer.exists():
+            if self._numbers():
+                self._damaged("CURRENT is missing")
+            return None
+        pointed = self._pointed()
+        if pointed is None:
+            self._damaged("CURRENT cannot be read")
+        return None if pointed[0] is None else self.load(*pointed)
+
+    def _pointed(self) -> tuple[int | None, str] | None:
+        """What CURRENT says: the number, None before the first snapshot, and the hash; None if it says nothing."""
+        try:
+            told = json.loads(self._pointer.read_text(encoding="utf-8"))
+            return (None, "") if told["snapshot"] is None else (int(told["snapshot"]), str(told["sha256"]))
+        except (ValueError, KeyError, TypeError, OSError):
+            return None
+
+    def load(self, number: int | None, digest: str | None = None) -> Manifest:
+        """A snapshot by its number, checked."""
+        assert number is not None
+        fault = self._fault(number, digest)
+        if fault is not None:
+            self._damaged(fault, number)
+        return Manifest.from_json(self._manifest(number).read_text(encoding="utf-8"))
+
+    def whole(self) -> list[int]:
+        """The numbers of the snapshots that can be used."""
+        return [number for number in self._numbers() if self._fault(number) is None]
+
+    def go_back(self, number: int) -> Manifest:
+        """Make an earlier snapshot the newest one."""
+        if number not in self._numbers():
+            kept = ", ".join(map(str, self._numbers())) or "none"
+            raise UsageError(Diagnostic("E1114", f"there is no snapshot of update {number}", notes=(f"kept: {kept}",)))
+        manifest = self.load(number)
+        self._switch(number)
+        for later in self._numbers():
+            if later > number:
+                self._manifest(later).unlink()
+        return manifest
+
+    def table(self, part: Part) -> pa.Table:
+        """The rows of a part."""
+        return pq.read_table(self.folder / part.path)
+
+    def _fault(self, number: int, digest: str | None = None) -> str | None:
+        """What is wrong with a snapshot."""
+        path = self._manifest(number)
+        try:
+            content = path.read_bytes()
+            manifest = Manifest.from_json(content.decode())
+        except OSError:
+            return f"manifests/{number}.json is missing"
+        except (ValueError, TypeError, KeyError):
+            return f"manifests/{number}.json cannot be read"
+        if digest is not None and hashlib.sha256(content).hexdigest() != digest:
+            return f"manifests/{number}.json is not what was written"
+        if manifest.format != FORMAT:
+            return f"manifests/{number}.json is of format {manifest.format}, and this holdfast reads {FORMAT}"
+        for name, expected in manifest.files.items():
+            file = self.folder / name
+            if not file.is_file():
+                return f"{name} is missing"
+            if _digest(file) != expected:
+                return f"{name} is not what was written"
+        return None
+
+    def _damaged(self, fault: str, number: int | None = None) -> NoReturn:
+        whole = [n for n in self.whole() if n != number]
+        if whole:
+            help = f"that of update {whole[-1]} is whole: `holdfast pipeline restore PIPELINE --update {whole[-1]}`"
+        else:
+            help = "no other one is whole: restore the folder from a backup, or begin anew with --mode batch --anew"
+        raise DamagedData(Diagnostic("E1112", f"the snapshots in {self.folder} are damaged: {fault}", help=help))
+
+    # --- writing ---------------------------------------------------------------------------------------
+
+    def write_part(self, folder: str, name: str, relation: str, rows: pa.Table | DataFrame, kind: str = "facts"
+                   ) -> Part:
+        """Rows as Parquet, on the disk before this returns."""
+        path = self.folder / folder / f"{name}.parquet"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if isinstance(rows, pa.Table):
+            pq.write_table(rows, path)
+            files, count = [path], rows.num_rows
+        else:
+            rows.write.mode("overwrite").parquet(str(path.absolute()))
+            files = sorted(path.glob("part-*"))
+            count = sum(pq.read_metadata(file).num_rows for file in files)
+        for file in files:
+            _to_disk(file)
+        _to_disk(path.parent)
+        hashes = {file.relative_to(self.folder).as_posix(): _digest(file) for file in files}
+        return Part(relation, path.relative_to(self.folder).as_posix(), count, hashes, kind)
+
+    def commit(self, manifest: Manifest) -> None:
+        """Make this the newest snapshot, and forget those that are not kept any more."""
+        path = self._manifest(manifest.number)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _write_whole(path, manifest.to_json())
+        self._switch(manifest.number)
+        self._forget(manifest)
+
+    def clear(self, folder: str) -> None:
+        """Take away what an interrupted run left in a place that is about to be written."""
+        shutil.rmtree(self.folder / folder, ignore_errors=True)
+
+    def next_number(self) -> int:
+        """The number after the newest one: what was written under a number stays what it was."""
+        pointed = self._pointed()
+        newest = max(self._numbers(), default=-1) if pointed is None else pointed[0]
+        return 0 if newest is None else newest + 1
+
+    def forget_stream(self) -> None:
+        """The stream is to be read from its beginning."""
+        shutil.rmtree(self.checkpoint, ignore_errors=True)
+
+    def _switch(self, number: int) -> None:
+        digest = _digest(self._manifest(number))
+        _write_whole(self._pointer, json.dumps({"snapshot": number, "sha256": digest}) + "\n")
+
+    def _forget(self, newest: Manifest) -> None:
+        """The last few snapshots stay; facts and updates that none of them names go."""
+        numbers = self._numbers()
+        for number in numbers[:-self._keep]:
+            self._manifest(number).unlink()
+        kept = [newest, *(self._read(number) for number in numbers[-self._keep:] if number != newest.number)]
+        facts = {str(manifest.facts_of) for manifest in kept if manifest is not None}
+        updates = {str(update.number) for manifest in kept if manifest is not None for update in manifest.updates}
+        for name, needed in (("facts", facts), ("updates", updates)):
+            for folder in (self.folder / name).glob("*"):
+                if folder.name not in needed:
+                    shutil.rmtree(folder, ignore_errors=True)
+
+    def _read(self, number: int) -> Manifest | None:
+        try:
+            return Manifest.from_json(self._manifest(number).read_text(encoding="utf-8"))
+        except (OSError, ValueError, TypeError, KeyError):
+            return None
+
+    def _numbers(self) -> list[int]:
+        return sorted(int(path.stem) for path in (self.folder / "manifests").glob("*.json") if path.stem.isdigit())
+
+    def _manifest(self, number: int) -> Path:
+        return self.folder / f"manifests/{number}.json"
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _write_whole(path: Path, text: str) -> None:
+    """A file is there as a whole or not at all, and stays over a power cut."""
+    beside = path.with_name(path.name + ".new")
+    with beside.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    beside.replace(path)
+    _to_disk(path.parent)
+
+
+def _to_disk(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,63 @@
+"""Structured Streaming: micro-batch by micro-batch, with failures that reach the caller as what they are."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from holdfast.errors import Diagnostic, UsageError
+from holdfast.spark_session import spark_errors
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+CAUGHT_UP: Final = "available"  # the trigger of a stream that ends when it has read what there is
+_LOOK: Final = 0.05  # seconds between looks at whether the stream has ended
+Take = Callable[["DataFrame", int, str], None]
+
+
+def follow(frame: DataFrame, checkpoint: Path, trigger: str, take: Take) -> None:
+    """Hand each micro-batch to `take`, with its place and the stream's name; returns when the stream has ended.
+
+    Spark writes down what a micro-batch consists of before it runs, and that it is done after `take` has returned.  A
+    micro-batch that was not done comes again, with the same rows and the same place.
+    """
+    failures: list[BaseException] = []
+
+    def one(batch: DataFrame, place: int) -> None:
+        try:
+            take(batch, place, _name(checkpoint))
+        except BaseException as failure:  # Spark would make a text of it
+            failures.append(failure)
+            raise
+
+    with spark_errors("the stream cannot start"):
+        writer = frame.writeStream.foreachBatch(one).option("checkpointLocation", str(checkpoint.absolute()))
+        writer = writer.trigger(availableNow=True) if trigger == CAUGHT_UP else writer.trigger(
+            processingTime=_interval(trigger))
+        query = writer.start()
+    try:
+        with spark_errors("the stream failed"):
+            while query.isActive:  # inside `awaitTermination` Ctrl-C would not be heard
+                time.sleep(_LOOK)
+            query.awaitTermination()  # raises what ended it
+    except KeyboardInterrupt:
+        query.stop()
+        raise
+    except BaseException as failure:
+        raise (failures[0] if failures else failure) from None
+
+
+def _name(checkpoint: Path) -> str:
+    """Spark gives a stream a name when it makes its checkpoint; it stays over restarts."""
+    return str(json.loads((checkpoint / "metadata").read_text(encoding="utf-8"))["id"])
+
+
+def _interval(trigger: str) -> str:
+    words = trigger.split()
+    if len(words) != 2 or not words[0].isdigit():
+        raise UsageError(Diagnostic("E1104", f"{trigger!r} is no trigger", help='"available", or "2 seconds"'))
+    return trigger

@@ -1,0 +1,59 @@
+"""Where the keys of a TOML text stand: `tomllib` reads the values and does not tell.
+
+This looks at headers and at the beginnings of lines only; what stands inside a value is found at the value's key.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from holdfast.errors import Source, Span
+
+_PART = r"""(?:[\w-]+|"[^"]*"|'[^']*')"""
+_HEADER = re.compile(rf"\s*\[\s*({_PART}(?:\s*\.\s*{_PART})*)\s*\]")
+_KEY = re.compile(rf"\s*({_PART}(?:\s*\.\s*{_PART})*)\s*=(.*)")
+
+
+class TomlPlaces:
+    """The places of keys, by their path from the top."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._found: dict[tuple[str, ...], Span] = {}
+        table: tuple[str, ...] = ()
+        closes: str | None = None  # what ends the value of several lines that we are in
+        for number, line in enumerate(source.text.split("\n"), 1):
+            if closes is not None:
+                closes = None if closes in line else closes
+            elif header := _HEADER.match(line):
+                table = _path(header.group(1))
+                self._add(table, number, header)
+            elif key := _KEY.match(line):
+                self._add((*table, *_path(key.group(1))), number, key)
+                closes = _left_open(key.group(2))
+
+    def _add(self, path: tuple[str, ...], line: int, found: re.Match[str]) -> None:
+        for length in range(1, len(path)):  # `[sources.a]` is where `sources` is too, unless it has a place of its own
+            self._found.setdefault(path[:length], Span(self._source, line, found.start(1) + 1, line, found.end(1) + 1))
+        self._found[path] = Span(self._source, line, found.start(1) + 1, line, found.end(1) + 1)
+
+    def span(self, path: Sequence[str]) -> Span:
+        """The place of a key, or of the nearest thing around it."""
+        for length in range(len(path), 0, -1):
+            if (found := self._found.get(tuple(path[:length]))) is not None:
+                return found
+        return Span(self._source, 1, 1, 1, 1)
+
+
+def _path(text: str) -> tuple[str, ...]:
+    return tuple(part.strip("\"'") for part in re.findall(_PART, text))
+
+
+def _left_open(value: str) -> str | None:
+    """What a value waits for that does not end on its line."""
+    value = value.strip()
+    for quotes in ('"""', "'''"):
+        if value.startswith(quotes) and value.count(quotes) == 1:
+            return quotes
+    return "]" if value.startswith("[") and value.count("[") > value.count("]") else None

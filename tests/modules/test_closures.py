@@ -1,0 +1,128 @@
+"""Closures where chance seldom leads: a step in two relations, loops, cliques, limits; and a module of one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import pytest
+
+import holdfast
+from holdfast.errors import LimitReached
+from holdfast.modules import MODULES, Declined, Module, Rows, Service
+from holdfast.program.model import HyperNode, Relation
+from holdfast.program.patterns import Recognised, Shape, recognised
+from holdfast.updates import Update
+
+DECLARED = """
+.decl e(x: number, y: number)
+.decl f(x: number, y: number)
+.decl p(x: number, y: number)
+"""
+Facts = Mapping[str, list[tuple[int, ...]]]
+
+
+def followed(rules: str, facts: Facts, *updates: Update, algorithm: str = "auto") -> None:
+    """Each update leaves what generic evaluation derives from scratch, and says exactly what changed."""
+    kb = holdfast.from_text(DECLARED + rules, facts=facts)
+    now = {name: set(facts.get(name, ())) for name in ("e", "f", "p")}
+    before = set(kb["p"])
+    for update in updates:
+        change = kb.apply(update, algorithm=algorithm)
+        for name in now:
+            now[name] = (now[name] - set(update.delete.get(name, ()))) | set(update.insert.get(name, ()))  # type: ignore
+        scratch = holdfast.from_text(DECLARED + rules, modules=(), facts={name: sorted(now[name]) for name in now})
+        after = set(scratch["p"])
+        assert set(kb["p"]) == after
+        assert set(change.added.get("p", ())) == after - before
+        assert set(change.removed.get("p", ())) == before - after
+        before = after
+
+
+def test_a_step_that_is_in_two_relations() -> None:
+    rules = "p(x, y) :- e(x, y). p(x, z) :- e(x, y), p(y, z). p(x, z) :- f(x, y), p(y, z)."
+    facts: Facts = {"e": [(1, 2), (2, 3)], "f": [(1, 2), (0, 1)]}
+    followed(rules, facts, Update(delete={"f": [(1, 2)]}), Update(delete={"e": [(1, 2)]}),
+             Update(insert={"f": [(1, 2)]}), Update(delete={"f": [(0, 1)]}, insert={"e": [(3, 0)]}))
+
+
+@pytest.mark.parametrize("rules", [
+    "p(x, y) :- e(x, y). p(x, z) :- f(x, y), p(y, z).",
+    "p(x, y) :- e(x, y). p(x, z) :- p(x, y), f(y, z).",
+    "p(x, y) :- e(x, y). p(x, z) :- f(x, y), p(y, z). p(x, z) :- p(x, y), p(y, z).",
+    "p(x, y) :- e(x, y). p(x, z) :- f(x, y), p(y, z). p(x, z) :- p(x, y), f(y, z). p(y, x) :- p(x, y).",
+])
+def test_steps_that_become_edges_and_are_no_longer(rules: str) -> None:
+    facts: Facts = {"e": [(1, 2), (2, 3)], "f": [(1, 2), (2, 3)], "p": [(7, 7)]}
+    followed(rules, facts, Update(insert={"f": [(3, 4), (0, 1)]}), Update(insert={"e": [(3, 4), (0, 1)]}),
+             Update(delete={"e": [(2, 3)]}), Update(delete={"f": [(2, 3)]}), Update(insert={"p": [(2, 3), (4, 0)]}))
+
+
+@pytest.mark.parametrize("rules", [
+    "p(x, z) :- p(x, y), p(y, z), x != z.",
+    "p(x, z) :- p(x, y), p(y, z), x != z. p(y, x) :- p(x, y).",
+    "p(x, z) :- p(x, y), p(y, z), x != z. p(x, x) :- p(x, _).",
+    "p(x, z) :- p(x, y), p(y, z). p(x, x) :- p(x, _). p(y, x) :- p(x, y).",
+])
+@pytest.mark.parametrize("algorithm", ["auto", "dred-counting", "backward-forward-counting", "recompute"])
+def test_loops(rules: str, algorithm: str) -> None:
+    facts: Facts = {"p": [(1, 2), (2, 1), (2, 3), (3, 3)]}
+    followed(rules, facts, Update(delete={"p": [(3, 3)]}), Update(insert={"p": [(1, 1), (3, 1)]}),
+             Update(delete={"p": [(2, 1), (3, 1)]}), Update(delete={"p": [(1, 1)]}), algorithm=algorithm)
+
+
+def test_a_clique_that_stays_connected_is_not_looked_at() -> None:
+    rules = DECLARED + "p(x, z) :- p(x, y), p(y, z). p(y, x) :- p(x, y)."
+    ring = [(node, (node + 1) % 200) for node in range(200)]
+    kb = holdfast.from_text(rules, facts={"p": [*ring, (0, 100)]})
+    assert len(kb["p"]) == 200 * 200
+    assert not kb.apply(Update(delete={"p": [(0, 100)]}))
+    assert not kb.apply(Update(delete={"p": [(5, 6)]}))
+    assert len(kb.apply(Update(delete={"p": [(105, 106)]}))) == 2 * 100 * 100
+
+
+def test_limits_hold_inside_a_closure() -> None:
+    rules = DECLARED + "p(x, y) :- e(x, y). p(x, z) :- p(x, y), p(y, z)."
+    chain = [(node, node + 1) for node in range(3_000)]
+    with pytest.raises(LimitReached, match="E0802"):
+        holdfast.from_text(rules, facts={"e": chain}, limits=holdfast.Limits(facts=1_000_000))
+    kb = holdfast.from_text(rules, facts={"e": chain[:600]}, limits=holdfast.Limits(facts=200_000))
+    with pytest.raises(LimitReached, match="E0802"):
+        kb.apply(Update(insert={"e": chain}))
+    assert len(kb["p"]) == 600 * 601 // 2
+    assert len(kb.apply(Update(delete={"e": chain[300:301]})).removed["p"]) == 301 * 300
+
+
+class BothWays(Module):
+    """As in docs/modules.md."""
+
+    name = "both-ways"
+    about = "what holds both ways"
+
+    def offers(self, node: HyperNode, relations: Mapping[str, Relation]) -> Iterator[Service | Declined]:
+        for rule in node.recursive:
+            found = recognised(rule, node.predicates, relations)
+            if isinstance(found, Recognised) and found.shape is Shape.SYMMETRIC:
+                yield Service(self, found.slice, (rule,), alone=len(node.recursive) == 1)
+            else:
+                yield Declined((rule,), "it does not turn a pair round")
+
+    def uses(self, service: Service, X: Rows, Δ: Rows) -> Rows:
+        return np.concatenate([Δ, Δ[:, ::-1]])
+
+    def among(self, service: Service, X: Rows, goals: Rows) -> Rows:
+        known = {*map(tuple, X.tolist()), *map(tuple, X[:, ::-1].tolist())}
+        return goals[np.array([tuple(goal) in known for goal in goals.tolist()], bool)]
+
+
+@pytest.mark.parametrize("rules", ["p(y, x) :- p(x, y).", "p(y, x) :- p(x, y). p(x, z) :- p(x, y), e(y, z)."])
+@pytest.mark.parametrize("algorithm", ["auto", "dred-counting", "backward-forward-counting", "recompute", "dred"])
+def test_a_module_of_ones_own(rules: str, algorithm: str) -> None:
+    kb = holdfast.from_text(DECLARED + rules, facts={"p": [(1, 2), (2, 1), (3, 4)], "e": [(1, 3)]},
+                            modules=[BothWays(), *(m for m in MODULES if m.name != "symmetric-transitive-closure")])
+    scratch = {(1, 2), (2, 1), (3, 4)}
+    for delete, insert in ([(1, 2)], []), ([(2, 1)], [(5, 5)]), ([], [(4, 1)]), ([(3, 4), (4, 1)], [(1, 3)]):
+        kb.apply(Update(delete={"p": delete}, insert={"p": insert}), algorithm=algorithm)
+        scratch = (scratch - set(delete)) | set(insert)
+        generic = holdfast.from_text(DECLARED + rules, facts={"p": sorted(scratch), "e": [(1, 3)]}, modules=())
+        assert set(kb["p"]) == set(generic["p"])

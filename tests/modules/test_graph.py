@@ -1,0 +1,82 @@
+"""Graphs against plain Python sets: closures and what a change of edges makes of them, by bits and by walking."""
+
+from __future__ import annotations
+
+from random import Random
+
+import numpy as np
+import pytest
+
+from holdfast.modules import graph as graphs
+from holdfast.modules.graph import Edges, Graph, Numbering, closure, difference, keys_of, size, without
+
+from ..equivalence.depth_first import closure as plain_closure
+
+Pair = tuple[int, int]
+
+
+def made(edges: set[Pair], nodes: int, *, no_loops: bool = False) -> Graph:
+    pairs = np.array(sorted(edges), np.int64).reshape(-1, 2)
+    return Graph(nodes, Edges(keys_of(pairs[:, 0], pairs[:, 1])), 1, no_loops)
+
+
+def expected(edges: set[Pair], *, no_loops: bool) -> set[Pair]:
+    found = plain_closure(edges)
+    return {pair for pair in found if pair[0] != pair[1] or pair in edges} if no_loops else found
+
+
+def listed(pairs: np.ndarray) -> set[Pair]:
+    found = [tuple(pair) for pair in pairs.tolist()]
+    assert len(found) == len(set(found)), "a pair is told twice"
+    return set(found)
+
+
+def changed(edges: set[Pair], nodes: int, random: Random) -> set[Pair]:
+    fewer = edges - set(random.sample(sorted(edges), min(len(edges), random.choice((0, 1, 3, 40)))))
+    return fewer | {(random.randrange(nodes), random.randrange(nodes)) for _ in range(random.choice((0, 1, 3, 40)))}
+
+
+@pytest.mark.parametrize(("most_bits", "patience"), [(0, 0), (1 << 30, 0), (0, 99)],
+                         ids=["condensed", "bits", "walked"])
+@pytest.mark.parametrize("no_loops", [False, True], ids=["loops", "no loops"])
+def test_closures_and_differences(most_bits: int, patience: int, no_loops: bool, monkeypatch: pytest.MonkeyPatch
+                                  ) -> None:
+    monkeypatch.setattr(graphs, "MOST_BITS", most_bits)
+    monkeypatch.setattr(graphs, "_PATIENCE", patience)
+    for seed in range(60):
+        random = Random(seed)
+        nodes = random.choice((3, 6, 12, 70, 150))
+        edges = {(random.randrange(nodes), random.randrange(nodes)) for _ in range(random.randrange(1, 3 * nodes))}
+        later = changed(edges, nodes, random)
+        old, new = (made(some, nodes, no_loops=no_loops) for some in (edges, later))
+        before, after = (expected(some, no_loops=no_loops) for some in (edges, later))
+        assert listed(np.concatenate(list(closure(old, np.arange(nodes))))) == before
+        assert size(old) == len(before)
+        gone, come = without(old.keys, new.keys), without(new.keys, old.keys)
+        for edited in (new, Graph(nodes, old.edges.edited(gone, come), 1, no_loops)):
+            lost, gained = difference(old, edited)
+            assert listed(lost) == before - after
+            assert listed(gained) == after - before
+
+
+def test_a_part_that_does_not_fit_is_written_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(graphs, "_ROOM", 7)
+    edges = {(node, (node + 1) % 20) for node in range(20)} | {(40, 3), (41, 40), (7, 42)}
+    parts = list(closure(made(edges, 43), np.arange(43)))
+    assert len(parts) > 2
+    assert listed(np.concatenate(parts)) == plain_closure(edges)
+
+
+def test_an_edge_with_a_detour_affects_nothing() -> None:
+    ring = {(node, (node + 1) % 9) for node in range(9)} | {(0, 2)}
+    assert not len(graphs.affected(made(ring, 9), made(ring - {(0, 2)}, 9)))
+    assert not len(graphs.affected(made(ring - {(0, 2)}, 9), made(ring, 9)))
+    assert len(graphs.affected(made(ring, 9), made(ring - {(2, 3)}, 9))) == 9
+
+
+def test_numbers_stay() -> None:
+    numbering = Numbering()
+    first = numbering.enter(np.array([50, 10, 50, -3], np.int64))
+    assert numbering.enter(np.array([7, 10], np.int64))[1] == first[1]
+    assert numbering.numbers(np.array([50, 8], np.int64)).tolist() == [first[0], -1]
+    assert sorted(numbering.values.tolist()) == [-3, 7, 10, 50]

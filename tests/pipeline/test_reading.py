@@ -1,0 +1,121 @@
+"""Pipeline files: what is read, and what is told about mistakes.  Spark is not needed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from holdfast import pipeline
+from holdfast.errors import Source, UsageError
+from holdfast.pipeline.running import checked
+from holdfast.pipeline.toml_places import TomlPlaces
+from tests.pipeline.graphs import PIPELINE, PROGRAM
+
+MISTAKES = '''\
+[pipeline]
+program = "reach.dl"
+mode = "strem"
+
+[sources.edges]
+path = "edges"
+
+[sources.nodes]
+format = "jdbc"
+url = 7
+
+[updates.more]
+format = "avro"
+path = "x"
+colums = { a = "b" }
+
+[sinks.out]
+path = "out.parquet"
+write = "diff"
+
+[engine]
+limit = 0
+
+[quarantine]
+path = "bad"
+limit = "many"
+
+[snapshots]
+keep = true
+
+[extras]
+'''
+TOLD = """\
+error[E1104]: there is no mode strem
+error[E1103]: sources.edges has no format, and none can be told from its path
+error[E1103]: sources.nodes has no table, which jdbc needs
+error[E1104]: url is a string, not 7
+error[E1104]: there is no format avro here
+error[E1102]: [updates.more] has no colums
+error[E1104]: there is no write diff
+error[E1104]: limit is at least 1, not 0
+error[E1104]: 'many' is no limit on rows
+error[E1103]: [snapshots] lacks a folder: path = "snapshots"
+error[E1104]: keep is a whole number, not True
+error[E1102]: a pipeline file has no extras"""
+LINES = [3, 5, 8, 10, 13, 15, 19, 22, 26, 28, 29, 31]
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("reach.dl").write_text(PROGRAM, encoding="utf-8")
+
+
+def refused(text: str) -> UsageError:
+    with pytest.raises(UsageError) as caught:
+        checked(pipeline.from_text(text, "pipeline.toml"))
+    return caught.value
+
+
+def test_all_mistakes_are_told_with_their_lines() -> None:
+    found = refused(MISTAKES).diagnostics
+    assert "\n".join(item.render().split("\n")[0] for item in found) == TOLD
+    assert [item.span.line for item in found if item.span] == LINES
+    assert any(item.help and "stream" in item.help for item in found)
+
+
+def test_what_is_not_toml_is_told_with_its_place() -> None:
+    error = refused('[pipeline]\nprogram = reach.dl"\n').diagnostics[0]
+    assert error.code == "E1101"
+    assert error.span is not None and (error.span.line, error.span.column) == (2, 11)
+
+
+def test_a_file_that_is_not_there() -> None:
+    with pytest.raises(UsageError, match=r"cannot read the pipeline nowhere\.toml: No such file"):
+        pipeline.read("nowhere.toml")
+
+
+@pytest.mark.parametrize(("old", "new", "told"), [
+    ('relation = "edge"\npath', 'relation = "egde"\npath', "help: did you mean edge?"),
+    ('relation = "path"\nformat', 'relation = "way"\nformat', "help: it has edge, path"),
+    ('path = "edges.csv"', 'path = "edges.csv"\ncolumns = { c = "x" }', "edge has no column c"),
+    ('[snapshots]\npath = "state"\nevery = 3\nkeep = 2\n', "", "there is no [snapshots]"),
+    ("[updates.more]", "[sources.more]", "E1102"),
+])
+def test_a_pipeline_is_held_against_its_program(old: str, new: str, told: str) -> None:
+    assert told in str(refused(PIPELINE.replace(old, new)))
+
+
+def test_a_source_of_an_undeclared_relation_is_told_the_declaration() -> None:
+    Path("reach.dl").write_text("path(x, y) :- edge(x, y).", encoding="utf-8")
+    assert "declare it in the program: .decl edge(" in str(refused(PIPELINE))
+
+
+def test_places_of_keys() -> None:
+    text = 'a = 1\n[b.c]\nd = """\nd = 2\n"""\n"e f" = [\n  "d = 3",\n]\ng.h = { i = 1 }\n'
+    places = TomlPlaces(Source("x", text))
+    wanted = {("a",): 1, ("b",): 2, ("b", "c"): 2, ("b", "c", "d"): 3, ("b", "c", "e f"): 6, ("b", "c", "g", "h"): 9,
+              ("b", "c", "g", "h", "i"): 9, ("nothing",): 1}
+    assert {path: places.span(path).line for path in wanted} == wanted
+
+
+def test_settings_of_spark_may_be_written_with_dots_or_quotes() -> None:
+    told = pipeline.from_text(
+        PIPELINE + '\n[spark]\nmaster = "local[1]"\n[spark.conf]\nspark.a.b = 1\n"spark.c" = true\n', "pipeline.toml")
+    assert (told.master, dict(told.conf)) == ("local[1]", {"spark.a.b": "1", "spark.c": "true"})

