@@ -402,7 +402,7 @@ class ChangeWindow:
 
     def __init__(self, kb: KnowledgeBase, window: Window) -> None:
         self._kb, self._window, self._left = kb, window, len(window.no_ops)
-        self._removed: FactSet = kb._backend.facts({})
+        self._removed: list[FactSet] = []
 
     @property
     def is_current(self) -> bool:
@@ -416,9 +416,9 @@ class ChangeWindow:
         kb._watch.rest(kb._watch.facts + len(outcome.added) - len(outcome.removed))
         change = kb._change(outcome, kb.program, self._window.no_ops[number])
         self._left -= 1
-        self._removed = self._removed | outcome.removed
-        if not self._left:
-            kb._backend.tidy(self._removed)  # row ids change: only when they are no longer needed
+        self._removed.append(outcome.removed)
+        for removed in self._removed if not self._left else ():
+            kb._backend.tidy(removed)  # row ids change: only when they are no longer needed
         return change
 
 

@@ -311,7 +311,7 @@ def used(size: WindowSize, times: int, seconds: float) -> list[int]:
 def test_windows_are_used_while_they_pay() -> None:
     size = WindowSize(32)
     assert used(size, 6, 0.1) == [1, 1, 4, 32, 32, 32]
-    assert size.next(3) == 3
+    assert (size.next(4), size.next(3)) == (4, 1)
     assert size.budget(10) == 10.0
     assert used(WindowSize(32, always=True), 3, 9.0) == [32] * 3
 

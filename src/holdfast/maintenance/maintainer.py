@@ -84,10 +84,12 @@ class Maintainer:
         self._counts_served: set[str] = set()  # predicates whose Cr counts rules that modules serve, too
         self._nodes = _plans(program, program, backend, modules)
         self.marking: Marking | None = None  # if the next update may be looked at
+        self.pending: Callable[[], None] | None = None  # counters that wait to be put where the state is
         self._moves = 0  # of the state
 
     def counted(self) -> None:
         """Make all counters right, whatever algorithms were used; rules that modules serve count too."""
+        self.settle()
         self.backend.write_out(self.program.relations)
         for plan in self._nodes:
             self._count(plan, recursive=True, served=True)
@@ -95,6 +97,7 @@ class Maintainer:
     def run(self, deletions: Facts, insertions: Facts, program: Program | None, choice: Choice, watch: Watch, *,
             keep: bool = True) -> Outcome:
         """One update; with `keep` false everything is as before afterwards."""
+        self.settle()
         backend = self.backend
         before = (set(self._uncounted), set(self._uncounted_recursive), set(self._counts_served))
         backend.nonrecursive.remembers = backend.recursive.remembers = True
@@ -135,6 +138,12 @@ class Maintainer:
         self._moves += 1
 
     # --- for a window of updates (together.py) ---------------------------------------------------------
+
+    def settle(self) -> None:
+        """Do what a window left for later."""
+        if self.pending is not None:
+            pending, self.pending = self.pending, None
+            pending()
 
     @property
     def nodes(self) -> Sequence[_Plan]:

@@ -6,9 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
-from holdfast.backends.memory.facts import Momentary
 from holdfast.backends.memory.store import MemoryBackend
-from holdfast.backends.memory.versions import MOST_STATES, Versions
+from holdfast.backends.memory.versions import MOST_STATES, Versions, steps
 from holdfast.backends.protocol import Facts
 from holdfast.maintenance.stratum import Figures
 from holdfast.maintenance.window import Explicit, WindowStratum, explicit_states
@@ -27,8 +26,9 @@ class Window:
 
     def __init__(self, maintainer: Maintainer, versions: Versions, explicit: Explicit, strata: Sequence[WindowStratum]
                  ) -> None:
-        self._maintainer, self._explicit, self._strata = maintainer, explicit, strata
-        self._changes = versions.between((state, state + 1) for state in range(versions.last))
+        self._maintainer, self._strata = maintainer, strata
+        self._changes = versions.steps()
+        self._explicit = steps(cast("MemoryBackend", maintainer.backend), explicit.facts, versions.last)
         self._state, self._done = maintainer.state, 0
         self.no_ops = explicit.no_ops
 
@@ -45,22 +45,30 @@ class Window:
         maintainer, before = self._maintainer, self._done
         backend = cast("MemoryBackend", maintainer.backend)
         removed, added = self._changes[before]
-        gone, come = self._explicit.between(before, before + 1)
+        gone, come = self._explicit[before]
         E, I = backend.explicit, backend.materialisation
         for stratum in self._strata:
-            for name, (ids, counts) in stratum.counts.items():
-                backend.nonrecursive.of(name)[ids] = counts[before]
-            if stratum.planner.node.is_recursive:
-                maintainer.recursive_counts_lost(stratum.planner.node)
             maintainer.states.drop(stratum.planner.node.predicates)
         maintainer.states.commit()
-        E -= Momentary(backend.tables, gone)
-        E |= Momentary(backend.tables, come)
+        maintainer.pending = self._count
+        E -= gone
+        E |= come
         I -= removed
         I |= added
         maintainer.moved()
         self._state, self._done = maintainer.state, before + 1
+        if self._done == len(self._changes):
+            maintainer.settle()
         return Outcome(removed, added, tuple(s.figures for s in self._strata) if not before else ())
+
+    def _count(self) -> None:
+        """Put the counters where the state is: only when they are needed."""
+        backend = cast("MemoryBackend", self._maintainer.backend)
+        for stratum in self._strata:
+            for name, (ids, counts) in stratum.counts.items():
+                backend.nonrecursive.of(name)[ids] = counts[self._done - 1]
+            if stratum.planner.node.is_recursive:
+                self._maintainer.recursive_counts_lost(stratum.planner.node)
 
 
 class Together:
@@ -74,6 +82,7 @@ class Together:
     def window(self, updates: Sequence[tuple[Facts, Facts]], given: Sequence[int], watch: Watch) -> Window:
         """The states after some updates, which are given as deletions and insertions; nothing changes yet."""
         maintainer, backend = self._maintainer, cast("MemoryBackend", self._maintainer.backend)
+        maintainer.settle()
         if self._program is not maintainer.program:
             self._program, self._planners = maintainer.program, {}
         versions, explicit = Versions(backend, len(updates)), explicit_states(backend, updates, given)

@@ -41,15 +41,6 @@ class Explicit:
     facts: Heads
     no_ops: list[int]  # of each update
 
-    def between(self, state: int, other: int) -> tuple[dict[str, Ids], dict[str, Ids]]:
-        """The explicit facts that go and those that come from one state to another."""
-        gone, come = dict[str, Ids](), dict[str, Ids]()
-        for name, (ids, words) in self.facts.items():
-            was, now = (words >> state) & 1, (words >> other) & 1
-            gone[name], come[name] = ids[was > now], ids[was < now]
-        return ({name: ids for name, ids in gone.items() if len(ids)},
-                {name: ids for name, ids in come.items() if len(ids)})
-
 
 def explicit_states(backend: MemoryBackend, updates: Sequence[tuple[Facts, Facts]], given: Sequence[int]) -> Explicit:
     """What the deletions and insertions of each update make of E; `given` are the facts in each, repeated ones too."""

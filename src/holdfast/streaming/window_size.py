@@ -4,6 +4,7 @@ from __future__ import annotations
 
 _FORGETS = 0.7  # how much of the past remains in an average
 _SAMPLE = 2  # updates one by one at first, to compare with
+_FEWEST = 4  # updates in a window: with fewer there is little to gain, and on recursive rules something to lose
 _TRIAL = 4  # updates in the first window, and in the next one after windows did not pay
 _LATE = 1.0  # of the time that the updates would take alone, and a window is given up
 _LEAST = 0.05  # seconds that a window has in any case: the first one makes plans
@@ -28,8 +29,8 @@ class WindowSize:
     def next(self, there: int) -> int:
         """How many of the updates that are there to use now."""
         size = min(there, self._most)
-        if self._always or size == 1:
-            return size
+        if self._always or size < _FEWEST:
+            return size if self._always else 1
         if self._rest or self._instances > _BUSY * self._seconds:
             self._rest = max(0, self._rest - 1)
             return 1

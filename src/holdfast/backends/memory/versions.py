@@ -65,17 +65,10 @@ class Versions:
                 found[predicate] = ids
         return Momentary(self.backend.tables, found)
 
-    def between(self, pairs: Iterable[tuple[int, int]]) -> list[tuple[Momentary, Momentary]]:
-        """The facts that go and those that come from one state to another, for several such pairs."""
-        changed = {name: (ids, self.of(name, ids)) for name, ids in self.changed(list(self._changed)).rows.items()}
-        found = []
-        for state, other in pairs:
-            gone, come = {}, {}
-            for name, (ids, words) in changed.items():
-                was, now = (words >> state) & 1, (words >> other) & 1
-                gone[name], come[name] = ids[was > now], ids[was < now]
-            found.append((_some(self.backend, gone), _some(self.backend, come)))
-        return found
+    def steps(self) -> list[tuple[Momentary, Momentary]]:
+        """The facts that go and those that come with each update."""
+        changed = self.changed(list(self._changed)).rows
+        return steps(self.backend, {name: (ids, self.of(name, ids)) for name, ids in changed.items()}, self.last)
 
     # --- Π with words ----------------------------------------------------------------------------------
 
@@ -137,3 +130,24 @@ class Versions:
 def _some(backend: MemoryBackend, rows: Mapping[str, Ids]) -> Momentary:
     return Momentary(backend.tables, {name: ids for name, ids in rows.items() if len(ids)})
 
+
+def steps(backend: MemoryBackend, facts: Mapping[str, tuple[Ids, Words]], last: int
+          ) -> list[tuple[Momentary, Momentary]]:
+    """Of facts with words: those that go and those that come, from each state to the next."""
+    gone: list[dict[str, Ids]] = [{} for _ in range(last)]
+    come: list[dict[str, Ids]] = [{} for _ in range(last)]
+    for name, (ids, words) in facts.items():
+        places, states = _toggles(words, last)
+        borders = np.searchsorted(states, np.arange(last + 1))
+        comes, moved = (words[places] >> (states + 1)) & 1 == 1, ids[places]
+        for state in range(last):
+            part = slice(borders[state], borders[state + 1])
+            gone[state][name], come[state][name] = moved[part][~comes[part]], moved[part][comes[part]]
+    return [(_some(backend, g), _some(backend, c)) for g, c in zip(gone, come, strict=True)]
+
+
+def _toggles(words: Words, last: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Places of words, and states that they hold in and not in the next, or the other way round; in order of states."""
+    changes = words ^ (words >> 1)
+    found = [np.flatnonzero((changes >> state) & 1) for state in range(last)]
+    return np.concatenate(found), np.repeat(np.arange(last), [len(places) for places in found])
