@@ -56,7 +56,7 @@ def stopped(program: str, facts: dict[str, list[tuple[int, ...]]], limits: Limit
     """The code and the note of what stopped a run."""
     progress = Rounds()
     with pytest.raises(LimitReached) as caught:
-        holdfast.from_text(program, facts=facts, limits=limits, progress=progress)
+        holdfast.from_text(program, facts=facts, limits=limits, modules=(), progress=progress)
     [diagnostic] = caught.value.diagnostics
     assert not progress.is_finished
     assert "nothing of this run was kept" in diagnostic.notes[0]
@@ -79,7 +79,7 @@ def test_facts_inside_a_round() -> None:
 def test_the_limit_itself_is_allowed() -> None:
     assert len(holdfast.from_text(CHAIN, facts=STEPS, limits=Limits(facts=50 + 1275))["r"]) == 1275
     assert stopped(CHAIN, STEPS, Limits(facts=50 + 1274))[0] == "E0802"
-    assert holdfast.from_text(CHAIN, facts=STEPS, limits=Limits(rounds=50)).statistics.rounds >= 50
+    assert holdfast.from_text(CHAIN, facts=STEPS, limits=Limits(rounds=50), modules=()).statistics.rounds >= 50
     assert stopped(CHAIN, STEPS, Limits(rounds=49))[:2] == (
         "E0801", "limit reached: r needs more than 49 rounds")
 
