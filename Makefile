@@ -4,8 +4,8 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
-# Two processes: the tests compile kernels, and more of them would only wait for each other.
-WORKERS ?= 2
+# Three processes on two cores: the one that has the tests on Spark mostly waits for Java.
+WORKERS ?= 3
 # What `make bench` measures, and further options for it: make bench SIZE=small BENCH="--runs 5 --save"
 SIZE ?= full
 BENCH ?=
@@ -13,12 +13,13 @@ BENCH ?=
 SEED ?= 1
 SECONDS ?= 60
 
-.PHONY: help demo test fuzz bench lint fmt clean
+.PHONY: help demo test test-slow fuzz bench lint fmt clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo    set up and run the wind-farm example"
 	@echo "make test    set up and check everything: ruff, mypy, pytest"
+	@echo "make test-slow   executors and streams of Spark that are killed, a minute or two"
 	@echo "make fuzz    random updates against from-scratch evaluation: make fuzz SEED=7 SECONDS=600"
 	@echo "make lint    ruff and mypy only"
 	@echo "make fmt     let ruff mend what it can"
@@ -67,6 +68,10 @@ test: lint
 	@$(BIN)/python -c 'import holdfast.backends.memory.kernels'
 	@echo "== pytest, $(WORKERS) processes"
 	@$(BIN)/pytest -n $(WORKERS) --dist loadgroup
+
+test-slow: .venv/installed-dev
+	@echo "== pytest -m slow: executors and streams that are killed"
+	@$(BIN)/pytest -m slow
 
 fuzz: .venv/installed-dev
 	@echo "== python -m tests.equivalence.fuzz --seed $(SEED) --seconds $(SECONDS)"

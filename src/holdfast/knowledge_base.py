@@ -113,7 +113,8 @@ class KnowledgeBase:
 
     def sizes(self) -> dict[str, int]:
         """The number of facts of each relation, without fetching them."""
-        sizes = self._backend.materialisation.sizes()
+        backend = self._backend
+        sizes = {**backend.materialisation.sizes(), **{name: backend.size(name) for name in backend.unwritten}}
         return {name: sizes.get(name, 0) for name in self.relations}
 
     def rules_text(self) -> str:

@@ -126,3 +126,11 @@ def test_a_module_of_ones_own(rules: str, algorithm: str) -> None:
         scratch = (scratch - set(delete)) | set(insert)
         generic = holdfast.from_text(DECLARED + rules, facts={"p": sorted(scratch), "e": [(1, 3)]}, modules=())
         assert set(kb["p"]) == set(generic["p"])
+
+
+def test_sizes_count_what_is_not_written_out() -> None:
+    kb = holdfast.from_text("path(x, y) :- edge(x, y). path(x, z) :- path(x, y), path(y, z).",
+                            facts={"edge": [(n, n + 1) for n in range(9)]})
+    kb.apply(holdfast.Update(delete={"edge": [(8, 9)]}, insert={"edge": [(20, 21)]}))
+    assert kb.sizes() == {"edge": 9, "path": 37}
+    assert len(kb["path"]) == len(list(kb["path"])) == 37

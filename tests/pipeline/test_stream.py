@@ -131,6 +131,7 @@ def test_ctrl_c_stops_a_stream_without_end(spark: SparkSession, tmp_path: Path) 
     assert outcome.number == 3
 
 
+@pytest.mark.slow
 @pytest.mark.xdist_group("spark")
 def test_killed_for_real_and_brought_to_its_end_by_spark_submit(tmp_path: Path) -> None:
     """Killed at a step, and at any time; the processes are children of this one."""

@@ -27,7 +27,7 @@ EDGES = [(x, x + 1) for x in range(6)]
 def executors() -> list[int]:
     """The executors that this process has started, through its JVM."""
     found, parents = [], {os.getpid()}
-    listed = subprocess.run(["ps", "-eo", "pid,ppid,args"], capture_output=True, text=True, check=True).stdout
+    listed = subprocess.run(["ps", "-ww", "-eo", "pid,ppid,args"], capture_output=True, text=True, check=True).stdout
     processes = [line.split(None, 2) for line in listed.splitlines()[1:]]
     for _ in range(6):
         parents |= {int(pid) for pid, parent, _ in processes if int(parent) in parents}

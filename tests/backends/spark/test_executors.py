@@ -14,6 +14,7 @@ import pytest
 WORKER = Path(__file__).parent / "on_executors.py"
 
 
+@pytest.mark.slow
 @pytest.mark.xdist_group("spark")
 def test_updates_survive_an_executor_that_is_killed() -> None:
     done = subprocess.run([sys.executable, str(WORKER)], capture_output=True, text=True, timeout=280, check=False)
