@@ -19,7 +19,7 @@ SECONDS ?= 60
 help:
 	@echo "make demo    set up and run the wind-farm example"
 	@echo "make test    set up and check everything: ruff, mypy, pytest"
-	@echo "make test-slow   executors and streams of Spark that are killed, a minute or two"
+	@echo "make test-slow   what takes long on Spark: executors and streams that are killed"
 	@echo "make fuzz    random updates against from-scratch evaluation: make fuzz SEED=7 SECONDS=600"
 	@echo "make lint    ruff and mypy only"
 	@echo "make fmt     let ruff mend what it can"
@@ -70,7 +70,7 @@ test: lint
 	@$(BIN)/pytest -n $(WORKERS) --dist loadgroup
 
 test-slow: .venv/installed-dev
-	@echo "== pytest -m slow: executors and streams that are killed"
+	@echo "== pytest -m slow: Spark with nothing on the driver, executors and streams that are killed"
 	@$(BIN)/pytest -m slow
 
 fuzz: .venv/installed-dev

@@ -38,7 +38,7 @@ def expected_facts(result: Result, sketch: Sketch) -> dict[str, set[object]]:
     return {p.name: set(result.facts.get(p.name, set())) for p in sketch.predicates}
 
 
-@settings(max_examples=600, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=450, deadline=None, suppress_health_check=SLOW)
 @given(sketches(EVERYTHING))
 def test_engine_and_oracle_agree(sketch: Sketch) -> None:
     kb = holdfast.from_text(sketch.text, facts=sketch.facts)

@@ -23,7 +23,8 @@ from .conftest import session
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-SCRIPTS = (("driver", 4, 5), ("folded", 100, 2), ("mixed", 301, 2), ("far", 201, 1))
+SCRIPTS = (("driver", 4, 5), ("folded", 100, 2), pytest.param("mixed", 301, 2, marks=pytest.mark.slow),
+           pytest.param("far", 201, 1, marks=pytest.mark.slow))
 
 
 @pytest.mark.parametrize(("way", "seed", "steps"), SCRIPTS)

@@ -23,7 +23,7 @@ path(x, z) :- path(x, y), edge(y, z).
 """
 
 
-@pytest.mark.parametrize("way", ["driver", "mixed", "far"])
+@pytest.mark.parametrize("way", ["driver", "mixed", pytest.param("far", marks=pytest.mark.slow)])
 def test_facts_come_and_go_as_dataframes(spark: SparkSession, way: str) -> None:
     engine = session(spark, way)
     edges = engine.createDataFrame([(1, 2), (2, 3), (1, 2), (3, 1)], "x int, y long")
