@@ -371,7 +371,7 @@ def _find_hashed_keys(wanted, block, entries, slots, numbers):
 
 
 @njit
-def _touch_runs(numbers, block, entries, width, values, wanted):
+def _touch_runs(numbers, block, entries, width, values):
     """Read the ends of the runs of a block of keys, so that they are near."""
     touched = int64(0)
     for k in range(block):
@@ -379,7 +379,7 @@ def _touch_runs(numbers, block, entries, width, values, wanted):
             place = (entries[numbers[k], width] & 0xFFFFFFFF) - 1
             if place >= 0:
                 touched ^= values[place, 0]
-    wanted[BLOCK, 0] = touched  # as in `_find_tags`
+    numbers[BLOCK] = touched  # as in `_find_tags`; not in `wanted`, whose rows are empty where the key is
 
 
 @njit
@@ -504,15 +504,15 @@ def expand(bindings, count, i, cursor, constants, rows, status, visible, low, hi
     n = int64(0)
     room = out.shape[0]
     width = len(origins)
-    wanted = np.empty((BLOCK + 1, width), np.int64)
-    numbers = np.empty(BLOCK, np.int64)
+    wanted = np.empty((BLOCK, width), np.int64)
+    numbers = np.empty(BLOCK + 1, np.int64)
     all_runs_seen = low == 0 and high >= settled
     while i < count:
         begin_block = i
         block = min(BLOCK, count - i)
         _gather(bindings, i, block, constants, origins, wanted)
         _find_keys(wanted, block, entries, slots, direct, numbers)
-        _touch_runs(numbers, block, entries, width, values, wanted)
+        _touch_runs(numbers, block, entries, width, values)
         while i < begin_block + block:
             number = numbers[i - begin_block]
             if number >= 0 and (goal < 0 or quota[bindings[i, goal]] > 0):
@@ -581,8 +581,8 @@ def tally(bindings, count, i, cursor, constants, rows, status, visible, low, hig
     n = int64(0)
     room = out.shape[0]
     width = len(origins)
-    wanted = np.empty((BLOCK + 1, width), np.int64)
-    numbers = np.empty(BLOCK, np.int64)
+    wanted = np.empty((BLOCK, width), np.int64)
+    numbers = np.empty(BLOCK + 1, np.int64)
     tail = np.empty((BLOCK, len(others)), np.int64)
     tail_rows = np.empty(BLOCK, np.int64)
     all_runs_seen = low == 0 and high >= settled
@@ -670,8 +670,8 @@ def reject(bindings, count, constants, rows, status, visible, low, high, slots, 
     """The bindings for which an index shows no fact; gives how many.  Arguments as for `expand`."""
     n = int64(0)
     width = len(origins)
-    wanted = np.empty((BLOCK + 1, width), np.int64)
-    numbers = np.empty(BLOCK, np.int64)
+    wanted = np.empty((BLOCK, width), np.int64)
+    numbers = np.empty(BLOCK + 1, np.int64)
     for begin_block in range(0, count, BLOCK):
         block = min(BLOCK, count - begin_block)
         _gather(bindings, begin_block, block, constants, origins, wanted)
