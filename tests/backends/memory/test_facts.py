@@ -321,7 +321,7 @@ def test_counters_count_each_occurrence(moves: list[tuple[bool, Model, int]], as
         bag = MemoryBag(store.tables, ids)
         if by_weight:
             once = ids_of(facts)
-            bag = MemoryBag(store.tables, once, {name: np.full(len(found), times) for name, found in once.items()})
+            bag = MemoryBag(store.tables, once, {n: np.full(len(found), times, np.int32) for n, found in once.items()})
         assert len(bag) == times * len(facts)
         (store.recursive.add if up else store.recursive.subtract)(bag)
         store.nonrecursive.add(Support(store.tables, ids))

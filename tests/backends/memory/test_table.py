@@ -222,7 +222,10 @@ def test_rows_that_all_fall_into_one_half_of_a_large_table() -> None:
     one_half = np.ascontiguousarray(candidates[ids >= 0])
     assert halves[1] == 0 < 1_200_000 < halves[0] == len(one_half)
     table = Table("t", 2)
-    for begin in range(0, len(one_half), 30_000):
+    table.intern(one_half[:900_000])  # at once: in a smaller table, of one half, they would all be neighbours
+    assert len(table.membership.slots) == kernels.SPLIT
+    for begin in range(900_000, len(one_half), 30_000):
         table.intern(one_half[begin : begin + 30_000])
+    assert len(table.membership.slots) > kernels.SPLIT
     assert table.size == len(one_half)
     assert (table.find(one_half) == np.arange(len(one_half))).all()

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.backends.memory import kernels
-from holdfast.backends.memory.threads import side_by_side, worth_splitting
 
 Rows = NDArray[np.int64]
 Ids = NDArray[np.int32]
@@ -33,9 +32,5 @@ def slots_for(rows: int) -> int:
 def more_slots(fewer: Slots, count: int) -> Slots:
     """A larger hash table with the same entries."""
     slots: Slots = np.zeros(count, np.uint64)
-    middle = len(fewer) // 2
-    if len(fewer) >= kernels.SPLIT and worth_splitting(len(fewer)):
-        side_by_side(kernels.move_slots, (fewer[:middle], slots), (fewer[middle:], slots))
-    else:
-        kernels.move_slots(fewer, slots)
+    kernels.move_slots(fewer, slots)  # two threads would wait for each other's new pages of memory
     return slots

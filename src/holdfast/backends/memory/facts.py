@@ -33,6 +33,7 @@ _Connective = Callable[[Truth, Truth], Truth]
 _STATUS = np.arange(256, dtype=np.uint8)
 _EVERY_STATUS: NDArray[np.uint8] = np.ones(256, np.uint8)
 _SMALL = 2_048  # row ids up to which NumPy is quicker than marking rows
+_SPARSE = 16  # rows for each id that is met among them; with more, marking them all does not pay
 _SEEN = np.uint8(128)
 _NOTHING = np.uint8(0)
 _SCRATCH = (np.uint8(64), np.uint8(32), np.uint8(16))
@@ -429,8 +430,17 @@ def _union(left: FactSet, right: FactSet) -> Momentary:
     both = dict(first.rows)
     for predicate, ids in second.rows.items():
         known = both.get(predicate)
-        both[predicate] = ids if known is None or not len(known) else _once(left.tables, predicate, known, ids)
+        if known is None or not len(known):
+            both[predicate] = ids
+        elif _apart(first.run(predicate), second.run(predicate)):
+            both[predicate] = np.concatenate([known, ids])
+        else:
+            both[predicate] = _once(left.tables, predicate, known, ids)
     return Momentary(left.tables, both)
+
+
+def _apart(left: Run | None, right: Run | None) -> bool:
+    return left is not None and right is not None and (left[1] <= right[0] or right[1] <= left[0])
 
 
 def _once(tables: Tables, predicate: str, known: Ids, more: Ids) -> Ids:
@@ -452,6 +462,10 @@ def _filtered(facts: FactSet, condition: FactSet, wanted: bool) -> Momentary:
 def _passing(facts: FactSet, condition: FactSet, predicate: str, wanted: bool) -> Ids:
     candidates = facts.candidates(predicate)
     if len(candidates) > _SMALL:
+        run = condition.run(predicate)
+        if run is not None and run[0] == 0 and not wanted:  # what lies behind I's rows is new
+            candidates = candidates[candidates >= run[1]]
+            return _once_behind(facts, predicate, candidates, run[1]) if isinstance(facts, Support) else candidates
         connective = np.logical_and if wanted else _without
         return _Combined(facts.tables, facts, condition, connective).ids(predicate)
     ids = np.unique(candidates) if isinstance(facts, Support) else candidates
@@ -463,6 +477,16 @@ def _passing(facts: FactSet, condition: FactSet, predicate: str, wanted: bool) -
         column = getattr(facts.tables[predicate], condition.column(predicate))
         mask = condition.formula(predicate).truth({})[column[ids]]
     return ids[mask if wanted else ~mask]
+
+
+def _once_behind(facts: FactSet, predicate: str, ids: Ids, first: int) -> Ids:
+    """Row ids from a first one on, each once; in ascending order, where that is the quicker way."""
+    table = facts.tables[predicate]
+    if table.size - first > _SPARSE * len(ids):
+        return _distinct(table.status, ids, _EVERY_STATUS)
+    met = np.zeros(table.size - first, np.bool_)
+    met[ids - first] = True
+    return (np.flatnonzero(met) + first).astype(np.int32)
 
 
 def _without(left: Truth, right: Truth) -> Truth:

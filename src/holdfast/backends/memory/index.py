@@ -10,7 +10,7 @@ from holdfast.backends.memory.arrays import FULL, Ids, Rows, enlarged, more_slot
 
 _FIRST_ROOM = 64
 _PLACES = 4  # a key may have so many places by value, most of them empty
-_TAIL = 0.5  # of the settled rows; a longer tail is settled
+_TAIL = 0.1  # of the settled rows; a longer tail, which joins read slowly, is settled
 
 
 class Index:
@@ -34,12 +34,8 @@ class Index:
         self.values: Rows = np.empty((0, len(self.others)), np.int64)
         self.tail_key: Ids = np.empty(0, np.int32)
         self.following: Ids = np.empty(0, np.int32)
+        self.settled = 0  # rows that stand in runs
         self.covered = 0
-
-    @property
-    def settled(self) -> int:
-        """How many rows stand in runs."""
-        return len(self.ids)
 
     def cover(self, rows: Rows, size: int) -> None:
         """Bring in the rows that came since the last time."""
@@ -66,11 +62,12 @@ class Index:
         self.entries = enlarged(self.entries, wanted)
 
     def _settle(self, rows: Rows) -> None:
-        ids = np.empty(self.covered, np.int32)
-        values = np.empty((self.covered, len(self.others)), np.int64)
+        if len(self.ids) < self.covered:
+            room = max(self.covered, 2 * len(self.ids))
+            self.ids, self.values = enlarged(self.ids, room), enlarged(self.values, room)
         kernels.settle_index(rows, self.others, self.entries, len(self.key), self.keys, self.settled, self.ids,
-                             self.values, self.tail_key[: self.covered - self.settled], ids, values)
-        self.ids, self.values = ids, values
+                             self.values, self.tail_key[: self.covered - self.settled])
+        self.settled = self.covered
         self.following = self.tail_key = np.empty(0, np.int32)
         if len(self.key) == 1:
             self._direct()
@@ -87,6 +84,6 @@ class Index:
     @property
     def nbytes(self) -> int:
         """The memory it takes, untouched room not included."""
-        runs = self.ids.nbytes + self.values.nbytes
+        runs = self.settled * (4 + 8 * len(self.others))
         keys = self.slots.nbytes + self.direct.nbytes + self.keys * 8 * self.entries.shape[1]
         return int(keys + runs + 8 * (self.covered - self.settled))

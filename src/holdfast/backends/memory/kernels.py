@@ -282,36 +282,37 @@ def grow_index(rows, begin, end, key, slots, direct, entries, tail_key, followin
     return end, keys
 
 
-@njit(void(_rows, _codes, _rows, int64, int64, int64, _ids, _rows, _ids, _ids, _rows), nogil=True, cache=True)
-def settle_index(rows, others, entries, width, keys, settled, ids, values, tail_key, new_ids, new_values):
+@njit(void(_rows, _codes, _rows, int64, int64, int64, _ids, _rows, _ids), nogil=True, cache=True)
+def settle_index(rows, others, entries, width, keys, settled, ids, values, tail_key):
     """Move the tails of an index into its runs: the rows of a key side by side, oldest first, with their other columns.
 
-    A run is where it begins, times 2 to the 32, plus where it stops.
+    A run is where it begins, times 2 to the 32, plus where it stops.  Runs stand in the order of their keys and move up
+    in place, the last one first.  The caller has made room.
     """
     for number in range(keys):
         entries[number, width + 1] = 0
     for k in range(len(tail_key)):
         entries[tail_key[k], width + 1] += 1
-    place = int64(0)
-    for number in range(keys):
-        run = entries[number, width]
-        arriving = entries[number, width + 1]
-        begin = place
-        for old in range(run >> 32, run & 0xFFFFFFFF):
-            new_ids[place] = ids[old]
-            for column in range(len(others)):
-                new_values[place, column] = values[old, column]
-            place += 1
-        entries[number, width] = (begin << 32) | place  # stops grow again below, one arrival at a time
+    place = settled + len(tail_key)
+    for number in range(keys - 1, -1, -1):
+        begin = entries[number, width] >> 32
+        stop = entries[number, width] & 0xFFFFFFFF
+        place -= entries[number, width + 1]
         entries[number, width + 1] = -1
-        place += arriving
+        if place > stop:
+            for old in range(stop - 1, begin - 1, -1):
+                ids[old + place - stop] = ids[old]
+                for column in range(len(others)):
+                    values[old + place - stop, column] = values[old, column]
+        entries[number, width] = ((place - stop + begin) << 32) | place  # stops grow below, one arrival at a time
+        place -= stop - begin
     for k in range(len(tail_key)):
         number = tail_key[k]
         place = entries[number, width] & 0xFFFFFFFF
         entries[number, width] += 1
-        new_ids[place] = settled + k
+        ids[place] = settled + k
         for column in range(len(others)):
-            new_values[place, column] = rows[settled + k, others[column]]
+            values[place, column] = rows[settled + k, others[column]]
 
 
 @njit
@@ -566,17 +567,57 @@ def expand(bindings, count, i, cursor, constants, rows, status, visible, low, hi
     return n, i, cursor
 
 
+@njit
+def _count_in_place(facts, start, step, length, source, here, counts, column, out, n):
+    """Count the values of one column in some facts, each in its own place, until one has none or `out` is full.
+
+    A place has the group's number and the count; new values go into a column of `out`.  Gives how many facts were
+    counted and how many rows there are now.
+    """
+    room = out.shape[0]
+    for k in range(length):
+        value = facts[start + step * k, source]
+        if not 0 <= value < len(counts):
+            return k, n
+        entry = counts[value]
+        if (entry >> _SHIFT) == here:
+            counts[value] = entry + _ONE
+        elif n < room:
+            counts[value] = here << _SHIFT | _ONE
+            out[n, column] = value
+            n += 1
+        else:
+            return k, n
+    return length, n
+
+
+@njit
+def _complete(bindings, i, constants, outputs, column, counts, weights, out, begin, end):
+    """Write what all rows of a group have in common, and the weights of those that were counted in place."""
+    for other in range(len(outputs)):
+        origin = outputs[other]
+        if origin < FROM_FACT or origin >= FROM_PLACE:
+            value = constants[origin & _COLUMN] if origin >= FROM_CONSTANT else bindings[i, origin]
+            for k in range(begin, end):
+                out[k, other] = value
+    if len(counts):
+        for k in range(begin, end):
+            if 0 <= out[k, column] < len(counts):
+                weights[k] = int32(counts[out[k, column]] & _LOW)
+
+
 @njit(types.UniTuple(int64, 3)(
     _rows, int64, int64, int64, _codes, _rows, _bytes, _bytes, int64, int64, _slots, _ids, _rows, _ids, _rows, _ids,
-    int64, _codes, _codes, _codes, _codes, _codes, _slots, _codes, _rows), nogil=True, cache=True)
+    int64, _codes, _codes, _codes, _codes, _codes, _slots, _slots, _ids, _rows), nogil=True, cache=True)
 def tally(bindings, count, i, cursor, constants, rows, status, visible, low, high, slots, direct, entries, ids, values,
-          following, settled, origins, others, outputs, group, told, seen, weights, out):
+          following, settled, origins, others, outputs, group, told, seen, counts, weights, out):
     """As `expand`, but what neighbouring bindings tell alike is written once, with how often in `weights`.
 
     Bindings that agree in the columns `group`, all that the outputs take from them, are tallied together.  `told` are
     the output columns that come from the joined fact, at least one.  `seen` is a hash table that needs no emptying: an
-    entry holds for the group whose number is in its upper half, and its last place counts the groups.  Stops also
-    after very many instances, so that limits and Ctrl-C are seen.
+    entry holds for the group whose number is in its upper half, and its last place counts the groups.  If there is only
+    one such column, values below the length of `counts` are counted there, in their own place.  Stops also after very
+    many instances, so that limits and Ctrl-C are seen.
     """
     n = int64(0)
     room = out.shape[0]
@@ -591,14 +632,18 @@ def tally(bindings, count, i, cursor, constants, rows, status, visible, low, hig
     mask = int64(len(seen) - 2)
     here = seen[len(seen) - 1] + _ONE
     first = i
+    of_group = int64(0)  # where its rows begin
     instances = int64(0)
     while i < count and instances < MANY:
         begin_block = i
         block = min(BLOCK, count - i)
         _gather(bindings, i, block, constants, origins, wanted)
         _find_keys(wanted, block, entries, slots, direct, numbers)
+        _touch_runs(numbers, block, entries, width, values)
         while i < begin_block + block and instances < MANY:
             if i > first and not _agree(bindings, i - 1, i, group):
+                _complete(bindings, i - 1, constants, outputs, column, counts, weights, out, of_group, n)
+                of_group = n
                 here += _ONE
             number = numbers[i - begin_block]
             begin, place, row = int64(0), int64(-1), int64(-1)
@@ -629,11 +674,21 @@ def tally(bindings, count, i, cursor, constants, rows, status, visible, low, hig
                     place = begin - 1
                 instances += length
                 by_status = len(visible) > 0 and not in_tail
-                for k in range(length):
+                counted = int64(0)
+                if len(counts) and not by_status:
+                    counted, n = _count_in_place(facts, start, step, length, source, here, counts, column, out, n)
+                for k in range(counted, length):
                     fact = start + step * k
                     if by_status and not visible[status[ids[fact]]]:
                         continue
                     value = facts[fact, source]
+                    if 0 <= value < len(counts):
+                        one, n = _count_in_place(facts, fact, step, int64(1), source, here, counts, column, out, n)
+                        if one == 0:
+                            seen[len(seen) - 1] = here
+                            _complete(bindings, i, constants, outputs, column, counts, weights, out, of_group, n)
+                            return n, i, -tail_rows[k] - 2 if in_tail else fact
+                        continue
                     state = np.uint64(value) * _MULTIPLIER
                     for other in range(1, len(told)):
                         state = _mix(state, facts[fact, outputs[told[other]] & _COLUMN]) * _MULTIPLIER
@@ -643,9 +698,11 @@ def tally(bindings, count, i, cursor, constants, rows, status, visible, low, hig
                         if (entry >> _SHIFT) != here:
                             if n == room:
                                 seen[len(seen) - 1] = here
+                                _complete(bindings, i, constants, outputs, column, counts, weights, out, of_group, n)
                                 return n, i, -tail_rows[k] - 2 if in_tail else fact
                             seen[slot] = here << _SHIFT | np.uint64(n)
-                            _emit_run(bindings, i, facts, fact, 1, constants, outputs, out, n)
+                            for other in range(len(told)):
+                                out[n, told[other]] = facts[fact, outputs[told[other]] & _COLUMN]
                             weights[n] = 1
                             n += 1
                             break
@@ -660,6 +717,8 @@ def tally(bindings, count, i, cursor, constants, rows, status, visible, low, hig
             cursor = int64(-1)
             i += 1
     seen[len(seen) - 1] = here
+    if of_group < n:
+        _complete(bindings, i - 1, constants, outputs, column, counts, weights, out, of_group, n)
     return n, i, cursor
 
 
@@ -821,12 +880,12 @@ def restatus(ids, status, clear, set):
         status[row] = (status[row] & ~clear) | set
 
 
-@njit(boolean(_ids, _codes, int32[::1], int64), nogil=True, cache=True)
+@njit(boolean(_ids, _ids, int32[::1], int64), nogil=True, cache=True)
 def count(ids, weights, counters, step):
     """Move the counter of each id by `step`, times its weight if it has one; gives whether all fit in 32 bits."""
     fits = True
     for k in range(len(ids)):
-        moved = counters[ids[k]] + step * (weights[k] if len(weights) else 1)
+        moved = counters[ids[k]] + step * int64(weights[k] if len(weights) else 1)
         fits &= moved <= 0x7FFFFFFF
         counters[ids[k]] = moved
     return fits

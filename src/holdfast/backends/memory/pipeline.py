@@ -33,9 +33,11 @@ _NO_IDS: Ids = np.empty(0, np.int32)
 _NO_STATUS: NDArray[np.uint8] = np.empty(0, np.uint8)
 _ONE_BINDING: Rows = np.empty((1, 0), np.int64)
 _Codes = NDArray[np.int64]
-Weights = NDArray[np.int64]
-NO_WEIGHTS: Weights = np.empty(0, np.int64)
+Weights = NDArray[np.int32]
+NO_WEIGHTS: Weights = np.empty(0, np.int32)
 _TALLY_SLOTS = 2 * BATCH + 1  # at most half full
+_COUNTED_IN_PLACE = 1 << 20  # values below; pages of larger ones are not touched, so they cost nothing
+_MOST_GROUPS = 1 << 31
 _WORTH_A_TALLY = 256  # bindings
 _GATHERED = 1 << 19  # bindings
 _FAN_OUT = 4  # facts that a binding must meet for heads to be tallied
@@ -123,15 +125,18 @@ class Pipeline:
         """
         for step in self.steps:
             step.prepare(views)
-        limited = self._limited(quota)
+        limited, first, done = self._limited(quota), dict[str, int](), 0.0
         with naming_the_rule(self.plan.rule):
             for bindings in self._bindings():
                 for (predicate, _), rows in zip(self.plan.told, self._told(bindings), strict=True):
                     table = self.tables[predicate]
                     before = table.size
+                    new = before - first.setdefault(predicate, before)
+                    coming = int(new / done) - new if done else 0  # if it goes on as in the part that is done
                     weights = self.tallying.weights if self.tallying is not None else NO_WEIGHTS
-                    yield predicate, table.intern(rows), weights
+                    yield predicate, table.intern(rows, coming), weights
                     self.watch.batch(table.size - before)
+                done = self.steps[0].done
         if limited is not None:
             limited.quota = _NO_IDS
 
@@ -178,6 +183,8 @@ class Pipeline:
 
 class _Runnable(ABC):
     """A step ready to run."""
+
+    done = 1.0  # the part of the facts that was walked through, by the first step
 
     def prepare(self, views: Views) -> None:  # noqa: B027  most steps read no facts
         """Look at the facts as they are now; a step sees none that come during the run."""
@@ -290,6 +297,7 @@ class _Scan(_Runnable):
             count, place = kernels.scan(self.ids, place, self.stop, table.rows, table.status, self.visible,
                                         shape.constants, shape.key, shape.origins, table.all_columns, shape.left,
                                         shape.right, shape.outputs, out)
+            self.done = (place - self.first) / (self.stop - self.first)
             if count:
                 yield out[:count]
 
@@ -405,9 +413,9 @@ class _Join(_Runnable):
         """What a kernel is told beside the bindings."""
         out = room.buffer.room(BATCH)
         if tallies:
-            room.prepare_tally()
-            return (*self._run_facts(), self.shape.outputs, self.shape.group, self.shape.told, room.seen, room.weights,
-                    out)
+            room.prepare_tally(_COUNTED_IN_PLACE if len(self.shape.told) == 1 else 0)
+            return (*self._run_facts(), self.shape.outputs, self.shape.group, self.shape.told, room.seen, room.counts,
+                    room.weights, out)
         limit = (self.goal, self.quota) if len(self.quota) else (-1, _NO_IDS)
         return *self._facts(), *limit, out
 
@@ -493,12 +501,14 @@ class _Room:
     def __init__(self, width: int) -> None:
         self.buffer = _Buffer(width)
         self.seen: NDArray[np.uint64] = np.empty(0, np.uint64)
+        self.counts = self.seen
         self.weights = NO_WEIGHTS
 
-    def prepare_tally(self) -> None:
-        """Make what only a tally needs, on first use."""
-        if not len(self.seen):
-            self.seen, self.weights = np.zeros(_TALLY_SLOTS, np.uint64), np.empty(BATCH, np.int64)
+    def prepare_tally(self, counted_in_place: int) -> None:
+        """Make what only a tally needs, on first use, and again before the number of groups fills its 32 bits."""
+        if not len(self.seen) or self.seen[-1] > _MOST_GROUPS:
+            self.seen, self.weights = np.zeros(_TALLY_SLOTS, np.uint64), np.empty(BATCH, np.int32)
+            self.counts = np.zeros(counted_in_place, np.uint64)
 
 
 class _Buffer:

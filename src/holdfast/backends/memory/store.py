@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from holdfast.backends.memory import kernels
 from holdfast.backends.memory.aggregates import aggregate
-from holdfast.backends.memory.arrays import Ids, Rows
+from holdfast.backends.memory.arrays import Ids, Rows, enlarged
 from holdfast.backends.memory.facts import ByPredicate, FactSet, Kept, Listed, Momentary, Support, marked
 from holdfast.backends.memory.pages import small_pages
 from holdfast.backends.memory.pipeline import NO_WEIGHTS, Pipeline, Probe, Views, Weights, naming_the_rule
@@ -39,6 +40,7 @@ class Watch(_Protocol):
 
 
 _NO_QUOTA: Ids = np.empty(0, np.int32)
+_GROWTH = 4  # of room for heads; it takes no memory until it is written to
 _FEW = 4_096  # rows of facts that are gone do not matter
 
 
@@ -68,7 +70,7 @@ class MemoryBag:
             known = rows.get(name)
             if name in other.weights or name in weights:
                 parts = [(ids, other.weights.get(name)), *([(known, weights.get(name))] if known is not None else [])]
-                weights[name] = np.concatenate([np.ones(len(i), np.int64) if w is None else w for i, w in parts])
+                weights[name] = np.concatenate([np.ones(len(i), np.int32) if w is None else w for i, w in parts])
             rows[name] = ids if known is None else np.concatenate([ids, known])
         return MemoryBag(self.tables, rows, weights)
 
@@ -259,15 +261,14 @@ class MemoryBackend:
     def apply(self, plans: Iterable[AnyPlan], sources: Mapping[Read, Facts],
               quotas: Mapping[Plan, Ids] = MappingProxyType({})) -> MemoryBag:
         """The heads of all instances of the plans: Π⟦…⟧ of ALGORITHMS.md."""
-        heads: dict[str, list[Ids]] = {}
-        weights: dict[str, list[tuple[int, Weights]]] = {}  # with the place in `heads` they are for
+        heads = defaultdict[str, _Heads](_Heads)
         sources = {read: _own(facts) for read, facts in sources.items()}
         plans = [plan for plan in plans if self._can_start(plan, sources)]
         if not plans:
             return MemoryBag(self.tables, {})
         for plan in plans:
             if isinstance(plan, AggregatePlan):
-                heads.setdefault(plan.rule.predicate, []).append(self._aggregate(plan, sources))
+                heads[plan.rule.predicate].add(self._aggregate(plan, sources), NO_WEIGHTS)
         # before anything is marked: a formula that is worked out needs the scratch bits for itself
         walks = {(read, name): _walkable(_own(sources[read]), name) for plan in plans for read, name in _walked(plan)}
         wanted = {place for plan in plans for place in _probed(plan)}
@@ -277,13 +278,10 @@ class MemoryBackend:
             views = Views(walks, probes)
             for plan in plans:
                 if isinstance(plan, Plan):
-                    for predicate, ids, weighed in self._pipeline(plan).run(views, quotas.get(plan, _NO_QUOTA)):
-                        found = heads.setdefault(predicate, [])
-                        if len(weighed):
-                            weights.setdefault(predicate, []).append((len(found), weighed.copy()))
-                        found.append(ids)
-        return MemoryBag(self.tables, {name: np.concatenate(ids) for name, ids in heads.items() if ids},
-                         {name: _weights(heads[name], known) for name, known in weights.items()})
+                    for predicate, ids, weights in self._pipeline(plan).run(views, quotas.get(plan, _NO_QUOTA)):
+                        heads[predicate].add(ids, weights)
+        return MemoryBag(self.tables, {name: found.ids[: found.size] for name, found in heads.items()},
+                         {name: found.weights[: found.size] for name, found in heads.items() if len(found.weights)})
 
     def expand(self, plans: Sequence[Plan], sources: Mapping[Read, Facts], most: int) -> tuple[MemoryBag, FactSet]:
         """What at most so many instances a goal and plan tell, and the goals of which that was all."""
@@ -331,12 +329,28 @@ class MemoryBackend:
         return ids
 
 
-def _weights(heads: Sequence[Ids], known: Iterable[tuple[int, Weights]]) -> Weights:
-    """One weight for each head: 1 where none is known."""
-    found = [np.ones(len(ids), np.int64) for ids in heads]
-    for place, weights in known:
-        found[place] = weights
-    return np.concatenate(found)
+class _Heads:
+    """The heads of one predicate as they come; in place, since a round's may take as much memory as all facts."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self.ids: Ids = np.empty(0, np.int32)
+        self.weights = NO_WEIGHTS  # none, or one for each
+
+    def add(self, ids: Ids, weights: Weights) -> None:
+        """Those of a batch; without weights each stands for one instance."""
+        begin, self.size = self.size, self.size + len(ids)
+        if self.size > len(self.ids):
+            room = max(self.size, _GROWTH * len(self.ids))
+            self.ids = enlarged(self.ids, room) if begin else ids
+            self.weights = enlarged(self.weights, room) if len(self.weights) else NO_WEIGHTS
+        if len(weights) and not len(self.weights):
+            self.weights = np.zeros(len(self.ids), np.int32)
+            self.weights[:begin] = 1
+        if self.ids is not ids:
+            self.ids[begin : self.size] = ids
+        if len(self.weights):
+            self.weights[begin : self.size] = weights if len(weights) else 1
 
 
 def _probed(plan: AnyPlan) -> Iterable[tuple[Read, str]]:

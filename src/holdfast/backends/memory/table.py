@@ -41,13 +41,16 @@ class Table:
         self.all_columns = np.arange(arity)
         self._grown = grown
 
-    def intern(self, new: Rows) -> Ids:
-        """The row ids of some facts; those never seen are appended, with status 0."""
-        self._reserve(len(new) + min(len(new), _PART))  # two threads need more room
+    def intern(self, new: Rows, coming: int = 0) -> Ids:
+        """The row ids of some facts; those never seen are appended, with status 0.
+
+        Perhaps so many new ones are coming later: room that is made is made for them too.
+        """
+        self._reserve(len(new) + min(len(new), _PART), coming)  # two threads need more room
         ids = np.empty(len(new), np.int32)
         for begin in range(0, len(new), _PART):
             part = new[begin : begin + _PART]
-            self._prepare_membership(part, len(new) - begin)
+            self._prepare_membership(part, len(new) - begin + coming)
             self.size = self.membership.intern(part, self.rows, self.size, ids[begin : begin + _PART])
         return ids
 
@@ -114,10 +117,10 @@ class Table:
         used = self.size * sum(column.nbytes for column in columns) // len(self.rows)
         return used + self.membership.nbytes + sum(index.nbytes for index in self._indexes.values())
 
-    def _reserve(self, more: int) -> None:
+    def _reserve(self, more: int, coming: int) -> None:
         wanted = self.size + more
         if wanted > len(self.rows):
-            self._more_rows(max(wanted, min(len(self.rows) * _GROWTH, _MOST_ROWS)))
+            self._more_rows(max(wanted, min(max(wanted + coming, len(self.rows) * _GROWTH), _MOST_ROWS)))
 
     def _more_rows(self, room: int) -> None:
         if room > _MOST_ROWS:
