@@ -367,7 +367,8 @@ class KnowledgeBase:
         return paths
 
     def __repr__(self) -> str:
-        return f"<knowledge base: {self.statistics.facts:,} facts, {self.statistics.derived:,} derived>"
+        facts = self.statistics.facts
+        return f"<knowledge base: {facts:,} fact{'' if facts == 1 else 's'}, {self.statistics.derived:,} derived>"
 
     def _view(self, relation: Relation) -> RelationView:
         return RelationView(relation, self._backend.rows(relation.name, self._backend.materialisation),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -70,8 +71,6 @@ def test_run_json_names_the_written_files(reach: Path) -> None:
 
 
 def test_run_writes_figures(reach: Path) -> None:
-    import json
-
     assert holdfast("run", reach, "-F", "facts", "--stats", "stats.json").code == 0
     figures = json.loads(Path("stats.json").read_text(encoding="utf-8"))
     assert (figures["facts"], figures["derived"]) == (3, 6)
@@ -158,3 +157,11 @@ def test_a_bad_query_is_pointed_at(reach: Path) -> None:
     assert result.code == 2
     assert "paht" in result.err
     assert "path" in result.err
+
+
+def test_figures_name_what_the_checker_made_by_what_it_holds() -> None:
+    Path("p.dl").write_text("e(1, 2).\nn(x, count(y)) :- e(x, y), x < y.\nlast(y) :- e(_, y), !e(y, _).\n",
+                            encoding="utf-8")
+    holdfast("run", "p.dl", "--stats", "figures.json")
+    nodes = json.loads(Path("figures.json").read_text(encoding="utf-8"))["nodes"]
+    assert [node["predicates"] for node in nodes] == [["e"], ["n.body1"], ["n.count1"], ["n"], ["e(y, _)"], ["last"]]

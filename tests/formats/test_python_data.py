@@ -64,7 +64,7 @@ def test_values_of_type_any_stay_what_they_are() -> None:
     ([(1, "a"), ("x", "b")], (N, S), "E0606", 'row 2, column c0: "x" is not a number'),
     ([(True, "a")], (N, S), "E0606", "row 1, column c0: True is not a number"),
     ([(None, "a")], (N, S), "E0606", "row 1, column c0: None is not a number"),
-    ([(1.0, "a")], (N, S), "E0606", "1.0 is not a number"),
+    ([(1.0, "a")], (N, S), "E0606", "1.0 is not an integer"),
     ([(2**63, "a")], (N, S), "E0606", "9223372036854775808 is not between"),
     ([(-1, "a")], (U, S), "E0606", "-1 is not between 0"),
     ([(2**53 + 1, "a")], (F, S), "E0606", "9007199254740993 is not exactly a float"),

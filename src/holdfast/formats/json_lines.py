@@ -19,6 +19,7 @@ import numpy as np
 from holdfast.encoding import Codes, Dictionary, EncodingError
 from holdfast.formats.files import as_text
 from holdfast.formats.json_blocks import plain_columns, plain_types
+from holdfast.formats.json_places import not_json, value_places
 from holdfast.formats.places import Problems
 from holdfast.program.model import Relation
 from holdfast.term_text import double_text, literal_value
@@ -41,9 +42,9 @@ class NotFiniteError(ValueError):
 
 
 class _LineError(ValueError):
-    def __init__(self, code: str, message: str, column: int = 1) -> None:
+    def __init__(self, code: str, message: str, column: int = 1, width: int = 1) -> None:
         super().__init__(message)
-        self.code, self.column = code, column
+        self.code, self.column, self.width = code, column, width
 
 
 def read_json_lines(path: Path, data: bytes, relation: Relation, dictionary: Dictionary) -> Codes:
@@ -98,7 +99,7 @@ def _read_each(path: Path, text: str, relation: Relation, dictionary: Dictionary
         try:
             rows.append(_encode_line(line, relation, dictionary))
         except _LineError as error:
-            problems.add(error.code, str(error), number, error.column, 1, line.rstrip("\r"))
+            problems.add(error.code, str(error), number, error.column, error.width, line.rstrip("\r"))
     problems.raise_any()
     return np.concatenate(rows) if rows else np.empty((0, relation.arity), np.int64)
 
@@ -109,7 +110,7 @@ def _encode_line(line: str, relation: Relation, dictionary: Dictionary) -> Codes
     except NotFiniteError as error:
         raise _LineError("E0613", str(error), error.column(line)) from None
     except json.JSONDecodeError as error:
-        raise _LineError("E0613", f"the line is not JSON: {error.msg[0].lower()}{error.msg[1:]}", error.colno) from None
+        raise _LineError("E0613", not_json(error), error.colno) from None
     except (ValueError, RecursionError):
         raise _LineError("E0613", "the line has a number or a nesting that is too long to be a fact") from None
     row = _row(fact, relation)
@@ -121,8 +122,16 @@ def _encode_line(line: str, relation: Relation, dictionary: Dictionary) -> Codes
     except EncodingError as error:
         assert error.column is not None, "the length was checked above"
         name = relation.columns[error.column].name
+        place = value_places(line)[name if isinstance(fact, dict) else error.column]
         raise _LineError("E0606", f"column {error.column + 1} ({name}) of relation {relation.display}: "
-                                 f"{error.reason}") from None
+                                 f"{_in_json(error)}", *place) from None
+
+
+def _in_json(error: EncodingError) -> str:
+    """Why a value does not fit, with the value as JSON writes it: true and null, not True and None."""
+    if not isinstance(error.value, bool | list | dict | None):
+        return error.reason
+    return error.reason.replace(repr(error.value), to_json(error.value), 1)
 
 
 def _row(fact: object, relation: Relation) -> Sequence[Value]:
