@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 SILENT_SECONDS = 2.0
 UPDATE_SECONDS = 0.1  # rounds can be very short; a person cannot read faster than this
-COMPILING = "compiling the kernels (only on the first run, some ten seconds) …"
+COMPILING = "getting the kernels ready; the first run compiles them, which takes some ten seconds …"
 
 
 class PlainProgress:
@@ -24,7 +24,7 @@ class PlainProgress:
         """The run begins."""
 
     def compiling(self) -> None:
-        """Kernels are compiled for the first time on this machine."""
+        """Kernels are loaded, or compiled if they never were on this machine, and it takes long."""
         terminal.note(COMPILING)
 
     def round(self, node: str, round: int, new_facts: int, facts: int) -> None:
@@ -51,7 +51,7 @@ class TerminalProgress:
         self._text = f"evaluating {nodes} hyper-nodes …"
 
     def compiling(self) -> None:
-        """Kernels are compiled for the first time on this machine: said at once."""
+        """Kernels are loaded, or compiled if they never were on this machine: said at once."""
         self._text = COMPILING
         self._show()
 

@@ -227,8 +227,13 @@ def sniff_values(values: Sequence[object]) -> Type:
     if kinds <= {int}:
         return _integers(cast("Sequence[int]", values))
     if kinds <= {int, float}:
-        return Type.FLOAT
+        return Type.ANY if any(_needs_company(value) for value in values) else Type.FLOAT
     return Type.SYMBOL if kinds <= {str} else Type.ANY
+
+
+def _needs_company(value: object) -> bool:
+    """Whether an integer fits beside floats, but into none."""
+    return isinstance(value, int) and abs(value) < 2**63 and int(float(value)) != value
 
 
 def _integers(values: Sequence[int]) -> Type:
