@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 ENGINES = ("memory", "spark")
 Engine: TypeAlias = "str | SparkOptions | SparkSession"
 MOST_TOGETHER = 62  # updates in one pass: each has a bit of a word, and so has the state before them
-_SILENCE = 1.0  # seconds of compiling before the user is told
+_SILENCE = 2.0  # seconds of compiling before the user is told
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,21 @@ def test_json_errors_go_to_stdout(command: str) -> None:
     assert result.err == ""
 
 
+@pytest.mark.parametrize(("words", "message"), [
+    (["run", "reach.dl", "-D", "facts/edge.facts"], "facts/edge.facts is a file, and results go into a folder"),
+    (["run", "reach.dl", "-D", "reach.dl/out"], "reach.dl is a file, and results go into a folder"),
+    (["run", "reach.dl", "--stats", "facts"], "facts is a folder, not a file"),
+    (["run", "reach.dl", "--stats", "no/s.json"], "no/s.json cannot be written: there is no folder no"),
+    (["graph", "reach.dl", "-o", "facts"], "facts is a folder, not a file"),
+])
+def test_what_cannot_be_written_is_said_before_anything_is_computed(
+        words: list[str], message: str, reach: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("holdfast.cli.run_program.evaluate", None)
+    result = holdfast(*words)
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith("error[E0014]: ") and message in result.err
+
+
 def test_a_name_that_is_hardly_similar_is_not_offered(reach: Path) -> None:
     assert "did you mean" not in holdfast("check", "road.dl").err
 

@@ -59,7 +59,7 @@ def _options(
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """The entry point: run one command line and answer with the exit code.  Nothing is raised."""
-    terminal.survive_old_encodings()
+    terminal.survive_odd_streams()
     words, debug = _take_debug(sys.argv[1:] if arguments is None else arguments)
     try:
         code = _invoke(words if words not in ([], ["pipeline"]) else [*words, "--help"])
@@ -104,8 +104,9 @@ def _as_ours(failure: Exception, words: Sequence[str]) -> HoldfastError:
             return LimitReached(Diagnostic(
                 codes.OUT_OF_MEMORY, "the machine has no memory left; the run was stopped and nothing was written",
                 help="--limit-memory stops a run before it comes to that"))
-        case OSError() if failure.filename is not None:
-            return UsageError(Diagnostic(codes.CANNOT_WRITE, f"{failure.filename}: {failure.strerror}"))
+        case OSError() if failure.strerror is not None:
+            what = failure.filename or "the output cannot be written"
+            return UsageError(Diagnostic(codes.CANNOT_WRITE, f"{what}: {failure.strerror}"))
         case _:
             return HoldfastError(Diagnostic(
                 codes.INTERNAL, f"internal error: {type(failure).__name__}: {failure}",

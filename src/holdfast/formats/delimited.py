@@ -20,13 +20,13 @@ import pyarrow.csv
 from holdfast.encoding import Codes, Dictionary, encode_distinct
 from holdfast.formats import exact
 from holdfast.formats.escapes import unescape
+from holdfast.formats.files import BOM
 from holdfast.formats.parameters import Layout
 from holdfast.number_text import NumberError, parse_integer
 from holdfast.program.model import Relation
 from holdfast.term_text import parse_term
 from holdfast.values import Type
 
-BOM = b"\xef\xbb\xbf"
 _TEXT = pa.dictionary(pa.int32(), pa.string())
 _INTEGERS = (Type.NUMBER, Type.UNSIGNED)
 _ARROW = {Type.NUMBER: pa.int64(), Type.UNSIGNED: pa.uint64(), Type.FLOAT: pa.float64(),
