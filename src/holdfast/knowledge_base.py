@@ -130,8 +130,9 @@ class KnowledgeBase:
             for relation in added:
                 backend.add_relation(relation)
             backend.write_out(predicates_read(RuleChange(question.rules, (), question.aggregates)))
-            for node in question.nodes:
-                materialise(Planner(node, backend.statistics), backend, Watch())
+            with self._limited(keep=False) as watch:
+                for node in question.nodes:
+                    materialise(Planner(node, backend.statistics), backend, watch)
             answer = next(relation for relation in added if relation.name == "?")
             return self._view(answer)
         finally:

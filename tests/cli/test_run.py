@@ -84,7 +84,7 @@ def test_a_limit_stops_the_run_with_3_and_writes_nothing(limit: list[str], reach
     Path("facts/edge.facts").write_text("".join(f"{n}\t{n + 1}\n" for n in range(300)), encoding="utf-8")
     result = holdfast("run", reach, "-F", "facts", "-D", "out", *limit)
     assert result.code == 3
-    assert result.err.startswith("error[")
+    assert "error[E08" in result.err
     assert not list(Path().glob("out/*"))
 
 
@@ -166,3 +166,10 @@ def test_figures_name_what_the_checker_made_by_what_it_holds() -> None:
     nodes = json.loads(Path("figures.json").read_text(encoding="utf-8"))["nodes"]
     names = sorted(name for node in nodes for name in node["predicates"])
     assert names == ["e", "e(x, _)", "last", "n", "n.body1", "n.count1"]
+
+
+def test_limits_hold_for_the_query_too() -> None:
+    Path("n.dl").write_text("n(x) :- x = range(0, 1000).\n", encoding="utf-8")
+    result = holdfast("query", "n.dl", "n(x), n(y)", "--limit-facts", "50000")
+    assert (result.code, result.out) == (3, "")
+    assert "E0802" in result.err
