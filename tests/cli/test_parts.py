@@ -94,6 +94,7 @@ def test_without_a_terminal_only_compiling_is_said(capsys: pytest.CaptureFixture
     watcher.started(3)
     watcher.round("path", 1, 10, 10)
     watcher.compiling()
+    watcher.compiling()  # of a module's kernels, after the engine's
     watcher.finished()
     captured = capsys.readouterr()
     assert captured.out == ""

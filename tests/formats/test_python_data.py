@@ -90,6 +90,7 @@ def test_what_does_not_fit_is_told(data: Any, types: tuple[Type, ...], code: str
     (ROWS, (N, S)), ([(1, 1.5), (2, 1)], (N, F)), ([(2**64 - 1,)], (U,)), ([(1,), ("a",)], (A,)), ([(Iri("a"),)], (A,)),
     ({"x": [1], "y": ["a"]}, (N, S)), (pd.DataFrame(ROWS), (N, S)), ([{"x": 1}], (N,)), ([], ()), ([(1,), (1, 2)], ()),
     ([(1.5,), (2**53,)], (F,)), ([(1.5,), (2**53 + 1,)], (A,)), ([(1.5,), (2**64 - 1,)], (F,)),
+    ([(np.int64(1), np.float64(2.5))], (N, F)),
 ])
 def test_types_are_sniffed(data: Any, types: tuple[Type, ...]) -> None:
     assert sniff_python(data) == types

@@ -20,12 +20,17 @@ COMPILING = "getting the kernels ready; the first run compiles them, which takes
 class PlainProgress:
     """For logs and pipes: a word when the user has to wait for the compiler, and nothing else."""
 
+    def __init__(self) -> None:
+        self._told = False
+
     def started(self, nodes: int) -> None:
         """The run begins."""
 
     def compiling(self) -> None:
         """Kernels are loaded, or compiled if they never were on this machine, and it takes long."""
-        terminal.note(COMPILING)
+        if not self._told:
+            terminal.note(COMPILING)
+        self._told = True
 
     def round(self, node: str, round: int, new_facts: int, facts: int) -> None:
         """A round has ended."""

@@ -223,9 +223,15 @@ def sniff_rows(rows: Sequence[Sequence[object]]) -> tuple[Type, ...]:
     return tuple(sniff_values(column) for column in zip(*rows, strict=True))
 
 
+_PLAIN: dict[type, type] = {
+    **dict.fromkeys((np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64), int),
+    np.float32: float, np.float64: float, np.str_: str,
+}
+
+
 def sniff_values(values: Sequence[object]) -> Type:
     """The narrowest type that fits all values."""
-    kinds = {value.__class__ for value in values}
+    kinds = {_PLAIN.get(kind, kind) for kind in {value.__class__ for value in values}}
     if kinds <= {int}:
         return _integers(cast("Sequence[int]", values))
     if kinds <= {int, float}:
