@@ -11,6 +11,7 @@ from holdfast.program import check
 from holdfast.program.maintainable import maintainable
 from holdfast.program.model import Program, Relation
 from holdfast.updates import Update
+from holdfast.values import Type
 
 
 def edited(program_tree: tree.Program, program: Program, update: Update) -> tuple[tree.Program, Program]:
@@ -55,4 +56,9 @@ def _refuse_other_types(old: Program, new: Program, place: Span | None) -> None:
             was, would = (", ".join(type.value for type in r.types) for r in (relation, other))
             message = f"with these rules {relation.display} would have the types ({would}), but it has ({was})"
             help = "declare the relation's types from the start"
+            if Type.ANY in relation.types and not relation.declared:
+                columns = ", ".join(f"{column.name}: {type.value}"
+                                    for column, type in zip(relation.columns, other.types, strict=True))
+                help = (f"nothing told the types of {relation.display} when it was opened without facts; "
+                        f"declare them: .decl {relation.display}({columns})")
             raise ProgramError(Diagnostic("E0912", message, place, help=help))

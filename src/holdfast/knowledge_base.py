@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 ENGINES = ("memory", "spark")
 Engine: TypeAlias = "str | SparkOptions | SparkSession"
 MOST_TOGETHER = 62  # updates in one pass: each has a bit of a word, and so has the state before them
-_SILENCE = 1.0  # seconds of compiling before the user is told
+_SILENCE = 2.0  # seconds of compiling before the user is told
 
 
 @dataclass(frozen=True)
@@ -130,8 +130,9 @@ class KnowledgeBase:
             for relation in added:
                 backend.add_relation(relation)
             backend.write_out(predicates_read(RuleChange(question.rules, (), question.aggregates)))
-            for node in question.nodes:
-                materialise(Planner(node, backend.statistics), backend, Watch())
+            with self._limited(keep=False) as watch:
+                for node in question.nodes:
+                    materialise(Planner(node, backend.statistics), backend, watch)
             answer = next(relation for relation in added if relation.name == "?")
             return self._view(answer)
         finally:
@@ -367,7 +368,8 @@ class KnowledgeBase:
         return paths
 
     def __repr__(self) -> str:
-        return f"<knowledge base: {self.statistics.facts:,} facts, {self.statistics.derived:,} derived>"
+        facts = self.statistics.facts
+        return f"<knowledge base: {facts:,} fact{'' if facts == 1 else 's'}, {self.statistics.derived:,} derived>"
 
     def _view(self, relation: Relation) -> RelationView:
         return RelationView(relation, self._backend.rows(relation.name, self._backend.materialisation),

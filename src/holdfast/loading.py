@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from holdfast.encoding import Codes, Dictionary
-from holdfast.errors import DataError, Diagnostic, UsageError
+from holdfast.errors import DataError, Diagnostic, Severity, UsageError
 from holdfast.formats.facts_files import read_relation, sniff_types
-from holdfast.formats.paths import input_path
+from holdfast.formats.parameters import SUFFIXES
+from holdfast.formats.paths import input_path, unread_facts
 from holdfast.formats.python_data import FactData, encode_facts, is_spark_frame, kept, sniff_python
 from holdfast.formats.rdf import is_rdf, read_rdf
 from holdfast.language import tree
@@ -66,6 +67,7 @@ def load(tree_program: tree.Program, facts: Facts, dictionary: Dictionary, *, ke
             parts = _python_rows(program, read, dictionary)
         case _:
             parts = _file_rows(program, _paths(facts), dictionary)
+            program = replace(program, warnings=(*program.warnings, *_warnings_of_unread(program, _paths(facts))))
     program = maintainable(program)
     return Loaded(program, _together(program, [*_text_rows(program, dictionary), *parts]), dictionary, frames)
 
@@ -167,6 +169,19 @@ def _inputs(relations: Mapping[str, Relation], paths: Sequence[Path]) -> Iterato
             path = None if relation.auxiliary else input_path(folder, relation, {})
             if path is not None:
                 yield _Input(relation, path, {})
+
+
+def _warnings_of_unread(program: Program, paths: Sequence[Path]) -> Iterator[Diagnostic]:
+    """A relation that stays empty although the folder has a file with its name."""
+    filled = {*program.facts, *(rule.predicate for rule in program.rules)}
+    empty = [r for name, r in program.relations.items() if name not in filled and not r.auxiliary]
+    if any(io.kind == "input" for relation in program.relations.values() for io in relation.io):
+        return
+    for folder in filter(Path.is_dir, paths):
+        for path in filter(None, (unread_facts(folder, relation) for relation in empty)):
+            help = f"facts files end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}; all but Parquet also in .gz"
+            message = f"{path.as_posix()} is not read: it has a relation's name, but not the ending of a facts file"
+            yield Diagnostic("W0008", message, help=help, severity=Severity.WARNING)
 
 
 def _directed(relation: Relation, io: Io, folders: Sequence[Path]) -> Iterator[_Input]:

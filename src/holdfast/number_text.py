@@ -21,6 +21,8 @@ def parse_integer(text: str, type: Type) -> int:
     """The integer that a text stands for, checked against the range of NUMBER or UNSIGNED."""
     found = _INTEGER.fullmatch(text)
     if found is None or len(text) > _LONGEST:
+        if len(text) <= _LONGEST and _FLOAT.fullmatch(text):
+            raise NumberError("is not an integer")
         raise NumberError("is not a number" if type is Type.NUMBER else "is not an unsigned number")
     sign, hexadecimal, binary, decimal = found.groups()
     size = int(hexadecimal, 16) if hexadecimal else int(binary, 2) if binary else int(decimal)

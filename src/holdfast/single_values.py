@@ -118,4 +118,5 @@ def any_key(value: Value) -> tuple[int, float | int | str, str]:
 def wrong(value: object, type: Type) -> EncodingError:
     """The error for a value that is not of a type."""
     shown = quote(value) if isinstance(value, str) else str(value) if isinstance(value, _TERMS) else repr(value)
-    return EncodingError(f"{shown} is not {_NOUNS[type]}", value)
+    wanted = "an integer" if isinstance(value, float) and type.is_numeric else _NOUNS[type]
+    return EncodingError(f"{shown} is not {wanted}", value)

@@ -14,6 +14,7 @@ from typing import Any, BinaryIO
 
 from holdfast.errors import Diagnostic, HoldfastError, Label, Span, UsageError
 from holdfast.formats.json_lines import NotFiniteError, load_json, to_json
+from holdfast.formats.json_places import not_json
 from holdfast.formats.places import file_span, refuse
 from holdfast.updates import Change, Update
 
@@ -42,8 +43,7 @@ class UpdateLine:
             text = self.content.decode().rstrip()
             refuse("E0613", str(error), self._span(error.column(text), text))
         except json.JSONDecodeError as error:
-            text = f"the line is not JSON: {error.msg[0].lower()}{error.msg[1:]}"
-            refuse("E0613", text, self._span(error.colno, self.content.decode().rstrip()))
+            refuse("E0613", not_json(error), self._span(error.colno, self.content.decode().rstrip()))
         except UnicodeDecodeError as error:
             refuse("E0604", f"byte 0x{self.content[error.start]:02x} is not UTF-8 text", self._span(error.start + 1))
         except (ValueError, RecursionError):

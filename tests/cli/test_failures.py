@@ -36,6 +36,21 @@ def test_json_errors_go_to_stdout(command: str) -> None:
     assert result.err == ""
 
 
+@pytest.mark.parametrize(("words", "message"), [
+    (["run", "reach.dl", "-D", "facts/edge.facts"], "facts/edge.facts is a file, and results go into a folder"),
+    (["run", "reach.dl", "-D", "reach.dl/out"], "reach.dl is a file, and results go into a folder"),
+    (["run", "reach.dl", "--stats", "facts"], "facts is a folder, not a file"),
+    (["run", "reach.dl", "--stats", "no/s.json"], "no/s.json cannot be written: there is no folder no"),
+    (["graph", "reach.dl", "-o", "facts"], "facts is a folder, not a file"),
+])
+def test_what_cannot_be_written_is_said_before_anything_is_computed(
+        words: list[str], message: str, reach: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("holdfast.cli.run_program.evaluate", None)
+    result = holdfast(*words)
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith("error[E0014]: ") and message in result.err
+
+
 def test_a_name_that_is_hardly_similar_is_not_offered(reach: Path) -> None:
     assert "did you mean" not in holdfast("check", "road.dl").err
 
@@ -68,12 +83,17 @@ def test_a_program_that_is_not_text_is_refused() -> None:
 
 
 @pytest.mark.parametrize(("words", "message"), [
-    (["frobnicate"], "no such command 'frobnicate'"),
-    (["check"], "missing argument 'PROGRAM'"),
-    (["check", "--frob", "x.dl"], "--frob"),
-    (["graph", "x.dl", "--format", "png"], "--format"),
-    (["run", "x.dl", "--limit-facts", "many"], "--limit-facts"),
-    (["run", "x.dl", "--limit-facts", "0"], "--limit-facts"),
+    (["frobnicate"], "there is no command frobnicate"),
+    (["check"], "PROGRAM is missing"),
+    (["check", "--frob", "x.dl"], "there is no option --frob"),
+    (["check", "x.dl", "y.dl"], "there is more than the command takes: y.dl"),
+    (["graph", "x.dl", "--format", "png"], "--format is not png, but one of 'text', 'dot', 'svg', 'json'"),
+    (["graph", "x.dl", "--json=3"], "--json takes no value"),
+    (["run", "x.dl", "-D"], "-D needs a value behind it"),
+    (["run", "x.dl", "--limit-facts", "many"], "the value of --limit-facts is not a whole number"),
+    (["run", "x.dl", "--limit-facts", "0"], "the value of --limit-facts must be at least 1"),
+    (["run", "x.dl", "--limit-seconds", "soon"], "the value of --limit-seconds is not a number"),
+    (["pipeline", "frobnicate"], "there is no command frobnicate"),
 ])
 def test_bad_usage_is_an_error_of_ours(words: list[str], message: str) -> None:
     result = holdfast(*words)
@@ -81,6 +101,13 @@ def test_bad_usage_is_an_error_of_ours(words: list[str], message: str) -> None:
     assert result.err.startswith("error[E0010]: ")
     assert message in result.err
     assert "--help` shows what it takes" in result.err
+
+
+@pytest.mark.parametrize(("words", "meant"), [
+    (["chekc", "x.dl"], "check"), (["run", "x.dl", "--limt-facts", "3"], "--limit-facts"),
+])
+def test_a_similar_name_is_offered(words: list[str], meant: str) -> None:
+    assert f"did you mean {meant}?" in holdfast(*words).err
 
 
 def test_all_errors_of_a_program_are_shown_at_once() -> None:

@@ -94,8 +94,9 @@ def test_without_a_terminal_only_compiling_is_said(capsys: pytest.CaptureFixture
     watcher.started(3)
     watcher.round("path", 1, 10, 10)
     watcher.compiling()
+    watcher.compiling()  # of a module's kernels, after the engine's
     watcher.finished()
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert captured.err.startswith("compiling")
+    assert captured.err.startswith("getting the kernels ready")
     assert captured.err.count("\n") == 1

@@ -51,6 +51,19 @@ def test_a_closed_pipe_is_quiet(reach: Path) -> None:
     assert b"Broken" not in errors
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="shells are different there")
+@pytest.mark.parametrize(("redirected", "code", "told"), [
+    (">&-", 0, ""), ("2>&-", 0, ""), ("<&-", 0, ""),
+    pytest.param("> /dev/full", 2, "error[E0014]: the output cannot be written: No space left on device",
+                 marks=pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")),
+])
+def test_closed_and_full_streams(redirected: str, code: int, told: str, reach: Path) -> None:
+    done = subprocess.run(["/bin/sh", "-c", f'"$@" {redirected}', "sh", *RUN, "check", str(reach)],
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == code
+    assert done.stderr.strip() == told
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are different there")
 def test_ctrl_c_stops_a_run_and_leaves_nothing_half_written() -> None:
     Path("count.dl").write_text("n(0).\nn(x + 1) :- n(x), x < 1000000000.\n.output n\n", encoding="utf-8")

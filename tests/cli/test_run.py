@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -70,8 +71,6 @@ def test_run_json_names_the_written_files(reach: Path) -> None:
 
 
 def test_run_writes_figures(reach: Path) -> None:
-    import json
-
     assert holdfast("run", reach, "-F", "facts", "--stats", "stats.json").code == 0
     figures = json.loads(Path("stats.json").read_text(encoding="utf-8"))
     assert (figures["facts"], figures["derived"]) == (3, 6)
@@ -85,7 +84,7 @@ def test_a_limit_stops_the_run_with_3_and_writes_nothing(limit: list[str], reach
     Path("facts/edge.facts").write_text("".join(f"{n}\t{n + 1}\n" for n in range(300)), encoding="utf-8")
     result = holdfast("run", reach, "-F", "facts", "-D", "out", *limit)
     assert result.code == 3
-    assert result.err.startswith("error[")
+    assert "error[E08" in result.err
     assert not list(Path().glob("out/*"))
 
 
@@ -158,3 +157,19 @@ def test_a_bad_query_is_pointed_at(reach: Path) -> None:
     assert result.code == 2
     assert "paht" in result.err
     assert "path" in result.err
+
+
+def test_figures_name_what_the_checker_made_by_what_it_holds() -> None:
+    Path("p.dl").write_text("e(1, 2).\nn(x, count(y)) :- e(x, y), x < y.\nlast(y) :- e(_, y), !e(y, _).\n",
+                            encoding="utf-8")
+    holdfast("run", "p.dl", "--stats", "figures.json")
+    nodes = json.loads(Path("figures.json").read_text(encoding="utf-8"))["nodes"]
+    names = sorted(name for node in nodes for name in node["predicates"])
+    assert names == ["e", "e(x, _)", "last", "n", "n.body1", "n.count1"]
+
+
+def test_limits_hold_for_the_query_too() -> None:
+    Path("n.dl").write_text("n(x) :- x = range(0, 1000).\n", encoding="utf-8")
+    result = holdfast("query", "n.dl", "n(x), n(y)", "--limit-facts", "50000")
+    assert (result.code, result.out) == (3, "")
+    assert "E0802" in result.err

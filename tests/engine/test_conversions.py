@@ -8,7 +8,7 @@ import holdfast
 
 NUMBERS = {"10": 10, "-10": -10, "0xcafe": 0xCAFE, "-0xBEEF": -0xBEEF, "0b100": 4, "-0b100": -4, "+7": 7, " 7 ": 7}
 MISTAKES = {
-    "zwei": "is not a number", "1_000": "is not a number", "": "is not a number", "1.5": "is not a number",
+    "zwei": "is not a number", "1_000": "is not a number", "": "is not a number", "1.5": "is not an integer",
     "9223372036854775808": "is out of range for a 64-bit number", "٣": "is not a number",
 }
 

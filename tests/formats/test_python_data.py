@@ -64,7 +64,7 @@ def test_values_of_type_any_stay_what_they_are() -> None:
     ([(1, "a"), ("x", "b")], (N, S), "E0606", 'row 2, column c0: "x" is not a number'),
     ([(True, "a")], (N, S), "E0606", "row 1, column c0: True is not a number"),
     ([(None, "a")], (N, S), "E0606", "row 1, column c0: None is not a number"),
-    ([(1.0, "a")], (N, S), "E0606", "1.0 is not a number"),
+    ([(1.0, "a")], (N, S), "E0606", "1.0 is not an integer"),
     ([(2**63, "a")], (N, S), "E0606", "9223372036854775808 is not between"),
     ([(-1, "a")], (U, S), "E0606", "-1 is not between 0"),
     ([(2**53 + 1, "a")], (F, S), "E0606", "9007199254740993 is not exactly a float"),
@@ -89,6 +89,8 @@ def test_what_does_not_fit_is_told(data: Any, types: tuple[Type, ...], code: str
 @pytest.mark.parametrize(("data", "types"), [
     (ROWS, (N, S)), ([(1, 1.5), (2, 1)], (N, F)), ([(2**64 - 1,)], (U,)), ([(1,), ("a",)], (A,)), ([(Iri("a"),)], (A,)),
     ({"x": [1], "y": ["a"]}, (N, S)), (pd.DataFrame(ROWS), (N, S)), ([{"x": 1}], (N,)), ([], ()), ([(1,), (1, 2)], ()),
+    ([(1.5,), (2**53,)], (F,)), ([(1.5,), (2**53 + 1,)], (A,)), ([(1.5,), (2**64 - 1,)], (F,)),
+    ([(np.int64(1), np.float64(2.5))], (N, F)),
 ])
 def test_types_are_sniffed(data: Any, types: tuple[Type, ...]) -> None:
     assert sniff_python(data) == types

@@ -123,7 +123,8 @@ def _outcome(read: object, text: str, layout: Layout, types: tuple[Type, ...]) -
     ("9223372036854775808\n", (U,)), ("007\n", (S,)), ("1\t\n", (N, S)), ("1 2\n", (S,)),
     ("18446744073709551616\t1\n18446744073709551617\t2\n", (S, N)), ("-1\n9223372036854775808\n", (S,)),
     ("1\t10\n2\t01\n", (N, S)), ("0\t100\n-0\t+0\n", (N, S)), ("1.5\n-07\n", (S,)), ("0.5\n00.5\n", (F,)),
-    ("1e400\t1e300\n1\t1\n", (S, F)), ("1.5\n18446744073709551616\n", (F,)),
+    ("1e400\t1e300\n1\t1\n", (S, F)), ("1.5\n18446744073709551616\n", (S,)),
+    ("1.5\n9007199254740991\n", (F,)), ("1.5\n-9007199254740993\n", (S,)),
 ])
 def test_types_are_sniffed_from_all_rows(tmp_path: Path, content: str, types: tuple[Type, ...]) -> None:
     (tmp_path / "r.facts").write_text(content)

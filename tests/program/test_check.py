@@ -87,7 +87,7 @@ def test_a_bad_query_is_refused(query: str, code: str) -> None:
 def test_a_query_with_aggregates_brings_its_relations() -> None:
     program = check(parse("edge(1, 2). node(1)."))
     _, question = check_query(parse_body("node(x), n = count : { edge(x, y), node(y) }"), program)
-    assert [node.predicates for node in question.nodes] == [("?.body1",), ("?.agg1",), ("?",)]
+    assert [node.predicates for node in question.nodes] == [("?.body1",), ("?.count1",), ("?",)]
     assert set(program.relations) < set(question.relations)
 
 

@@ -34,52 +34,52 @@ FORMS = {
     "p(x) :- a(y), x = y + range(0, y).": ["p(x) :- a(y), $1 = range(0, y), x = y + $1."],
     'p(x) :- a(x), !match("b.*", x), contains("c", x).': ['p(x) :- a(x), !match("b.*", x), contains("c", x).'],
     "p(x, n) :- a(x), n = max y : { e(x, y) }.": [
-        "p(x, n) :- a(x), p.agg1(x, n).",
-        "p.agg1(x, max(y)) :- e(x, y).",
+        "p(x, n) :- a(x), p.max1(x, n).",
+        "p.max1(x, max(y)) :- e(x, y).",
     ],
     "p(n) :- n = count : { e(_, _) }.": [
-        "p(n) :- p.agg1(n).",
-        "p(n) :- n = 0, !p.agg1(_).",
-        "p.agg1(count()) :- e(c1, c2).",
+        "p(n) :- p.count1(n).",
+        "p(n) :- n = 0, !p.count1(_).",
+        "p.count1(count()) :- e(c1, c2).",
     ],
     "p(x, n) :- a(x), n = count : { e(y, _), y < x }.": [
         "p.body1(x, y, $1) :- a(x), e(y, $1), y < x.",
-        "p(x, n) :- a(x), p.agg1(x, n).",
-        "p(x, n) :- a(x), n = 0, !p.agg1(x, _).",
-        "p.agg1(x, count()) :- p.body1(x, y, c3).",
+        "p(x, n) :- a(x), p.count1(x, n).",
+        "p(x, n) :- a(x), n = 0, !p.count1(x, _).",
+        "p.count1(x, count()) :- p.body1(x, y, c3).",
     ],
     "p(n) :- n = max x - y : { e(x, y) }.": [
         "p.body1($1) :- e(x, y), $1 = x - y.",
-        "p(n) :- p.agg1(n).",
-        "p.agg1(max(c1)) :- p.body1(c1).",
+        "p(n) :- p.max1(n).",
+        "p.max1(max(c1)) :- p.body1(c1).",
     ],
     "p(n) :- n = sum x : { e(x, y), a(y) }.": [
         "p.body1(x, y) :- e(x, y), a(y).",
-        "p(n) :- p.agg1(n).",
-        "p(n) :- n = 0, !p.agg1(_).",
-        "p.agg1(sum(x)) :- p.body1(x, y).",
+        "p(n) :- p.sum1(n).",
+        "p(n) :- n = 0, !p.sum1(_).",
+        "p.sum1(sum(x)) :- p.body1(x, y).",
     ],
     "p(x, n) :- n = max y : { e(x, y) }.": [
-        "p(x, n) :- p.agg1(n), e(x, n).",
-        "p.agg1(max(y)) :- e(x, y).",
+        "p(x, n) :- p.max1(n), e(x, n).",
+        "p.max1(max(y)) :- e(x, y).",
     ],
     "p(x) :- a(x), q(x, 1 + min y : { e(x, y) }).": [
-        "p(x) :- a(x), $2 = 1 + $1, q(x, $2), p.agg1(x, $1).",
-        "p.agg1(x, min(y)) :- e(x, y).",
+        "p(x) :- a(x), $2 = 1 + $1, q(x, $2), p.min1(x, $1).",
+        "p.min1(x, min(y)) :- e(x, y).",
     ],
     "p(x, count(y)) :- e(x, y).": [
-        "p(x, $1) :- p.agg1(x, $1).",
-        "p.agg1(x, count()) :- e(x, y).",
+        "p(x, $1) :- p.count1(x, $1).",
+        "p.count1(x, count()) :- e(x, y).",
     ],
     "p(x, count(y)) :- e(x, y), a(y).": [
         "p.body1(x, y) :- e(x, y), a(y).",
-        "p(x, $1) :- p.agg1(x, $1).",
-        "p.agg1(x, count()) :- p.body1(x, y).",
+        "p(x, $1) :- p.count1(x, $1).",
+        "p.count1(x, count()) :- p.body1(x, y).",
     ],
     'p(max(y), "k", min(y), x) :- e(x, y).': [
-        'p($1, "k", $2, x) :- p.agg1(x, $1), p.agg2(x, $2).',
-        "p.agg1(x, max(y)) :- e(x, y).",
-        "p.agg2(x, min(y)) :- e(x, y).",
+        'p($1, "k", $2, x) :- p.max1(x, $1), p.min1(x, $2).',
+        "p.max1(x, max(y)) :- e(x, y).",
+        "p.min1(x, min(y)) :- e(x, y).",
     ],
 }
 
@@ -108,13 +108,13 @@ def test_equivalence_relation_gets_its_rules() -> None:
 
 def test_equal_aggregates_share_a_relation() -> None:
     program = check(parse("p(n) :- n = max x : { e(x, _) }. q(m) :- m = max y : { e(y, _) }."))
-    assert [aggregate.predicate for aggregate in program.aggregates] == ["p.agg1"]
+    assert [aggregate.predicate for aggregate in program.aggregates] == ["p.max1"]
 
 
 def test_an_auxiliary_name_does_not_meet_one_of_the_users() -> None:
-    program = check(parse("p(n) :- n = max x : { e(x, _) }. q(x) :- 'p.agg1'(x)."))
-    assert [aggregate.predicate for aggregate in program.aggregates] == ["p.agg2"]
-    assert not program.relations["p.agg1"].auxiliary
+    program = check(parse("p(n) :- n = max x : { e(x, _) }. q(x) :- 'p.max1'(x)."))
+    assert [aggregate.predicate for aggregate in program.aggregates] == ["p.max2"]
+    assert not program.relations["p.max1"].auxiliary
 
 
 def test_rule_names() -> None:

@@ -96,7 +96,7 @@ def test_text_names_everything() -> None:
     assert "hyper-node 1: path  (recursive)\n  nonrecursive  r1: path(x, y) :- edge(x, y)." in text
     assert "  recursive     r2: path(x, z) :- path(x, y), edge(y, z)." in text
     assert "  reads -       hyper-node 1: path" in text
-    assert "degree.agg1  (made for an aggregate)" in text
+    assert "degree.max1  (made for an aggregate)" in text
 
 
 def test_json_is_json() -> None:

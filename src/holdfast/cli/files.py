@@ -54,6 +54,32 @@ def read_text(path: Path) -> str:
         raise UsageError(Diagnostic(codes.UNREADABLE, f"{path} cannot be read: {failure.strerror}")) from failure
 
 
+def writable_folder(path: Path | None) -> None:
+    """Refuse a folder that results cannot go to, before anything is computed; it need not be there yet."""
+    if path is None:
+        return
+    there = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
+    if not there.is_dir():
+        raise UsageError(Diagnostic(codes.CANNOT_WRITE, f"{there} is a file, and results go into a folder"))
+    _refuse_unless_writable(path, there)
+
+
+def writable_file(path: Path | None) -> None:
+    """Refuse a file that cannot be written, before anything is computed."""
+    if path is None:
+        return
+    if path.is_dir():
+        raise UsageError(Diagnostic(codes.CANNOT_WRITE, f"{path} is a folder, not a file"))
+    if not path.parent.is_dir():
+        raise UsageError(Diagnostic(codes.CANNOT_WRITE, f"{path} cannot be written: there is no folder {path.parent}"))
+    _refuse_unless_writable(path, path.parent)
+
+
+def _refuse_unless_writable(path: Path, folder: Path) -> None:
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise UsageError(Diagnostic(codes.CANNOT_WRITE, f"{path} cannot be written: permission denied in {folder}"))
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a file whole: a reader, or a Ctrl-C, meets the old text or the new one."""
     try:

@@ -57,7 +57,7 @@ def _as_json(found: Impact) -> dict[str, object]:
 
     return {
         "ok": True,
-        "direct": [list(node.node.predicates) for node in found.direct],
+        "direct": [list(node.names) for node in found.direct],
         "plan": [_node_as_json(node) for node in found.plan],
         "added": answers(found.change.added),
         "removed": answers(found.change.removed),
@@ -66,7 +66,7 @@ def _as_json(found: Impact) -> dict[str, object]:
 
 def _node_as_json(node: Impacted) -> dict[str, object]:
     return {
-        "predicates": list(node.node.predicates),
+        "predicates": list(node.names),
         "direct": node.is_direct,
         "auxiliary": not node.relations,
         "rules_added": list(node.added),

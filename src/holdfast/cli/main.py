@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from holdfast.cli import check, codes, fmt, graph, impact, pipeline, plan, query, run_program, stream, terminal
+from holdfast.cli.usage import usage_diagnostic
 from holdfast.errors import Diagnostic, ExitCode, HoldfastError, LimitReached, UsageError
 
 INTERRUPTED = 130
@@ -58,10 +59,10 @@ def _options(
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """The entry point: run one command line and answer with the exit code.  Nothing is raised."""
-    terminal.survive_old_encodings()
+    terminal.survive_odd_streams()
     words, debug = _take_debug(sys.argv[1:] if arguments is None else arguments)
     try:
-        code = _invoke(words or ["--help"])
+        code = _invoke(words if words not in ([], ["pipeline"]) else [*words, "--help"])
         sys.stdout.flush()
         return code
     except BrokenPipeError:
@@ -73,7 +74,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except Exception as failure:
         if debug:
             traceback.print_exc()
-        return _report(_as_ours(failure), words)
+        return _report(_as_ours(failure, words), words)
 
 
 def _take_debug(arguments: Sequence[str]) -> tuple[list[str], bool]:
@@ -93,30 +94,24 @@ def _invoke(words: list[str]) -> int:
     return ExitCode.GOOD
 
 
-def _as_ours(failure: Exception) -> HoldfastError:
+def _as_ours(failure: Exception, words: Sequence[str]) -> HoldfastError:
     match failure:
         case HoldfastError():
             return failure
         case typer.TyperException():
-            return UsageError(_usage_diagnostic(failure))
+            return UsageError(usage_diagnostic(failure, words, app))
         case MemoryError():
             return LimitReached(Diagnostic(
                 codes.OUT_OF_MEMORY, "the machine has no memory left; the run was stopped and nothing was written",
                 help="--limit-memory stops a run before it comes to that"))
-        case OSError() if failure.filename is not None:
-            return UsageError(Diagnostic(codes.CANNOT_WRITE, f"{failure.filename}: {failure.strerror}"))
+        case OSError() if failure.strerror is not None:
+            what = failure.filename or "the output cannot be written"
+            return UsageError(Diagnostic(codes.CANNOT_WRITE, f"{what}: {failure.strerror}"))
         case _:
             return HoldfastError(Diagnostic(
                 codes.INTERNAL, f"internal error: {type(failure).__name__}: {failure}",
                 notes=("this is a bug in holdfast, not in your program",),
                 help="run the command again with --debug and report what it prints, with the program if you can"))
-
-
-def _usage_diagnostic(failure: typer.TyperException) -> Diagnostic:
-    context = getattr(failure, "ctx", None)
-    path = context.command_path if context is not None else "holdfast"
-    message = failure.format_message().rstrip(".")
-    return Diagnostic(codes.BAD_USAGE, message[:1].lower() + message[1:], help=f"`{path} --help` shows what it takes")
 
 
 def _report(error: HoldfastError, words: Sequence[str]) -> int:

@@ -14,18 +14,23 @@ if TYPE_CHECKING:
 
 SILENT_SECONDS = 2.0
 UPDATE_SECONDS = 0.1  # rounds can be very short; a person cannot read faster than this
-COMPILING = "compiling the kernels (only on the first run, some ten seconds) …"
+COMPILING = "getting the kernels ready; the first run compiles them, which takes some ten seconds …"
 
 
 class PlainProgress:
     """For logs and pipes: a word when the user has to wait for the compiler, and nothing else."""
 
+    def __init__(self) -> None:
+        self._told = False
+
     def started(self, nodes: int) -> None:
         """The run begins."""
 
     def compiling(self) -> None:
-        """Kernels are compiled for the first time on this machine."""
-        terminal.note(COMPILING)
+        """Kernels are loaded, or compiled if they never were on this machine, and it takes long."""
+        if not self._told:
+            terminal.note(COMPILING)
+        self._told = True
 
     def round(self, node: str, round: int, new_facts: int, facts: int) -> None:
         """A round has ended."""
@@ -51,7 +56,7 @@ class TerminalProgress:
         self._text = f"evaluating {nodes} hyper-nodes …"
 
     def compiling(self) -> None:
-        """Kernels are compiled for the first time on this machine: said at once."""
+        """Kernels are loaded, or compiled if they never were on this machine: said at once."""
         self._text = COMPILING
         self._show()
 

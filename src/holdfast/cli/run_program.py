@@ -43,6 +43,8 @@ def run_program(
 
     Facts come from <relation>.facts and similar files in the folder, or from RDF files.
     """
+    files.writable_folder(output)
+    files.writable_file(stats)
     base = evaluate(program, facts, (limit_facts, limit_rounds, limit_seconds, limit_memory), no_module,
                     options.engine(engine, master, conf))
     terminal.diagnostics([] if json else base.program.warnings)

@@ -151,6 +151,6 @@ class _Run:
 
     def _explain(self, number: int, change: Change, relations: Mapping[str, Relation]) -> None:
         for node in change.figures if self._explains else ():
-            shown = ", ".join(relations[p].display for p in node.predicates if not relations[p].auxiliary)
+            shown = ", ".join(relations[name].display for name in node.predicates if name in relations)
             if shown:
                 terminal.note(f"update {number}: {shown}: {node.algorithm} ({node.why})")

@@ -9,6 +9,7 @@ import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from io import TextIOWrapper
+from pathlib import Path
 from typing import TextIO
 
 from holdfast.errors import Diagnostic
@@ -26,8 +27,11 @@ def has_colour(stream: TextIO) -> bool:
     return is_terminal(stream) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
-def survive_old_encodings() -> None:
-    """What a terminal's encoding lacks is written as an escape instead of ending the run."""
+def survive_odd_streams() -> None:
+    """What a terminal's encoding lacks is written as an escape; a stream that the shell closed is an empty one."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115  for as long as we run
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")

@@ -20,13 +20,13 @@ import pyarrow.csv
 from holdfast.encoding import Codes, Dictionary, encode_distinct
 from holdfast.formats import exact
 from holdfast.formats.escapes import unescape
+from holdfast.formats.files import BOM
 from holdfast.formats.parameters import Layout
 from holdfast.number_text import NumberError, parse_integer
 from holdfast.program.model import Relation
 from holdfast.term_text import parse_term
 from holdfast.values import Type
 
-BOM = b"\xef\xbb\xbf"
 _TEXT = pa.dictionary(pa.int32(), pa.string())
 _INTEGERS = (Type.NUMBER, Type.UNSIGNED)
 _ARROW = {Type.NUMBER: pa.int64(), Type.UNSIGNED: pa.uint64(), Type.FLOAT: pa.float64(),
@@ -35,6 +35,7 @@ _BLOCK = 1 << 24
 _LEADING_ZERO = re.compile(rb"0(?<![0-9]0)[0-9]")  # begins with the zero itself, which is what makes it quick
 _PADDED = r"^\s*[+-]?0[0-9]+\s*$"
 _DIGITS = r"^\s*[+-]?[0-9]+\s*$"
+_EXACT = 2.0**53  # below this every integer is a float
 
 
 def read_delimited(path: Path, data: bytes, layout: Layout, relation: Relation, dictionary: Dictionary) -> Codes:
@@ -111,8 +112,9 @@ def _fits(texts: pa.Array, type: Type) -> bool:
         return False
     if type is not Type.FLOAT:
         return True
-    is_integers = pc.all(pc.match_substring_regex(texts, _DIGITS)).as_py()
-    return not is_integers and bool(pc.all(pc.is_finite(values)).as_py())
+    integers = pc.match_substring_regex(texts, _DIGITS)
+    exact = pc.or_(pc.invert(integers), pc.less(pc.abs(values), _EXACT))
+    return not pc.all(integers).as_py() and bool(pc.all(pc.and_(exact, pc.is_finite(values))).as_py())
 
 
 def _parse(data: bytes, layout: Layout, kinds: Sequence[pa.DataType]) -> pa.Table | None:

@@ -135,9 +135,15 @@ def _parse_row(row: TextRow, fields: Sequence[tuple[int, str]], layout: Layout, 
             values.append(_parse_value(text, column.type, layout))
         except NumberError as reason:
             problems.add("E0606", _type_message(text, number, column, relation, reason), row.line, start,
-                         len(text), row.text)
+                         len(text), row.text, help=_header_help(row, text, layout))
             return None
     return values
+
+
+def _header_help(row: TextRow, text: str, layout: Layout) -> str | None:
+    if row.line > 1 or layout.headers or not text.isidentifier():
+        return None
+    return "if the first line has the columns' names, say so: .input …(headers=true)"
 
 
 def _parse_value(text: str, type: Type, layout: Layout) -> Value:

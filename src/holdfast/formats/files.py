@@ -13,6 +13,8 @@ from typing import NoReturn
 
 from holdfast.formats.places import file_span, refuse
 
+BOM = b"\xef\xbb\xbf"
+
 
 def read_bytes(path: Path, *, compressed: bool = False) -> bytes:
     """The content of a file, unpacked if it is gzip by its name or by `compressed`."""
@@ -52,7 +54,9 @@ def as_text(path: Path, data: bytes) -> str:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         column = error.start - (data.rfind(b"\n", 0, error.start) + 1) + 1
-        refuse("E0604", f"byte 0x{data[error.start]:02x} is not UTF-8 text", file_span(path, line, column))
+        packed = data.startswith(b"\x1f\x8b")
+        refuse("E0604", f"byte 0x{data[error.start]:02x} is not UTF-8 text", file_span(path, line, column),
+               help="it begins as gzip does: give it a name that ends in .gz" if packed else None)
 
 
 @contextmanager

@@ -17,8 +17,9 @@ from typing import Any, NoReturn, cast
 import numpy as np
 
 from holdfast.encoding import Codes, Dictionary, EncodingError
-from holdfast.formats.files import as_text
+from holdfast.formats.files import BOM, as_text
 from holdfast.formats.json_blocks import plain_columns, plain_types
+from holdfast.formats.json_places import not_json, value_places
 from holdfast.formats.places import Problems
 from holdfast.program.model import Relation
 from holdfast.term_text import double_text, literal_value
@@ -41,13 +42,14 @@ class NotFiniteError(ValueError):
 
 
 class _LineError(ValueError):
-    def __init__(self, code: str, message: str, column: int = 1) -> None:
+    def __init__(self, code: str, message: str, column: int = 1, width: int = 1) -> None:
         super().__init__(message)
-        self.code, self.column = code, column
+        self.code, self.column, self.width = code, column, width
 
 
 def read_json_lines(path: Path, data: bytes, relation: Relation, dictionary: Dictionary) -> Codes:
     """The facts in the content of a file."""
+    data = data.removeprefix(BOM)
     text = as_text(path, data)
     columns = plain_columns(data, [column.name for column in relation.columns], relation.types)
     if columns is not None:
@@ -98,7 +100,7 @@ def _read_each(path: Path, text: str, relation: Relation, dictionary: Dictionary
         try:
             rows.append(_encode_line(line, relation, dictionary))
         except _LineError as error:
-            problems.add(error.code, str(error), number, error.column, 1, line.rstrip("\r"))
+            problems.add(error.code, str(error), number, error.column, error.width, line.rstrip("\r"))
     problems.raise_any()
     return np.concatenate(rows) if rows else np.empty((0, relation.arity), np.int64)
 
@@ -109,7 +111,7 @@ def _encode_line(line: str, relation: Relation, dictionary: Dictionary) -> Codes
     except NotFiniteError as error:
         raise _LineError("E0613", str(error), error.column(line)) from None
     except json.JSONDecodeError as error:
-        raise _LineError("E0613", f"the line is not JSON: {error.msg[0].lower()}{error.msg[1:]}", error.colno) from None
+        raise _LineError("E0613", not_json(error), error.colno) from None
     except (ValueError, RecursionError):
         raise _LineError("E0613", "the line has a number or a nesting that is too long to be a fact") from None
     row = _row(fact, relation)
@@ -121,8 +123,16 @@ def _encode_line(line: str, relation: Relation, dictionary: Dictionary) -> Codes
     except EncodingError as error:
         assert error.column is not None, "the length was checked above"
         name = relation.columns[error.column].name
+        place = value_places(line)[name if isinstance(fact, dict) else error.column]
         raise _LineError("E0606", f"column {error.column + 1} ({name}) of relation {relation.display}: "
-                                 f"{error.reason}") from None
+                                 f"{_in_json(error)}", *place) from None
+
+
+def _in_json(error: EncodingError) -> str:
+    """Why a value does not fit, with the value as JSON writes it: true and null, not True and None."""
+    if not isinstance(error.value, bool | list | dict | None):
+        return error.reason
+    return error.reason.replace(repr(error.value), to_json(error.value), 1)
 
 
 def _row(fact: object, relation: Relation) -> Sequence[Value]:
@@ -179,6 +189,7 @@ def from_json(item: Any) -> Value:
 
 def sniff_json_lines(path: Path, data: bytes, names: Sequence[str]) -> tuple[Type, ...]:
     """The narrowest types that fit every value of each column; the columns of objects are told by their names."""
+    data = data.removeprefix(BOM)
     text = as_text(path, data)
     types = plain_types(data, names)
     if types is not None:
@@ -212,14 +223,25 @@ def sniff_rows(rows: Sequence[Sequence[object]]) -> tuple[Type, ...]:
     return tuple(sniff_values(column) for column in zip(*rows, strict=True))
 
 
+_PLAIN: dict[type, type] = {
+    **dict.fromkeys((np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64), int),
+    np.float32: float, np.float64: float, np.str_: str,
+}
+
+
 def sniff_values(values: Sequence[object]) -> Type:
     """The narrowest type that fits all values."""
-    kinds = {value.__class__ for value in values}
+    kinds = {_PLAIN.get(kind, kind) for kind in {value.__class__ for value in values}}
     if kinds <= {int}:
         return _integers(cast("Sequence[int]", values))
     if kinds <= {int, float}:
-        return Type.FLOAT
+        return Type.ANY if any(_needs_company(value) for value in values) else Type.FLOAT
     return Type.SYMBOL if kinds <= {str} else Type.ANY
+
+
+def _needs_company(value: object) -> bool:
+    """Whether an integer fits beside floats, but into none."""
+    return isinstance(value, int) and abs(value) < 2**63 and int(float(value)) != value
 
 
 def _integers(values: Sequence[int]) -> Type:

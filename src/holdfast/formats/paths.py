@@ -14,6 +14,7 @@ from urllib.parse import quote
 from holdfast.errors import Span
 from holdfast.formats.parameters import SUFFIXES, check_parameters
 from holdfast.formats.places import refuse
+from holdfast.formats.rdf import is_rdf
 from holdfast.program.model import Relation
 
 
@@ -39,6 +40,15 @@ def _candidates(folder: Path, relation: Relation) -> Iterator[Path]:
             yield folder / f"{stem}{suffix}"
             if suffix != ".parquet":
                 yield folder / f"{stem}{suffix}.gz"
+
+
+def unread_facts(folder: Path, relation: Relation) -> Path | None:
+    """A file that is called after a relation without facts, but has an ending that is none of a facts file."""
+    beginnings = tuple(f"{stem}.".casefold() for stem in (relation.display, file_stem(relation)))
+    if find_facts(folder, relation) is not None:
+        return None
+    named = (path for path in sorted(folder.iterdir()) if path.name.casefold().startswith(beginnings))
+    return next((path for path in named if path.is_file() and not is_rdf(path)), None)
 
 
 def input_path(folder: Path, relation: Relation, parameters: Mapping[str, str]) -> Path | None:

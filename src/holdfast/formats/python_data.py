@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn, TypeAlias, cast
 
@@ -107,7 +108,9 @@ def _from_frame(frame: Any) -> pa.Table:
             return pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata()
         return pa.table(frame)
     except (pa.ArrowException, TypeError, ValueError) as error:
-        refuse("E0630", f"the frame has a column that mixes kinds of values: {str(error).splitlines()[0]}",
+        told = re.search(r"Conversion failed for column (.*) with type", str(error))
+        what = f"column {told[1]} of the frame" if told else "the frame has a column that"
+        refuse("E0630", f"{what} mixes kinds of values, or has values of no kind that we know",
                help="give the rows as a list of tuples instead")
     except OverflowError:
         refuse("E0630", "the frame has an integer of more than 64 bits")

@@ -29,7 +29,7 @@ import pyarrow.csv
 import pyoxigraph as ox
 
 from holdfast.encoding import Codes, Dictionary
-from holdfast.formats.files import read_bytes
+from holdfast.formats.files import BOM, read_bytes
 from holdfast.formats.places import file_span, refuse
 from holdfast.formats.rdf_terms import TermReader
 from holdfast.formats.rdf_types import fit_columns
@@ -97,7 +97,7 @@ def rdf_facts(path: Path, dictionary: Dictionary, *, want_triples: bool = False,
     if format is None:
         refuse("E0618", f"{path.as_posix()} is no RDF file by its name",
                help=f"the names end with {', '.join(FORMATS)}, with .gz after it if compressed")
-    data = read_bytes(path)
+    data = read_bytes(path).removeprefix(BOM)
     if format == ox.RdfFormat.RDF_XML:
         _refuse_entities(path, data)
     triples = _columns(_statements(path, data, format, base or f"file:///{quote(path.name)}"))

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from holdfast.encoding import Codes, Dictionary
-from holdfast.formats.delimited import BOM
 from holdfast.formats.escapes import escape_column
+from holdfast.formats.files import BOM
 from holdfast.formats.parameters import Layout
 from holdfast.formats.places import refuse
 from holdfast.program.model import Column, Relation

@@ -44,12 +44,18 @@ _CHARACTER_HELP: Final = {
 }
 
 
-def bad_number(text: str) -> Mistake:
-    """Digits with something behind them that makes no number."""
-    return Mistake("E0105", f"`{text}` is not a number", _number_help(text))
+def bad_number(text: str, help: str) -> Mistake:
+    """Digits with something around them that makes no number."""
+    return Mistake("E0105", f"`{text}` is not a number", help)
 
 
-def _number_help(text: str) -> str:
+def bare_point(meant: str) -> str:
+    """What to do about a point with digits on one side only."""
+    return f"a float has digits on both sides of its point: {meant}"
+
+
+def number_help(text: str) -> str:
+    """What to do about digits with letters behind them."""
     lowered = text.lower()
     if lowered.startswith("0x"):
         return "hexadecimal digits follow 0x, as in 0xff"

@@ -23,8 +23,11 @@ from holdfast.language.comments import Comment
 from holdfast.language.vocabulary import (
     AGGREGATES,
     ASKS_FOR_NAME,
+    BARE_POINT,
     DECLARED_PREFIX,
+    DIGITS,
     DIRECTIVES,
+    ENDS_ITEM,
     ENDS_TARGET,
     ENDS_TERM,
     IRI,
@@ -158,12 +161,24 @@ class Lexer:
         self._targets.clear()
 
     def _number(self, text: str) -> None:
-        if NUMBER.fullmatch(text):
+        tail = BARE_POINT.match(self._text, self._position + len(text)) if self._depth else None
+        if tail is not None and text.isdigit():
+            self._bad_number(text + tail.group(), mistakes.bare_point(f"{text}.0{tail.group()[1:]}"))
+        elif NUMBER.fullmatch(text):
             self._add("NUMBER", text)
         else:
-            mistakes.bad_number(text).report(self._diagnostics, self._span(text))
-            self._add("NUMBER", "0").end_column = self._position - self._line_start + len(text)
-            self._position += len(text) - 1
+            self._bad_number(text, mistakes.number_help(text))
+
+    def _bad_number(self, text: str, help: str) -> None:
+        """What is no number: said once, and the parser goes on as if it were one."""
+        mistakes.bad_number(text, help).report(self._diagnostics, self._span(text))
+        self._add("NUMBER", "0").end_column = self._position - self._line_start + len(text)
+        self._position += len(text) - 1
+
+    def _digits_behind_a_point(self) -> str | None:
+        """The digits of `.5` where a number, but no end of a clause, can stand."""
+        found = DIGITS.match(self._text, self._position + 1)
+        return found.group() if found and not (self._previous in ENDS_ITEM or self._operator_can_stand) else None
 
     def _string(self, text: str) -> None:
         self._add("STRING", text)
@@ -265,6 +280,8 @@ class Lexer:
     def _operator(self, text: str) -> None:
         if text == "%" and not self._operator_can_stand:
             self._percent_comment()
+        elif text == "." and (digits := self._digits_behind_a_point()):
+            self._bad_number("." + digits, mistakes.bare_point(f"0.{digits}"))
         elif not (text[0] == "<" and self._iri()) and not (text == ":" and self._default_prefixed_name()):
             self._plain_operator("<" if text == "<:" and not self._in_directive else text)
 

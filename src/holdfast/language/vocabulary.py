@@ -33,6 +33,7 @@ OPERATORS: Final = {
 ENDS_TERM: Final = frozenset({
     "IDENT", "PREFIXED", "IRI", "QUOTED", "WILDCARD", "NUMBER", "STRING", "LANGUAGE", "TRUE", "FALSE", "RPAR", "RBRACE",
 })
+ENDS_ITEM: Final = frozenset({"", "DOT", "RSQB"})
 ENDS_TARGET: Final = frozenset({"COMMA", "SEMICOLON", "DOT", "IF", "EQUALS", "COMPARE", "NOT"})
 ASKS_FOR_NAME: Final = frozenset({
     *DIRECTIVES.values(), "REFUSED", "COMMA", "EQUALS", "SUBTYPE", "PIPE", "COLON", "LPAR",
@@ -47,6 +48,8 @@ PREFIX_LABEL: Final = re.compile(r"[\w.-]+")
 DECLARED_PREFIX: Final = re.compile(r"@prefix\s+([^\s:<]*)\s*:")
 LANGUAGE: Final = re.compile(r"@[A-Za-z]+(?:-[A-Za-z0-9]+)*")
 NUMBER: Final = re.compile(r"(?:0[xX][0-9A-Fa-f]+|0[bB][01]+|\d+)u?|\d+(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
+DIGITS: Final = re.compile(r"\d+(?:[eE][+-]?\d+)?", re.ASCII)  # of a number that lacks those before its point
+BARE_POINT: Final = re.compile(r"\.(?:[eE][+-]?\d+)?(?=[ \t]*[,)}*+<>=!;^-])", re.ASCII)  # … that lacks those behind it
 SCANNER: Final = re.compile(r"""
     (?P<NEWLINE>\n[ \t\r]*)
   | (?P<SPACE>[ \t\r\f\v\ufeff]+)

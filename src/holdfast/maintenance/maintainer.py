@@ -21,6 +21,7 @@ from holdfast.plans import Planner, Read
 from holdfast.plans.planner import positions
 from holdfast.program.impact import rule_key
 from holdfast.program.model import AggregateRule, HyperNode, Program, Rule
+from holdfast.program.show import shown_names
 
 
 @dataclass(frozen=True)
@@ -211,7 +212,7 @@ class Maintainer:
             self.backend.write_out(plan.predicates)
         if algorithm.keeps_nonrecursive and algorithm.name != "recompute":
             self._count(plan, recursive=algorithm.keeps_recursive or modular is not None, served=modular is None)
-        watch.node(", ".join(node.predicates))
+        watch.node(", ".join(shown_names(node.predicates, self.backend.relations)))
         rows = cast("RowBackend", self.backend)  # where a backend has no rows there are no modules
         served = [Served(service, rows) for service in plan.allotment.services] if modular else []
         kept, added = (plan.generic, plan.added_generic) if served else (plan.kept, plan.added)

@@ -24,6 +24,7 @@ from holdfast.modules import Allotment, Rows
 from holdfast.plans import Planner, Read
 from holdfast.program.model import Rule
 from holdfast.program.patterns import Slice
+from holdfast.program.show import shown_names
 
 # --- Algorithm 2 ---------------------------------------------------------------------------------------
 
@@ -35,12 +36,13 @@ def materialise(planner: Planner, backend: RowBackend, watch: Watch, allotment: 
     With `leave`, what a module has to itself is not written out if its state says it all.
     """
     begun, I, O = watch.seconds, backend.materialisation, planner.node.predicates
-    watch.node(", ".join(O))
+    shown = shown_names(O, backend.relations)
+    watch.node(", ".join(shown))
     evaluation = Evaluation(planner, backend, watch, allotment.generic, I, I, leave)
     served = [Served(service, backend) for service in allotment.services]
     evaluation.run(backend.explicit.of(O), served, allotment.alone is not None, states)
     states.commit()
-    return NodeFigures(O, watch.rounds, evaluation.instances, evaluation.facts, watch.seconds - begun)
+    return NodeFigures(shown, watch.rounds, evaluation.instances, evaluation.facts, watch.seconds - begun)
 
 
 class Evaluation:

@@ -9,6 +9,7 @@ from holdfast.backends.protocol import Backend, Facts
 from holdfast.maintenance.watch import Watch
 from holdfast.plans import Planner, Read
 from holdfast.program.model import Rule
+from holdfast.program.show import shown_names
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,8 @@ def materialise(planner: Planner, backend: Backend, watch: Watch, enough: Mappin
     begun, facts, O = watch.seconds, 0, planner.node.predicates
     wanted = {name: size for name, size in (enough or {}).items() if name in O}
     E, I, Cn, Cr = backend.explicit, backend.materialisation, backend.nonrecursive, backend.recursive
-    watch.node(", ".join(O))
+    shown = shown_names(O, backend.relations)
+    watch.node(", ".join(shown))
 
     explicit = E.of(O)  # E ∩ O
     N = backend.apply(planner.nonrecursive(), {Read.ALL: I, Read.ABSENT: I})  # Π_n⟦I⟧
@@ -58,7 +60,7 @@ def materialise(planner: Planner, backend: Backend, watch: Watch, enough: Mappin
         Cr.add(N)
         instances += len(N)
         Δ = N.support() - I
-    return NodeFigures(O, watch.rounds, instances, facts, watch.seconds - begun)
+    return NodeFigures(shown, watch.rounds, instances, facts, watch.seconds - begun)
 
 
 def _union(parts: Sequence[Facts]) -> Facts:

@@ -14,6 +14,7 @@ from holdfast.maintenance.served import Served, States
 from holdfast.maintenance.watch import Watch
 from holdfast.plans import AggregatePlan, Planner, Read
 from holdfast.program.model import AggregateRule, Atom, HyperNode, Negated, Rule
+from holdfast.program.show import shown_names
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ class Stratum:
         self.Cn, self.Cr = backend.nonrecursive, backend.recursive
         self.gone = (self.D - self.A).of(changed)  # D \ A of earlier hyper-nodes
         self.come = (self.A - self.D).of(changed)  # A \ D
-        self.figures.predicates = self.node.predicates
+        self.figures.predicates = shown_names(self.node.predicates, backend.relations)
 
     @property
     def node(self) -> HyperNode:

@@ -12,6 +12,7 @@ from holdfast.backends.protocol import Facts
 from holdfast.maintenance.stratum import Figures
 from holdfast.maintenance.window import Explicit, WindowStratum, explicit_states
 from holdfast.plans.telling import TellingPlanner
+from holdfast.program.show import shown_names
 
 if TYPE_CHECKING:
     from holdfast.maintenance.maintainer import Maintainer, Outcome
@@ -102,7 +103,7 @@ class Together:
             begun, node = watch.seconds, plan.planner.node
             maintainer.prepare(plan)
             planner = self._planners.setdefault(node.predicates, TellingPlanner(node, backend.statistics))
-            watch.node(", ".join(node.predicates))
+            watch.node(", ".join(shown_names(node.predicates, backend.relations)))
             stratum = WindowStratum(planner, backend, versions, watch, given,
                                     Figures(algorithm=ALGORITHM, why=f"{versions.last} updates in one pass"))
             stratum.maintain()

@@ -63,7 +63,8 @@ class Watch:
         """A table takes so many bytes now."""
         self._bytes[table] = nbytes
         if self.limits.memory is not None and sum(self._bytes.values()) > self.limits.memory:
-            self._stop("E0804", f"facts and indexes take more than {self.limits.memory / 2**20:,.0f} MiB")
+            divisor, unit = (2**20, "MiB") if self.limits.memory >= 2**20 else (1, "bytes")
+            self._stop("E0804", f"facts and indexes take more than {self.limits.memory / divisor:,.0f} {unit}")
 
     def _stop(self, code: str, reason: str) -> None:
         where = f" while evaluating {self._node}, round {self.rounds}" if self._node else ""

@@ -29,6 +29,7 @@ from holdfast.maintenance.watch import Watch
 from holdfast.plans import Plan, Read
 from holdfast.plans.telling import TellingPlanner
 from holdfast.program.model import Atom, Negated, Rule
+from holdfast.program.show import shown_names
 
 Heads = dict[str, tuple[Ids, Words]]
 """Facts of each predicate, each once, with words."""
@@ -87,7 +88,7 @@ class WindowStratum:
 
     def maintain(self) -> None:
         """Bring the hyper-node up to date in all states."""
-        self.figures.predicates = self.planner.node.predicates
+        self.figures.predicates = shown_names(self.planner.node.predicates, self.backend.relations)
         node, I = self.planner.node, self.backend.materialisation
         read = {name for rule in (*node.nonrecursive, *node.recursive) for name in _atoms(rule)} - set(node.predicates)
         read |= {rule.source for rule in node.aggregates}

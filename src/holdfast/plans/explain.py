@@ -52,6 +52,8 @@ def _has_rules(node: HyperNode) -> bool:
 def _node_lines(node: HyperNode, program: Program, remarks: Lines) -> Iterator[str]:
     plans, relations = plan_node(node), program.relations
     kind = "recursive" if node.is_recursive else "nonrecursive"
+    if all(relations[name].auxiliary for name in node.predicates):
+        kind += ", made for an aggregate"
     yield f"hyper-node {node.index}: {', '.join(_name(p, program) for p in node.predicates)} ({kind})"
     yield from (f"  {line}" for line in remarks(node))
     for plan in plans.nonrecursive:

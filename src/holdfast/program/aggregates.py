@@ -3,9 +3,9 @@
 `n = count : { q(x, y), y > k }` in a rule that binds x and k gives
 
     h.body1(x, k, y) :- …what binds k…, q(x, y), y > k.     the distinct substitutions
-    h.agg1(x, k, n)  = count of h.body1 by x, k              an AggregateRule
-    h(…) :- …, h.agg1(x, k, n).                              the groups that are not empty
-    h(…) :- …, n = 0, !h.agg1(x, k, _).                      the others (count and sum only)
+    h.count1(x, k, n) = count of h.body1 by x, k              an AggregateRule
+    h(…) :- …, h.count1(x, k, n).                            the groups that are not empty
+    h(…) :- …, n = 0, !h.count1(x, k, _).                    the others (count and sum only)
 
 The variables shared with the rule are the group; a group variable that the inner body does not bind itself
 makes the collecting rule start with the literals of the outer body.  A shared variable that nothing outside
@@ -149,7 +149,7 @@ class Expander:
         key = (source.predicate, positions, function, source.target)
         if key not in self._known:
             columns = (*(_column_name(source.columns[i], i) for i in positions), function)
-            name = self.scope.add_auxiliary(f"{place.predicate}.agg", columns, span)
+            name = self.scope.add_auxiliary(f"{place.predicate}.{function}", columns, span)
             self.aggregates.append(CoreAggregate(place.rule, name, *key, span))
             self._known[key] = name
         return self._known[key]

@@ -37,6 +37,7 @@ ALL_CODES: dict[str, str] = {
     "E0407": "values are compared that cannot be compared",
     "E0408": "a cast between types that cannot be converted",
     "E0409": "an aggregate of values that it has no meaning for",
+    "E0410": "a string that should be a regular expression is none",
     "E0501": "negation inside a cycle of rules",
     "E0502": "aggregation inside a cycle of rules",
     "W0001": "a pragma has no effect",

@@ -43,6 +43,7 @@ class Classes:
         self._nodes: dict[Hashable, int] = {}
         self._own: dict[int, set[Type]] = {}
         self._decided: dict[int, Type] = {}
+        self._clashed: set[int] = set()
 
     def node(self, key: Hashable) -> int:
         """The node of a key, made when it is new."""
@@ -101,6 +102,11 @@ class Classes:
             return Type.SYMBOL  # what a symbol column gives is a symbol, even where it meets `any`
         return decided
 
+    def clashed(self, node: int) -> bool:
+        """Whether a node's type is only one to go on with: different ones met, which has been said."""
+        self.type_of(node)
+        return self.find(node) in self._clashed
+
     def _decide(self, root: int) -> Type:
         evidence = self._evidence[root]
         if binds := [e for e in evidence if e.strength is Strength.BIND]:
@@ -134,10 +140,17 @@ class Classes:
         if Type.SYMBOL in kinds and len(kinds) > 1:
             if not self._mixed[root]:
                 second = next(e for e in literals if e.type is not literals[0].type)
-                self._clash(literals[0], second, "declare the column as any to keep values of several kinds in it")
+                self._clash(literals[0], second, self._help_for_several_kinds(root))
+                self._clashed.add(root)
             return Type.ANY
         own = _widest(kinds)
         return hint if hint is not None and _adapts(own, hint) else own
+
+    def _help_for_several_kinds(self, root: int) -> str:
+        for evidence in self._evidence[root]:
+            if evidence.strength in (Strength.ORDERED, Strength.NUMERIC):
+                return f"{evidence.reason}, so all these values must be of one type"
+        return "declare the column as any to keep values of several kinds in it"
 
     def _clash(self, first: Evidence, second: Evidence, help: str | None = None) -> None:
         if first.span and second.span and (second.span.line, second.span.column) < (first.span.line, first.span.column):

@@ -6,6 +6,8 @@ The engine computes the same functors on columns.  What depends on its dictionar
 from __future__ import annotations
 
 import math
+import re
+import warnings
 from collections.abc import Callable, Sequence
 
 from holdfast.number_text import NumberError, parse_float, parse_integer
@@ -44,6 +46,15 @@ def fitted(value: Value, type: Type) -> Value:
     if type is Type.FLOAT and isinstance(value, float) and not math.isfinite(value):
         raise NoValueError("the result is not a finite float")
     return value
+
+
+def regular_expression(text: str) -> re.Pattern[str]:
+    """The pattern that a string stands for; raises NoValueError when it stands for none."""
+    try:
+        with warnings.catch_warnings(action="ignore", category=FutureWarning):  # of Python's plans for `[[`
+            return re.compile(text)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise NoValueError(f'"{text}" is not a regular expression: {error}') from None
 
 
 def _divide(type: Type, a: int, b: int) -> int | float:

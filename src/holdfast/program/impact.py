@@ -12,6 +12,7 @@ from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 
 from holdfast.program.model import AggregateRule, HyperNode, Program, Rule
+from holdfast.program.show import shown_names
 
 AnyRule = Rule | AggregateRule
 
@@ -21,6 +22,7 @@ class Impacted:
     """A hyper-node of the execution plan.  `node` is of the program after the change."""
 
     node: HyperNode
+    names: tuple[str, ...]  # of its predicates, for people
     relations: tuple[str, ...]  # its relations as the user knows them; none if it was made by the checker
     added: tuple[str, ...]  # names of rules that come
     removed: tuple[str, ...]  # names of rules that go
@@ -77,7 +79,8 @@ def _impacted(node: HyperNode, program: Program, groups: Mapping[str, HyperNode]
     is_regrouped = any(set(other.predicates) != set(node.predicates) for other in before.values())
     has_new_facts = any(predicate in given for predicate in node.predicates)
     relations = tuple(program.relations[p].display for p in node.predicates if not program.relations[p].auxiliary)
-    return Impacted(node, relations, _names(came), _names(went), is_regrouped,
+    names = shown_names(node.predicates, program.relations)
+    return Impacted(node, names, relations, _names(came), _names(went), is_regrouped,
                     any(other.is_recursive for other in before.values()), has_new_facts,
                     bool(came or went or is_regrouped or has_new_facts))
 

@@ -68,6 +68,14 @@ class Inference:
         why = self._classes.why(self._node(rule, term))
         return why.reason if why is not None else None
 
+    def clashed(self, rule: int, term: tree.Term) -> bool:
+        """Whether it has been said already that a term's type is none."""
+        return self._classes.clashed(self._node(rule, term))
+
+    def column_clashed(self, predicate: str, index: int) -> bool:
+        """Whether it has been said already that a column's type is none."""
+        return self._classes.clashed(self._column_node(predicate, index))
+
     # --- gathering ---
 
     def _node(self, rule: int, term: tree.Term) -> int:

@@ -52,7 +52,9 @@ def _projected(program: Program) -> Program:
 
 
 def _projection(relation: Relation, name: str, known: tuple[int, ...]) -> Relation:
-    return Relation(name, name, tuple(relation.columns[i] for i in known), auxiliary=True, span=relation.span)
+    shown = ", ".join(column.name if i in known else "_" for i, column in enumerate(relation.columns))
+    return Relation(name, f"{relation.display}({shown})", tuple(relation.columns[i] for i in known), auxiliary=True,
+                    span=relation.span)
 
 
 def _projecting(relation: Relation, name: str, known: tuple[int, ...]) -> Rule:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from holdfast.program.model import (
     AggregateRule,
@@ -23,6 +23,11 @@ from holdfast.program.model import (
 from holdfast.values import Value, quote
 
 Relations = Mapping[str, Relation]
+
+
+def shown_names(predicates: Iterable[str], relations: Relations) -> tuple[str, ...]:
+    """Predicates for people: those that the checker made for itself are told by what they hold."""
+    return tuple(relations[name].display if relations[name].auxiliary else name for name in predicates)
 
 
 def show_rule(rule: Rule | AggregateRule, relations: Relations) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.errors import Diagnostics, Label
+from holdfast.errors import Diagnostics, Label, Span
 from holdfast.language import tree
 from holdfast.program import model
 from holdfast.program.constants import DoesNotFitError, constant
@@ -21,7 +21,7 @@ from holdfast.program.core import (
     term_variables,
 )
 from holdfast.program.flatten import CONSTANTS
-from holdfast.program.folding import FOLDED, NoValueError, fold
+from holdfast.program.folding import FOLDED, NoValueError, fold, regular_expression
 from holdfast.program.functors import CONVERSIONS, FUNCTORS, NUMERIC, ORDERED, TESTS, UNARY_OPERATORS, Functor, Types
 from holdfast.program.inference import FACTS, Inference
 from holdfast.program.names import Names
@@ -111,7 +111,7 @@ class Typer:
             return
         type = self._inference.column(aggregate.source, aggregate.target)
         allowed = ORDERED if aggregate.function in ("min", "max") else NUMERIC
-        if type not in allowed:
+        if type not in allowed and not self._inference.column_clashed(aggregate.source, aggregate.target):
             message = f"{aggregate.function} has no meaning for values of type {type.value}"
             self._diagnostics.error("E0409", message, aggregate.span)
             self._doubtful.add(aggregate.predicate)
@@ -127,11 +127,24 @@ class Typer:
                 return self._compare(literal, bound)
             case CoreTest(function=function, arguments=terms):
                 self._check_parameters(TESTS[function], terms)
+                if function == "match":
+                    self._check_pattern(terms[0])
                 return model.Test(function, tuple(map(self._term, terms)), literal.negated)
             case CoreRange(variable=variable, bounds=bounds):
                 self._check_range(literal)
                 start, stop, *step = map(self._term, bounds)
+                if step and _is_zero(step[0]):
+                    self._has_no_value(literal.span, "a range with step 0 has no end")
                 return model.Range(self._variable(variable), start, stop, step[0] if step else None)
+
+    def _check_pattern(self, written: tree.Term) -> None:
+        """A pattern that is known before any fact is."""
+        if isinstance(written, tree.String):
+            try:
+                regular_expression(written.value)
+            except NoValueError as error:
+                help = r'a sign such as ( stands for itself behind two backslashes, as in "\\("'
+                self._diagnostics.error("E0410", str(error), written.span, help=help)
 
     def _check_range(self, literal: CoreRange) -> None:
         type = self._type(literal.variable)
@@ -254,6 +267,8 @@ class Typer:
         """The value, when all arguments are constants."""
         if result.function in ("/", "%") and _is_zero(result.arguments[1]):
             return self._without_value(result, term, "division by zero")
+        if result.function == "substr" and any(map(_is_negative, result.arguments[1:])):
+            return self._without_value(result, term, "start and length must not be negative")
         values = [a.value for a in result.arguments if isinstance(a, model.Const)]
         if len(values) < len(result.arguments) or result.function not in FOLDED:
             return result
@@ -264,8 +279,11 @@ class Typer:
             return self._without_value(result, term, str(error))
 
     def _without_value(self, result: model.Apply, term: tree.Term, why: str) -> model.Term:
-        self._diagnostics.error("E0406", f"{source_text(term.span)} has no value: {why}", term.span)
+        self._has_no_value(term.span, why)
         return result
+
+    def _has_no_value(self, span: Span, why: str) -> None:
+        self._diagnostics.error("E0406", f"{source_text(span)} has no value: {why}", span)
 
     def _check_parameters(self, functor: Functor, written: tuple[tree.Term, ...]) -> bool:
         wrong = [i for i, argument in enumerate(written) if self._type(argument) not in functor.parameter(i)]
@@ -273,6 +291,8 @@ class Typer:
         blamed = [i for i in wrong if not isinstance(written[i], CONSTANTS)] or wrong
         for index in blamed:
             argument, allowed = written[index], functor.parameter(index)
+            if self._inference.clashed(self._rule, argument):
+                continue
             text = f"{source_text(argument.span)} is {self._type(argument).value}"
             reason = self._inference.reason(self._rule, argument)
             notes = [reason] if reason else []
@@ -295,6 +315,10 @@ class Typer:
 
 def _is_zero(term: model.Term) -> bool:
     return isinstance(term, model.Const) and not term.value
+
+
+def _is_negative(term: model.Term) -> bool:
+    return isinstance(term, model.Const) and isinstance(term.value, int) and term.value < 0
 
 
 def _something(type: Type) -> Value:

@@ -15,6 +15,7 @@ from holdfast.backends.memory.arithmetic import Column, Undefined, codes_of, typ
 from holdfast.backends.memory.arrays import Rows
 from holdfast.encoding import Dictionary
 from holdfast.number_text import NumberError, parse_float, parse_integer
+from holdfast.program.folding import NoValueError, regular_expression
 from holdfast.program.model import Apply, Compare, Const, Range, Term, Test, Var
 from holdfast.term_text import term_text
 from holdfast.values import BlankNode, Iri, Literal, Type, Value
@@ -230,9 +231,9 @@ def _datatype(value: Value) -> Iri:
 @lru_cache(maxsize=256)
 def _pattern(text: str) -> re.Pattern[str]:
     try:
-        return re.compile(text)
-    except re.error as error:
-        raise Undefined(f'"{text}" is not a regular expression: {error}') from error
+        return regular_expression(text)
+    except NoValueError as error:
+        raise Undefined(str(error)) from None
 
 
 _ON_VALUES: dict[str, Callable[..., Any]] = {
