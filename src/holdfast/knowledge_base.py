@@ -218,11 +218,6 @@ class KnowledgeBase:
         limited = self._limits is not None and self._limits != Limits()
         return limited or not isinstance(self._backend, MemoryBackend)
 
-    @property
-    def is_compact(self) -> bool:
-        """Whether a module keeps facts that are not written out: several updates in one pass would need them all."""
-        return bool(self._backend.unwritten)
-
     def _prepared(self, updates: Sequence[Update]) -> list[tuple[int, tuple[FactSet, FactSet]]]:
         """Updates of facts, encoded: how many facts were given, and deletions and insertions."""
         self._refuse_size_limits()

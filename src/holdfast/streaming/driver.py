@@ -60,11 +60,6 @@ class Base(Protocol):
         """Whether windows are not for it: because limits hold for each update, say."""
         ...
 
-    @property
-    def is_compact(self) -> bool:
-        """Whether facts would have to be written out before there can be windows."""
-        ...
-
 
 @dataclass(frozen=True)
 class Answer:
@@ -145,7 +140,7 @@ class Stream:
 
     def _window(self, there: int) -> int:
         """How many of the updates that are there to compute in one pass."""
-        is_auto = self._lookahead.kind == AUTO and self.algorithm in (AUTO, Choice()) and not self._base.is_compact
+        is_auto = self._lookahead.kind == AUTO and self.algorithm in (AUTO, Choice())
         if not (is_auto or self._lookahead.kind == "window") or self._base.takes_one_by_one:
             return 1
         return self._size.next(there)
