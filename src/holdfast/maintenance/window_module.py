@@ -59,6 +59,8 @@ class ServedInWindow:
         if self.is_read:
             ids, words = _words([(gone.ids(predicate), come.ids(predicate)) for gone, come in found], versions)
             versions.put(predicate, ids, words)
+            A = self.backend.added
+            A |= Momentary(self.backend.tables, {predicate: ids}) - self.backend.materialisation
         else:
             self.steps = found
 
