@@ -149,8 +149,8 @@ class KnowledgeBase:
     def apply_all(self, updates: Sequence[Update], *, seconds: float | None = None) -> list[Change]:
         """Make several updates of facts the new state in one pass; says exactly what each of them changed.
 
-        All of them or none: if it raises, nothing has changed, be it that it takes more than some `seconds`.  What the
-        pass took stands with the first change.
+        All of them or none: if it raises, nothing has changed, be it that it takes more than some `seconds` of
+        processor time.  What the pass took stands with the first change.
         """
         window = self.window(updates, seconds=seconds) if updates else None
         return [window.advance() for _ in updates] if window is not None else []
@@ -160,7 +160,7 @@ class KnowledgeBase:
         prepared = self._prepared(updates)
         with self._limited(False) as watch:
             if seconds is not None:
-                watch.limits = replace(watch.limits, seconds=min(seconds, watch.limits.seconds or seconds))
+                watch.give_up_after(seconds)
             return ChangeWindow(self, self._together.window([u for _, u in prepared], [n for n, _ in prepared], watch))
 
     def apply_net(self, updates: Sequence[Update], *, algorithm: str | Choice = AUTO) -> Change:
@@ -218,11 +218,6 @@ class KnowledgeBase:
 
         limited = self._limits is not None and self._limits != Limits()
         return limited or not isinstance(self._backend, MemoryBackend)
-
-    @property
-    def is_compact(self) -> bool:
-        """Whether a module keeps facts that are not written out: several updates in one pass would need them all."""
-        return bool(self._backend.unwritten)
 
     def _prepared(self, updates: Sequence[Update]) -> list[tuple[int, tuple[FactSet, FactSet]]]:
         """Updates of facts, encoded: how many facts were given, and deletions and insertions."""

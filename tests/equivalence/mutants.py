@@ -150,7 +150,7 @@ MUTANTS = [
     Mutant("a fact deleted and inserted is deleted", Maintainer._maintain, "(deletions & E) - insertions",
            "deletions & E", "auto"),
     Mutant("a fact inserted twice is counted twice", Maintainer._maintain, "insertions - E", "insertions", "auto"),
-    Mutant("explicit facts stay explicit", Maintainer._commit, "E -= self._E_minus", "pass", "recompute"),
+    Mutant("explicit facts stay explicit", Maintainer.become, "E -= explicit[0]", "pass", "recompute"),
 ]
 MUTANTS += [Mutant(*values, modules=True) for values in [
     # DRed^c-Mod

@@ -34,7 +34,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, eq=False)
-class _Plan:
+class NodePlan:
     """One hyper-node of the new program with the rules that were there, went and came.
 
     `turned` are rules that were there and have become recursive, or are no longer; with them, whether they were.
@@ -63,10 +63,12 @@ class _Plan:
 
     @cached_property
     def predicates(self) -> frozenset[str]:
+        """Its own."""
         return frozenset(self.planner.node.predicates)
 
     @cached_property
     def reads(self) -> frozenset[str]:
+        """The predicates in the bodies of its rules."""
         return frozenset(predicates_read(self.kept))
 
 
@@ -147,14 +149,16 @@ class Maintainer:
             pending()
 
     @property
-    def nodes(self) -> Sequence[_Plan]:
+    def nodes(self) -> Sequence[NodePlan]:
         """The hyper-nodes, in topological order."""
         return self._nodes
 
-    def prepare(self, plan: _Plan) -> None:
-        """All facts of a hyper-node have rows, and Cn is known."""
-        self.backend.write_out(plan.predicates)
-        self._count(plan, recursive=False)
+    def prepare(self, plan: NodePlan) -> None:
+        """Cn is known, and unless a module has the recursive rules to itself, all facts have rows."""
+        alone = plan.allotment.alone is not None
+        if not alone:
+            self.backend.write_out(plan.predicates)
+        self._count(plan, recursive=alone)
 
     def recursive_counts_lost(self, node: HyperNode) -> None:
         """Cr of a hyper-node was not kept."""
@@ -172,7 +176,7 @@ class Maintainer:
 
     # --- the strata ------------------------------------------------------------------------------------
 
-    def _maintain(self, nodes: Sequence[_Plan], deletions: Facts, insertions: Facts, choice: Choice, watch: Watch
+    def _maintain(self, nodes: Sequence[NodePlan], deletions: Facts, insertions: Facts, choice: Choice, watch: Watch
                   ) -> Iterable[Figures]:
         E = self.backend.explicit
         self._E_minus = (deletions & E) - insertions
@@ -188,7 +192,7 @@ class Maintainer:
                 changed = {*self.backend.deleted.predicates(), *self.backend.added.predicates()}
         return figures
 
-    def _move_counts(self, plan: _Plan) -> None:
+    def _move_counts(self, plan: NodePlan) -> None:
         """A kept rule that became recursive, or is no longer, moves its derivations to the other counter."""
         I = self.backend.materialisation
         for rule, was_recursive in plan.turned if not plan.regrouped else ():
@@ -199,12 +203,12 @@ class Maintainer:
             loses.subtract(instances)
             gains.add(instances)
 
-    def _write_out(self, nodes: Sequence[_Plan], read: Container[str]) -> None:
+    def _write_out(self, nodes: Sequence[NodePlan], read: Container[str]) -> None:
         """Unwritten facts stay so only while the same module has them to itself and no other rule reads them."""
         served = {p for plan in nodes if plan.allotment.alone and not plan.regrouped for p in plan.predicates}
         self.backend.write_out([name for name in self.backend.unwritten if name not in served or name in read])
 
-    def _node(self, plan: _Plan, choice: Choice, watch: Watch) -> Figures:
+    def _node(self, plan: NodePlan, choice: Choice, watch: Watch) -> Figures:
         begun, node = watch.seconds, plan.planner.node
         algorithm, why = self._chosen(plan, choice)
         modular = _with_modules(plan, algorithm)
@@ -232,7 +236,7 @@ class Maintainer:
         self.chooser.learn(node, s.figures, int(sum(map(self.backend.statistics.size, node.predicates))))
         return s.figures
 
-    def _chosen(self, plan: _Plan, choice: Choice) -> tuple[Algorithm, str]:
+    def _chosen(self, plan: NodePlan, choice: Choice) -> tuple[Algorithm, str]:
         node, name, why = plan.planner.node, choice.named(plan.planner.node), "asked for"
         if plan.removed and choice.strategy == "hyper-node":
             name, why = "recompute", "rules went, and the strategy is hyper-node"
@@ -246,7 +250,7 @@ class Maintainer:
             name, why = "recompute", "the rules that modules serve have changed"
         return ALGORITHMS[name], why
 
-    def _best(self, plan: _Plan) -> tuple[str, str]:
+    def _best(self, plan: NodePlan) -> tuple[str, str]:
         alone = plan.allotment.alone
         if alone is not None:
             return "exact", f"{alone.module.name} serves all its recursive rules"
@@ -254,7 +258,7 @@ class Maintainer:
         names = ", ".join(service.module.name for service in plan.allotment.services)
         return name, f"{why}; with {names}" if names else why
 
-    def _count(self, plan: _Plan, *, recursive: bool, served: bool = False) -> None:
+    def _count(self, plan: NodePlan, *, recursive: bool, served: bool = False) -> None:
         """Count a hyper-node's derivations if they are not known, those by rules that modules serve only if asked."""
         O, allotment = plan.predicates, plan.allotment
         other = bool(allotment.services) and served != bool(O & self._counts_served)
@@ -267,7 +271,7 @@ class Maintainer:
             self._uncounted_recursive -= O
             self._counts_served = self._counts_served | O if served else self._counts_served - O
 
-    def _note_counters(self, plan: _Plan, algorithm: Algorithm) -> None:
+    def _note_counters(self, plan: NodePlan, algorithm: Algorithm) -> None:
         O, modular = plan.predicates, _with_modules(plan, algorithm) is not None
         self._uncounted = self._uncounted - O if algorithm.keeps_nonrecursive else self._uncounted | O
         recursive = self._uncounted_recursive
@@ -277,16 +281,19 @@ class Maintainer:
     # --- the end ---------------------------------------------------------------------------------------
 
     def _commit(self, outcome: Outcome) -> None:
-        backend = self.backend
-        E, I = backend.explicit, backend.materialisation
-        E -= self._E_minus
-        E |= self._E_plus
-        I -= outcome.removed
-        I |= outcome.added
-        for name, unwritten in backend.unwritten.items():
-            unwritten.size += outcome.added.sizes().get(name, 0) - outcome.removed.sizes().get(name, 0)
-        self.states.commit()
+        self.become((self._E_minus, self._E_plus), (outcome.removed, outcome.added))
         self._finish()
+
+    def become(self, explicit: tuple[Facts, Facts], facts: tuple[Facts, Facts]) -> None:
+        """E and I lose and gain facts, and what modules made of that holds."""
+        E, I = self.backend.explicit, self.backend.materialisation
+        E -= explicit[0]
+        E |= explicit[1]
+        I -= facts[0]
+        I |= facts[1]
+        for name, unwritten in self.backend.unwritten.items():
+            unwritten.size += facts[1].sizes().get(name, 0) - facts[0].sizes().get(name, 0)
+        self.states.commit()
 
     def _take_back(self, before: tuple[set[str], set[str], set[str]]) -> None:
         self.backend.nonrecursive.take_back()
@@ -313,7 +320,7 @@ def read_elsewhere(program: Program) -> set[str]:
     return read
 
 
-def _with_modules(plan: _Plan, algorithm: Algorithm) -> Callable[[Stratum], None] | None:
+def _with_modules(plan: NodePlan, algorithm: Algorithm) -> Callable[[Stratum], None] | None:
     """How an algorithm goes with modules, if it does; rules that read other relations only `exact` and `recompute`."""
     reads = any(service.reads for service in plan.allotment.services)
     if not plan.allotment.services or (reads and algorithm.name not in ("exact", "recompute")):
@@ -325,7 +332,7 @@ def _is_recursive(rule: Rule, predicates: Iterable[str]) -> bool:
     return bool(positions(rule, predicates))
 
 
-def _plans(old: Program, new: Program, backend: Backend, modules: Sequence[Module]) -> list[_Plan]:
+def _plans(old: Program, new: Program, backend: Backend, modules: Sequence[Module]) -> list[NodePlan]:
     """The hyper-nodes of the new program, with what happened to their rules."""
     before: tuple[Rule | AggregateRule, ...] = (*old.rules, *old.aggregates)
     left = Counter(map(rule_key, before))
@@ -341,7 +348,7 @@ def _plans(old: Program, new: Program, backend: Backend, modules: Sequence[Modul
         turned = tuple(_turned(kept, node, was)) if old is not new else ()
         allotment = allot(node, new.relations, modules)
         regrouped = old is not new and not allotment.same_as(_allotted_before(old, node, modules))
-        result.append(_Plan(Planner(node, backend.statistics), _grouped(kept, here), _grouped(removed, was),
+        result.append(NodePlan(Planner(node, backend.statistics), _grouped(kept, here), _grouped(removed, was),
                             _grouped(added, here), turned, allotment, regrouped))
     return result
 

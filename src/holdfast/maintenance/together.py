@@ -6,16 +6,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
+from holdfast.backends.memory.facts import Momentary
 from holdfast.backends.memory.store import MemoryBackend
 from holdfast.backends.memory.versions import MOST_STATES, Versions, steps
 from holdfast.backends.protocol import Facts
+from holdfast.maintenance.served import Served
 from holdfast.maintenance.stratum import Figures
 from holdfast.maintenance.window import Explicit, WindowStratum, explicit_states
+from holdfast.maintenance.window_module import ServedInWindow, Step
 from holdfast.plans.telling import TellingPlanner
 from holdfast.program.show import shown_names
 
 if TYPE_CHECKING:
-    from holdfast.maintenance.maintainer import Maintainer, Outcome
+    from holdfast.maintenance.maintainer import Maintainer, NodePlan, Outcome
     from holdfast.maintenance.watch import Watch
 
 MOST_UPDATES = MOST_STATES - 1
@@ -28,7 +31,7 @@ class Window:
     def __init__(self, maintainer: Maintainer, versions: Versions, explicit: Explicit, strata: Sequence[WindowStratum]
                  ) -> None:
         self._maintainer, self._strata = maintainer, strata
-        self._changes = versions.steps()
+        self._changes = _merged(versions.steps(), [s.served.steps for s in strata if s.served and s.served.steps])
         self._explicit = steps(cast("MemoryBackend", maintainer.backend), explicit.facts, versions.last)
         self._state, self._done = maintainer.state, 0
         self.no_ops = explicit.no_ops
@@ -44,18 +47,14 @@ class Window:
 
         assert self.is_current
         maintainer, before = self._maintainer, self._done
-        backend = cast("MemoryBackend", maintainer.backend)
         removed, added = self._changes[before]
-        gone, come = self._explicit[before]
-        E, I = backend.explicit, backend.materialisation
         for stratum in self._strata:
-            maintainer.states.drop(stratum.planner.node.predicates)
-        maintainer.states.commit()
+            if stratum.served is None:
+                maintainer.states.drop(stratum.planner.node.predicates)
+            else:
+                maintainer.states.put(stratum.served.module.service.slice, stratum.served.states[before])
         maintainer.pending = self._count
-        E -= gone
-        E |= come
-        I -= removed
-        I |= added
+        maintainer.become(self._explicit[before], (removed, added))
         maintainer.moved()
         self._state, self._done = maintainer.state, before + 1
         if self._done == len(self._changes):
@@ -68,7 +67,7 @@ class Window:
         for stratum in self._strata:
             for name, (ids, counts) in stratum.counts.items():
                 backend.nonrecursive.of(name)[ids] = counts[self._done - 1]
-            if stratum.planner.node.is_recursive:
+            if stratum.planner.node.is_recursive and stratum.served is None:
                 self._maintainer.recursive_counts_lost(stratum.planner.node)
 
 
@@ -102,11 +101,29 @@ class Together:
                 continue
             begun, node = watch.seconds, plan.planner.node
             maintainer.prepare(plan)
+            served = self._served(plan)
             planner = self._planners.setdefault(node.predicates, TellingPlanner(node, backend.statistics))
             watch.node(", ".join(shown_names(node.predicates, backend.relations)))
             stratum = WindowStratum(planner, backend, versions, watch, given,
-                                    Figures(algorithm=ALGORITHM, why=f"{versions.last} updates in one pass"))
+                                    Figures(algorithm=ALGORITHM, why=f"{versions.last} updates in one pass"),
+                                    served=served)
             stratum.maintain()
             stratum.figures.seconds = watch.seconds - begun
             done.append(stratum)
         return done
+
+    def _served(self, plan: NodePlan) -> ServedInWindow | None:
+        """The module that has the recursive rules of a hyper-node to itself."""
+        service, backend = plan.allotment.alone, cast("MemoryBackend", self._maintainer.backend)
+        if service is None:
+            return None
+        is_read = any(service.slice.predicate in other.reads for other in self._maintainer.nodes if other is not plan)
+        return ServedInWindow(Served(service, backend), backend, self._maintainer.states, is_read)
+
+
+def _merged(changes: list[Step], more: Sequence[list[Step]]) -> list[Step]:
+    """Changes of different predicates, step by step."""
+    for steps_ in more:
+        changes = [(Momentary(gone.tables, {**gone.rows, **g.rows}), Momentary(come.tables, {**come.rows, **c.rows}))
+                   for (gone, come), (g, c) in zip(changes, steps_, strict=True)]
+    return changes

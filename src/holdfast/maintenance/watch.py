@@ -19,11 +19,17 @@ class Watch:
         self.rounds = 0
         self._node = ""
         self._bytes: dict[str, int] = {}
+        self._until: float | None = None  # of this thread's processor time
 
     def begin(self, limits: Limits | None) -> None:
         """Another run begins: its seconds and rounds count from now, facts and bytes are there already."""
         self.limits, self.begun, self._before = limits or Limits(), time.monotonic(), self.facts
+        self._until = None
         self.node("")
+
+    def give_up_after(self, seconds: float) -> None:
+        """The run is not worth more seconds of processor time."""
+        self._until = time.thread_time() + seconds
 
     def rest(self, facts: int) -> None:
         """A run is over and left so many facts; until the next one nothing is limited."""
@@ -53,6 +59,8 @@ class Watch:
             self._stop("E0802", f"there are more than {self.limits.facts:,} facts")
         if self.limits.seconds is not None and self.seconds > self.limits.seconds:
             self._stop("E0803", f"the run takes more than {self.limits.seconds:g} seconds")
+        if self._until is not None and time.thread_time() > self._until:
+            self._stop("E0803", "the run takes more processor time than it was given")
 
     def settle(self, more: int) -> None:
         """In the end there are so many more facts than before the run, whatever came and went on the way."""

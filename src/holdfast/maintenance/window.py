@@ -7,7 +7,7 @@ later one is derived once and never deleted: it has a word with ones in the midd
 
 Nonrecursive derivations are counted for each state, as Counting does it.  Recursive hyper-nodes are maintained as
 DRed^c does it (OVERDELETE, REDERIVE, INSERT; optimised-maintenance, Algorithm 2), all states side by side; Cr is not
-kept.
+kept.  Where a module has the recursive rules to itself (`window_module.py`), it goes from state to state.
 """
 
 from __future__ import annotations
@@ -22,17 +22,15 @@ from numpy.typing import NDArray
 from holdfast.backends.memory.arrays import Ids
 from holdfast.backends.memory.facts import Momentary
 from holdfast.backends.memory.store import MemoryBackend
-from holdfast.backends.memory.versions import Versions, Words
+from holdfast.backends.memory.versions import Heads, Versions, Words
 from holdfast.backends.protocol import Facts
 from holdfast.maintenance.stratum import Figures
 from holdfast.maintenance.watch import Watch
+from holdfast.maintenance.window_module import ServedInWindow
 from holdfast.plans import Plan, Read
 from holdfast.plans.telling import TellingPlanner
 from holdfast.program.model import Atom, Negated, Rule
 from holdfast.program.show import shown_names
-
-Heads = dict[str, tuple[Ids, Words]]
-"""Facts of each predicate, each once, with words."""
 
 
 @dataclass
@@ -85,6 +83,7 @@ class WindowStratum:
     E: Heads
     figures: Figures = field(default_factory=Figures)
     counts: dict[str, tuple[Ids, list[Words]]] = field(default_factory=dict)  # Cn in each state, where it moved
+    served: ServedInWindow | None = None  # by a module that is alone
 
     def maintain(self) -> None:
         """Bring the hyper-node up to date in all states."""
@@ -95,6 +94,9 @@ class WindowStratum:
         self.P = self.versions.changed(read)  # what changed in earlier hyper-nodes, be it read or negated
         self.figures.given = len(self.P) + sum(len(ids) for ids, _ in self.E.values())
         base = self._counted()
+        if self.served is not None:
+            self.served.follow(base, self.versions, self.watch)
+            return
         if not node.is_recursive:
             self._put(base)
             return

@@ -44,7 +44,7 @@ class Base(Protocol):
         ...
 
     def window(self, updates: Sequence[Update], *, seconds: float | None = None) -> Changes:
-        """Several in one pass; it is given up after so many seconds (E0803)."""
+        """Several in one pass; it is given up after so many seconds of processor time (E0803)."""
         ...
 
     def apply_net(self, updates: Sequence[Update], *, algorithm: str | Choice = AUTO) -> Change:
@@ -58,11 +58,6 @@ class Base(Protocol):
     @property
     def takes_one_by_one(self) -> bool:
         """Whether windows are not for it: because limits hold for each update, say."""
-        ...
-
-    @property
-    def is_compact(self) -> bool:
-        """Whether facts would have to be written out before there can be windows."""
         ...
 
 
@@ -145,7 +140,7 @@ class Stream:
 
     def _window(self, there: int) -> int:
         """How many of the updates that are there to compute in one pass."""
-        is_auto = self._lookahead.kind == AUTO and self.algorithm in (AUTO, Choice()) and not self._base.is_compact
+        is_auto = self._lookahead.kind == AUTO and self.algorithm in (AUTO, Choice())
         if not (is_auto or self._lookahead.kind == "window") or self._base.takes_one_by_one:
             return 1
         return self._size.next(there)
@@ -162,7 +157,7 @@ class Stream:
         return found
 
     def _alone(self, item: Incoming, waiting: int, marking: Marking | None = None) -> Answer:
-        begun = time.monotonic()
+        begun, worked = time.monotonic(), time.thread_time()
         if item.update is None:
             return Answer(item.number, None, item.error, waiting=waiting)
         try:
@@ -170,32 +165,33 @@ class Stream:
         except HoldfastError as error:
             return Answer(item.number, None, item.placed(error), waiting=waiting)
         seconds = time.monotonic() - begun
-        self._size.took_alone(seconds, sum(node.instances for node in change.figures))
+        self._size.took_alone(time.thread_time() - worked, sum(node.instances for node in change.figures),
+                              sum(node.deletion for node in change.figures))
         marks = marking.taken() if marking is not None else Marks()
         return Answer(item.number, change, waiting=waiting, seconds=seconds, marks=marks)
 
     def _together(self, items: list[Incoming], waiting: int) -> Iterator[Answer]:
         """Several in one pass; one by one if that fails, so that it fails at the right one."""
-        begun = time.monotonic()
+        begun, worked = time.monotonic(), time.thread_time()
         try:
             updates = [item.update for item in items if item.update is not None]
             changes = self._base.window(updates, seconds=self._size.budget(len(items)))
         except HoldfastError as error:
             if error.diagnostics[0].code == "E0803":
-                self._size.gave_up()
+                self._size.gave_up(len(items))
             yield from (self._alone(item, waiting) for item in items)
             return
-        share, spent = (time.monotonic() - begun) / len(items), 0.0
+        share, work = (time.monotonic() - begun) / len(items), time.thread_time() - worked
         for number, item in enumerate(items):
             if not changes.is_current:  # somebody else changed something between two answers
                 yield from (self._alone(late, waiting) for late in items[number:])
                 return
-            begun = time.monotonic()
+            begun, worked = time.monotonic(), time.thread_time()
             change = changes.advance()
             seconds = share + time.monotonic() - begun
-            spent += seconds
+            work += time.thread_time() - worked
             yield Answer(item.number, change, waiting=waiting, window=len(items), seconds=seconds)
-        self._size.took_together(len(items), spent / len(items))
+        self._size.took_together(len(items), work / len(items))
 
     def _merged(self, items: list[Incoming], waiting: int) -> Iterator[Answer]:
         """The net effect of several; one by one if one of them is refused."""

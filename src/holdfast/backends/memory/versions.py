@@ -23,6 +23,8 @@ from holdfast.plans.telling import told_atoms
 from holdfast.program.model import AggregateRule, Negated
 
 Words = NDArray[np.int64]
+Heads = dict[str, tuple[Ids, Words]]
+"""Facts of each predicate, each once, with words."""
 MOST_STATES = 63  # bits of a word that is not negative
 
 _IN_I = np.uint8(2)
@@ -64,6 +66,14 @@ class Versions:
             if len(ids):
                 found[predicate] = ids
         return Momentary(self.backend.tables, found)
+
+    def before(self, step: int, predicate: str) -> Momentary:
+        """The facts of a predicate in the state before a step; the first step is 0."""
+        changed = self.changed([predicate])
+        ids = changed.ids(predicate)
+        held = ids[(self.of(predicate, ids) >> step) & 1 == 1]
+        kept = (self.backend.materialisation.of([predicate]) - changed) | _some(self.backend, {predicate: held})
+        return kept.worked_out()
 
     def steps(self) -> list[tuple[Momentary, Momentary]]:
         """The facts that go and those that come with each update."""

@@ -1,0 +1,120 @@
+"""A module that has a hyper-node's recursive rules to itself, in a window: what is external is known in all states by
+one pass, and the module says exactly what each step from one state to the next takes away and adds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from holdfast.backends.memory.arrays import Ids
+from holdfast.backends.memory.facts import Momentary
+from holdfast.backends.memory.store import MemoryBackend
+from holdfast.backends.memory.versions import Heads, Versions, Words, steps
+from holdfast.maintenance.served import Served, States
+from holdfast.maintenance.watch import Watch
+from holdfast.modules import Rows
+from holdfast.program.patterns import Slice
+
+Step = tuple[Momentary, Momentary]
+"""The facts that go and those that come from one state to the next."""
+
+
+@dataclass
+class ServedInWindow:
+    """A service in all states of a window.  Facts that a later hyper-node reads get words, others are only listed."""
+
+    module: Served
+    backend: MemoryBackend
+    before: States
+    is_read: bool  # by a later hyper-node
+    states: list[Any] = field(default_factory=list)  # what the module keeps after each step
+    steps: list[Step] = field(default_factory=list)  # where no later hyper-node reads them
+
+    def follow(self, external: Heads, versions: Versions, watch: Watch) -> None:
+        """All steps, given in which states facts have nonrecursive derivations, where that changes."""
+        service, predicate = self.module.service, self.module.predicate
+        slices = {slice_.predicate: versions.changed([slice_.predicate]) for slice_ in service.reads}
+        read = steps(self.backend, {name: (ids, versions.of(name, ids)) for name, found in slices.items()
+                                    for ids in [found.ids(name)]}, versions.last)
+        state, found = self.before.get(service.slice), list[Step]()
+        for number, (lost, gained) in enumerate(steps(self.backend, external, versions.last)):
+            if not (lost or gained or any(read[number])):
+                self.states.append(state)
+                found.append((lost, gained))
+                continue
+            ground = _Between(self, external, versions, number, (lost, gained), read[number])
+            changed = service.module.change(service, state, ground)
+            state = changed.state
+            self.states.append(state)
+            removed, added = self.module.facts(changed.removed), self.module.facts(changed.added)
+            if service.slice.fixed:  # facts beside the slice are their own only support
+                inside = self.module.facts(ground.lost()) | self.module.facts(ground.gained())
+                removed, added = removed | (lost - inside), added | (gained - inside)
+            found.append((_momentary(removed), _momentary(added)))
+            watch.round(len(added))
+            watch.batch(len(added))
+        if self.is_read:
+            ids, words = _words([(gone.ids(predicate), come.ids(predicate)) for gone, come in found], versions)
+            versions.put(predicate, ids, words)
+            A = self.backend.added
+            A |= Momentary(self.backend.tables, {predicate: ids}) - self.backend.materialisation
+        else:
+            self.steps = found
+
+
+@dataclass
+class _Between:
+    """The ground of a module between two states."""
+
+    served: ServedInWindow
+    external: Heads
+    versions: Versions
+    number: int
+    own: Step
+    read_elsewhere: Step
+
+    def before(self) -> Rows:
+        """The counters are still those of the first state."""
+        module, backend = self.served.module, self.served.backend
+        ids, words = self.external.get(module.predicate, (np.empty(0, np.int32), np.empty(0, np.int64)))
+        moved = Momentary(backend.tables, {module.predicate: ids})
+        held = Momentary(backend.tables, {module.predicate: ids[(words >> self.number) & 1 == 1]})
+        return module.rows((module.external(backend.materialisation) - moved) | held)
+
+    def lost(self) -> Rows:
+        """Facts whose Cn becomes 0."""
+        return self.served.module.rows(self.own[0])
+
+    def gained(self) -> Rows:
+        """Facts whose Cn is no longer 0."""
+        return self.served.module.rows(self.own[1])
+
+    def read(self, slice: Slice, when: str) -> Rows:
+        """Facts of an earlier hyper-node."""
+        if when == "before":
+            facts = self.versions.before(self.number, slice.predicate)
+        else:
+            facts = self.read_elsewhere[when == "come"]
+        return self.served.module.rows(facts, slice)
+
+
+def _momentary(facts: Any) -> Momentary:
+    found = facts.worked_out()
+    assert isinstance(found, Momentary)
+    return found
+
+
+def _words(moved: Sequence[tuple[Ids, Ids]], versions: Versions) -> tuple[Ids, Words]:
+    """Facts that go and come, as words: the first step of a fact says whether it held before."""
+    parts = [(ids, number, comes) for number, step in enumerate(moved, 1) for comes, ids in enumerate(step)]
+    ids, first, inverse = np.unique(np.concatenate([ids for ids, _, _ in parts]), return_index=True,
+                                    return_inverse=True)
+    lengths = [len(ids) for ids, _, _ in parts]
+    later = np.repeat([int(versions.every) & ~((1 << number) - 1) for _, number, _ in parts], lengths)
+    comes = np.repeat([comes for _, _, comes in parts], lengths)
+    words = np.where(comes[first] == 1, np.int64(0), versions.every)
+    np.bitwise_xor.at(words, inverse, later)
+    return ids, words
