@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import cast
@@ -109,7 +109,7 @@ class Maintainer:
                 self._count(plan, recursive=True)
             nodes = self._nodes if program is None else _plans(self.program, program, backend, self.modules)
             if program is not None:
-                self._write_out(nodes, read_elsewhere(program))
+                self._write_out(nodes)
             figures = self._maintain(nodes, deletions, insertions, choice, watch)
             removed, added = backend.deleted - backend.added, backend.added - backend.deleted
             outcome = Outcome(removed.worked_out(), added.worked_out(), tuple(figures))
@@ -151,8 +151,8 @@ class Maintainer:
         return self._nodes
 
     def prepare(self, plan: _Plan) -> None:
-        """All facts of a hyper-node have rows, and Cn is known."""
-        self.backend.write_out(plan.predicates)
+        """All facts of a hyper-node and those that it reads have rows, and Cn is known."""
+        self.backend.write_out(plan.predicates | plan.reads)
         self._count(plan, recursive=False)
 
     def recursive_counts_lost(self, node: HyperNode) -> None:
@@ -198,10 +198,10 @@ class Maintainer:
             loses.subtract(instances)
             gains.add(instances)
 
-    def _write_out(self, nodes: Sequence[_Plan], read: Container[str]) -> None:
-        """Unwritten facts stay so only while the same module has them to itself and no other rule reads them."""
+    def _write_out(self, nodes: Sequence[_Plan]) -> None:
+        """Unwritten facts stay so only while the same module has them to itself."""
         served = {p for plan in nodes if plan.allotment.alone and not plan.regrouped for p in plan.predicates}
-        self.backend.write_out([name for name in self.backend.unwritten if name not in served or name in read])
+        self.backend.write_out([name for name in self.backend.unwritten if name not in served])
 
     def _node(self, plan: _Plan, choice: Choice, watch: Watch) -> Figures:
         begun, node = watch.seconds, plan.planner.node
@@ -214,6 +214,8 @@ class Maintainer:
         watch.node(", ".join(node.predicates))
         rows = cast("RowBackend", self.backend)  # where a backend has no rows there are no modules
         served = [Served(service, rows) for service in plan.allotment.services] if modular else []
+        for one in served:
+            self.backend.write_out(slice_.predicate for slice_ in one.service.reads)
         kept, added = (plan.generic, plan.added_generic) if served else (plan.kept, plan.added)
         given = self._E_minus.of(node.predicates), self._E_plus.of(node.predicates)
         if self._marks is None or modular is not None:
@@ -301,15 +303,6 @@ class Maintainer:
         for counters in (backend.nonrecursive, backend.recursive):
             counters.settle()
             counters.remembers = False
-
-
-def read_elsewhere(program: Program) -> set[str]:
-    """The predicates that rules of other hyper-nodes read."""
-    read = set[str]()
-    for node in program.nodes:
-        rules = RuleChange(node.nonrecursive, node.recursive, node.aggregates)
-        read |= predicates_read(rules) - set(node.predicates)
-    return read
 
 
 def _with_modules(plan: _Plan, algorithm: Algorithm) -> Callable[[Stratum], None] | None:
