@@ -16,7 +16,7 @@ from holdfast.maintenance.recompute import recount
 from holdfast.maintenance.served import RowBackend, Served, States
 from holdfast.maintenance.stratum import Figures, RuleChange, Stratum, predicates_read
 from holdfast.maintenance.watch import Watch
-from holdfast.modules import Allotment, Module, allot
+from holdfast.modules import Allotment, Module, Service, allot
 from holdfast.plans import Planner, Read
 from holdfast.plans.planner import positions
 from holdfast.program.impact import rule_key
@@ -37,7 +37,8 @@ class _Plan:
     """One hyper-node of the new program with the rules that were there, went and came.
 
     `turned` are rules that were there and have become recursive, or are no longer; with them, whether they were.
-    `allotment` says which rules modules serve, and `regrouped` that they served others before.
+    `allotment` says which rules modules serve, and `regrouped` that they served others before; `succession` that
+    the module which has the hyper-node to itself can go on from what was kept for these.
     """
 
     planner: Planner
@@ -47,6 +48,7 @@ class _Plan:
     turned: tuple[tuple[Rule, bool], ...] = ()
     allotment: Allotment = field(default_factory=Allotment)
     regrouped: bool = False
+    succession: bool = False
 
     @cached_property
     def generic(self) -> RuleChange:
@@ -107,7 +109,8 @@ class Maintainer:
         try:
             for plan in self._nodes if program is not None else ():
                 self._count(plan, recursive=True)
-            nodes = self._nodes if program is None else _plans(self.program, program, backend, self.modules)
+            nodes = self._nodes if program is None else _plans(self.program, program, backend, self.modules,
+                                                               self.states)
             if program is not None:
                 self._write_out(nodes)
             figures = self._maintain(nodes, deletions, insertions, choice, watch)
@@ -199,8 +202,9 @@ class Maintainer:
             gains.add(instances)
 
     def _write_out(self, nodes: Sequence[_Plan]) -> None:
-        """Unwritten facts stay so only while the same module has them to itself."""
-        served = {p for plan in nodes if plan.allotment.alone and not plan.regrouped for p in plan.predicates}
+        """Unwritten facts stay so only while a module that knows them has them to itself."""
+        served = {p for plan in nodes if plan.allotment.alone and (plan.succession or not plan.regrouped)
+                  for p in plan.predicates}
         self.backend.write_out([name for name in self.backend.unwritten if name not in served])
 
     def _node(self, plan: _Plan, choice: Choice, watch: Watch) -> Figures:
@@ -217,9 +221,10 @@ class Maintainer:
         for one in served:
             self.backend.write_out(slice_.predicate for slice_ in one.service.reads)
         kept, added = (plan.generic, plan.added_generic) if served else (plan.kept, plan.added)
+        removed = replace(plan.removed, recursive=()) if plan.succession and algorithm.name == "exact" else plan.removed
         given = self._E_minus.of(node.predicates), self._E_plus.of(node.predicates)
         if self._marks is None or modular is not None:
-            s = Stratum(plan.planner, self.backend, watch, *given, kept, plan.removed, added, served=served,
+            s = Stratum(plan.planner, self.backend, watch, *given, kept, removed, added, served=served,
                         states=self.states)
         else:
             s = MarkedStratum(plan.planner, self.backend, watch, *given, kept, states=self.states, marking=self._marks,
@@ -243,7 +248,8 @@ class Maintainer:
             refuse_recursion(node)
         if name == "exact" and plan.allotment.alone is None:
             refuse_company(node)
-        if plan.regrouped and ALGORITHMS[name].keeps_nonrecursive and name != "recompute":
+        by_exact = name == "exact" and plan.succession
+        if plan.regrouped and ALGORITHMS[name].keeps_nonrecursive and name != "recompute" and not by_exact:
             name, why = "recompute", "the rules that modules serve have changed"
         return ALGORITHMS[name], why
 
@@ -317,7 +323,8 @@ def _is_recursive(rule: Rule, predicates: Iterable[str]) -> bool:
     return bool(positions(rule, predicates))
 
 
-def _plans(old: Program, new: Program, backend: Backend, modules: Sequence[Module]) -> list[_Plan]:
+def _plans(old: Program, new: Program, backend: Backend, modules: Sequence[Module], states: States | None = None
+           ) -> list[_Plan]:
     """The hyper-nodes of the new program, with what happened to their rules."""
     before: tuple[Rule | AggregateRule, ...] = (*old.rules, *old.aggregates)
     left = Counter(map(rule_key, before))
@@ -333,9 +340,15 @@ def _plans(old: Program, new: Program, backend: Backend, modules: Sequence[Modul
         turned = tuple(_turned(kept, node, was)) if old is not new else ()
         allotment = allot(node, new.relations, modules)
         regrouped = old is not new and not allotment.same_as(_allotted_before(old, node, modules))
+        succession = regrouped and states is not None and _succeeds(allotment.alone, states)
         result.append(_Plan(Planner(node, backend.statistics), _grouped(kept, here), _grouped(removed, was),
-                            _grouped(added, here), turned, allotment, regrouped))
+                            _grouped(added, here), turned, allotment, regrouped, succession))
     return result
+
+
+def _succeeds(service: Service | None, states: States) -> bool:
+    state = None if service is None else states.get(service.slice)
+    return service is not None and state is not None and service.module.takes_over(service, state)
 
 
 def _allotted_before(old: Program, node: HyperNode, modules: Sequence[Module]) -> Allotment:

@@ -85,14 +85,13 @@ class State:
         if self._is_plain(base, L, T):
             edges = self.base if base is self.base.all else Edges(base)
             return Graph(len(self.numbering.values), edges, 1, self.form.no_loops)
-        return self.doubled
+        return self.doubled(self.form.is_flipped)
 
-    @cached_property
-    def doubled(self) -> Graph:
-        """The graph with two nodes for each value."""
+    def doubled(self, flip: bool) -> Graph:
+        """The graph with two nodes for each value, as it is or flipped."""
         base, L, T = self._edges()
         nodes = len(self.numbering.values)
-        if self.form.is_flipped:
+        if flip:
             base, L, T = turned(base), T, turned(L)
         back = np.arange(nodes) if Shape.TRANSITIVE in self.form.shapes else NONE
         parts = [_between(L, 0, 0), _between(base, 0, 1), _between(T, 1, 1), keys_of(2 * back + 1, 2 * back)]
@@ -157,11 +156,11 @@ class State:
     @property
     def nbytes(self) -> int:
         """The memory that it takes by now; edges that are the graph's own count once."""
+        graph: Graph | None = self.__dict__.get("graph", self.known)
         edges = {id(part): part.nbytes for part in (self.base, self.before, self.after)}
-        graphs: list[Graph] = [self.__dict__[name] for name in ("graph", "doubled") if name in self.__dict__]
-        for graph in graphs:
-            edges[id(graph.edges)] = 0
-        return self.numbering.nbytes + sum(edges.values()) + sum({id(g): g.nbytes for g in graphs}.values())
+        if graph is not None:
+            edges[id(graph.edges)] = graph.nbytes
+        return self.numbering.nbytes + sum(edges.values())
 
 
 def _between(keys: Numbers, start: int, stop: int) -> Numbers:
@@ -295,6 +294,11 @@ class Closure(Module):
         """Numbers, edges, and what has been made of them."""
         return state.nbytes
 
+    def takes_over(self, service: Service, state: Any) -> bool:
+        """From any closure of the same pairs; where loops come in or go out by themselves, all is computed anew."""
+        form: Form = service.form
+        return isinstance(state, State) and state.form.no_loops == form.no_loops
+
     def change(self, service: Service, state: Any, ground: Ground) -> Changed:
         """The difference between two closures, for the affected sources only; nothing is overdeleted."""
         form: Form = service.form
@@ -302,12 +306,16 @@ class Closure(Module):
             state = _state(form, ground.before(), *(_read(ground, slices, "before")
                                                     for slices in (form.before, form.after)))
         numbering = state.numbering
-        steps = [_stepped(numbering, old, slices, ground)
-                 for old, slices in ((state.before, form.before), (state.after, form.after))]
-        new = state.edited((_keys(numbering, ground.lost()), _keys(numbering, ground.gained())), *steps)
+        base = _keys(numbering, ground.lost()), _keys(numbering, ground.gained())
+        if state.form == form:
+            new = state.edited(base, *(_stepped(numbering, old, slices, ground) for old, slices in (
+                (state.before, form.before), (state.after, form.after))))
+        else:  # other rules: another graph, and the difference is looked for all the same
+            before, after = (Edges(_steps_now(numbering, slices, ground)) for slices in (form.before, form.after))
+            new = State(numbering, form, state.base.edited(*base), before, after)
         old_graph, new_graph = state.graph, new.graph
-        if old_graph.stride != new_graph.stride:
-            old_graph, new_graph = state.doubled, new.doubled
+        if old_graph.stride != new_graph.stride or state.is_flipped != new.is_flipped:
+            old_graph, new_graph = state.doubled(form.is_flipped), new.doubled(form.is_flipped)
         if old_graph.nodes < new_graph.nodes:  # the same edges, and nodes that have none yet
             old_graph = replace(old_graph, nodes=new_graph.nodes)
         parts = ((new.written(lost, new_graph), new.written(gained, new_graph))
@@ -350,8 +358,13 @@ def _stepped(numbering: Numbering, old: Edges, slices: tuple[Slice, ...], ground
         return _NO_CHANGE
     if len(slices) == 1:
         return gone, come
+    now = _steps_now(numbering, slices, ground)
+    return without(old.all, now), without(now, old.all)
+
+
+def _steps_now(numbering: Numbering, slices: tuple[Slice, ...], ground: Ground) -> Numbers:
     now = NONE
     for slice_ in slices:
         before, gone, come = (_keys(numbering, ground.read(slice_, when)) for when in ("before", "gone", "come"))
         now = together(now, without(before, gone), come)
-    return without(old.all, now), without(now, old.all)
+    return now

@@ -134,6 +134,10 @@ class Module(ABC):
         """The memory that a state takes."""
         return 0
 
+    def takes_over(self, service: Service, state: Any) -> bool:
+        """Whether `change` can go on from what was kept for other rules that served the same slice alone."""
+        return False
+
     def change(self, service: Service, state: Any, ground: Ground) -> Changed:
         """What exactly a change takes away and adds, for a module that is alone and reads nothing else.
 

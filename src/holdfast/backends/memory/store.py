@@ -265,7 +265,7 @@ class MemoryBackend:
                 unwritten.written += self._write(name, (lacking[unwritten.now().has(lacking)],))
         elif len(key) == 1:
             known = unwritten.covered.get(key[0], _NO_VALUES)
-            lacking = np.setdiff1d(values[:, 0], known, assume_unique=False)
+            lacking = np.setdiff1d(values[:, 0], known)
             if len(lacking):
                 unwritten.written += self._write(name, unwritten.now().matching(key[0], lacking))
                 unwritten.covered[key[0]] = np.union1d(known, lacking)
