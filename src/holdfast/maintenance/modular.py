@@ -86,10 +86,10 @@ class Evaluation:
         states.put(module.service, state)
         if self.leave is not None and algorithm.tells_all and not slice_.fixed:
             size = 0
+            self.watch.batch(-len(Δ))  # they are counted with the others
             for counted in algorithm.sizes(state):
                 self.watch.batch(counted)
                 size += counted
-            self.watch.batch(-len(Δ))
             self.watch.grown(f"{module.predicate} of {algorithm.name}", algorithm.nbytes(state))
             self.facts = size
             self.leave(module.predicate, size, partial(states.compact, slice_))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
@@ -275,17 +276,20 @@ class MemoryBackend:
             self.write_out((name,))
 
     def _make_rows(self, plan: AnyPlan) -> None:
-        """Of unwritten facts: all that a plan walks through or looks up in two places; else only what it looks up."""
+        """Make rows of all facts that a plan walks through or reads by one index in two places: no index may grow under
+        a join.  Else only of those with the constants that it begins with; what it looks up comes when it does."""
         if isinstance(plan, AggregatePlan):
             self.write_out((plan.rule.source,))
             return
         reads = [step for step in plan.steps if isinstance(step, Scan | Join | Keep)
                  and step.atom.predicate in self.unwritten and step.read in OF_THE_PAST]
+        indexed = Counter((step.atom.predicate, step.key) for step in reads
+                          if not isinstance(step, Scan) and len(step.key) < len(step.atom.arguments))
         for step in reads:
             name, arguments = step.atom.predicate, step.atom.arguments
-            if not step.key or sum(other.atom.predicate == name for other in reads) > 1:
+            if not step.key or indexed[name, step.key] > 1:
                 self.write_out((name,))
-            elif isinstance(step, Scan):
+            elif isinstance(step, Scan) and name in self.unwritten:
                 constants = [argument for argument in arguments if isinstance(argument, Const)]
                 self._fetch(name, step.key, np.array([list(map(self.code, constants))]))
 
