@@ -92,7 +92,7 @@ class State:
         base, L, T = self._edges()
         nodes = len(self.numbering.values)
         if flip:
-            base, L, T = turned(base), T, turned(L)
+            base, L, T = turned(base), turned(T), turned(L)
         back = np.arange(nodes) if Shape.TRANSITIVE in self.form.shapes else NONE
         parts = [_between(L, 0, 0), _between(base, 0, 1), _between(T, 1, 1), keys_of(2 * back + 1, 2 * back)]
         return Graph(2 * nodes, Edges(together(*parts)), 2)
