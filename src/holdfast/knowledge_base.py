@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
-from holdfast.backends.protocol import Backend, Unwritten
+from holdfast.backends.protocol import Backend
 from holdfast.backends.protocol import Facts as FactSet
 from holdfast.editing import edited
 from holdfast.encoding import Codes, Dictionary
@@ -26,7 +26,6 @@ from holdfast.maintenance import modular
 from holdfast.maintenance.algorithms import AUTO, Choice
 from holdfast.maintenance.seminaive import NodeFigures, materialise
 from holdfast.maintenance.served import RowBackend, States
-from holdfast.maintenance.stratum import RuleChange, predicates_read
 from holdfast.maintenance.watch import Watch
 from holdfast.modules import MODULES, Module, allot, named
 from holdfast.plans import Planner
@@ -129,7 +128,6 @@ class KnowledgeBase:
         try:
             for relation in added:
                 backend.add_relation(relation)
-            backend.write_out(predicates_read(RuleChange(question.rules, (), question.aggregates)))
             with self._limited(keep=False) as watch:
                 for node in question.nodes:
                     materialise(Planner(node, backend.statistics), backend, watch)
@@ -367,8 +365,9 @@ class KnowledgeBase:
         return f"<knowledge base: {facts:,} fact{'' if facts == 1 else 's'}, {self.statistics.derived:,} derived>"
 
     def _view(self, relation: Relation) -> RelationView:
-        return RelationView(relation, self._backend.rows(relation.name, self._backend.materialisation),
-                            self._dictionary)
+        backend, unwritten = self._backend, self._backend.unwritten.get(relation.name)
+        rows = backend.rows(relation.name, backend.materialisation) if unwritten is None else unwritten.now()
+        return RelationView(relation, rows, self._dictionary)
 
     def _codes(self, relation: Relation) -> Codes:
         return self._view(relation).codes
@@ -467,8 +466,6 @@ def _read(path: Path) -> str:
 def _materialised(program: tree.Program, facts: Facts, engine: Engine, limits: Limits | None, progress: Progress,
                   modules: tuple[Module, ...]) -> KnowledgeBase:
     make_backend = _engine(engine, progress)
-    with _patience(progress):
-        from holdfast.maintenance.maintainer import read_elsewhere
     watch = Watch(limits, progress)
     loaded = load(program, facts, Dictionary(), keeps_frames=engine != "memory")
     backend = make_backend(loaded.program.relations, loaded.dictionary, watch)
@@ -482,25 +479,19 @@ def _materialised(program: tree.Program, facts: Facts, engine: Engine, limits: L
     states, relations = States(), loaded.program.relations
     if loaded.program.size_limits or engine != "memory":
         modules = ()  # what is incomplete on purpose depends on the rounds; and Spark's facts do not come as rows
-    read, figures = read_elsewhere(loaded.program), []
-
-    def leave(predicate: str, size: int, parts: Callable[[], Iterable[Codes]]) -> None:
-        backend.unwritten[predicate] = Unwritten(size, parts)
-
+    figures = []
     for node in loaded.program.nodes:
         planner, allotment = Planner(node, backend.statistics), allot(node, relations, modules)
         if allotment.services:
             with _patience(progress):
                 import holdfast.modules.graph_kernels  # noqa: F401
-            unread = read.isdisjoint(node.predicates)
             rows_backend = cast("RowBackend", backend)  # the memory backend: on Spark there are no services
-            left = leave if unread else None
-            figures.append(modular.materialise(planner, rows_backend, watch, allotment, states, left))
+            figures.append(modular.materialise(planner, rows_backend, watch, allotment, states, rows_backend.leave))
         else:
             figures.append(materialise(planner, backend, watch, loaded.program.size_limits))
     progress.finished()
     backend.tidy(backend.deleted)
-    statistics = _statistics(loaded.program, backend, watch, figures)
+    statistics = _statistics(loaded.program, backend, watch, figures, states)
     watch.rest(watch.facts)
     return KnowledgeBase(program, loaded, backend, statistics, limits, watch, modules, states)
 
@@ -532,7 +523,8 @@ def _missing(old: Program, new: Program) -> dict[str, Relation]:
     return {name: relation for name, relation in old.relations.items() if name not in new.relations}
 
 
-def _statistics(program: Program, backend: Backend, watch: Watch, figures: list[NodeFigures]) -> Statistics:
+def _statistics(program: Program, backend: Backend, watch: Watch, figures: list[NodeFigures], states: States
+                ) -> Statistics:
     visible = [name for name, relation in program.relations.items() if not relation.auxiliary]
     explicit = sum(len(backend.explicit.of((name,))) for name in visible)
     facts = sum(backend.size(name) for name in visible)
@@ -542,7 +534,7 @@ def _statistics(program: Program, backend: Backend, watch: Watch, figures: list[
         rounds=sum(node.rounds for node in figures),
         instances=sum(node.instances for node in figures),
         seconds=watch.seconds,
-        memory=backend.nbytes,
+        memory=backend.nbytes + states.nbytes,
         nodes=tuple(figures),
     )
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from holdfast.backends.protocol import Deferred
+from holdfast.backends.protocol import Compact, Deferred
 from holdfast.encoding import Codes, Dictionary, EncodingError
 from holdfast.errors import Diagnostic, UsageError
 from holdfast.program.model import Relation
@@ -22,15 +22,17 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _ROWS_SHOWN = 20
+_FEW_LOOKS = 16  # for membership; more are worth a set
 
 
 class RelationView(Collection[Row]):
     """The facts of a relation, or the answers of a query, as they were when it was asked for."""
 
-    def __init__(self, relation: Relation, rows: Codes | Deferred, dictionary: Dictionary) -> None:
+    def __init__(self, relation: Relation, rows: Codes | Deferred | Compact, dictionary: Dictionary) -> None:
         self._relation = relation
         self._rows = rows
         self._dictionary = dictionary
+        self._looks = 0
 
     @cached_property
     def codes(self) -> Codes:
@@ -65,7 +67,12 @@ class RelationView(Collection[Row]):
             wanted = tuple(self._dictionary.encode_value(v, t) for v, t in zip(row, self.types, strict=True))
         except EncodingError:
             return False
-        return wanted in self._encoded
+        if isinstance(self._rows, Compact):
+            return bool(self._rows.has(np.array([wanted], np.int64))[0])
+        self._looks += 1
+        if self._looks > _FEW_LOOKS:
+            return wanted in self._encoded
+        return bool((self.codes == np.array(wanted, np.int64)).all(axis=1).any())
 
     @cached_property
     def _encoded(self) -> frozenset[tuple[int, ...]]:
@@ -97,7 +104,7 @@ class RelationView(Collection[Row]):
         """The facts as a Spark DataFrame; with the spark engine they stay where they are."""
         from holdfast.spark_session import spark_errors, spark_session
 
-        if not isinstance(self._rows, np.ndarray):
+        if not isinstance(self._rows, np.ndarray | Compact):
             return self._rows.frame()  # type: ignore[no-any-return]
         import pyarrow as pa
 

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from holdfast.backends.memory.store import MemoryBackend
 from holdfast.backends.memory.versions import Versions
 from holdfast.maintenance import (
     backward_forward,
@@ -16,7 +17,6 @@ from holdfast.maintenance import (
     dred_counting,
     marking,
     modular,
-    modular_proof,
     recompute,
     window,
 )
@@ -114,7 +114,7 @@ MUTANTS = [
          "s.backend.elsewhere(s.O, P, I)"),
         ("SATURATE does not go on", backward_forward.saturate, "N = instances.support()", "N = Δ - Δ"),
         ("what is proved is deleted", backward_forward._delete, "Δ = S - P", "Δ = S"),
-        ("deletions do not go on", backward_forward._delete, "N = instances.support()", "N = Δ"),
+        ("deletions do not go on", backward_forward._delete, "N = reduce(or_, own, instances.support())", "N = Δ"),
     ]),
     Mutant("the counter proves nothing", backward_forward._proved_by_counter, "facts - s.Cn.zero(facts)",
            "facts - facts", BFC),
@@ -168,18 +168,28 @@ MUTANTS += [Mutant(*values, modules=True) for values in [
      DREDC),
     ("a deletion takes the wrong way", closure.Closure.uses, "_between(edges, 0, 1)", "NONE", DREDC),
     # B/F^c-Mod
-    ("modules delete nothing", modular_proof.delete, "N = reduce(or_, own, instances.support())",
+    ("modules delete nothing", backward_forward._delete, "N = reduce(or_, own, instances.support())",
      "N = instances.support()", BFC),
-    ("modules prove nothing", modular_proof.proved_by_modules, "module.among(module.external(proved), goals)",
+    ("modules prove nothing", backward_forward.by_modules, "module.among(module.external(proved), goals)",
      "goals - goals", BFC),
-    ("modules prove by what is not external", modular_proof.proved_by_modules, "module.external(proved)", "goals", BFC),
-    ("modules support nothing", modular_proof.check, "module.supports(I, goals)", "goals - goals", BFC),
+    ("modules prove by what is not external", backward_forward.by_modules, "module.external(proved)", "goals", BFC),
+    ("modules support nothing", backward_forward.check, "module.supports(s.I - (s.D - s.A), goals)", "goals - goals",
+     BFC),
     # exact
-    ("what is lost stays", modular.exact, "D |= removed", "pass", "auto"),
-    ("what is gained does not come", modular.exact, "A |= added", "pass", "auto"),
+    ("what is lost stays", modular.exact, "D |= module.facts(removed)", "pass", "auto"),
+    ("what is gained does not come", modular.exact, "A |= module.facts(added)", "pass", "auto"),
     ("what comes again is lost", modular.exact, "lost - gained, gained - lost", "lost, gained - lost", "auto"),
-    ("facts beside the slice are forgotten", modular.exact, "removed | (beside & ground.facts_lost)", "removed",
+    ("facts beside the slice are forgotten", modular.exact, "D |= beside & ground.facts_lost", "pass", "auto"),
+    # what is not written out
+    ("what is looked up is found missing", MemoryBackend._fetch, "unwritten.now().matching(key[0], lacking)", "()",
      "auto"),
+    ("a pair that is looked up is found missing", MemoryBackend._fetch, "lacking[unwritten.now().has(lacking)],",
+     "lacking[:0],", "auto"),
+    ("one look covers all values", MemoryBackend._fetch, "np.setdiff1d(values[:, 0], known)",
+     "values[:0, 0] if len(known) else values[:, 0]", "auto"),
+    ("facts are known by what an update makes of them", States.compact, "self._kept[slice_]",
+     "self._next.get(slice_) or self._kept[slice_]", "auto"),
+    ("a form that is left is still the state's", closure.Closure.change, "state.form == form", "True", "auto"),
     ("steps do not change", closure._stepped, "if not len(gone) and not len(come):", "if True:", "auto"),
     ("steps are always edges", closure.State._is_plain, "return False", "pass", "auto"),
     ("nothing is turned round", closure.State._edges, "together(a, turned(b)) for", "a for", "auto"),

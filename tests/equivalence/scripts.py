@@ -194,6 +194,11 @@ CLOSURES = tuple(RuleSketch((head,), body) for head, body in [
     ("t(x, 2, y)", ("q(x, y)",)),
     ("p(x, y)", ("t(x, 1, y)",)),
     ("r(x)", ("p(x, x)", "!q(x, x)")),
+    ("r(y)", ("p(0, y)",)),
+    ("r(x)", ("f(x, _)", "!p(x, 1)")),
+    ("h(x, y)", ("e(x, y)", "p(y, x)")),
+    ("h(x, z)", ("f(x, y)", "p(z, y)")),
+    ("h(x, y)", ("e(x, y)", "!p(_, x)", "!q(x, y)")),
     ("h(x, n)", ("e(x, _)", "n = count : { p(x, _) }")),
 ])
 
@@ -202,7 +207,7 @@ def closure_writer(random: Random) -> Writer:
     """Closures in all the forms that modules serve, beside rules that make and break them."""
     writer = Writer(random, COUNTED)
     writer.predicates = [*CLOSED[:3], *CLOSED]
-    writer.pool = random.sample(CLOSURES, random.randint(4, 14))
+    writer.pool = random.sample(CLOSURES, random.randint(4, 16))
     writer.domains["number"] = list(range(random.choice((3, 4, 6))))
     return writer
 

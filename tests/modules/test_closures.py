@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from random import Random
 
 import numpy as np
 import pytest
@@ -90,6 +91,12 @@ def test_limits_hold_inside_a_closure() -> None:
     with pytest.raises(LimitReached, match="E0802"):
         kb.apply(Update(insert={"e": chain}))
     assert len(kb["p"]) == 600 * 601 // 2
+    kept = 1 << 16  # bytes
+    assert kb.statistics.memory > kept > holdfast.from_text(rules, facts={"e": chain[:10]}).statistics.memory
+    with pytest.raises(LimitReached, match="E0804"):
+        holdfast.from_text(rules, facts={"e": chain[:600]}, limits=holdfast.Limits(memory=kept))
+    with pytest.raises(LimitReached, match="E0803"):
+        holdfast.from_text(rules, facts={"e": chain}, limits=holdfast.Limits(seconds=1e-6))
     assert len(kb.apply(Update(delete={"e": chain[300:301]})).removed["p"]) == 301 * 300
 
 
@@ -126,6 +133,54 @@ def test_a_module_of_ones_own(rules: str, algorithm: str) -> None:
         scratch = (scratch - set(delete)) | set(insert)
         generic = holdfast.from_text(DECLARED + rules, facts={"p": sorted(scratch), "e": [(1, 3)]}, modules=())
         assert set(kb["p"]) == set(generic["p"])
+
+
+FORMS = ("p(x, z) :- p(x, y), p(y, z).", "p(y, x) :- p(x, y).", "p(x, x) :- p(x, _).", "p(x, x) :- p(_, x).",
+         "p(x, z) :- e(x, y), p(y, z).", "p(x, z) :- p(x, y), e(y, z).", "p(x, z) :- f(x, y), p(y, z).",
+         "p(x, z) :- p(x, y), f(z, y).", "p(x, y) :- e(x, y).", "p(x, y) :- f(y, x).")
+
+
+@pytest.mark.parametrize("part", range(2))
+def test_from_any_form_of_closure_to_any_other(part: int) -> None:
+    taken_over = 0
+    for seed in range(40):
+        random = Random(40 * part + seed)
+        facts = {name: {(random.randrange(5), random.randrange(5)) for _ in range(5)} for name in ("e", "f", "p")}
+        rules = random.sample(FORMS, random.randint(1, 4))
+        kb = holdfast.from_text(DECLARED + " ".join(rules), facts={name: sorted(facts[name]) for name in facts})
+        for _ in range(4):
+            add = [rule for rule in FORMS if rule not in rules and random.random() < 0.15]
+            remove = [rule for rule in rules if random.random() < 0.3]
+            rules, before = [rule for rule in rules if rule not in remove] + add, set(kb["p"])
+            gone = {name: {pair for pair in facts[name] if random.random() < 0.1} for name in facts}
+            facts = {name: facts[name] - gone[name] for name in facts}
+            change = kb.apply(Update(delete={name: sorted(gone[name]) for name in gone}, add_rules=add,
+                                     remove_rules=remove))
+            after = set(holdfast.from_text(DECLARED + " ".join(rules), modules=(),
+                                           facts={name: sorted(facts[name]) for name in facts})["p"])
+            assert set(kb["p"]) == after
+            assert set(change.added.get("p", ())) == after - before
+            assert set(change.removed.get("p", ())) == before - after
+            taken_over += bool(add or remove) and any(node.algorithm == "exact" for node in change.figures)
+    assert taken_over > 30
+
+
+def test_a_view_stays_as_it_was_and_a_query_makes_rows_only_of_its_answers() -> None:
+    rules = "path(x, y) :- edge(x, y). path(x, z) :- path(x, y), path(y, z). far(x) :- start(x), !path(x, 60)."
+    kb = holdfast.from_text(rules, facts={"edge": [(n, n + 1) for n in range(99)], "start": [(7,), (70,)]})
+    before, rows = kb["path"], kb._backend.tables["path"]  # type: ignore[attr-defined]
+    known = rows.size
+    assert set(kb["far"]) == {(70,)}
+    assert len(kb.query("path(90, x)")) == 9
+    assert len(kb.query("path(x, 3), path(2, y)")) == 3 * 97
+    assert kb.is_compact
+    assert known < rows.size < known + 130
+    change = kb.apply(holdfast.Update(delete={"edge": [(50, 51)]}, insert={"edge": [(200, 99)]}))
+    assert set(change.added["far"]) == {(7,)}
+    assert (0, 99) in before and (200, 99) not in before and (0, 99) not in kb["path"] and (200, 99) in kb["path"]
+    assert len(before) == len(set(before)) == 99 * 100 // 2
+    assert set(kb.query("path(x, 99), x > 97")) == {(98,), (200,)}
+    assert kb.is_compact
 
 
 def test_sizes_count_what_is_not_written_out() -> None:

@@ -8,7 +8,18 @@ import numpy as np
 import pytest
 
 from holdfast.modules import graph as graphs
-from holdfast.modules.graph import Edges, Graph, Numbering, closure, difference, keys_of, size, without
+from holdfast.modules.graph import (
+    NO_PAIRS,
+    Edges,
+    Graph,
+    Numbering,
+    closure,
+    difference,
+    has,
+    keys_of,
+    sizes,
+    without,
+)
 
 from ..equivalence.depth_first import closure as plain_closure
 
@@ -36,6 +47,19 @@ def changed(edges: set[Pair], nodes: int, random: Random) -> set[Pair]:
     return fewer | {(random.randrange(nodes), random.randrange(nodes)) for _ in range(random.choice((0, 1, 3, 40)))}
 
 
+def looked_up(graph: Graph, pairs: set[Pair], random: Random) -> None:
+    """One node's pairs, or many nodes', in both directions; and single pairs, few and many."""
+    for count in (1, graph.nodes):
+        some = np.array(sorted(random.sample(range(graph.nodes), count)))
+        for backward in (False, True):
+            found = np.concatenate([NO_PAIRS, *closure(graph, some, backward=backward)])
+            wanted = {pair[::-1] if backward else pair for pair in pairs if pair[backward] in some}
+            assert listed(found) == wanted
+        starts, stops = (np.array([random.randrange(graph.nodes) for _ in some]) for _ in range(2))
+        assert has(graph, starts, stops).tolist() == [pair in pairs for pair in zip(starts.tolist(), stops.tolist(),
+                                                                                      strict=True)]
+
+
 @pytest.mark.parametrize(("most_bits", "patience"), [(0, 0), (1 << 30, 0), (0, 99)],
                          ids=["condensed", "bits", "walked"])
 @pytest.mark.parametrize("no_loops", [False, True], ids=["loops", "no loops"])
@@ -51,10 +75,12 @@ def test_closures_and_differences(most_bits: int, patience: int, no_loops: bool,
         old, new = (made(some, nodes, no_loops=no_loops) for some in (edges, later))
         before, after = (expected(some, no_loops=no_loops) for some in (edges, later))
         assert listed(np.concatenate(list(closure(old, np.arange(nodes))))) == before
-        assert size(old) == len(before)
+        assert sum(sizes(old)) == len(before)
+        looked_up(made(edges, nodes, no_loops=no_loops), before, random)
+        looked_up(old, before, random)
         gone, come = without(old.keys, new.keys), without(new.keys, old.keys)
         for edited in (new, Graph(nodes, old.edges.edited(gone, come), 1, no_loops)):
-            lost, gained = difference(old, edited)
+            lost, gained = map(np.concatenate, zip(*[(NO_PAIRS, NO_PAIRS), *difference(old, edited)], strict=True))
             assert listed(lost) == before - after
             assert listed(gained) == after - before
 

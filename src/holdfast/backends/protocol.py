@@ -8,8 +8,11 @@ The algorithms speak of sets of facts, of bags (facts with multiplicity), of cou
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol, Self, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
 
 from holdfast.encoding import Codes
 from holdfast.plans import AnyPlan, Plan, Read, Statistics
@@ -123,15 +126,39 @@ class Deferred(Protocol):
         ...
 
 
+@dataclass(frozen=True, eq=False)
+class Compact:
+    """The facts of a relation as whoever derived them knew them when this was made: they need not be rows."""
+
+    size: int
+    columns: int
+    parts: Callable[[], Iterable[Codes]]  # all
+    matching: Callable[[int, Codes], Iterable[Codes]]  # those that have one of some values in a column
+    has: Callable[[Codes], NDArray[np.bool_]]  # of each row, whether it is one
+
+    def __len__(self) -> int:
+        return self.size
+
+    def codes(self) -> Codes:
+        """All facts."""
+        return np.concatenate([np.empty((0, self.columns), np.int64), *self.parts()])
+
+
 @dataclass
 class Unwritten:
     """Facts of the materialisation that are known to whoever derived them and are rows of the table only in part.
 
-    Such a predicate is read by nobody but the one who keeps it; anybody else has it written out first.
+    What is looked up in them by a key is made rows first; whoever wants all has them written out.
     """
 
     size: int
-    parts: Callable[[], Iterable[Codes]]
+    known: Callable[[int], Compact]  # as they are between updates, given how many there are
+    written: int = 0  # rows that were made of what was looked up
+    covered: dict[int, Codes] = field(default_factory=dict)  # by column: values all of whose facts are rows; sorted
+
+    def now(self) -> Compact:
+        """As they are now; during an update, as they were before it."""
+        return self.known(self.size)
 
 
 class Backend(Protocol):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from holdfast.errors import Diagnostic, UsageError
-from holdfast.maintenance import backward_forward, dred, dred_counting, modular, modular_proof, recompute
+from holdfast.maintenance import backward_forward, dred, dred_counting, modular, recompute
 from holdfast.maintenance.stratum import Stratum
 from holdfast.program.model import HyperNode
 from holdfast.program.similar import similar
@@ -30,7 +30,8 @@ ALGORITHMS: Mapping[str, Algorithm] = {
         Algorithm("dred", dred.maintain, False, False),
         Algorithm("dred-counting", dred_counting.maintain, True, True, modular.maintain),
         Algorithm("backward-forward", backward_forward.maintain, False, False),
-        Algorithm("backward-forward-counting", backward_forward.maintain_counting, True, False, modular_proof.maintain),
+        Algorithm("backward-forward-counting", backward_forward.maintain_counting, True, False,
+                  backward_forward.maintain_modular),
         Algorithm("recompute", recompute.maintain, True, True, modular.recompute),
         Algorithm("exact", modular.exact, True, True, modular.exact),
     )

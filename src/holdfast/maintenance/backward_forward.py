@@ -3,14 +3,23 @@ Algorithm 3, set at a time as ALGORITHMS.md restates it).
 
 C are the facts checked, P those proved, Y those proved before they were checked.  B/F^c sees by the counter Cn
 whether a fact has a nonrecursive derivation; B/F looks for one.  Recursive derivations are never counted.
+
+B/F^c-Mod is the same with modules, which the paper on these leaves open.  A module takes part in three places.  What
+may lose a derivation by a deleted fact is what Del says, all of it at once.  CHECK goes from a fact to the external
+facts that its derivations by the module may use, and on from these.  SATURATE proves what follows from proved
+external facts; since a module answers that for any goals, what it proves need not wait in Y.  Here Cr is kept for the
+rules of the generic module, at no cost: their instances are met anyway.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
+from operator import or_
 
 from holdfast.backends.protocol import Facts
 from holdfast.maintenance import dred, dred_counting
+from holdfast.maintenance.modular import adding
 from holdfast.maintenance.stratum import Stratum
 
 Proves = Callable[[Stratum, Facts], Facts]
@@ -27,6 +36,12 @@ def maintain_counting(s: Stratum) -> None:
     """B/F^c: Cn is kept."""
     _delete(s, dred_counting.first_deletions(s, counts_recursive=False), _proved_by_counter)
     dred_counting.insert(s, s.E_minus - s.E_minus, counts_recursive=False)
+
+
+def maintain_modular(s: Stratum) -> None:
+    """B/F^c-Mod: Cn is kept, and the generic module's Cr."""
+    _delete(s, dred_counting.first_deletions(s), lambda s, facts: _proved_by_counter(s, facts) | by_modules(s, facts))
+    dred_counting.insert(s, s.E_minus - s.E_minus, modules=adding(s))
 
 
 def _proved_by_counter(s: Stratum, facts: Facts) -> Facts:
@@ -48,13 +63,18 @@ def _delete(s: Stratum, N: Facts, proves: Proves) -> None:
         Δ = S - P
         if not Δ:
             break
+        own = [module.delete(I - (D - A), Δ) for module in s.served]
         instances = s.follows(s.kept.recursive, I - (D - A), I | A, Δ)
+        if s.served:
+            s.Cr.subtract(instances)
         s.figures.deletion += len(instances)
         s.figures.overdeleted += len(Δ)
-        N = instances.support()
+        N = reduce(or_, own, instances.support())
         D |= Δ
     for proof in (s.backend.checked, P, s.backend.delayed):
         proof.clear()
+    for module in s.served:
+        module.forget()
 
 
 def check(s: Stratum, S: Facts, proves: Proves) -> None:
@@ -75,6 +95,8 @@ def check(s: Stratum, S: Facts, proves: Proves) -> None:
         supports, exhausted = s.supporting(s.kept.recursive, goals, most)
         if left := goals - exhausted:
             waiting[2 * most] = waiting[2 * most] | left if 2 * most in waiting else left
+        if most == 1:  # a module tells all at once
+            supports = reduce(or_, (module.supports(s.I - (s.D - s.A), goals) for module in s.served), supports)
         W = supports - C
 
 
@@ -90,3 +112,11 @@ def saturate(s: Stratum, N: Facts) -> None:
         instances = s.follows(s.kept.recursive, s.backend.elsewhere(s.O, P, I - (D - A)), I | A, Δ)
         s.figures.forward += len(instances)
         N = instances.support()
+        if s.served:
+            N = N | by_modules(s, s.of_node(C) - P)
+
+
+def by_modules(s: Stratum, goals: Facts) -> Facts:
+    """Goals that follow from proved external facts by what modules serve."""
+    proved = s.of_node(s.backend.proved)
+    return reduce(or_, (module.among(module.external(proved), goals) for module in s.served))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import cast
@@ -16,7 +16,7 @@ from holdfast.maintenance.recompute import recount
 from holdfast.maintenance.served import RowBackend, Served, States
 from holdfast.maintenance.stratum import Figures, RuleChange, Stratum, predicates_read
 from holdfast.maintenance.watch import Watch
-from holdfast.modules import Allotment, Module, allot
+from holdfast.modules import Allotment, Module, Service, allot
 from holdfast.plans import Planner, Read
 from holdfast.plans.planner import positions
 from holdfast.program.impact import rule_key
@@ -38,7 +38,8 @@ class NodePlan:
     """One hyper-node of the new program with the rules that were there, went and came.
 
     `turned` are rules that were there and have become recursive, or are no longer; with them, whether they were.
-    `allotment` says which rules modules serve, and `regrouped` that they served others before.
+    `allotment` says which rules modules serve, and `regrouped` that they served others before; `succession` that
+    the module which has the hyper-node to itself can go on from what was kept for these.
     """
 
     planner: Planner
@@ -48,6 +49,7 @@ class NodePlan:
     turned: tuple[tuple[Rule, bool], ...] = ()
     allotment: Allotment = field(default_factory=Allotment)
     regrouped: bool = False
+    succession: bool = False
 
     @cached_property
     def generic(self) -> RuleChange:
@@ -110,9 +112,10 @@ class Maintainer:
         try:
             for plan in self._nodes if program is not None else ():
                 self._count(plan, recursive=True)
-            nodes = self._nodes if program is None else _plans(self.program, program, backend, self.modules)
+            nodes = self._nodes if program is None else _plans(self.program, program, backend, self.modules,
+                                                               self.states)
             if program is not None:
-                self._write_out(nodes, read_elsewhere(program))
+                self._write_out(nodes)
             figures = self._maintain(nodes, deletions, insertions, choice, watch)
             removed, added = backend.deleted - backend.added, backend.added - backend.deleted
             outcome = Outcome(removed.worked_out(), added.worked_out(), tuple(figures))
@@ -153,11 +156,11 @@ class Maintainer:
         """The hyper-nodes, in topological order."""
         return self._nodes
 
-    def prepare(self, plan: NodePlan) -> None:
-        """Cn is known, and unless a module has the recursive rules to itself, all facts have rows."""
+    def prepare(self, plan: NodePlan, *, is_read: bool) -> None:
+        """Cn is known and all facts that are read have rows; those of the hyper-node too, unless a module has its
+        recursive rules to itself and no other hyper-node reads them."""
         alone = plan.allotment.alone is not None
-        if not alone:
-            self.backend.write_out(plan.predicates)
+        self.backend.write_out(plan.reads - plan.predicates if alone and not is_read else plan.reads | plan.predicates)
         self._count(plan, recursive=alone)
 
     def recursive_counts_lost(self, node: HyperNode) -> None:
@@ -203,10 +206,11 @@ class Maintainer:
             loses.subtract(instances)
             gains.add(instances)
 
-    def _write_out(self, nodes: Sequence[NodePlan], read: Container[str]) -> None:
-        """Unwritten facts stay so only while the same module has them to itself and no other rule reads them."""
-        served = {p for plan in nodes if plan.allotment.alone and not plan.regrouped for p in plan.predicates}
-        self.backend.write_out([name for name in self.backend.unwritten if name not in served or name in read])
+    def _write_out(self, nodes: Sequence[NodePlan]) -> None:
+        """Unwritten facts stay so only while a module that knows them has them to itself."""
+        served = {p for plan in nodes if plan.allotment.alone and (plan.succession or not plan.regrouped)
+                  for p in plan.predicates}
+        self.backend.write_out([name for name in self.backend.unwritten if name not in served])
 
     def _node(self, plan: NodePlan, choice: Choice, watch: Watch) -> Figures:
         begun, node = watch.seconds, plan.planner.node
@@ -219,10 +223,13 @@ class Maintainer:
         watch.node(", ".join(shown_names(node.predicates, self.backend.relations)))
         rows = cast("RowBackend", self.backend)  # where a backend has no rows there are no modules
         served = [Served(service, rows) for service in plan.allotment.services] if modular else []
+        for one in served:
+            self.backend.write_out(slice_.predicate for slice_ in one.service.reads)
         kept, added = (plan.generic, plan.added_generic) if served else (plan.kept, plan.added)
+        removed = replace(plan.removed, recursive=()) if plan.succession and algorithm.name == "exact" else plan.removed
         given = self._E_minus.of(node.predicates), self._E_plus.of(node.predicates)
         if self._marks is None or modular is not None:
-            s = Stratum(plan.planner, self.backend, watch, *given, kept, plan.removed, added, served=served,
+            s = Stratum(plan.planner, self.backend, watch, *given, kept, removed, added, served=served,
                         states=self.states)
         else:
             s = MarkedStratum(plan.planner, self.backend, watch, *given, kept, states=self.states, marking=self._marks,
@@ -246,7 +253,8 @@ class Maintainer:
             refuse_recursion(node)
         if name == "exact" and plan.allotment.alone is None:
             refuse_company(node)
-        if plan.regrouped and ALGORITHMS[name].keeps_nonrecursive and name != "recompute":
+        by_exact = name == "exact" and plan.succession
+        if plan.regrouped and ALGORITHMS[name].keeps_nonrecursive and name != "recompute" and not by_exact:
             name, why = "recompute", "the rules that modules serve have changed"
         return ALGORITHMS[name], why
 
@@ -311,15 +319,6 @@ class Maintainer:
             counters.remembers = False
 
 
-def read_elsewhere(program: Program) -> set[str]:
-    """The predicates that rules of other hyper-nodes read."""
-    read = set[str]()
-    for node in program.nodes:
-        rules = RuleChange(node.nonrecursive, node.recursive, node.aggregates)
-        read |= predicates_read(rules) - set(node.predicates)
-    return read
-
-
 def _with_modules(plan: NodePlan, algorithm: Algorithm) -> Callable[[Stratum], None] | None:
     """How an algorithm goes with modules, if it does; rules that read other relations only `exact` and `recompute`."""
     reads = any(service.reads for service in plan.allotment.services)
@@ -332,7 +331,8 @@ def _is_recursive(rule: Rule, predicates: Iterable[str]) -> bool:
     return bool(positions(rule, predicates))
 
 
-def _plans(old: Program, new: Program, backend: Backend, modules: Sequence[Module]) -> list[NodePlan]:
+def _plans(old: Program, new: Program, backend: Backend, modules: Sequence[Module], states: States | None = None
+           ) -> list[NodePlan]:
     """The hyper-nodes of the new program, with what happened to their rules."""
     before: tuple[Rule | AggregateRule, ...] = (*old.rules, *old.aggregates)
     left = Counter(map(rule_key, before))
@@ -348,9 +348,15 @@ def _plans(old: Program, new: Program, backend: Backend, modules: Sequence[Modul
         turned = tuple(_turned(kept, node, was)) if old is not new else ()
         allotment = allot(node, new.relations, modules)
         regrouped = old is not new and not allotment.same_as(_allotted_before(old, node, modules))
+        succession = regrouped and states is not None and _succeeds(allotment.alone, states)
         result.append(NodePlan(Planner(node, backend.statistics), _grouped(kept, here), _grouped(removed, was),
-                            _grouped(added, here), turned, allotment, regrouped))
+                               _grouped(added, here), turned, allotment, regrouped, succession))
     return result
+
+
+def _succeeds(service: Service | None, states: States) -> bool:
+    state = None if service is None else states.get(service.slice)
+    return service is not None and state is not None and service.module.takes_over(service, state)
 
 
 def _allotted_before(old: Program, node: HyperNode, modules: Sequence[Module]) -> Allotment:

@@ -11,7 +11,7 @@ recursive rules reads no other relation.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import reduce
+from functools import partial, reduce
 from operator import or_
 
 from holdfast.backends.protocol import Facts, KeptFacts
@@ -35,6 +35,7 @@ def materialise(planner: Planner, backend: RowBackend, watch: Watch, allotment: 
 
     With `leave`, what a module has to itself is not written out if its state says it all.
     """
+    backend.write_out(slice_.predicate for service in allotment.services for slice_ in service.reads)
     begun, I, O = watch.seconds, backend.materialisation, planner.node.predicates
     shown = shown_names(O, backend.relations)
     watch.node(", ".join(shown))
@@ -84,18 +85,23 @@ class Evaluation:
         self._take(Δ)
         slice_, algorithm = module.service.slice, module.service.module
         parts, state = algorithm.start(module.service, Beginning(module, Δ, self.J))
-        states.put(slice_, state)
+        states.put(module.service, state)
         if self.leave is not None and algorithm.tells_all and not slice_.fixed:
-            size = algorithm.size(state)
-            self.watch.batch(size - len(Δ))
+            size = 0
+            self.watch.batch(-len(Δ))  # they are counted with the others
+            for counted in algorithm.sizes(state):
+                self.watch.batch(counted)
+                size += counted
+            self.watch.grown(f"{module.predicate} of {algorithm.name}", algorithm.nbytes(state))
             self.facts = size
-            self.leave(module.predicate, size, lambda: algorithm.listed(states.get(slice_)))
+            self.leave(module.predicate, size, partial(states.compact, slice_))
             return
         for part in parts:
             new = module.facts(part) - K
             self.watch.batch(len(new))
             self.facts += len(new)
             K |= new
+        self.watch.grown(f"{module.predicate} of {algorithm.name}", algorithm.nbytes(state))
 
     def _take(self, Δ: Facts) -> None:
         K = self.K
@@ -190,16 +196,18 @@ def exact(s: Stratum) -> None:
         s.Cn.add(bag)
     ground = During(s, module, lost - gained, gained - lost)
     changed = module.service.module.change(module.service, s.states.get(module.service.slice), ground)
-    s.states.put(module.service.slice, changed.state)
-    removed, added = module.facts(changed.removed), module.facts(changed.added)
+    s.states.put(module.service, changed.state)
+    s.watch.round(len(ground.facts_gained))
+    for removed, added in changed.parts:
+        s.figures.overdeleted += len(removed)
+        D |= module.facts(removed)
+        A |= module.facts(added)
+        s.watch.batch(len(added))
+    s.watch.grown(f"{module.predicate} of {module.service.module.name}", module.service.module.nbytes(changed.state))
     if module.service.slice.fixed:  # facts beside the slice are their own only support
         beside = (ground.facts_lost | ground.facts_gained) - module.facts(ground.lost()) - module.facts(ground.gained())
-        removed, added = removed | (beside & ground.facts_lost), added | (beside & ground.facts_gained)
-    s.figures.overdeleted += len(removed)
-    s.watch.round(len(added))
-    s.watch.batch(len(added))
-    D |= removed
-    A |= added
+        D |= beside & ground.facts_lost
+        A |= beside & ground.facts_gained
 
 
 class During:

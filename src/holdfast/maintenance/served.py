@@ -7,12 +7,13 @@ nothing has to be undone when an update is taken back.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 
-from holdfast.backends.protocol import Backend, Facts
+from holdfast.backends.protocol import Backend, Compact, Facts
 from holdfast.modules import Rows, Service
 from holdfast.program.model import Const
 from holdfast.program.patterns import Slice
@@ -25,13 +26,17 @@ class RowBackend(Backend, Protocol):
         """The rows of a set's facts of one predicate."""
         ...
 
+    def leave(self, name: str, size: int, known: Callable[[int], Compact]) -> None:
+        """Not all facts of a predicate are rows: there are so many, and these are known elsewhere."""
+        ...
+
     def code(self, constant: Const) -> int:
         """The code of a constant."""
         ...
 
 
-Leave = Callable[[str, int, Callable[[], Iterable[Rows]]], None]
-"""Takes note of facts that are not written out: a predicate, how many there are, and how to list them."""
+Leave = Callable[[str, int, Callable[[int], Compact]], None]
+"""Takes note of facts that are not written out: a predicate, how many there are, and who knows them."""
 
 
 class Served:
@@ -128,16 +133,29 @@ class States:
     """What modules keep between updates.  What an update makes of it holds when the update is committed."""
 
     def __init__(self) -> None:
-        self._kept: dict[Slice, Any] = {}
-        self._next: dict[Slice, Any] = {}
+        self._kept: dict[Slice, tuple[Service, Any]] = {}
+        self._next: dict[Slice, tuple[Service, Any] | None] = {}
 
     def get(self, slice_: Slice) -> Any:
         """What the module of a slice kept, None if it must begin anew."""
-        return self._next[slice_] if slice_ in self._next else self._kept.get(slice_)
+        found = self._next[slice_] if slice_ in self._next else self._kept.get(slice_)
+        return None if found is None else found[1]
 
-    def put(self, slice_: Slice, state: Any) -> None:
-        """Keep something, or None, if the update is committed."""
-        self._next[slice_] = state
+    def put(self, service: Service, state: Any) -> None:
+        """Keep something if the update is committed."""
+        self._next[service.slice] = None if state is None else (service, state)
+
+    def compact(self, slice_: Slice, size: int) -> Compact:
+        """The facts of a slice by what its module kept, whatever an update makes of it: there are so many."""
+        service, state = self._kept[slice_]
+        module, columns = service.module, len(slice_.columns)
+        return Compact(size, columns, partial(module.listed, state), partial(module.matching, state),
+                       partial(module.has, state))
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that is kept."""
+        return sum(service.module.nbytes(state) for service, state in self._kept.values())
 
     def drop(self, predicates: Container[str]) -> None:
         """Something else changes the facts of some predicates: their modules begin anew if the update is committed."""
@@ -145,11 +163,15 @@ class States:
 
     def keep_only(self, predicates: Container[str]) -> None:
         """There are no other predicates any more."""
-        self._kept = {slice_: state for slice_, state in self._kept.items() if slice_.predicate in predicates}
+        self._kept = {slice_: kept for slice_, kept in self._kept.items() if slice_.predicate in predicates}
 
     def commit(self) -> None:
         """The update holds."""
-        self._kept.update(self._next)
+        for slice_, kept in self._next.items():
+            if kept is not None:
+                self._kept[slice_] = kept
+            else:
+                self._kept.pop(slice_, None)
         self._next.clear()
 
     def take_back(self) -> None:

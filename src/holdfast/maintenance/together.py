@@ -52,7 +52,7 @@ class Window:
             if stratum.served is None:
                 maintainer.states.drop(stratum.planner.node.predicates)
             else:
-                maintainer.states.put(stratum.served.module.service.slice, stratum.served.states[before])
+                maintainer.states.put(stratum.served.module.service, stratum.served.states[before])
         maintainer.pending = self._count
         maintainer.become(self._explicit[before], (removed, added))
         maintainer.moved()
@@ -100,8 +100,10 @@ class Together:
             if not given and not versions.changed(plan.reads):
                 continue
             begun, node = watch.seconds, plan.planner.node
-            maintainer.prepare(plan)
-            served = self._served(plan)
+            others = [other for other in maintainer.nodes if other is not plan]
+            is_read = any(not other.reads.isdisjoint(plan.predicates) for other in others)
+            maintainer.prepare(plan, is_read=is_read)
+            served = self._served(plan, is_read=is_read)
             planner = self._planners.setdefault(node.predicates, TellingPlanner(node, backend.statistics))
             watch.node(", ".join(shown_names(node.predicates, backend.relations)))
             stratum = WindowStratum(planner, backend, versions, watch, given,
@@ -112,12 +114,11 @@ class Together:
             done.append(stratum)
         return done
 
-    def _served(self, plan: NodePlan) -> ServedInWindow | None:
+    def _served(self, plan: NodePlan, *, is_read: bool) -> ServedInWindow | None:
         """The module that has the recursive rules of a hyper-node to itself."""
         service, backend = plan.allotment.alone, cast("MemoryBackend", self._maintainer.backend)
         if service is None:
             return None
-        is_read = any(service.slice.predicate in other.reads for other in self._maintainer.nodes if other is not plan)
         return ServedInWindow(Served(service, backend), backend, self._maintainer.states, is_read)
 
 

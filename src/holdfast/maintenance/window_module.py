@@ -13,6 +13,7 @@ from holdfast.backends.memory.arrays import Ids
 from holdfast.backends.memory.facts import Momentary
 from holdfast.backends.memory.store import MemoryBackend
 from holdfast.backends.memory.versions import Heads, Versions, Words, steps
+from holdfast.backends.protocol import Facts
 from holdfast.maintenance.served import Served, States
 from holdfast.maintenance.watch import Watch
 from holdfast.modules import Rows
@@ -49,13 +50,16 @@ class ServedInWindow:
             changed = service.module.change(service, state, ground)
             state = changed.state
             self.states.append(state)
-            removed, added = self.module.facts(changed.removed), self.module.facts(changed.added)
+            removed: Facts = Momentary(self.backend.tables, {})
+            added: Facts = removed
+            for part in changed.parts:
+                removed, added = removed | self.module.facts(part[0]), added | self.module.facts(part[1])
+                watch.batch(len(part[1]))
             if service.slice.fixed:  # facts beside the slice are their own only support
                 inside = self.module.facts(ground.lost()) | self.module.facts(ground.gained())
                 removed, added = removed | (lost - inside), added | (gained - inside)
             found.append((_momentary(removed), _momentary(added)))
             watch.round(len(added))
-            watch.batch(len(added))
         if self.is_read:
             ids, words = _words([(gone.ids(predicate), come.ids(predicate)) for gone, come in found], versions)
             versions.put(predicate, ids, words)

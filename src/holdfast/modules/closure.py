@@ -16,6 +16,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from holdfast.modules import graph as graphs
 from holdfast.modules.graph import (
@@ -84,15 +85,14 @@ class State:
         if self._is_plain(base, L, T):
             edges = self.base if base is self.base.all else Edges(base)
             return Graph(len(self.numbering.values), edges, 1, self.form.no_loops)
-        return self.doubled
+        return self.doubled(self.form.is_flipped)
 
-    @cached_property
-    def doubled(self) -> Graph:
-        """The graph with two nodes for each value."""
+    def doubled(self, flip: bool) -> Graph:
+        """The graph with two nodes for each value, as it is or flipped."""
         base, L, T = self._edges()
         nodes = len(self.numbering.values)
-        if self.form.is_flipped:
-            base, L, T = turned(base), T, turned(L)
+        if flip:
+            base, L, T = turned(base), turned(T), turned(L)
         back = np.arange(nodes) if Shape.TRANSITIVE in self.form.shapes else NONE
         parts = [_between(L, 0, 0), _between(base, 0, 1), _between(T, 1, 1), keys_of(2 * back + 1, 2 * back)]
         return Graph(2 * nodes, Edges(together(*parts)), 2)
@@ -135,6 +135,11 @@ class State:
             return False
         return Shape.TRANSITIVE in self.form.shapes or len(base) in (len(L), len(T))
 
+    def numbers(self, values: Rows) -> Rows:
+        """The numbers of some values, -1 for those that came later and for those that never did."""
+        numbers = self.numbering.numbers(values)
+        return np.where(numbers < self.graph.nodes // self.graph.stride, numbers, -1)
+
     def values(self, pairs: Rows) -> Rows:
         """Pairs of numbers as pairs of values."""
         return self.numbering.values[pairs]
@@ -142,6 +147,20 @@ class State:
     def written(self, pairs: Rows, graph: Graph) -> Rows:
         """What a graph of this closure gives, as pairs of values."""
         return self.values(pairs[:, ::-1] if graph.stride == 2 and self.form.is_flipped else pairs)
+
+    @property
+    def is_flipped(self) -> bool:
+        """Whether its graph leads from targets to sources."""
+        return self.graph.stride == 2 and self.form.is_flipped
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that it takes by now; edges that are the graph's own count once."""
+        graph: Graph | None = self.__dict__.get("graph", self.known)
+        edges = {id(part): part.nbytes for part in (self.base, self.before, self.after)}
+        if graph is not None:
+            edges[id(graph.edges)] = graph.nbytes
+        return self.numbering.nbytes + sum(edges.values())
 
 
 def _between(keys: Numbers, start: int, stop: int) -> Numbers:
@@ -222,11 +241,7 @@ class Closure(Module):
         numbers = state.numbering.numbers(goals)
         known = (numbers >= 0).all(axis=1)
         goals, numbers = goals[known], numbers[known]
-        keys = (numbers[:, 0] << np.int64(32)) | numbers[:, 1]
-        found = np.zeros(len(keys), np.bool_)
-        for pairs in graphs.closure(state.graph, distinct(numbers[:, 0])):
-            found |= np.isin(keys, (pairs[:, 0] << np.int64(32)) | pairs[:, 1])
-        return goals[found]
+        return goals[graphs.has(state.graph, numbers[:, 0], numbers[:, 1])]
 
     def supports(self, service: Service, X: Rows, goals: Rows) -> Rows:
         """The edges that lead from a source of a goal and to a target of one."""
@@ -251,15 +266,38 @@ class Closure(Module):
         state = _state(form, ground.gained(), *(_read(ground, slices, "come") for slices in (form.before, form.after)))
         return self.listed(state), state
 
-    def size(self, state: State) -> int:
-        """Counted by components."""
-        return graphs.size(state.graph)
-
     def listed(self, state: State) -> Iterator[Rows]:
         """Written out by components."""
         graph = state.graph
         for pairs in graphs.closure(graph, np.arange(0, graph.nodes, graph.stride)):
             yield state.written(pairs, graph)
+
+    def sizes(self, state: State) -> Iterator[int]:
+        """Counted by components."""
+        return graphs.sizes(state.graph)
+
+    def matching(self, state: State, column: int, values: Rows) -> Iterator[Rows]:
+        """Walked to from these values, or listed by their rows of bits."""
+        graph, numbers, backward = state.graph, state.numbers(values), (column == 1) != state.is_flipped
+        for pairs in graphs.closure(graph, graph.stride * numbers[numbers >= 0], backward=backward):
+            yield state.values(pairs[:, ::-1] if column == 1 else pairs)
+
+    def has(self, state: State, rows: Rows) -> NDArray[np.bool_]:
+        """Looked up as bits, or walked to."""
+        graph, numbers = state.graph, state.numbers(rows[:, ::-1] if state.is_flipped else rows)
+        found: NDArray[np.bool_] = np.all(numbers >= 0, axis=1)
+        starts, stops = graph.stride * numbers[found].T
+        found[found] = graphs.has(graph, starts, stops + graph.stride - 1)
+        return found
+
+    def nbytes(self, state: State) -> int:
+        """Numbers, edges, and what has been made of them."""
+        return state.nbytes
+
+    def takes_over(self, service: Service, state: Any) -> bool:
+        """From any closure of the same pairs; where loops come in or go out by themselves, all is computed anew."""
+        form: Form = service.form
+        return isinstance(state, State) and state.form.no_loops == form.no_loops
 
     def change(self, service: Service, state: Any, ground: Ground) -> Changed:
         """The difference between two closures, for the affected sources only; nothing is overdeleted."""
@@ -268,16 +306,21 @@ class Closure(Module):
             state = _state(form, ground.before(), *(_read(ground, slices, "before")
                                                     for slices in (form.before, form.after)))
         numbering = state.numbering
-        steps = [_stepped(numbering, old, slices, ground)
-                 for old, slices in ((state.before, form.before), (state.after, form.after))]
-        new = state.edited((_keys(numbering, ground.lost()), _keys(numbering, ground.gained())), *steps)
+        base = _keys(numbering, ground.lost()), _keys(numbering, ground.gained())
+        if state.form == form:
+            new = state.edited(base, *(_stepped(numbering, old, slices, ground) for old, slices in (
+                (state.before, form.before), (state.after, form.after))))
+        else:  # other rules: another graph, and the difference is looked for all the same
+            before, after = (Edges(_steps_now(numbering, slices, ground)) for slices in (form.before, form.after))
+            new = State(numbering, form, state.base.edited(*base), before, after)
         old_graph, new_graph = state.graph, new.graph
-        if old_graph.stride != new_graph.stride:
-            old_graph, new_graph = state.doubled, new.doubled
+        if old_graph.stride != new_graph.stride or state.is_flipped != new.is_flipped:
+            old_graph, new_graph = state.doubled(form.is_flipped), new.doubled(form.is_flipped)
         if old_graph.nodes < new_graph.nodes:  # the same edges, and nodes that have none yet
             old_graph = replace(old_graph, nodes=new_graph.nodes)
-        lost, gained = graphs.difference(old_graph, new_graph)
-        return Changed(new.written(lost, new_graph), new.written(gained, new_graph), new)
+        parts = ((new.written(lost, new_graph), new.written(gained, new_graph))
+                 for lost, gained in graphs.difference(old_graph, new_graph))
+        return Changed(parts, new)
 
 
 def _sources(steps: list[Recognised], shape: Shape) -> tuple[Slice, ...]:
@@ -315,8 +358,13 @@ def _stepped(numbering: Numbering, old: Edges, slices: tuple[Slice, ...], ground
         return _NO_CHANGE
     if len(slices) == 1:
         return gone, come
+    now = _steps_now(numbering, slices, ground)
+    return without(old.all, now), without(now, old.all)
+
+
+def _steps_now(numbering: Numbering, slices: tuple[Slice, ...], ground: Ground) -> Numbers:
     now = NONE
     for slice_ in slices:
         before, gone, come = (_keys(numbering, ground.read(slice_, when)) for when in ("before", "gone", "come"))
         now = together(now, without(before, gone), come)
-    return without(old.all, now), without(now, old.all)
+    return now

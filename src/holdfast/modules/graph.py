@@ -28,6 +28,7 @@ _ROOM = 1 << 20  # pairs that are written at a time
 _SHORT = 64  # edges beside the keys; more are worth a merge
 _PATIENCE = 16  # times a graph's nodes and edges: so many steps take as long as condensing it, about
 _FEW = 16  # edges that are tried one by one
+_SOME = 64  # a row of bits for all nodes pays when so many of their number are asked for
 _HALF = np.int64(32)
 _LOW = np.int64(0xFFFFFFFF)
 NONE: Numbers = np.empty(0, np.int64)
@@ -42,6 +43,11 @@ class Numbering:
         self.values: Numbers = NONE  # by number
         self._sorted: Numbers = NONE
         self._numbers: Numbers = NONE
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that it takes."""
+        return self.values.nbytes + self._sorted.nbytes + self._numbers.nbytes
 
     def numbers(self, values: Numbers) -> Numbers:
         """The numbers of some values, -1 for those that have none."""
@@ -140,6 +146,12 @@ class Edges:
         """The keys of all edges, sorted."""
         return together(without(self.keys, self.went), self.came)
 
+    @property
+    def nbytes(self) -> int:
+        """The memory that it takes by now."""
+        indexes = (array for index in self._indexes.values() for array in index)
+        return sum(array.nbytes for array in (self.keys, self.came, self.went, *indexes))
+
     def rows(self, nodes: int, *, backward: bool = False) -> tuple[Numbers, Numbers, Numbers, Numbers]:
         """As the kernels take them, of the edges as they are or turned round."""
         index = self._indexes.get(backward)
@@ -195,19 +207,39 @@ class Graph:
         kernels.reach(*(*self.edges.rows(self.nodes, backward=backward), starts, seen))
         return seen.view(np.bool_)
 
-    @cached_property
-    def loops(self) -> Numbers:
-        """The nodes that have an edge to themselves."""
-        sources, targets = ends(self.keys)
-        looping: Numbers = sources[sources == targets]
+    def loops(self, nodes: Numbers) -> Numbers:
+        """Those of some nodes that have an edge to themselves."""
+        looping: Numbers = nodes[self.edges.has((nodes << _HALF) | nodes)]
         return looping
 
-    @property
-    def as_it_is(self) -> Condensed:
+    @cached_property
+    def turned(self) -> Graph:
+        """All edges the other way round; of the two nodes of a value, the one to arrive at is the one to start from."""
+        swapped = self.keys ^ (np.int64(1) << _HALF | np.int64(1)) if self.stride == 2 else self.keys
+        return Graph(self.nodes, Edges(turned(swapped)), self.stride, self.no_loops)
+
+    def as_it_is(self, *, backward: bool = False) -> Condensed:
         """Each node as a component of its own."""
+        if backward and self.stride == 2:
+            return self.turned.as_it_is()
         nodes = np.arange(self.nodes + 1)
         none = np.zeros(self.nodes, np.uint8)
-        return Condensed(nodes[:-1], *self.edges.rows(self.nodes), nodes, nodes[:-1], none, may_have_bits=False)
+        return Condensed(nodes[:-1], *self.edges.rows(self.nodes, backward=backward), nodes, nodes[:-1], none,
+                         may_have_bits=False)
+
+    def for_some(self, count: int, *, backward: bool = False) -> Condensed:
+        """What to list the closure of so many nodes from: what is there already, or what soonest leads to them all."""
+        if count > self.nodes // _SOME:
+            return (self.turned if backward else self).condensed
+        return self.condensed if "condensed" in self.__dict__ and not backward else self.as_it_is(backward=backward)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that it takes by now."""
+        known = [self.edges.nbytes]
+        known += [self.condensed.nbytes] if "condensed" in self.__dict__ else []
+        known += [self.turned.nbytes] if "turned" in self.__dict__ else []
+        return sum(known)
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,57 +265,93 @@ class Condensed:
         kernels.fill_bits(self.first, self.targets, self.member_first, self.members, self.cyclic, bits)
         return bits
 
+    def may_want_bits(self, groups: int) -> bool:
+        """Whether they are there, or fit and pay."""
+        fits = self.may_have_bits and len(self.cyclic) * len(self.members) <= MOST_BITS
+        return "bits" in self.__dict__ or (fits and groups > len(self.members) // _SOME)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that it takes by now."""
+        arrays = (self.component, self.first, self.targets, self.member_first, self.members, self.cyclic)
+        return sum(array.nbytes for array in arrays) + (self.bits.nbytes if "bits" in self.__dict__ else 0)
+
     def arrays(self, groups: int) -> tuple[Any, ...]:
         """As the kernels take them, with bits if they fit and so many components are asked for that they pay."""
-        fits = self.may_have_bits and len(self.cyclic) * len(self.members) <= MOST_BITS
-        bits = self.bits if fits and groups > len(self.members) // 64 else _NO_BITS
+        bits = self.bits if self.may_want_bits(groups) else _NO_BITS
         return self.first, self.targets, self.came, self.went, self.member_first, self.members, self.cyclic, bits
 
 
 EMPTY = Condensed(NONE, np.zeros(1, np.int64), NONE, NONE, NONE, np.zeros(1, np.int64), NONE, np.empty(0, np.uint8))
 
 
-def closure(graph: Graph, sources: Numbers) -> Iterator[Pairs]:
-    """All pairs of a source and what it reaches, as numbers of values, a part at a time."""
-    for _, gained in _differences(EMPTY, graph.condensed, sources, graph):
+def closure(graph: Graph, nodes: Numbers, *, backward: bool = False) -> Iterator[Pairs]:
+    """All pairs of some nodes and what they reach, as numbers of values, a part at a time.
+
+    Backward, the nodes are such as one arrives at, told as if their values were to be started from; the pairs begin
+    with them all the same.
+    """
+    for _, gained in _differences(EMPTY, graph.for_some(len(nodes), backward=backward), nodes, graph):
         yield gained
     if graph.no_loops:
-        yield _loops(np.intersect1d(graph.loops, sources))
+        yield _loops(graph.loops(nodes))
 
 
-def size(graph: Graph) -> int:
-    """How many pairs the closure of all sources has, without writing them out."""
+def has(graph: Graph, starts: Numbers, stops: Numbers) -> NDArray[np.bool_]:
+    """Of each pair of nodes, whether the second can be reached from the first: by their bits, or by a walk."""
     from holdfast.modules import graph_kernels as kernels
 
-    condensed = graph.condensed
+    condensed = graph.for_some(len(starts))
+    if condensed.may_want_bits(len(starts)):
+        words = condensed.bits[condensed.component[starts], stops >> 6]
+        found: NDArray[np.bool_] = (words >> (stops & 63).astype(np.uint64)) & np.uint64(1) == 1
+    else:
+        order = np.argsort(starts, kind="stable")
+        flags = np.zeros(len(starts), np.uint8)
+        kernels.detours(*(*graph.edges.rows(graph.nodes), starts[order], stops[order], flags))
+        found = np.empty(len(starts), np.bool_)
+        found[order] = flags.view(np.bool_)
+    if graph.no_loops:
+        found &= (starts != stops) | graph.edges.has((starts << _HALF) | stops)
+    return found
+
+
+def sizes(graph: Graph) -> Iterator[int]:
+    """How many pairs the closure of all sources has, counted a part at a time and not written out."""
+    from holdfast.modules import graph_kernels as kernels
+
+    condensed, begin = graph.condensed, 0
     counts = np.zeros(len(condensed.cyclic), np.int64)
-    kernels.count_targets(*(*condensed.arrays(len(counts)), graph.stride, counts))
-    component = condensed.component[:: graph.stride]
-    pairs = int(counts[component].sum())
-    return pairs - int(condensed.cyclic[component].sum()) + len(graph.loops) if graph.no_loops else pairs
+    arguments = (*condensed.arrays(len(counts)), graph.stride, counts)
+    sources = np.bincount(condensed.component[:: graph.stride], minlength=len(counts))
+    while begin < len(counts):
+        part = slice(begin, int(kernels.count_targets(*(begin, *arguments))))
+        begin = part.stop
+        pairs = int((counts[part] * sources[part]).sum())
+        yield pairs - int((condensed.cyclic[part] * sources[part]).sum()) if graph.no_loops else pairs
+    if graph.no_loops:
+        yield len(graph.loops(np.arange(graph.nodes)))
 
 
-def difference(old: Graph, new: Graph) -> tuple[Pairs, Pairs]:
-    """The pairs that a change of edges takes from what reaches what, and those that it adds; nothing else is looked at.
+def difference(old: Graph, new: Graph) -> Iterator[tuple[Pairs, Pairs]]:
+    """The pairs that a change of edges takes from what reaches what, and those that it adds, a part at a time.
 
-    Both graphs have the same nodes.
+    Nothing else is looked at.  Both graphs have the same nodes.
     """
     sources = affected(old, new)
     parts = _walked(old, new, sources) if len(sources) else []
-    if parts is None:
-        parts = list(_differences(old.condensed, new.condensed, sources, old))
-    lost, gained = [part[0] for part in parts], [part[1] for part in parts]
+    yield from _differences(old.condensed, new.condensed, sources, old) if parts is None else parts
     if old.no_loops:
-        lost.append(_loops(np.setdiff1d(old.loops, new.loops)))
-        gained.append(_loops(np.setdiff1d(new.loops, old.loops)))
-    return _one(lost), _one(gained)
+        changed = _changed(old.edges, new.edges)
+        gone, come = (sources[sources == targets] for sources, targets in map(ends, changed))
+        yield _loops(gone), _loops(come)
 
 
 def _walked(old: Graph, new: Graph, sources: Numbers) -> list[tuple[Pairs, Pairs]] | None:
     """The differences by walking both graphs as they are; None if that takes more steps than condensing them would."""
     budget = _PATIENCE * (old.nodes + len(old.edges.keys))
     try:
-        return list(_differences(old.as_it_is, new.as_it_is, sources, old, budget))
+        return list(_differences(old.as_it_is(), new.as_it_is(), sources, old, budget))
     except _TooFarError:
         return None
 
@@ -358,7 +426,3 @@ def _rows(keys: Numbers, nodes: int) -> tuple[Numbers, Numbers]:
 
 def _loops(nodes: Numbers) -> Pairs:
     return np.column_stack([nodes, nodes])
-
-
-def _one(parts: list[Pairs]) -> Pairs:
-    return np.concatenate(parts) if parts else NO_PAIRS

@@ -20,6 +20,7 @@ _flags = uint8[::1]
 _bits = uint64[:, ::1]
 _pairs = int64[:, ::1]
 _ONE = np.uint64(1)
+_LONG = 1 << 26  # steps of a walk: a fraction of a second, in which nobody looks at limits
 
 
 @njit(int64(_numbers, _numbers, _numbers), nogil=True, cache=True)
@@ -254,23 +255,42 @@ def _write(sources, begin, end, found, count, stride, no_loops, out, n):
 _condensed = (_numbers, _numbers, _numbers, _numbers, _numbers, _numbers, _flags, _bits)
 
 
-@njit(void(*_condensed, int64, _numbers), nogil=True, cache=True)
-def count_targets(first, targets, came, went, member_first, members, cyclic, bits, stride, counts):
-    """For each component, how many nodes that are targets its nodes reach."""
+@njit
+def _set_bits(row, mask):
+    """How many bits of a row are set that a mask has, too."""
+    count = int64(0)
+    for w in range(len(row)):
+        word = row[w] & mask
+        word -= (word >> _ONE) & np.uint64(0x5555555555555555)
+        word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
+        word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+        count += int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
+    return count
+
+
+@njit(int64(int64, *_condensed, int64, _numbers), nogil=True, cache=True)
+def count_targets(begin, first, targets, came, went, member_first, members, cyclic, bits, stride, counts):
+    """For each component from one on, how many nodes that are targets its nodes reach.
+
+    Gives the component to go on from: a pause comes after much walking.
+    """
     found = np.empty(len(members), np.int64)
     waiting = np.empty(len(members), np.int64)
     out = np.empty(len(members), np.int64)
     stamps = np.full(len(cyclic), -1, np.int64)
     steps = np.zeros(1, np.int64)
-    for c in range(len(cyclic)):
+    mask = np.uint64(0xAAAAAAAAAAAAAAAA) if stride == 2 else ~np.uint64(0)
+    for c in range(begin, len(cyclic)):
         if len(bits):
-            n = _list_bits(bits[c], found, int64(0))
-        else:
-            n = _walk(c, first, targets, came, went, member_first, members, cyclic, stamps, c, waiting, out, found,
-                      steps)
+            counts[c] = _set_bits(bits[c], mask)
+            continue
+        n = _walk(c, first, targets, came, went, member_first, members, cyclic, stamps, c, waiting, out, found, steps)
         for k in range(n):
             if found[k] % stride == stride - 1:
                 counts[c] += 1
+        if steps[0] > _LONG:
+            return c + 1
+    return len(cyclic)
 
 
 @njit(types.UniTuple(int64, 4)(int64, _numbers, _numbers, _numbers, _numbers, *_condensed, *_condensed, int64, boolean,
@@ -284,7 +304,7 @@ def differences(begin, old, new, source_first, sources,
     The sources of group g are in component old[g] of the old graph and new[g] of the new one, -1 for an empty graph.
     A graph has bits for each component, or none, and is walked.  Stops before a group that has no room; gives that
     group, the pairs written to `lost` and `gained`, and the room that it needs.  Gives up, with -1 for the group, when
-    it has walked more edges than the budget, unless that is negative.
+    it has walked more edges than the budget; if that is negative, it only makes a pause.
     """
     nodes = max(len(old_members), len(new_members))
     was = np.empty(nodes, np.int64)
@@ -341,4 +361,6 @@ def differences(begin, old, new, source_first, sources,
             return g, n_lost, n_gained, room
         n_lost = _write(sources, first, end, was, n_was, stride, no_loops, lost, n_lost)
         n_gained = _write(sources, first, end, now, n_now, stride, no_loops, gained, n_gained)
+        if steps[0] > _LONG:
+            return g + 1, n_lost, n_gained, int64(0)
     return len(old), n_lost, n_gained, int64(0)

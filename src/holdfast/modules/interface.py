@@ -16,7 +16,7 @@ Facts are rows of 64-bit codes: of a `Slice` of a relation, so that a module nee
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -75,10 +75,9 @@ class Ground(Protocol):
 
 @dataclass(frozen=True)
 class Changed:
-    """What a change of external facts did: the facts that went and came, and what the module wants to keep."""
+    """What a change of external facts did: the facts that went and came, each once, in parts, and what to keep."""
 
-    removed: Rows
-    added: Rows
+    parts: Iterable[tuple[Rows, Rows]]
     state: Any = None
 
 
@@ -89,7 +88,7 @@ class Module(ABC):
     about: str
     """What it is for, in a few words."""
     tells_all = False
-    """Whether its state says all that `size` and `listed` need: then facts that no rule reads need not be written."""
+    """Whether its state says all that `sizes`, `listed`, `matching` and `has` need: then facts need not be rows."""
 
     @abstractmethod
     def offers(self, node: HyperNode, relations: Mapping[str, Relation]) -> Iterator[Service | Declined]:
@@ -110,15 +109,34 @@ class Module(ABC):
     def start(self, service: Service, ground: Ground) -> tuple[Iterator[Rows], Any]:
         """All that follows from what the ground has gained, in parts, and what to keep; for a module that is alone."""
         changed = self.change(service, None, ground)
-        return iter((changed.added,)), changed.state
+        return (added for _, added in changed.parts), changed.state
 
-    def size(self, state: Any) -> int:
-        """How many facts there are by a state."""
-        return sum(map(len, self.listed(state)))
+    # Parts, here and above, should not be long in coming: limits are looked at after each.
 
     def listed(self, state: Any) -> Iterator[Rows]:
         """All facts by a state, each once, in parts."""
         raise NotImplementedError
+
+    def sizes(self, state: Any) -> Iterator[int]:
+        """How many facts there are by a state, in parts."""
+        return map(len, self.listed(state))
+
+    def matching(self, state: Any, column: int, values: Rows) -> Iterator[Rows]:
+        """The facts by a state that have one of some values, each given once, in a column."""
+        return (part[np.isin(part[:, column], values)] for part in self.listed(state))
+
+    def has(self, state: Any, rows: Rows) -> NDArray[np.bool_]:
+        """Of each of some rows, whether it is a fact by a state."""
+        found = {tuple(row) for part in self.listed(state) for row in part.tolist()}
+        return np.array([tuple(row) in found for row in rows.tolist()], np.bool_)
+
+    def nbytes(self, state: Any) -> int:
+        """The memory that a state takes."""
+        return 0
+
+    def takes_over(self, service: Service, state: Any) -> bool:
+        """Whether `change` can go on from what was kept for other rules that served the same slice alone."""
+        return False
 
     def change(self, service: Service, state: Any, ground: Ground) -> Changed:
         """What exactly a change takes away and adds, for a module that is alone and reads nothing else.
@@ -131,7 +149,7 @@ class Module(ABC):
         touched = np.unique(np.concatenate([self.uses(service, before, lost), lost]), axis=0)
         removed = _without(touched, self.among(service, after, touched))
         new = np.unique(np.concatenate([self.uses(service, after, gained), gained]), axis=0)
-        return Changed(removed, _without(new, self.among(service, before, new)))
+        return Changed([(removed, _without(new, self.among(service, before, new)))])
 
 
 def _without(rows: Rows, fewer: Rows) -> Rows:

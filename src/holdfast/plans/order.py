@@ -45,7 +45,7 @@ def _greedy(atoms: Sequence[int], costs: _Costs, bound: set[Var]) -> list[int]:
         best = min(left, key=lambda i: (costs.facts_met(i, bound), i))
         left.remove(best)
         order.append(best)
-        bound = costs.closed(bound | literal_variables(costs.rule.body[best]))
+        bound = costs.closed(bound | costs.variables[best])
     return order
 
 
@@ -57,6 +57,8 @@ class _Costs:
         self.pivot = pivot
         self.delta = delta
         self.statistics = statistics
+        self.variables = [literal_variables(literal) for literal in rule.body]
+        self.computed = [i for i, literal in enumerate(rule.body) if not isinstance(literal, Atom)]
 
     def of(self, order: Sequence[int]) -> float:
         """What an order costs: lookups, facts walked, and the index on new facts that a later pivot needs."""
@@ -69,7 +71,7 @@ class _Costs:
                 cost += bindings * _PROBE + met
                 cost += _COVER * self.delta if position == self.pivot else 0.0
             bindings = met
-            bound = self.closed(bound | literal_variables(self.rule.body[position]))
+            bound = self.closed(bound | self.variables[position])
         return cost
 
     def facts_met(self, position: int, bound: set[Var]) -> float:
@@ -85,10 +87,10 @@ class _Costs:
     def closed(self, bound: set[Var]) -> set[Var]:
         """The bound variables with those that are computed from them."""
         while True:
-            more = {v for literal in self.rule.body if can_run(literal, bound) for v in literal_variables(literal)}
-            if more <= bound:
+            more = [i for i in self.computed if not self.variables[i] <= bound and can_run(self.rule.body[i], bound)]
+            if not more:
                 return bound
-            bound = bound | more
+            bound = bound.union(*(self.variables[i] for i in more))
 
     def _size(self, position: int) -> float:
         atom = self.rule.body[position]

@@ -44,6 +44,10 @@ _FAN_OUT = 4  # facts that a binding must meet for heads to be tallied
 _ALIKE = 0.75  # distinct heads of all; with more, they are not tallied
 
 
+OF_THE_PAST = frozenset({Read.ALL, Read.OLD, Read.ABSENT, Read.ABSENT_OLD})
+"""Reads of what held before, of which some may not be rows yet; changed facts always are."""
+
+
 @dataclass(frozen=True)
 class Probe:
     """Which rows of a table a read sees: those from `low` to `high`, or, if `visible` is not empty, those with such
@@ -56,9 +60,9 @@ class Probe:
 
     @classmethod
     def of(cls, facts: FactSet, predicate: str, bits: Mapping[Momentary, np.uint8]) -> Probe:
-        """From a run of rows if the set is one."""
+        """From a run of rows if the set is one, and no rows will come to it meanwhile."""
         run = facts.run(predicate)
-        if run is not None:
+        if run is not None and facts.tables[predicate].fetch is None:
             return cls(run[0], run[1], _NO_STATUS)
         return cls(0, 0, as_bytes(facts.formula(predicate).truth(bits)), facts.column(predicate))
 
@@ -235,6 +239,14 @@ class _Shape:
         """The columns of a binding that the output takes."""
         return self.outputs[self.outputs < kernels.FROM_FACT]
 
+    def keys_of(self, bindings: Rows) -> Rows:
+        """What each binding looks up."""
+        keys = np.empty((len(bindings), len(self.origins)), np.int64)
+        for place, origin in enumerate(self.origins):
+            is_constant = origin >= kernels.FROM_CONSTANT
+            keys[:, place] = self.constants[origin - kernels.FROM_CONSTANT] if is_constant else bindings[:, origin]
+        return keys
+
     @property
     def told(self) -> _Codes:
         """The output's columns that come from the joined fact."""
@@ -329,6 +341,9 @@ class _Join(_Runnable):
             self.fan_out = seen / max(1, self.index.keys)
 
     def run(self, bindings: Rows) -> Iterator[Rows]:
+        if self.table.fetch is not None and self.step.read in OF_THE_PAST:
+            self.table.fetch(self.step.key, self.shape.keys_of(bindings))
+            self.index = self.table.index(self.step.key)
         if isinstance(self.step, Keep):
             out = self.rooms[0].buffer.room(len(bindings))
             count = _reject(bindings, len(bindings), *self._facts(), out)
@@ -435,6 +450,8 @@ class _Lookup(_Runnable):
 
     def run(self, bindings: Rows) -> Iterator[Rows]:
         shape, table, probe = self.shape, self.table, self.probe
+        if table.fetch is not None and self.step.read in OF_THE_PAST:
+            table.fetch(self.step.key, shape.keys_of(bindings))
         out = self.buffer.room(len(bindings))
         known, column = table.membership, probe.bytes_of(table)
         count = kernels.probe(bindings, len(bindings), shape.constants, table.rows, column, probe.visible, probe.low,

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from types import MappingProxyType
 
 import numpy as np
 
 from holdfast.backends.memory.table import Table
+from holdfast.backends.protocol import Unwritten
 
 _SAMPLE = 8_192
 _MULTIPLIER = np.int64(-0x61C8864680B583EB)
@@ -17,8 +20,10 @@ class TableStatistics:
 
     many = 1e5  # some milliseconds; a round without much work takes one
 
-    def __init__(self, tables: Mapping[str, Table]) -> None:
+    def __init__(self, tables: Mapping[str, Table],
+                 unwritten: Mapping[str, Unwritten] = MappingProxyType({})) -> None:
         self._tables = tables
+        self._unwritten = unwritten
         self._sampled: dict[tuple[str, tuple[int, ...]], tuple[int, float]] = {}
         self._smallest: dict[tuple[str, int], tuple[Table, int, int]] = {}  # with the table and its rows looked at
 
@@ -27,12 +32,15 @@ class TableStatistics:
         self._sampled = {place: known for place, known in self._sampled.items() if place[0] != predicate}
 
     def size(self, predicate: str) -> float:
-        """How many facts a table has room taken for."""
-        return float(self._tables[predicate].size)
+        """How many facts a table has room taken for, or should have."""
+        unwritten = self._unwritten.get(predicate)
+        return float(self._tables[predicate].size if unwritten is None else unwritten.size)
 
     def smallest(self, predicate: str, column: int) -> float:
         """The least number ever seen in a column; only rows that came since the last look are looked at."""
         table = self._tables[predicate]
+        if predicate in self._unwritten:
+            return -math.inf  # there may be facts with other numbers
         known, seen, least = self._smallest.get((predicate, column), (table, 0, 2**63 - 1))
         if known is not table or seen > table.size:
             seen, least = 0, 2**63 - 1
@@ -47,14 +55,14 @@ class TableStatistics:
             return min(1.0, self._whole_row(predicate, table))
         indexed = table.keys(columns)
         keys = self._keys(predicate, columns, table) if indexed is None else indexed
-        return table.size / max(1.0, keys)
+        return self.size(predicate) / max(1.0, keys)
 
     def _whole_row(self, predicate: str, table: Table) -> float:
         """How likely a row of values that occur in their columns is a fact."""
         rows = 1.0
         for column in range(table.arity):
             rows *= max(1.0, self._keys(predicate, (column,), table))
-        return table.size / rows
+        return self.size(predicate) / rows
 
     def _keys(self, predicate: str, columns: tuple[int, ...], table: Table) -> float:
         size, share = self._sampled.get((predicate, columns), (0, 1.0))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
@@ -17,10 +17,10 @@ from holdfast.backends.memory.aggregates import aggregate
 from holdfast.backends.memory.arrays import Ids, Rows, enlarged
 from holdfast.backends.memory.facts import ByPredicate, FactSet, Kept, Listed, Momentary, Support, marked
 from holdfast.backends.memory.pages import small_pages
-from holdfast.backends.memory.pipeline import NO_WEIGHTS, Pipeline, Probe, Views, Weights, naming_the_rule
+from holdfast.backends.memory.pipeline import NO_WEIGHTS, OF_THE_PAST, Pipeline, Probe, Views, Weights, naming_the_rule
 from holdfast.backends.memory.statistics import TableStatistics
 from holdfast.backends.memory.table import Table
-from holdfast.backends.protocol import Bag, Facts, Unwritten
+from holdfast.backends.protocol import Bag, Compact, Facts, Unwritten
 from holdfast.encoding import Dictionary
 from holdfast.errors import Diagnostic, LimitReached
 from holdfast.plans.model import AggregatePlan, AnyPlan, Join, Keep, Plan, Read, Scan
@@ -40,6 +40,7 @@ class Watch(_Protocol):
 
 
 _NO_QUOTA: Ids = np.empty(0, np.int32)
+_NO_VALUES = np.empty(0, np.int64)
 _GROWTH = 4  # of room for heads; it takes no memory until it is written to
 _FEW = 4_096  # rows of facts that are gone do not matter
 
@@ -156,10 +157,10 @@ class MemoryBackend:
         self.delayed = Listed(self.tables, 4, "proof")
         self.nonrecursive = MemoryCounters(self.tables, "nonrecursive")
         self.recursive = MemoryCounters(self.tables, "recursive")
-        self.statistics = TableStatistics(self.tables)
+        self.unwritten: dict[str, Unwritten] = {}
+        self.statistics = TableStatistics(self.tables, self.unwritten)
         self.packings = 0  # how often row ids have changed
         self._gone: dict[str, int] = {}  # rows of each table whose facts went since it was packed
-        self.unwritten: dict[str, Unwritten] = {}
         self._pipelines: dict[Plan, Pipeline] = {}
         for relation in relations.values():
             self.add_relation(relation)
@@ -226,8 +227,7 @@ class MemoryBackend:
         """The encoded rows of a set's facts of one predicate."""
         assert isinstance(facts, FactSet)
         if predicate in self.unwritten and facts is self.materialisation:
-            return np.concatenate([np.empty((0, self.tables[predicate].arity), np.int64),
-                                   *self.unwritten[predicate].parts()])
+            return self.unwritten[predicate].now().codes()
         rows: Rows = self.tables[predicate].rows[facts.ids(predicate)]
         return rows
 
@@ -239,9 +239,60 @@ class MemoryBackend:
     def write_out(self, predicates: Iterable[str]) -> None:
         """Give a row to each fact of some predicates that has none yet."""
         for name in [name for name in predicates if name in self.unwritten]:
-            for part in self.unwritten.pop(name).parts():
-                new = self.facts({name: np.ascontiguousarray(part)}) - self.materialisation
-                self.materialisation |= new
+            self.tables[name].fetch = None
+            self._write(name, self.unwritten.pop(name).now().parts())
+
+    def leave(self, name: str, size: int, known: Callable[[int], Compact]) -> None:
+        """Not all facts of a predicate are rows: there are so many, and these are known elsewhere."""
+        self.unwritten[name] = Unwritten(size, known)
+        self.tables[name].fetch = partial(self._fetch, name)
+
+    def _write(self, name: str, parts: Iterable[Rows]) -> int:
+        """Make rows of parts of the materialisation; gives how many were none yet."""
+        table, before = self.tables[name], self.tables[name].size
+        for part in parts:
+            ids = table.intern(np.ascontiguousarray(part))
+            new = ids[table.status[ids] & self.materialisation.bit == 0]
+            self.materialisation |= Momentary(self.tables, {name: new})  # no formula: status may be marked just now
+        return table.size - before
+
+    def _fetch(self, name: str, key: tuple[int, ...], values: Rows) -> None:
+        """Make rows of the facts that have one of some values in the key columns, unless they are."""
+        unwritten, table = self.unwritten[name], self.tables[name]
+        if len(key) == table.arity:
+            ids = table.find(values)
+            lacking = values[(ids < 0) | (table.status[ids] & self.materialisation.bit == 0)]
+            if len(lacking):
+                lacking = np.unique(lacking, axis=0)
+                unwritten.written += self._write(name, (lacking[unwritten.now().has(lacking)],))
+        elif len(key) == 1:
+            known = unwritten.covered.get(key[0], _NO_VALUES)
+            lacking = np.setdiff1d(values[:, 0], known)
+            if len(lacking):
+                unwritten.written += self._write(name, unwritten.now().matching(key[0], lacking))
+                unwritten.covered[key[0]] = np.union1d(known, lacking)
+        else:
+            self.write_out((name,))
+        if unwritten.written > unwritten.size // 2:
+            self.write_out((name,))
+
+    def _make_rows(self, plan: AnyPlan) -> None:
+        """Make rows of all facts that a plan walks through or reads by one index in two places: no index may grow under
+        a join.  Else only of those with the constants that it begins with; what it looks up comes when it does."""
+        if isinstance(plan, AggregatePlan):
+            self.write_out((plan.rule.source,))
+            return
+        reads = [step for step in plan.steps if isinstance(step, Scan | Join | Keep)
+                 and step.atom.predicate in self.unwritten and step.read in OF_THE_PAST]
+        indexed = Counter((step.atom.predicate, step.key) for step in reads
+                          if not isinstance(step, Scan) and len(step.key) < len(step.atom.arguments))
+        for step in reads:
+            name, arguments = step.atom.predicate, step.atom.arguments
+            if not step.key or indexed[name, step.key] > 1:
+                self.write_out((name,))
+            elif isinstance(step, Scan) and name in self.unwritten:
+                constants = [argument for argument in arguments if isinstance(argument, Const)]
+                self._fetch(name, step.key, np.array([list(map(self.code, constants))]))
 
     def code(self, constant: Const) -> int:
         """The code of a constant."""
@@ -266,13 +317,16 @@ class MemoryBackend:
         plans = [plan for plan in plans if self._can_start(plan, sources)]
         if not plans:
             return MemoryBag(self.tables, {})
+        for plan in plans if self.unwritten else ():
+            self._make_rows(plan)
         for plan in plans:
             if isinstance(plan, AggregatePlan):
                 heads[plan.rule.predicate].add(self._aggregate(plan, sources), NO_WEIGHTS)
         # before anything is marked: a formula that is worked out needs the scratch bits for itself
         walks = {(read, name): _walkable(_own(sources[read]), name) for plan in plans for read, name in _walked(plan)}
         wanted = {place for plan in plans for place in _probed(plan)}
-        by_status = [_own(sources[read]) for read, name in wanted if _own(sources[read]).run(name) is None]
+        by_status = [_own(sources[read]) for read, name in wanted
+                     if _own(sources[read]).run(name) is None or self.tables[name].fetch is not None]
         with marked(by_status) as bits:
             probes = {(read, name): Probe.of(_own(sources[read]), name, bits) for read, name in wanted}
             views = Views(walks, probes)

@@ -39,6 +39,7 @@ class Table:
         self.membership: HashedRows | GriddedRows = HashedRows()
         self._indexes: dict[tuple[int, ...], Index] = {}
         self.all_columns = np.arange(arity)
+        self.fetch: Callable[[tuple[int, ...], Rows], None] | None = None  # makes rows of what is looked up
         self._grown = grown
 
     def intern(self, new: Rows, coming: int = 0) -> Ids:
