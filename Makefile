@@ -7,7 +7,7 @@ BIN := .venv/bin
 # Three processes on two cores: the one that has the tests on Spark mostly waits for Java.
 WORKERS ?= 3
 # What `make bench` measures, and further options for it: make bench SIZE=small BENCH="--runs 5 --save"
-SIZE ?= full
+SIZE ?= paper
 BENCH ?=
 # Where `make fuzz` begins and for how long it goes on; a failing seed fails again with SECONDS=0
 SEED ?= 1

@@ -75,7 +75,7 @@ def _verdict(results: Sequence[Result], waits: Sequence[Wait], updates: Sequence
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench", description="Measure holdfast beside other systems.")
-    parser.add_argument("--size", choices=SIZES, default="full", help="how many facts (default: full)")
+    parser.add_argument("--size", choices=SIZES, default="paper", help="how many facts (default: paper)")
     parser.add_argument("--runs", type=_positive, default=3, help="runs of each system (default: 3)")
     parser.add_argument("--workloads", nargs="+", choices=WORKLOADS, default=list(WORKLOADS), metavar="NAME",
                         help=f"only these, of {', '.join(WORKLOADS)}")

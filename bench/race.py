@@ -78,7 +78,7 @@ def _evaluation(run: Measured) -> float:
 def race(workload: Workload, size: Size, engines: Sequence[Engine], limits: Limits, runs: int, tell: Tell) -> Result:
     """Measure the engines on a workload."""
     facts = workload.facts[size]()
-    expected = workload.expected if size == "full" else plain.count(workload, facts)
+    expected = workload.expected if size == "paper" else plain.count(workload, facts)
     with tempfile.TemporaryDirectory(prefix="holdfast-bench-") as folder:
         data.write(workload, facts, Path(folder))
         given = sum(map(len, facts.values()))

@@ -12,7 +12,7 @@ from bench.graphs import Facts, chain, generations, modules, random_graph, weigh
 from bench.rules import Rule, arities, read_rules
 from bench.universities import universities
 
-Size: TypeAlias = Literal["full", "small"]
+Size: TypeAlias = Literal["small", "paper", "max"]
 SIZES: tuple[Size, ...] = get_args(Size)
 
 CLOSURE = """
@@ -43,7 +43,7 @@ class Workload:
     title: str
     program: str
     facts: Mapping[Size, Callable[[], Facts]]
-    expected: int  # facts of the counted relations, in size full
+    expected: int  # facts of the counted relations, in size paper
     counts: tuple[str, ...] = ()  # the relations that are counted; none are all
 
     @cached_property
@@ -65,27 +65,33 @@ class Workload:
 WORKLOADS = {workload.name: workload for workload in (
     Workload(
         "tc-random", "transitive closure of a random graph", CLOSURE,
-        {"full": lambda: random_graph(2_000, 5_000), "small": lambda: random_graph(150, 300)}, 3_171_739, ("path",),
+        {"small": lambda: random_graph(150, 300), "paper": lambda: random_graph(2_000, 5_000),
+         "max": lambda: random_graph(4_000, 10_000)}, 3_171_739, ("path",),
     ),
     Workload(
         "chain", "transitive closure of a chain", CLOSURE,
-        {"full": lambda: chain(2_000), "small": lambda: chain(100)}, 1_999_000, ("path",),
+        {"small": lambda: chain(100), "paper": lambda: chain(2_000), "max": lambda: chain(4_000)},
+        1_999_000, ("path",),
     ),
     Workload(
         "sspe", "lengths of all paths from one node", LENGTHS,
-        {"full": lambda: weighted_dag(100_000, 1_000_000), "small": lambda: weighted_dag(300, 1_500)},
+        {"small": lambda: weighted_dag(300, 1_500), "paper": lambda: weighted_dag(100_000, 1_000_000),
+         "max": lambda: weighted_dag(300_000, 3_000_000)},
         2_218_604, ("d",),
     ),
     Workload(
         "same-generation", "same generation", SAME_GENERATION,
-        {"full": lambda: generations(12, 550), "small": lambda: generations(5, 40)}, 2_292_593, ("sg",),
+        {"small": lambda: generations(5, 40), "paper": lambda: generations(12, 550),
+         "max": lambda: generations(12, 1_000)}, 2_292_593, ("sg",),
     ),
     Workload(
         "points-to", "points-to analysis", POINTS_TO,
-        {"full": lambda: modules(60), "small": lambda: modules(4, 60, 12)}, 5_163_551, ("vp", "hp"),
+        {"small": lambda: modules(4, 60, 12), "paper": lambda: modules(60), "max": lambda: modules(90)},
+        5_163_551, ("vp", "hp"),
     ),
     Workload(
         "lubm-like", "universities with an ontology", ontology.program(),
-        {"full": lambda: universities(12), "small": lambda: universities(1, (1, 1))}, 3_529_485,
+        {"small": lambda: universities(1, (1, 1)), "paper": lambda: universities(12),
+         "max": lambda: universities(50)}, 3_529_485,
     ),
 )}

@@ -7,13 +7,14 @@ import sys
 
 from bench.updates.experiments import EXPERIMENTS
 from bench.updates.timing import Run
+from bench.workloads import Size
 
 
-def main(experiment: str, size: str, runs: str, patience: str, *case: str) -> None:
+def main(experiment: str, size: Size, runs: str, patience: str, *case: str) -> None:
     """Measure one case."""
     rows = EXPERIMENTS[experiment].run(case, Run(size, int(runs), float(patience)))
     print(json.dumps([row.as_json() for row in rows]))
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(*sys.argv[1:])  # type: ignore[arg-type]

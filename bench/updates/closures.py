@@ -33,8 +33,8 @@ PROGRAMS = {
     "linear": _DECLARED + "path(x, z) :- edge(x, y), path(y, z).\n",
     "symmetric": _DECLARED + "path(x, z) :- path(x, y), path(y, z).\npath(y, x) :- path(x, y).\n",
 }
-DAGS: Mapping[str, tuple[int, int]] = {"full": (10_000, 100_000), "small": (60, 300)}
-CLIQUES: Mapping[str, tuple[int, ...]] = {"full": (2_000,), "small": (30, 10)}
+DAGS: Mapping[str, tuple[int, int]] = {"small": (60, 300), "paper": (10_000, 100_000), "max": (16_000, 160_000)}
+CLIQUES: Mapping[str, tuple[int, ...]] = {"small": (30, 10), "paper": (2_000,), "max": (4_000,)}
 STREAMS = {"claros": "random_run0_100-10-200", "dbpedia": "", "lubm": ""}  # none: all facts, some of which go and come
 _FEW = 500_000  # facts: the last state is computed once more by generic evaluation
 _SMALL = 600  # lines of Debian's dependencies in size small
@@ -87,7 +87,8 @@ def _check(kb: KnowledgeBase, made: Case) -> None:
     facts = made.facts if made.end is None else made.end
     if size_of(kb) < _FEW:
         again = holdfast.from_text(made.program, facts=facts, modules=())
-        check(*({name: set(view) for name, view in base.relations.items()} for base in (kb, again)), made.title)
+        here, there = ({name: set(view) for name, view in base.relations.items()} for base in (kb, again))
+        check(here, there, made.title)
     else:
         check(fingerprint(kb), fingerprint(holdfast.from_text(made.program, facts=facts)), made.title)
 
@@ -135,7 +136,7 @@ def _cliques(size: str) -> Case:
 
 def _debian(form: str, size: str) -> Case:
     numbers: dict[str, int] = {}
-    lines = list(_lines("depends"))[: None if size == "full" else _SMALL]
+    lines = list(_lines("depends"))[: _SMALL if size == "small" else None]
     counts = Counter(_edge(numbers, line) for line in lines if line[1] in ("pre", "dep"))
     facts = {"edge": arrow(sorted(counts))}
     updates = [("an upload", update) for update in _uploads(numbers, counts)]
@@ -199,7 +200,7 @@ def _stream(kb: str, name: str) -> Case:
     for _, update in updates:
         for facts, change in ((update.delete, set.difference_update), (update.insert, set.update)):
             for predicate, rows in facts.items():
-                change(end.setdefault(predicate, set()), map(tuple, rows))  # type: ignore[call-arg,arg-type]
+                change(end.setdefault(predicate, set()), map(tuple, rows))  # type: ignore[arg-type]
     return Case(f"{kb}, {name}", program, {}, updates, {predicate: sorted(rows) for predicate, rows in end.items()})
 
 

@@ -43,12 +43,14 @@ def _campus(number: int, departments: int) -> Callable[[], Facts]:
 
 CURVES = {
     "closure": Curve(CLOSURE, "edge", {
-        "full": (_graph(112), _graph(355), _graph(1_120), _graph(3_550)),
         "small": (_graph(36), _graph(112), _graph(355)),
+        "paper": (_graph(112), _graph(355), _graph(1_120), _graph(3_550)),
+        "max": (_graph(112), _graph(355), _graph(1_120), _graph(3_550), _graph(7_100)),
     }),
     "lubm-like": Curve(ontology.program(), "takesCourse", {
-        "full": (_campus(1, 1), _campus(1, 8), _campus(4, 18), _campus(35, 20)),
         "small": (_campus(1, 1), _campus(1, 2)),
+        "paper": (_campus(1, 1), _campus(1, 8), _campus(4, 18), _campus(35, 20)),
+        "max": (_campus(1, 1), _campus(1, 8), _campus(4, 18), _campus(35, 20), _campus(100, 20)),
     }),
 }
 
@@ -62,8 +64,7 @@ def run(case: tuple[str, ...], told: Run) -> list[Row]:
     """Measure at one point of a curve."""
     name, curve = case[0], CURVES[case[0]]
     _Point(name, curve, curve.facts["small"][0]()).pairs(2)  # nobody looks: everything is loaded now
-    size: Size = "full" if told.size == "full" else "small"
-    point = _Point(name, curve, curve.facts[size][int(case[1])]())
+    point = _Point(name, curve, curve.facts[told.size][int(case[1])]())
     point.pairs(_PAIRS)
     point.unread(_PAIRS)
     point.from_scratch(told)

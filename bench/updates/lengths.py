@@ -19,8 +19,9 @@ from bench.workloads import LENGTHS, Size
 from holdfast import Update
 
 ALGORITHMS = ("dred", "dred-counting", "backward-forward", "backward-forward-counting", "recompute", "auto")
-GRAPHS: Mapping[str, tuple[int, int]] = {"full": (100_000, 1_000_000), "small": (300, 1_500)}
-DELETED: Mapping[str, tuple[int, int]] = {"full": (1_000, 20_000), "small": (15, 30)}
+GRAPHS: Mapping[str, tuple[int, int]] = {
+    "small": (300, 1_500), "paper": (100_000, 1_000_000), "max": (300_000, 3_000_000)}
+DELETED: Mapping[str, tuple[int, int]] = {"small": (15, 30), "paper": (1_000, 20_000), "max": (1_000, 60_000)}
 
 
 def jobs(size: Size) -> list[tuple[str, ...]]:

@@ -37,7 +37,7 @@ RULES = (
 )
 DERIVED = {rule.partition("(")[0] for rule in RULES}
 STRATEGIES = ("counters", "hyper-node")
-WIDTHS: Mapping[Size, tuple[int, ...]] = {"full": (50, 200), "small": (8,)}
+WIDTHS: Mapping[Size, tuple[int, ...]] = {"small": (8,), "paper": (50, 200), "max": (50, 200, 400)}
 _TINY = 4
 
 

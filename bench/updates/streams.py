@@ -23,13 +23,14 @@ from holdfast import KnowledgeBase, Update
 DATA = ROOT.parent / "shared" / "data" / "marking"
 ALGORITHMS = ("dred-counting", "dred", "backward-forward", "backward-forward-counting", "auto")
 TITLES = {"p_trans": "P_trans, {} edges out and in", "p_seq": "P_seq, {} edges out and in", "track": "track {}"}
+_TRACKS = (("track", "0"), ("track", "1"), ("track", "2"))
 STREAMS: Mapping[Size, tuple[tuple[str, str], ...]] = {
-    "full": (("p_trans", "10"), ("p_trans", "80"), ("p_seq", "10"), ("p_seq", "80"),
-             ("track", "0"), ("track", "1"), ("track", "2")),
     "small": (("p_trans", "10"), ("p_seq", "10"), ("track", "0")),
+    "paper": (("p_trans", "10"), ("p_trans", "80"), ("p_seq", "10"), ("p_seq", "80"), *_TRACKS),
+    "max": (*((kind, str(edges)) for kind in ("p_trans", "p_seq") for edges in range(10, 90, 10)), *_TRACKS),
 }
-SEEDS = {"full": 3, "small": 1}
-LENGTH = {"full": None, "small": 6}  # updates of a stream that are replayed
+SEEDS: Mapping[str, int] = {"small": 1, "paper": 3, "max": 3}
+LENGTH: Mapping[str, int | None] = {"small": 6, "paper": None, "max": None}  # updates of a stream that are replayed
 
 
 def missing() -> str:

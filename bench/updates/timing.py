@@ -16,6 +16,7 @@ import holdfast
 from bench.data import names
 from bench.graphs import Row as FactRow
 from bench.updates.rows import Taken, Work
+from bench.workloads import Size
 from holdfast import Choice, KnowledgeBase, RelationView, Update
 
 Words: TypeAlias = npt.NDArray[np.uint64]
@@ -30,7 +31,7 @@ class WrongStateError(Exception):
 class Run:
     """What the measured process was told."""
 
-    size: str
+    size: Size
     runs: int
     patience: float  # seconds after which nothing new is begun
     begun: float = field(default_factory=time.monotonic)

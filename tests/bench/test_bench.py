@@ -1,7 +1,7 @@
 """The measurements themselves, in size small: every system that is installed gets the right number of facts.
 
-What these tests cannot see: whether the times are fair, and whether the counts of size full are right.  The latter are
-checked whenever size full is measured.
+What these tests cannot see: whether the times are fair, and whether the counts of size paper are right.  The latter are
+checked whenever size paper is measured.
 """
 
 from __future__ import annotations

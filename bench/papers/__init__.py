@@ -1,0 +1,15 @@
+"""The papers' experiments, by the key of the table that each makes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+from bench.processes import Limits
+from bench.race import Tell
+from bench.tables import PaperTable
+from bench.workloads import Size
+
+Experiment: TypeAlias = Callable[[Size, int, Limits, Tell], PaperTable]
+
+TABLES: Mapping[str, Experiment] = {}
