@@ -21,7 +21,8 @@ from typing import Any
 from rich.console import Console
 
 import holdfast
-from bench.report import Sheet, as_markdown, on_screen
+from bench.screen import on_screen
+from bench.sheets import Sheet, as_markdown
 from bench.updates.rows import Work
 from bench.updates.streams import DATA, digest, missing
 from bench.updates.timing import check

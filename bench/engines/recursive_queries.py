@@ -14,6 +14,16 @@ WITH RECURSIVE reached(c1, c2) AS (
 QUERIES = {
     "tc-random": _CLOSURE,
     "chain": _CLOSURE,
+    "dag-linear": _CLOSURE,
+    "cliques-linear": """
+CREATE TABLE conn AS
+WITH RECURSIVE both(c1, c2) AS (SELECT c1, c2 FROM link UNION SELECT c2, c1 FROM link),
+reached(c1, c2) AS (
+    SELECT c1, c2 FROM both
+    UNION
+    SELECT reached.c1, both.c2 FROM reached JOIN both ON reached.c2 = both.c1
+) SELECT * FROM reached
+""",
     "sspe": """
 CREATE TABLE d AS
 WITH RECURSIVE lengths(c1, c2) AS (

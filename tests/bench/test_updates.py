@@ -12,16 +12,13 @@ import pytest
 
 import holdfast
 from bench import plain
-from bench.command import main
 from bench.graphs import weighted_dag
-from bench.machine import describe
-from bench.outcomes import Failure
 from bench.processes import Limits
-from bench.saving import save
-from bench.updates import closures, curve, experiments, lengths, rule_changes, streams
+from bench.tables import OURS, Figure
+from bench.updates import closures, curve, lengths, rule_changes, streams
 from bench.updates.experiments import EXPERIMENTS, Found, Lost, experiment
 from bench.updates.rows import Row, Taken, Work, row
-from bench.updates.sheets import duration, fraction, update_sheets
+from bench.updates.tables import as_table
 from bench.updates.timing import Run, WrongStateError, arrow, fingerprint
 from bench.workloads import SIZES, WORKLOADS
 from holdfast import Update
@@ -112,49 +109,28 @@ def test_a_wrong_state_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
         lengths.run(("30", "dred"), once())
 
 
-def test_the_command_measures_updates(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(rule_changes, "STRATEGIES", ("counters",))
-    assert main(["--size", "small", "--runs", "1", "--no-workloads", "--no-waits", "--updates", "rules"]) == 0
-    assert "a rule removed, counters" in capsys.readouterr().out
-
-
 def test_a_job_that_is_stopped_is_told_and_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rule_changes, "STRATEGIES", ("counters",))
     found = experiment("rules", "small", 1, Limits(0.1, GENEROUS.memory), print)
     assert found.lost == (Lost("8 counters", "8", "over 0.1 s", late=True),)
-    assert found.sound
-    assert update_sheets(found)[0].notes == ("8 counters: over 0.1 s",)
-
-
-def test_a_job_that_fails_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(experiments, "last_line", lambda *_: Failure("failed: WRONG"))
-    assert not experiment("rules", "small", 1, GENEROUS, print).sound
+    [row] = as_table(found).rows
+    assert row.figures == (Figure(OURS, "counters", failure="over 0.1 s"),)
 
 
 def test_absent_streams_are_skipped_with_a_word(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(streams, "DATA", tmp_path / "absent")
-    found = experiment("streams", "small", 1, GENEROUS, print)
-    assert found.sound
-    assert "skipped" in update_sheets(found)[0].notes[0]
+    assert "skipped" in as_table(experiment("streams", "small", 1, GENEROUS, print)).notes[0]
 
 
-def test_rows_travel_and_are_saved(tmp_path: Path) -> None:
+def test_rows_travel_and_become_tables() -> None:
     taken = [Taken(seconds, Work(deletion=4, changed=2), ("counting",)) for seconds in (9.0, 0.001, 0.003)]
-    made = row("t", "auto", taken, [2.0], first_apart=True, facts=5)
+    made = row("t", "a rule added, auto", taken, [2.0], first_apart=True, facts=5)
     assert Row.from_json(json.loads(json.dumps(made.as_json()))) == made
-    found = Found("rules", (made,), (Lost("8 dred", "", "over 9 s", late=True),))
-    figures, summary = save("small", describe(), [], [], [found], tmp_path)
-    saved = json.loads(figures.read_text(encoding="utf-8"))["updates"][0]
-    assert saved["rows"][0]["over_scratch"] == 0.001
-    text = summary.read_text(encoding="utf-8")
-    assert "| auto (counting) | 9.00 s | 2.00 ms | 1.00 ms–3.00 ms | 2.00 s | 1/1,000 |" in text
-    assert "| auto (counting) | 2 | 4 | 0 |" in text
-    assert "- 8 dred: over 9 s" in text
-
-
-def test_figures_are_short() -> None:
-    assert [duration(s) for s in (0.00041, 0.0234, 1.5, 1234)] == ["0.41 ms", "23 ms", "1.50 s", "1,234 s"]
-    assert [fraction(r) for r in (2.5, 0.71, 0.19, 0.0008)] == ["2.50", "0.71", "1/5.3", "1/1,250"]
+    [table_row] = as_table(Found("rules", (made,))).rows
+    auto, scratch = table_row.figures
+    assert (table_row.name, auto.variant, auto.runs) == ("t: a rule added", "auto", (0.001, 0.003))
+    assert (scratch.variant, scratch.runs) == ("from scratch", (2.0,))
+    assert auto.counts == {"first s": 9.0, "deletion": 4, "changed": 2, "from scratch ÷": 1000}
 
 
 def test_every_experiment_has_jobs_in_each_size() -> None:
