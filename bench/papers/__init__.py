@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
+from bench.papers import closures, deletions, modular, zodiacedge
 from bench.processes import Limits
 from bench.race import Tell
 from bench.tables import PaperTable
@@ -12,4 +13,4 @@ from bench.workloads import Size
 
 Experiment: TypeAlias = Callable[[Size, int, Limits, Tell], PaperTable]
 
-TABLES: Mapping[str, Experiment] = {}
+TABLES: Mapping[str, Experiment] = {study.key: study for study in (*deletions.TABLES, *modular.TABLES, *zodiacedge.TABLES, *closures.TABLES)}
