@@ -1,4 +1,4 @@
-"""Closures beyond the papers' tables, by modules and generic: cliques of growing size, chains, Debian's dependencies."""
+"""Closures beyond the papers' tables, by modules and generic: cliques and chains that grow, Debian's dependencies."""
 
 from __future__ import annotations
 

@@ -53,9 +53,9 @@ THEIRS: Mapping[str, Mapping[str, Mapping[str, float]]] = {
 }
 INCLUDES = ("All of `apply`: encoding the given facts, maintenance, and the change that it answers with. From scratch: "
             "evaluation only, without reading and storing facts.")
-SAME = ("SSPE is the paper's graph (100,000 nodes, 1,000,000 edges) with another seed; UOBM-like and Claros-LE have the "
-        "kind of rules and facts that the paper names, but far fewer facts (the paper: 254.8 and 18.8 million), so its "
-        "seconds are for orientation. Claros-LE: its own rules, generated facts.")
+SAME = ("SSPE is the paper's graph (100,000 nodes, 1,000,000 edges) with another seed; UOBM-like and Claros-LE have "
+        "the kind of rules and facts that the paper names, but far fewer facts (the paper: 254.8 and 18.8 million), so "
+        "its seconds are for orientation. Claros-LE: its own rules, generated facts.")
 
 
 def jobs(which: str, size: Size) -> list[Job]:

@@ -159,10 +159,12 @@ def _hashes(name: str, view: RelationView) -> Words:
 def _words(column: pa.ChunkedArray) -> Words:
     """A word for each value: whole numbers as they are, anything else by a digest of its text."""
     if pa.types.is_integer(column.type):
-        return column.to_numpy().astype(np.int64, casting="safe").view(np.uint64)
+        whole: Words = column.to_numpy().astype(np.int64, casting="safe").view(np.uint64)
+        return whole
     coded = column.combine_chunks().dictionary_encode()
     digests = [hashlib.blake2b(repr(value).encode(), digest_size=8).digest() for value in coded.dictionary.to_pylist()]
-    return np.frombuffer(b"".join(digests), dtype=np.uint64)[coded.indices.to_numpy()]
+    words: Words = np.frombuffer(b"".join(digests), dtype=np.uint64)[coded.indices.to_numpy()]
+    return words
 
 
 def _mixed(words: Words) -> Words:

@@ -146,13 +146,13 @@ def reachable(edges: Sequence[tuple[int, ...]]) -> int:
     return sum(bits.bit_count() for bits in reached.values())
 
 
-_SAME = ("DAG-R is the paper's (10,000 nodes, 100,000 edges) with another seed. The others have far fewer facts than the "
-         "paper (18.8, 133.6 and 5 million): rules of ../shared/data/kb; DBpedia-SKOS with the facts beside them, LUBM-LE "
-         "with generated universities, Claros-LE and the deep categories with generated facts. The paper's seconds are "
-         "for orientation there.")
-_MODULES = ("modules: what a user gets (`auto`); a closure that has a hyper-node to itself is maintained exactly and not "
-            "written out pair by pair, and `fetching` says what reading all of it costs. modules, DRed^c: the paper's "
-            "algorithm. generic: the same engine without modules.")
+_SAME = ("DAG-R is the paper's (10,000 nodes, 100,000 edges) with another seed. The others have far fewer facts than "
+         "the paper (18.8, 133.6 and 5 million): rules of ../shared/data/kb; DBpedia-SKOS with the facts beside them, "
+         "LUBM-LE with generated universities, Claros-LE and the deep categories with generated facts. The paper's "
+         "seconds are for orientation there.")
+_MODULES = ("modules: what a user gets (`auto`); a closure that has a hyper-node to itself is maintained exactly and "
+            "not written out pair by pair, and `fetching` says what reading all of it costs. modules, DRed^c: the "
+            "paper's algorithm. generic: the same engine without modules.")
 TABLES = (
     Study(f"{PAPER}-table-1", PAPER, "Table 1: materialisation", "Evaluation, without reading and storing facts.",
           lambda size: jobs({"materialisation": ""}, size), notes=(_SAME, _MODULES)),
