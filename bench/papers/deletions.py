@@ -11,14 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 import holdfast
 from bench.papers.measuring import (
     Answer,
-    Fingerprint,
     Run,
     Taken,
     answer,
     check,
     evaluation,
     fingerprint,
-    from_scratch,
     median,
     size_of,
     timed,
@@ -91,7 +89,8 @@ class _Series:
         self.subject, self.variant, self.algorithm = subject(name, size), variant, ALGORITHMS[variant]
         self.modules = MODULES if variant == "auto, modules" else ()
         self.kb = self._evaluated(self.subject.facts)
-        self.whole = fingerprint(self.kb)
+        self.whole = self.subject.state()
+        check(fingerprint(self.kb), self.whole, "evaluation")
 
     def _evaluated(self, facts: Mapping[str, object]) -> KnowledgeBase:
         return holdfast.from_text(self.subject.program, facts=facts, modules=self.modules)
@@ -99,30 +98,27 @@ class _Series:
     def turns(self, which: str, number: int, told: Run) -> Iterator[tuple[str, Answer]]:
         """Some facts out and in again, each state checked against from-scratch evaluation."""
         deleted, inserted, scratch = list[Taken](), list[Taken](), list[float]()
-        for turn in range(told.runs + 1):
+        first = which == "few"  # the first of all builds indexes
+        for turn in range(told.runs + first):
             gone, rest = self.subject.parted(number, turn)
             deleted.append(timed(self.kb, Update(delete=gone), self.algorithm))
-            seconds, right = self._scratch(rest)
-            scratch.append(seconds)
+            right = self.subject.state(rest, f"{number} by {turn}")
+            if self.variant == "recompute":
+                again = self._evaluated(rest)
+                scratch.append(evaluation(again))
+                check(fingerprint(again), right, "evaluation from scratch")
             check(fingerprint(self.kb), right, f"deleting {number:,} facts with {self.algorithm}")
             inserted.append(timed(self.kb, Update(insert=gone), self.algorithm))
             check(fingerprint(self.kb), self.whole, f"inserting {number:,} facts again with {self.algorithm}")
             if told.impatient:
                 break
-        later = slice(1, None) if len(deleted) > 1 else slice(None)
-        again = median([taken.seconds for taken in inserted[later]])
+        later = slice(int(first and len(deleted) > 1), None)
+        back = median([taken.seconds for taken in inserted[later]])
         yield f"{which} {self.variant}", answer(deleted[later], facts=size_of(self.kb), first=deleted[0].seconds,
-                                                inserted=again)
+                                                inserted=back)
         if self.variant == "recompute":
             yield f"{which} {SCRATCH}", Answer(tuple(scratch[later]), "all facts by number and hash, against the "
                                                   "maintained ones", {"facts": self.whole[0]})
-
-    def _scratch(self, rest: Mapping[str, object]) -> tuple[float, Fingerprint]:
-        """Where the time counts, as the maintained facts were computed; else with modules, which is quicker."""
-        if self.variant != "recompute":
-            return from_scratch(self.subject.program, rest)
-        kb = self._evaluated(rest)
-        return evaluation(kb), fingerprint(kb)
 
 
 _COUNTERS = ("holdfast counts nonrecursive and recursive derivations whenever it evaluates, and cannot be told not to: "

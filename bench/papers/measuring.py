@@ -21,7 +21,7 @@ from bench.processes import ROOT
 from holdfast import Change, Choice, KnowledgeBase, RelationView, Update
 
 DATA = ROOT.parent / "shared" / "data"
-FROM_SCRATCH = "all facts by number and hash, against evaluation from scratch in the same process"
+FROM_SCRATCH = "all facts by number and hash, against evaluation from scratch in the same run"
 Words: TypeAlias = npt.NDArray[np.uint64]
 Fingerprint: TypeAlias = tuple[int, int]
 

@@ -96,12 +96,20 @@ class _Found:
 
 
 @cache
+def _kept() -> tempfile.TemporaryDirectory[str]:
+    """What processes leave for each other, until this one ends."""
+    return tempfile.TemporaryDirectory(prefix="holdfast-bench-")
+
+
+@cache
 def _measured(module: str, case: tuple[str, ...], size: Size, runs: int, limits: Limits) -> _Found:
     """What a process hands in; two tables that need the same job share it."""
+    patience, kept = limits.seconds * PATIENCE, _kept().name
     with tempfile.TemporaryDirectory(prefix="holdfast-bench-") as folder:
-        file, patience = Path(folder, "answers"), limits.seconds * PATIENCE
+        file = Path(folder, "answers")
         file.touch()
-        outcome = last_line("bench.papers.child", [str(file), module, size, str(runs), str(patience), *case], limits)
+        arguments = [kept, str(file), module, size, str(runs), str(patience), *case]
+        outcome = last_line("bench.papers.child", arguments, limits)
         lines = map(json.loads, file.read_text(encoding="utf-8").splitlines())
         answers = {name: Answer.read(value) for name, value in lines}
     if isinstance(outcome, Failure):

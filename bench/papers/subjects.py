@@ -17,8 +17,8 @@ import pyarrow as pa
 
 from bench import ontology
 from bench.graphs import Facts, Row, random_dag, weighted_dag
-from bench.papers import claros, uobm
-from bench.papers.measuring import DATA, arrow
+from bench.papers import claros, kept, uobm
+from bench.papers.measuring import DATA, Fingerprint, from_scratch
 from bench.universities import universities
 from bench.workloads import LENGTHS
 
@@ -33,8 +33,14 @@ SYMMETRIC = _DECLARED + "path(x, z) :- path(x, y), path(y, z).\npath(y, x) :- pa
 class Subject:
     """A program, and the given facts of each relation."""
 
+    name: str
     program: str
     facts: Mapping[str, pa.Table]
+
+    def state(self, facts: Mapping[str, pa.Table] | None = None, left_out: str = "nothing") -> Fingerprint:
+        """What must come out, of all facts or of those left; evaluated from scratch with modules, but only once."""
+        given = self.facts if facts is None else facts
+        return kept.state(f"{self.name} without {left_out}", lambda: from_scratch(self.program, given)[1])
 
     @property
     def given(self) -> int:
@@ -131,6 +137,6 @@ def missing(name: str) -> str:
 def subject(name: str, size: str) -> Subject:
     """A program with the facts of the relations that its rules mention."""
     source = _SOURCES[name]
-    program, facts = source.program(), source.facts[size]()
-    return Subject(program, {relation: arrow(rows) for relation, rows in facts.items()
-                             if rows and (f"{relation}(" in program or f"'{relation}'(" in program)})
+    program, facts = source.program(), kept.tables(f"{name} {size}", source.facts[size])
+    return Subject(f"{name} {size}", program, {relation: table for relation, table in facts.items()
+                                               if f"{relation}(" in program or f"'{relation}'(" in program})
