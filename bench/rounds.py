@@ -8,10 +8,10 @@ from itertools import pairwise
 import holdfast
 from bench import plain
 from bench.own import Found, Job, measured
+from bench.papers.measuring import arrow, check
 from bench.processes import Limits
 from bench.race import Tell
 from bench.tables import OURS, Figure, PaperTable
-from bench.updates.timing import arrow, check
 from bench.workloads import WORKLOADS, Size
 from holdfast.settings import Silent
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 
 from bench.engines import ENGINES
 from bench.papers import TABLES, Experiment
@@ -12,8 +11,6 @@ from bench.rounds import rounds
 from bench.startup import waits
 from bench.streaming_peers import updates_beside_pathway
 from bench.update_sizes import update_sizes
-from bench.updates.experiments import EXPERIMENTS
-from bench.updates.tables import update_table
 from bench.workloads import WORKLOADS
 
 
@@ -24,7 +21,6 @@ def sections(engines: Sequence[str] = tuple(ENGINES)) -> Mapping[str, Experiment
         **{f"evaluation/{name}": evaluation(workload, engines) for name, workload in WORKLOADS.items()},
         "waits": waits,
         "updates-beside-pathway": updates_beside_pathway,
-        **{f"updates-{name}": partial(update_table, name) for name in EXPERIMENTS},
         "update-sizes": update_sizes,
         "rounds": rounds,
     }

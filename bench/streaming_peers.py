@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from importlib.util import find_spec
 
 import holdfast
 from bench import plain
 from bench.graphs import Row, random_graph
 from bench.own import Found, Job, measured
+from bench.papers.measuring import WrongStateError, arrow, check
 from bench.processes import Limits
 from bench.race import Tell
 from bench.tables import OURS, Figure, PaperTable
-from bench.updates.timing import WrongStateError, arrow, check
 from bench.workloads import CLOSURE, WORKLOADS, Size
 from holdfast import Update
 from holdfast.modules import MODULES
@@ -39,8 +40,6 @@ def updates_beside_pathway(size: Size, runs: int, limits: Limits, tell: Tell) ->
     if find_spec("pathway"):
         jobs.append(Job("streaming_peers", ("pathway",), Figure("pathway")))
         return measured(_BLANK, jobs, size, runs, limits)
-    from dataclasses import replace
-
     table = measured(_BLANK, jobs, size, runs, limits)
     missing = Figure("pathway", failure="not installed (pathway)")
     return replace(table, rows=tuple(replace(row, figures=(*row.figures, missing)) for row in table.rows))

@@ -9,11 +9,11 @@ import holdfast
 from bench import ontology
 from bench.graphs import Facts, Row
 from bench.own import Found, Job, measured
+from bench.papers.measuring import arrow, check, evaluation, fingerprint, from_scratch, size_of, timed
 from bench.processes import Limits
 from bench.race import Tell
 from bench.tables import OURS, Figure, PaperTable
 from bench.universities import universities
-from bench.updates.timing import arrow, check, evaluation, fingerprint, from_scratch, size_of, timed
 from bench.workloads import Size
 from holdfast import Update
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -87,12 +88,13 @@ def _figures(job: Job, size: Size, runs: int, limits: Limits) -> list[tuple[Plac
 class _Found:
     answers: Mapping[str, Answer]
     failure: str  # of what has no answer
+    command: tuple[str, ...] = ()  # that does it again
 
     def figure(self, blank: Figure, name: str) -> Figure:
         if name not in self.answers:
             return replace(blank, failure=self.failure)
         answer = self.answers[name]
-        return replace(blank, runs=answer.runs, checked=answer.checked, counts=answer.counts)
+        return replace(blank, runs=answer.runs, checked=answer.checked, counts=answer.counts, command=self.command)
 
 
 @cache
@@ -114,4 +116,5 @@ def _measured(module: str, case: tuple[str, ...], size: Size, runs: int, limits:
         answers = {name: Answer.read(value) for name, value in lines}
     if isinstance(outcome, Failure):
         return _Found(answers if outcome.late else {}, outcome.reason)  # after an error nothing can be trusted
-    return _Found(answers, f"not begun within {patience:g} s")
+    again = ("bench.papers.child", "", os.devnull, module, size, "1", str(patience), *case)
+    return _Found(answers, f"not begun within {patience:g} s", again)
