@@ -28,8 +28,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, show, and save if asked; 1 if holdfast did not run or any result was wrong."""
     asked = _parser().parse_args(arguments)
     console, progress = Console(highlight=False), Console(stderr=True, highlight=False)
-    if not console.is_terminal:
-        console.width = _ROOM
+    for each in (console, progress):
+        if not each.is_terminal:
+            each.width = _ROOM
     limits = Limits(asked.timeout, int(asked.memory * 2**30), asked.peer_timeout)
     every = sections(asked.engines)
     if asked.list:

@@ -92,8 +92,10 @@ def _side_by_side(table: PaperTable) -> Sheet:
     columns = [name for name in names if name.startswith(OURS)] + [name for name in names if not name.startswith(OURS)]
     rows = table.rows[:_SHOWN] if table.axis and len(table.rows) > _MANY else table.rows
     cut = (f"The first {_SHOWN} of {len(table.rows)} rows; all are in the JSON file and in the plot.",)
-    one = len({figure.name for row in rows for figure in row.figures}) == 1
-    return Sheet(table.title, ("case", *columns), tuple(_cells(row, columns, one) for row in rows),
+    one = len(columns) == 1
+    ours = all(figure.system == OURS and figure.variant for row in rows for figure in row.figures)
+    headings = [name.removeprefix(f"{OURS} (").removesuffix(")") for name in columns] if ours else columns
+    return Sheet(table.title, ("case", *headings), tuple(_cells(row, columns, one) for row in rows),
                  (*table.notes, *(cut if len(rows) < len(table.rows) else ())))
 
 

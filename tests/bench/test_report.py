@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.own import measured
+from bench import readme
+from bench.own import Job, measured
 from bench.profiles import Part, Profile, slowest
 from bench.report import text
 from bench.results import Result, read
@@ -100,8 +101,6 @@ def test_the_slowest_rows_are_those_that_can_be_made_again() -> None:
 
 
 def test_a_job_that_fails_is_a_figure_that_says_so() -> None:
-    from bench.own import Job
-
     table = measured(OWN, [Job("no_such_module", (), Figure(OURS, "x"))], "small", 1, GENEROUS)
     [row] = table.rows
     assert row.figures[0].failure.startswith("failed: ModuleNotFoundError")
@@ -124,3 +123,11 @@ def test_keys_are_chosen() -> None:
 def test_figures_are_short() -> None:
     assert [duration(s) for s in (0.00041, 0.0234, 1.5, 1234)] == ["0.41 ms", "23 ms", "1.50 s", "1,234 s"]
     assert [times(r) for r in (None, 2.5, 0.71, 1250.0)] == ["", "2.5×", "0.71× (slower)", "1,250×"]
+
+
+def test_the_readme_has_the_figures_of_a_committed_result() -> None:
+    page = readme.PAGE.read_text(encoding="utf-8")
+    path = readme.used(page)
+    assert path is not None
+    assert readme.rewritten(page, readme.block(read(path))) == page, "python -m bench.readme puts them there"
+    assert page.count("times as long |") == readme.FIGURES
