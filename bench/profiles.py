@@ -63,7 +63,8 @@ def slowest(tables: Sequence[PaperTable]) -> list[tuple[PaperTable, Row, Figure]
     return list({figure.command: (table, row, figure) for table, row, figure in reversed(found)}.values())[::-1]
 
 
-def profiles(tables: Sequence[PaperTable], number: int, limits: Limits, tell: Callable[[str], None]) -> tuple[Profile, ...]:
+def profiles(tables: Sequence[PaperTable], number: int, limits: Limits, tell: Callable[[str], None]
+             ) -> tuple[Profile, ...]:
     """Profiles of so many of the slowest rows."""
     made = list[Profile]()
     for table, row, figure in slowest(tables)[:number]:
