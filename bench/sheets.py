@@ -87,22 +87,22 @@ def factor(ours: float, theirs: float, unit: str) -> float:
 
 
 def _side_by_side(table: PaperTable) -> Sheet:
-    """A column for each system and way; the best of a row in bold."""
+    """A column for each system and way; the best of a row in bold where there are several systems."""
     names = _names(figure for row in table.rows for figure in row.figures)
     columns = [name for name in names if name.startswith(OURS)] + [name for name in names if not name.startswith(OURS)]
     rows = table.rows[:_SHOWN] if table.axis and len(table.rows) > _MANY else table.rows
     cut = (f"The first {_SHOWN} of {len(table.rows)} rows; all are in the JSON file and in the plot.",)
-    one = len(columns) == 1
     ours = all(figure.system == OURS and figure.variant for row in rows for figure in row.figures)
     headings = [name.removeprefix(f"{OURS} (").removesuffix(")") for name in columns] if ours else columns
-    return Sheet(table.title, ("case", *headings), tuple(_cells(row, columns, one) for row in rows),
+    return Sheet(table.title, ("case", *headings), tuple(_cells(row, columns) for row in rows),
                  (*table.notes, *(cut if len(rows) < len(table.rows) else ())))
 
 
-def _cells(row: Row, columns: Sequence[str], alone: bool) -> tuple[str, ...]:
+def _cells(row: Row, columns: Sequence[str]) -> tuple[str, ...]:
     found = {figure.name: figure for figure in row.figures}
     ranked = sorted((figure for figure in row.figures if figure.runs), key=lambda figure: _rank(figure))
-    best = ranked[0].name if ranked and not alone else ""
+    rivals = {figure.system for figure in row.figures} != {OURS}
+    best = ranked[0].name if ranked and rivals else ""
     cells = {name: f"**{shown(figure)}**" if name == best else shown(figure) for name, figure in found.items()}
     return row.name, *(cells.get(name, "") for name in columns)
 
