@@ -113,5 +113,5 @@ def _rows(changed: Mapping[str, RelationView]) -> dict[str, set[tuple[object, ..
 _APPLY = "All of `apply`. From scratch: evaluation, without reading and storing facts."
 TABLES = (
     Study("updates-by-facts", "", "One-fact updates that affect little, on more and more facts", _APPLY, curves,
-          axis="nodes, or departments", logarithmic=(True, True)),
+          axis="facts of the materialisation", logarithmic=(True, True), at="facts"),
 )
