@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import signal
+import sys
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -28,6 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, show, and save if asked; 1 if holdfast did not run or any result was wrong."""
     asked = _parser().parse_args(arguments)
     console, progress = Console(highlight=False), Console(stderr=True, highlight=False)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that a process that is being measured is ended, too
     for each in (console, progress):
         if not each.is_terminal:
             each.width = _ROOM
@@ -55,7 +58,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if asked.save:
             result.write(asked.folder)  # what is there is not lost if the run is stopped
     if asked.save:
-        result = replace(result, profiles=profiles(result.tables, limits, tell))
+        if asked.profiles:
+            result = replace(result, profiles=profiles(result.tables, asked.profiles, limits, tell))
         for path in [result.write(asked.folder), *write_report(result, asked.folder)]:
             console.print(f"written: {path.relative_to(ROOT) if path.is_relative_to(ROOT) else path}", markup=False)
     for name in bad:
@@ -69,7 +73,7 @@ def _begun(asked: argparse.Namespace, limits: Limits) -> Result:
                                                 "memory": limits.memory})
     path = asked.folder / f"{new.name}.json"
     if asked.save and path.exists() and new.continues(old := read(path)):
-        return replace(new, tables=old.tables)
+        return replace(new, tables=old.tables, profiles=old.profiles)
     return new
 
 
@@ -98,6 +102,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--peer-timeout", type=float, default=20,
                         help="seconds for one run of another system (default: 20)")
     parser.add_argument("--memory", type=float, default=12, help="GiB for one process (default: 12)")
+    parser.add_argument("--profiles", type=int, default=3, metavar="N",
+                        help="with --save, of so many of our slowest rows (default: 3; 0 keeps those that are there)")
     parser.add_argument("--save", action="store_true",
                         help="write the result to bench/results/, or add to that of the same day, size and commit")
     parser.add_argument("--folder", type=Path, default=FOLDER, help=argparse.SUPPRESS)

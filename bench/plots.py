@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 GREY = "#7a7a7a"  # as far from white as from black
 COLOURS = ("#2f7fc1", "#d9730d", "#2e9c69", "#c2498d", "#8467d7", "#a98600", "#d1483a", "#3f97a8")
 MARKS = "osD^vPX*"
-_LINES = 6  # in one panel: with more, names that begin alike get a panel of their own
+_LINES = 5  # in one panel: with more, names that begin alike get a panel of their own
 _STYLE = {
     "font.size": 10, "axes.edgecolor": GREY, "axes.labelcolor": GREY, "text.color": GREY, "xtick.color": GREY,
     "ytick.color": GREY, "axes.spines.top": False, "axes.spines.right": False, "svg.hashsalt": "holdfast",
@@ -75,7 +75,9 @@ def _lines(table: PaperTable) -> dict[tuple[object, ...], Line]:
         for figure in row.figures:
             if row.at is not None and figure.median is not None:
                 way = figure.variant if figure.system == OURS and figure.variant else figure.name
-                name = way if len(kinds) == 1 else f"{_kind(row.name)}, {way}"
+                kind = _kind(row.name)
+                said = len(kinds) == 1 or way.startswith(f"{kind.partition(', ')[0]}, ")  # by the way's own name
+                name = way if said else f"{kind}, {way}"
                 point = (row.at, figure.median, *(figure.range or (figure.median, figure.median)))
                 points.setdefault(name, []).append(point)
     drawn = {tuple(places): Line(name, tuple(sorted(places))) for name, places in reversed(points.items())}

@@ -24,7 +24,6 @@ from bench.outcomes import Failure
 from bench.processes import Limits, last_line
 from bench.tables import OURS, Figure, PaperTable, Row
 
-ROWS = 3  # of which there are profiles
 _LINES = 8  # of a profile
 _SOURCE = "holdfast"
 
@@ -61,13 +60,14 @@ def slowest(tables: Sequence[PaperTable]) -> list[tuple[PaperTable, Row, Figure]
     found = [(table, row, figure) for table in tables for row in table.rows for figure in row.figures
              if figure.system == OURS and figure.unit == "s" and figure.runs and figure.command]
     found.sort(key=lambda one: -(one[2].median or 0))
-    return list({figure.command: (table, row, figure) for table, row, figure in reversed(found)}.values())[::-1][:ROWS]
+    return list({figure.command: (table, row, figure) for table, row, figure in reversed(found)}.values())[::-1]
 
 
-def profiles(tables: Sequence[PaperTable], limits: Limits, tell: Callable[[str], None]) -> tuple[Profile, ...]:
-    """Profiles of the slowest rows."""
+def profiles(tables: Sequence[PaperTable], number: int, limits: Limits, tell: Callable[[str], None]
+             ) -> tuple[Profile, ...]:
+    """Profiles of so many of the slowest rows."""
     made = list[Profile]()
-    for table, row, figure in slowest(tables):
+    for table, row, figure in slowest(tables)[:number]:
         tell(f"profile of {row.name}, {figure.variant or figure.system}")
         match last_line("bench.profiles", figure.command, Limits(2 * limits.seconds, limits.memory)):
             case Failure(reason):

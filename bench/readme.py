@@ -84,8 +84,8 @@ def _against_paper(row: Row, what: str) -> Iterator[str]:
 
 def _line(what: str, ours: Figure, beside: str, theirs: Figure) -> str:
     ratio = factor(ours.median or 0, theirs.median or 0, ours.unit)
-    times = f"{ratio:,.0f} times as long" if ratio >= 10 else f"{ratio:.1f} times as long"
-    return f"| {what} | **{_shown(ours)}** | {beside}: {times} |"
+    times, whose = (ratio, "") if ratio >= 1 else (1 / ratio, "we take ")
+    return f"| {what} | **{_shown(ours)}** | {beside}: {whose}{times:,.{0 if times >= 10 else 1}f} times as long |"
 
 
 def _shown(figure: Figure) -> str:
