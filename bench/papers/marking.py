@@ -41,6 +41,7 @@ WAYS: Mapping[str, Way] = {
 }
 _TIMES = {"B/F (old)": "time_old", "B/F with marks (new)": "time_new"}
 _PHASES = {"deletion": "del", "backward": "bwd", "forward": "fwd", "insertion": "ins"}
+_SECONDS = 180.0
 CHECKED = "the number of facts and their digest after the last update, against the expected ones"
 
 
@@ -67,7 +68,7 @@ def jobs(kind: str, size: Size) -> list[Job]:
         name = f"track {key}" if kind == "track" else f"{key} edges out and in with each update"
         for way in WAYS:
             places[f"{key} {way}"] = Place(name, Figure("holdfast", way, paper=theirs.get(_TIMES.get(way, ""))), at=key)
-    return [Job("marking", (kind,), places, missing=reason)]
+    return [Job("marking", (kind,), places, _SECONDS, missing=reason)]
 
 
 def measure(case: Sequence[str], told: Run) -> Iterator[tuple[str, Answer]]:

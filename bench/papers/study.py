@@ -52,6 +52,7 @@ class Study:
     axis: str = ""
     logarithmic: tuple[bool, bool] = (False, False)
     notes: tuple[str, ...] = ()
+    at: str = ""  # the count that says where a row stands on the axis, if its place does not
 
     def __call__(self, size: Size, runs: int, limits: Limits, tell: Tell) -> PaperTable:
         """Do all jobs, one after the other."""
@@ -61,7 +62,7 @@ class Study:
             for place, figure in _figures(job, size, runs, limits):
                 rows.setdefault(place.row, _Row(place.at)).figures.append(figure)
         return PaperTable(self.key, self.paper, self.title, self.includes,
-                          tuple(Row(name, tuple(row.figures), row.at) for name, row in rows.items()),
+                          tuple(row.finished(name, self.at) for name, row in rows.items()),
                           self.axis, self.logarithmic, self.notes)
 
 
@@ -74,6 +75,10 @@ def apart(ways: Iterable[str], size: Size) -> list[tuple[str, ...]]:
 class _Row:
     at: float | None
     figures: list[Figure] = field(default_factory=list)
+
+    def finished(self, name: str, count: str) -> Row:
+        measured = (figure.counts[count] for figure in self.figures if count in figure.counts)
+        return Row(name, tuple(self.figures), next(measured, self.at))
 
 
 def _figures(job: Job, size: Size, runs: int, limits: Limits) -> list[tuple[Place, Figure]]:

@@ -50,12 +50,13 @@ TURBINES: Mapping[str, tuple[int, ...]] = {"small": (50, 100), "paper": tuple(ra
 SHARES: Mapping[str, tuple[int, ...]] = {"small": (10,), "paper": (10, 20, 30, 40, 50), "max": (10, 20, 30, 40, 50)}
 OPERATIONS = ("materialisation", "one fact inserted", "one fact deleted", "the symmetric rule removed",
               "the transitive rule removed")
+_SECONDS = 180.0
 _EXPECTED = "the number of derived facts, against the expected one"
 _TEXT = (FOLDER / "rules").is_dir()
 
 
 def _job(case: tuple[str, ...], places: Mapping[str, Place]) -> Job:
-    return Job("zodiacedge", case, places, missing="" if _TEXT else "there is no ../shared/data/zodiacedge")
+    return Job("zodiacedge", case, places, _SECONDS, missing="" if _TEXT else "there is no ../shared/data/zodiacedge")
 
 
 def memory(size: Size) -> list[Job]:
