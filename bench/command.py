@@ -78,11 +78,11 @@ def _begun(asked: argparse.Namespace, limits: Limits) -> Result:
 
 
 def _wrong(table: PaperTable) -> list[str]:
-    """What must not be: a result that does not follow, or none of ours in a row where there should be one."""
+    """What must not be: a result of ours that does not follow, or an error of ours; others' are in the table."""
     found = list[str]()
     for row in table.rows:
         ours = [figure for figure in row.figures if figure.system == OURS]
-        found += [f"{table.key}, {row.name}, {figure.name}: {figure.failure}" for figure in row.figures if figure.wrong]
+        found += [f"{table.key}, {row.name}, {figure.name}: {figure.failure}" for figure in ours if figure.wrong]
         failed = [figure for figure in ours if figure.failure.startswith("failed")]
         found += [f"{table.key}, {row.name}, {figure.name}: {figure.failure}" for figure in failed if not figure.wrong]
     return found

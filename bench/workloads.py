@@ -32,7 +32,7 @@ CLIQUES_LINEAR = """
 sym(x, y) :- link(x, y).
 sym(y, x) :- link(x, y).
 conn(x, y) :- sym(x, y).
-conn(x, z) :- conn(x, y), sym(y, z).
+conn(x, z) :- sym(x, y), conn(y, z).
 """
 LENGTHS = """
 d(y, l) :- b(0, y, l).

@@ -17,11 +17,11 @@ QUERIES = {
     "dag-linear": _CLOSURE,
     "cliques-linear": """
 CREATE TABLE conn AS
-WITH RECURSIVE both(c1, c2) AS (SELECT c1, c2 FROM link UNION SELECT c2, c1 FROM link),
+WITH RECURSIVE sides(c1, c2) AS (SELECT c1, c2 FROM link UNION SELECT c2, c1 FROM link),
 reached(c1, c2) AS (
-    SELECT c1, c2 FROM both
+    SELECT c1, c2 FROM sides
     UNION
-    SELECT reached.c1, both.c2 FROM reached JOIN both ON reached.c2 = both.c1
+    SELECT sides.c1, reached.c2 FROM sides JOIN reached ON sides.c2 = reached.c1
 ) SELECT * FROM reached
 """,
     "sspe": """
