@@ -3,92 +3,110 @@
 from __future__ import annotations
 
 import argparse
+import signal
+import sys
+import time
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 
 from rich.console import Console
 
-from bench.engines import ENGINES, OURS
-from bench.machine import describe
-from bench.outcomes import Failure
+from bench.engines import ENGINES
 from bench.processes import ROOT, Limits
-from bench.race import Result, Tell, race, warm_up
-from bench.report import on_screen, sheets
-from bench.saving import save
-from bench.startup import Wait, all_waits
-from bench.updates.experiments import EXPERIMENTS, Found, experiment
-from bench.updates.sheets import update_sheets
-from bench.workloads import SIZES, WORKLOADS
+from bench.profiles import profiles
+from bench.report import write_report
+from bench.results import FOLDER, Result, read
+from bench.screen import on_screen
+from bench.sections import chosen, sections
+from bench.sheets import sheets
+from bench.tables import OURS, PaperTable
+from bench.workloads import SIZES
 
 _ROOM = 160  # columns for a table in a file or a pipe
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure, show, and save if asked; 1 if holdfast did not run or any count was wrong."""
+    """Measure, show, and save if asked; 1 if holdfast did not run or any result was wrong."""
     asked = _parser().parse_args(arguments)
     console, progress = Console(highlight=False), Console(stderr=True, highlight=False)
-    if not console.is_terminal:
-        console.width = _ROOM
-    limits = Limits(asked.timeout, int(asked.memory * 2**30))
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that a process that is being measured is ended, too
+    for each in (console, progress):
+        if not each.is_terminal:
+            each.width = _ROOM
+    limits = Limits(asked.timeout, int(asked.memory * 2**30), asked.peer_timeout)
+    every = sections(asked.engines)
+    if asked.list:
+        console.print("\n".join(every), markup=False)
+        return 0
+    keys = chosen(list(every), asked.only, asked.without)
+    if not keys:
+        progress.print("nothing of that name is measured; --list shows what is", style="bold red")
+        return 2
+    result, bad, begun = _begun(asked, limits), list[str](), time.monotonic()
 
     def tell(text: str) -> None:
-        progress.print(f"… {text}", style="dim", markup=False)
+        progress.print(f"… {(time.monotonic() - begun) / 60:4.1f} min  {text}", style="dim", markup=False)
 
-    results = list[Result]()
-    for name in () if asked.no_workloads else asked.workloads:
-        result = _one(name, asked, limits, tell)
-        results.append(result)
-        on_screen(sheets([result], [])[0], console)
-    waits = [] if asked.no_waits else all_waits(asked.size, asked.runs, limits, tell)
-    for sheet in sheets([], waits):
-        on_screen(sheet, console)
-    updates = list[Found]()
-    for name in () if asked.no_updates else asked.updates:
-        updates.append(experiment(name, asked.size, asked.runs, limits, tell))
-        for sheet in update_sheets(updates[-1]):
-            on_screen(sheet, console)
+    for key in keys:
+        table = every[key](asked.size, asked.runs, limits, tell)
+        for sheet in sheets(table):
+            if not sheet.aside:
+                on_screen(sheet, console)
+        bad += _wrong(table)
+        result = result.with_table(table)
+        if asked.save:
+            result.write(asked.folder)  # what is there is not lost if the run is stopped
     if asked.save:
-        for path in save(asked.size, describe(), results, waits, updates):
-            console.print(f"written: {path.relative_to(ROOT)}", markup=False)
-    return _verdict(results, waits, updates, progress)
-
-
-def _one(name: str, asked: argparse.Namespace, limits: Limits, tell: Tell) -> Result:
-    workload = WORKLOADS[name]
-    engines = [ENGINES[engine] for engine in asked.engines]
-    if OURS in asked.engines:
-        tell(f"{name}: warm-up of holdfast")
-        match warm_up(workload, limits):
-            case Failure(reason):
-                tell(f"the warm-up {reason}")
-    return race(workload, asked.size, engines, limits, asked.runs, tell)
-
-
-def _verdict(results: Sequence[Result], waits: Sequence[Wait], updates: Sequence[Found], console: Console) -> int:
-    """Say what is wrong, if anything is."""
-    bad = [result.workload.name for result in results if not result.sound]
-    bad += [wait.name for wait in waits if wait.failure]
-    bad += [f"updates, {found.name}" for found in updates if not found.sound]
+        if asked.profiles:
+            result = replace(result, profiles=profiles(result.tables, asked.profiles, limits, tell))
+        for path in [result.write(asked.folder), *write_report(result, asked.folder)]:
+            console.print(f"written: {path.relative_to(ROOT) if path.is_relative_to(ROOT) else path}", markup=False)
     for name in bad:
-        console.print(f"not right: {name}", style="bold red", markup=False)
+        progress.print(f"not right: {name}", style="bold red", markup=False)
     return 1 if bad else 0
 
 
+def _begun(asked: argparse.Namespace, limits: Limits) -> Result:
+    """A new result, or that of an earlier run of the same day, size and commit, to be added to."""
+    new = Result.begun(asked.size, asked.runs, {"seconds": limits.seconds, "peers": limits.peers,
+                                                "memory": limits.memory})
+    path = asked.folder / f"{new.name}.json"
+    if asked.save and path.exists() and new.continues(old := read(path)):
+        return replace(new, tables=old.tables, profiles=old.profiles)
+    return new
+
+
+def _wrong(table: PaperTable) -> list[str]:
+    """What must not be: a result of ours that does not follow, or an error of ours; others' are in the table."""
+    found = list[str]()
+    for row in table.rows:
+        ours = [figure for figure in row.figures if figure.system == OURS]
+        found += [f"{table.key}, {row.name}, {figure.name}: {figure.failure}" for figure in ours if figure.wrong]
+        failed = [figure for figure in ours if figure.failure.startswith("failed")]
+        found += [f"{table.key}, {row.name}, {figure.name}: {figure.failure}" for figure in failed if not figure.wrong]
+    return found
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m bench", description="Measure holdfast beside other systems.")
-    parser.add_argument("--size", choices=SIZES, default="full", help="how many facts (default: full)")
+    parser = argparse.ArgumentParser(prog="python -m bench", description="Measure holdfast: the papers' tables, other "
+                                     "systems beside ours, updates, waiting.")
+    parser.add_argument("--size", choices=SIZES, default="paper", help="how many facts (default: paper)")
     parser.add_argument("--runs", type=_positive, default=3, help="runs of each system (default: 3)")
-    parser.add_argument("--workloads", nargs="+", choices=WORKLOADS, default=list(WORKLOADS), metavar="NAME",
-                        help=f"only these, of {', '.join(WORKLOADS)}")
+    parser.add_argument("--only", nargs="+", metavar="KEY", help="only these tables, or rows: evaluation/chain")
+    parser.add_argument("--without", nargs="+", metavar="KEY", default=[], help="not these")
+    parser.add_argument("--list", action="store_true", help="show the keys of all tables, and measure nothing")
     parser.add_argument("--engines", nargs="+", choices=ENGINES, default=list(ENGINES), metavar="NAME",
-                        help=f"only these, of {', '.join(ENGINES)}")
-    parser.add_argument("--updates", nargs="+", choices=EXPERIMENTS, default=list(EXPERIMENTS), metavar="NAME",
-                        help=f"of the experiments with updates only these, of {', '.join(EXPERIMENTS)}")
-    parser.add_argument("--timeout", type=float, default=120, help="seconds for one run (default: 120)")
-    parser.add_argument("--memory", type=float, default=12, help="GiB for one run (default: 12)")
-    parser.add_argument("--no-waits", action="store_true", help="leave out starting and loading")
-    parser.add_argument("--no-workloads", action="store_true", help="leave out other systems")
-    parser.add_argument("--no-updates", action="store_true", help="leave out updates")
-    parser.add_argument("--save", action="store_true", help="write the results to bench/results/")
+                        help=f"in the table `evaluation` only these, of {', '.join(ENGINES)}")
+    parser.add_argument("--timeout", type=float, default=90, help="seconds for one process of ours (default: 90)")
+    parser.add_argument("--peer-timeout", type=float, default=20,
+                        help="seconds for one run of another system (default: 20)")
+    parser.add_argument("--memory", type=float, default=12, help="GiB for one process (default: 12)")
+    parser.add_argument("--profiles", type=int, default=3, metavar="N",
+                        help="with --save, of so many of our slowest rows (default: 3; 0 keeps those that are there)")
+    parser.add_argument("--save", action="store_true",
+                        help="write the result to bench/results/, or add to that of the same day, size and commit")
+    parser.add_argument("--folder", type=Path, default=FOLDER, help=argparse.SUPPRESS)
     return parser
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from bench.engines import ENGINES
 from bench.processes import ROOT, THREADS
 
-LIBRARIES = ("numba", "numpy", "pyarrow")
+LIBRARIES = ("pathway", "numba", "numpy", "pyarrow")
 
 
 def describe() -> dict[str, object]:
@@ -51,7 +51,7 @@ def _commit() -> str:
     """The commit, with a + when the source differs from it."""
     try:
         commit = _git("rev-parse", "--short=12", "HEAD")
-        return commit + ("+" if _git("status", "--porcelain", "--", "src", "bench") else "")
+        return commit + ("+" if _git("status", "--porcelain", "--", "src", "bench", ":(exclude)bench/results") else "")
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
 

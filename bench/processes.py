@@ -26,6 +26,7 @@ class Limits:
 
     seconds: float
     memory: int  # bytes
+    peers: float = 20  # seconds for one run of another system
 
 
 def measure(module: str, arguments: Sequence[str], limits: Limits) -> Outcome:

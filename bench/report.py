@@ -1,108 +1,105 @@
-"""Results as tables: one set of rows, shown on a screen and written as Markdown."""
+"""A result as a page: `python -m bench.report FILE.json` writes it anew from what was measured."""
 
 from __future__ import annotations
 
-import statistics
-from collections.abc import Sequence
-from dataclasses import dataclass
+import sys
+from collections.abc import Iterator
+from pathlib import Path
 
-from rich import box
-from rich.console import Console
-from rich.table import Table
+from bench.profiles import Part, Profile
+from bench.results import Result, read
+from bench.sheets import as_markdown, duration, sheets
+from bench.summary import summary
+from bench.tables import PaperTable
 
-from bench.race import Result, Series
-from bench.startup import Wait
-
-HEADINGS = ("system", "load s", "eval s", "spread", "ratio", "MiB", "B/fact (peak)")
-_TOGETHER = "included"  # in evaluation
-_NAME = 16  # columns of a screen at least for the names of rows, however wide the figures are
+COMMAND = "make bench SIZE={} BENCH=--save"
 
 
-@dataclass(frozen=True)
-class Sheet:
-    """A table before it is set."""
+def write_report(result: Result, folder: Path) -> list[Path]:
+    """The page and its pictures; gives their paths."""
+    from bench.plots import write_plots
 
-    title: str
-    headings: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    notes: tuple[str, ...] = ()  # on those that have no row
-
-
-def sheets(results: Sequence[Result], waits: Sequence[Wait]) -> list[Sheet]:
-    """A table for each workload, and one for what users wait for."""
-    tables = list(map(_sheet, results))
-    if waits:
-        tables.append(Sheet("Waiting", ("what", "median", "spread"), tuple(map(_wait, waits))))
-    return tables
+    pictures = write_plots(result, folder)
+    page = folder / f"{result.name}.md"
+    page.write_text(text(result, {key: path.relative_to(folder) for key, path in pictures.items()}), encoding="utf-8")
+    return [page, *pictures.values()]
 
 
-def _sheet(result: Result) -> Sheet:
-    rows = tuple(_row(result, series) for series in result.series if series.runs)
-    notes = tuple(f"{_name(series)}: {series.failure}" for series in result.series if not series.runs)
-    return Sheet(_title(result), HEADINGS, rows, notes)
+def text(result: Result, pictures: dict[str, Path]) -> str:
+    """The whole page."""
+    papers = [table for table in result.tables if table.paper]
+    own = [table for table in result.tables if not table.paper]
+    lines = [f"# Measurements of {result.date}, size {result.size}", "", *_circumstances(result), "## Summary", "",
+             *(as_markdown(sheet) for sheet in summary(result.tables))]
+    for title, tables in (("The papers' tables", papers), ("Our own tables", own)):
+        lines += [f"## {title}", ""] if tables else []
+        for table in tables:
+            lines += _table(table)
+    drawn = [table for table in result.tables if table.key in pictures]
+    lines += ["## Plots", ""] if drawn else []
+    for table in drawn:
+        lines += [f"![{table.title}: {table.axis}]({pictures[table.key].as_posix()})", "",
+                  f"*{table.title}*, from {_key(table)}. Points are medians; bars are the range of the runs.", ""]
+    lines += ["## Profiles of our slowest rows", ""] if result.profiles else []
+    for profile in result.profiles:
+        lines += _profile(result, profile)
+    return "\n".join(lines).rstrip() + "\n"
 
 
-def _title(result: Result) -> str:
-    return (f"{result.workload.name}: {result.workload.title}, {result.facts:,} facts given, "
-            f"{result.expected:,} facts counted")
+def _circumstances(result: Result) -> Iterator[str]:
+    machine = result.machine
+    yield f"- Made by `{COMMAND.format(result.size)}`, commit {machine['commit']}; [every run]({result.name}.json) is"
+    yield "  in the file beside this page, and [how it is measured](../../docs/benchmarks.md) is told apart."
+    yield (f"- {machine['cores']} cores ({machine['processor']}), {int(machine['memory']) / 2**30:.0f} GiB, "
+           f"{machine['system']}, Python {machine['python']}; "
+           f"{', '.join(f'{name} {version}' for name, version in machine['packages'].items())}")
+    yield (f"- Medians of up to {result.runs} runs; ± is half of what lies between the quickest and the slowest, "
+           "of five runs or more that of the middle half. Every process is warmed up before its clock starts, and "
+           "nothing is shown whose result was not checked.")
+    if result.limits:
+        yield (f"- A process of ours is stopped after {result.limits['seconds']:g} s, a run of another system after "
+               f"{result.limits['peers']:g} s, either at {result.limits['memory'] / 2**30:g} GiB. A system that "
+               "needed 40 % of its time for the runs so far is not asked again.")
+    yield ""
 
 
-def _row(result: Result, series: Series) -> tuple[str, ...]:
-    ratio = result.ratio(series)
-    low, high = series.spread(lambda run: run.evaluation)
-    return (
-        _name(series),
-        _TOGETHER if series.runs[0].load is None else _seconds(series.median(lambda run: run.load or 0.0)),
-        _seconds(series.median(lambda run: run.evaluation)),
-        f"{_seconds(low)}–{_seconds(high)}",
-        "" if ratio is None else f"{ratio:.2f}",
-        f"{series.median(lambda run: run.peak or 0) / 2**20:,.0f}",
-        _bytes(series),
-    )
+def _table(table: PaperTable) -> list[str]:
+    first, *others = sheets(table)
+    checks = sorted({figure.checked for row in table.rows for figure in row.figures if figure.checked})
+    said = f"A time includes: {table.includes}."
+    checked = f"Checked: {checks[0]}{' and so on' if len(checks) > 1 else ''}." if checks else ""
+    source = f"*{table.paper}*, {_key(table)}. " if table.paper else f"{_key(table)}. "
+    heading, _, grid = as_markdown(first).partition("\n\n")
+    return [heading, "", f"{source}{said} {checked}".replace("..", ".").rstrip(), "", grid,
+            *(as_markdown(sheet) for sheet in others)]
 
 
-def _bytes(series: Series) -> str:
-    if series.runs[0].bytes_per_fact is None:
-        return ""
-    own = f"{series.median(lambda run: run.bytes_per_fact or 0.0):,.0f}"
-    peak = f" ({series.median(lambda run: run.peak_per_fact or 0.0):,.0f})"
-    return own if series.runs[0].peak_per_fact is None else own + peak
+def _key(table: PaperTable) -> str:
+    return f"`{table.key}`"
 
 
-def _name(series: Series) -> str:
-    return f"{series.engine} ({series.variant})" if series.variant else series.engine
+def _profile(result: Result, profile: Profile) -> list[str]:
+    table = result.table(profile.table)
+    row = f"{profile.row}{f', {profile.variant}' if profile.variant else ''}"
+    lines = [f"### {row}", "", f"From {table.title if table else profile.table}. One more run under a profiler, "
+             "which slows Python down but not the kernels."]
+    if profile.failure:
+        return [*lines, "", f"There is none: {profile.failure}.", ""]
+    for part in profile.parts:
+        lines += ["", f"**{part.what.capitalize()}**: {part.calls} calls, {duration(part.seconds)}; "
+                  f"in kernels {sum(part.kernels.values()) / max(part.seconds, 1e-9):.0%}.", "", *_shares(part)]
+    return [*lines, ""]
 
 
-def _seconds(seconds: float) -> str:
-    return f"{seconds:.3f}" if seconds < 1 else f"{seconds:.2f}"
+def _shares(part: Part) -> Iterator[str]:
+    yield from ("| share | seconds | where |", "| ---: | ---: | --- |")
+    places = [(seconds, f"kernel `{name}`") for name, seconds in part.kernels.items()]
+    places += [(seconds, f"`{name}`") for name, seconds in part.functions.items()]
+    for seconds, place in sorted(places, reverse=True)[:10]:
+        yield f"| {seconds / max(part.seconds, 1e-9):.1%} | {seconds:.3f} | {place} |"
 
 
-def _wait(wait: Wait) -> tuple[str, ...]:
-    if not wait.figures:
-        return wait.name, wait.failure, ""
-    show = _seconds if wait.unit == "s" else "{:,.0f}".format
-    several = len(wait.figures) > 1
-    spread = f"{show(min(wait.figures))}–{show(max(wait.figures))}" if several else "one run"
-    return wait.name, f"{show(statistics.median(wait.figures))} {wait.unit}", spread
-
-
-def on_screen(sheet: Sheet, console: Console) -> None:
-    """Show a table."""
-    table = Table(title=sheet.title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
-    for heading in sheet.headings:
-        first = heading == sheet.headings[0]
-        table.add_column(heading, justify="left" if first else "right", overflow="fold", no_wrap=not first,
-                         min_width=_NAME if first else None)
-    for row in sheet.rows:
-        table.add_row(*row)
-    console.print(table, markup=False)
-    for note in sheet.notes:
-        console.print(f"  {note}", markup=False)
-    console.print()
-
-
-def as_markdown(sheet: Sheet) -> str:
-    """A table as text."""
-    rows = [sheet.headings, ("---",) * len(sheet.headings), *sheet.rows]
-    return "\n".join([f"## {sheet.title}", "", *(f"| {' | '.join(row)} |" for row in rows), "",
-                      *(f"- {note}" for note in sheet.notes), *([""] if sheet.notes else [])])
+if __name__ == "__main__":
+    for name in sys.argv[1:]:
+        for path in write_report(read(Path(name)), Path(name).parent):
+            print(f"written: {path}")

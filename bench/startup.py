@@ -8,7 +8,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -16,6 +16,7 @@ from typing import IO
 from bench import loading
 from bench.outcomes import Failure, Measured
 from bench.processes import Limits, measure
+from bench.tables import OURS, WRONG, Figure, PaperTable, Row
 from bench.workloads import Size
 
 PROGRAM = """edge(1, 2). edge(2, 3). edge(3, 4). edge(4, 2). edge(5, 1).
@@ -24,20 +25,15 @@ path(x, z) :- edge(x, y), path(y, z).
 """
 QUERY = "path(5, x)"
 ANSWERS = ["1", "2", "3", "4"]
-ROWS: Mapping[Size, int] = {"full": 1_000_000, "small": 20_000}
+_ANSWER = "the answer itself"
+ROWS: Mapping[Size, int] = {"small": 20_000, "paper": 1_000_000, "max": 10_000_000}
 
 
-@dataclass(frozen=True)
-class Wait:
-    """One thing that was waited for, several times over."""
-
-    name: str
-    unit: str
-    figures: tuple[float, ...] = ()
-    failure: str = ""
+INCLUDES = ("first answers: the whole process of `holdfast query` as a shell starts it, start of Python and imports "
+            "included; the facts file: reading, encoding and storing, in a process that has imported everything")
 
 
-def all_waits(size: Size, runs: int, limits: Limits, tell: Callable[[str], None]) -> list[Wait]:
+def waits(size: Size, runs: int, limits: Limits, tell: Callable[[str], None]) -> PaperTable:
     """Everything that this file measures."""
     with tempfile.TemporaryDirectory(prefix="holdfast-bench-") as name:
         folder = Path(name)
@@ -47,41 +43,46 @@ def all_waits(size: Size, runs: int, limits: Limits, tell: Callable[[str], None]
         tell("first run ever, with no kernels compiled")
         cold = _first_ever(folder, limits)
         tell(f"a facts file of {ROWS[size]:,} rows")
-        return [warm, *cold, _facts_file(folder, ROWS[size], runs, limits)]
+        rows = (warm, *cold, _facts_file(folder, ROWS[size], runs, limits))
+    return PaperTable("waits", "", "Waiting", INCLUDES, rows)
 
 
-def _first_answer(folder: Path, limits: Limits) -> Wait:
+def _row(name: str, unit: str, checked: str, runs: Sequence[float] = (), failure: str = "") -> Row:
+    return Row(name, (Figure(OURS, "", unit, tuple(runs), checked=checked, failure=failure),))
+
+
+def _first_answer(folder: Path, limits: Limits) -> Row:
     name = "first answer of a tiny program, warm start, whole process"
     try:
         _ask(folder, {}, limits)
-        return Wait(name, "s", tuple(_ask(folder, {}, limits).answer for _ in range(5)))
+        return _row(name, "s", _ANSWER, [_ask(folder, {}, limits).answer for _ in range(5)])
     except _FailedError as error:
-        return Wait(name, "s", failure=str(error))
+        return _row(name, "s", "", failure=str(error))
 
 
-def _first_ever(folder: Path, limits: Limits) -> tuple[Wait, Wait]:
+def _first_ever(folder: Path, limits: Limits) -> tuple[Row, Row]:
     word, answer = "first run ever: until the first word", "first run ever: until the answer"
     with tempfile.TemporaryDirectory(dir=folder) as cache:
         try:
             asked = _ask(folder, {"NUMBA_CACHE_DIR": cache}, limits)
         except _FailedError as error:
-            return Wait(word, "s", failure=str(error)), Wait(answer, "s", failure=str(error))
-    return Wait(word, "s", (asked.word,)), Wait(answer, "s", (asked.answer,))
+            return _row(word, "s", "", failure=str(error)), _row(answer, "s", "", failure=str(error))
+    return _row(word, "s", _ANSWER, [asked.word]), _row(answer, "s", _ANSWER, [asked.answer])
 
 
-def _facts_file(folder: Path, rows: int, runs: int, limits: Limits) -> Wait:
+def _facts_file(folder: Path, rows: int, runs: int, limits: Limits) -> Row:
     name = f"a facts file of {rows:,} rows of two numbers, read and stored"
     loading.write(rows, folder)
     figures = list[float]()
     for _ in range(runs):
         match measure("bench.loading", [str(folder)], limits):
             case Failure(reason):
-                return Wait(name, "rows/s", failure=reason)
+                return _row(name, "rows/s", "", failure=reason)
             case Measured(facts=facts) if facts != rows:
-                return Wait(name, "rows/s", failure=f"WRONG: {facts:,} rows instead of {rows:,}")
+                return _row(name, "rows/s", "", failure=f"{WRONG}: {facts:,} rows instead of {rows:,}")
             case Measured() as run:
                 figures.append(rows / run.total)
-    return Wait(name, "rows/s", tuple(figures))
+    return _row(name, "rows/s", f"{rows:,} rows counted", figures)
 
 
 class _FailedError(Exception):

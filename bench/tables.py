@@ -6,6 +6,9 @@ import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+OURS = "holdfast"
+WRONG = "WRONG"  # what a failure says if a result was not the expected one
+
 
 @dataclass(frozen=True)
 class Figure:
@@ -19,6 +22,27 @@ class Figure:
     checked: str = ""  # which result was compared with what before the runs counted
     failure: str = ""  # why there are no runs
     counts: Mapping[str, float] = field(default_factory=dict)  # rule applications, marks, bytes a fact, …
+    command: tuple[str, ...] = ()  # module and arguments of the process that measured it, to make a profile of it
+
+    @property
+    def range(self) -> tuple[float, float] | None:
+        """Where the runs lie: all of them, of five or more the middle half."""
+        if not self.runs:
+            return None
+        if len(self.runs) < 5:
+            return min(self.runs), max(self.runs)
+        low, _, high = statistics.quantiles(self.runs, n=4, method="inclusive")
+        return low, high
+
+    @property
+    def name(self) -> str:
+        """The system, and which way of it."""
+        return f"{self.system} ({self.variant})" if self.variant else self.system
+
+    @property
+    def wrong(self) -> bool:
+        """Whether something came out that does not follow, which is worse than any other failure."""
+        return self.failure.startswith(WRONG) or f" {WRONG}" in self.failure
 
     @property
     def median(self) -> float | None:

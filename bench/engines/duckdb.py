@@ -21,11 +21,10 @@ from bench.workloads import Workload
 
 def run(workload: Workload, variant: str, folder: Path) -> Measured:
     """Load, evaluate, count."""
-    facts = data.tables(workload, folder)
     db = duckdb.connect()
     db.execute(f"SET threads = {THREADS}")
     begun = time.perf_counter()
-    _load(db, workload, facts)
+    _load(db, workload, data.tables(workload, folder))
     loaded = time.perf_counter()
     if variant == "loop":
         _evaluate(db, workload)

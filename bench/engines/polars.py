@@ -16,8 +16,8 @@ from bench.workloads import Workload
 
 def run(workload: Workload, variant: str, folder: Path) -> Measured:
     """Load, evaluate, count."""
-    given = data.tables(workload, folder)
     begun = time.perf_counter()
+    given = data.tables(workload, folder)
     frames = {name: pl.DataFrame(schema=dict.fromkeys(data.names(arity), pl.Int32))
               for name, arity in workload.arities.items()}
     for name, table in given.items():

@@ -14,6 +14,16 @@ WITH RECURSIVE reached(c1, c2) AS (
 QUERIES = {
     "tc-random": _CLOSURE,
     "chain": _CLOSURE,
+    "dag-linear": _CLOSURE,
+    "cliques-linear": """
+CREATE TABLE conn AS
+WITH RECURSIVE sides(c1, c2) AS (SELECT c1, c2 FROM link UNION SELECT c2, c1 FROM link),
+reached(c1, c2) AS (
+    SELECT c1, c2 FROM sides
+    UNION
+    SELECT sides.c1, reached.c2 FROM sides JOIN reached ON sides.c2 = reached.c1
+) SELECT * FROM reached
+""",
     "sspe": """
 CREATE TABLE d AS
 WITH RECURSIVE lengths(c1, c2) AS (

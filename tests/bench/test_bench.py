@@ -1,12 +1,11 @@
 """The measurements themselves, in size small: every system that is installed gets the right number of facts.
 
-What these tests cannot see: whether the times are fair, and whether the counts of size full are right.  The latter are
-checked whenever size full is measured.
+What these tests cannot see: whether the times are fair, and whether the counts of size paper are right.  The latter are
+checked whenever size paper is measured.
 """
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -17,14 +16,12 @@ import pytest
 
 from bench import data, plain
 from bench.command import main
-from bench.engines import ENGINES
-from bench.machine import describe
+from bench.engines import ENGINES, Engine
 from bench.outcomes import Failure, Measured
 from bench.processes import Limits, measure
-from bench.race import Result, Series, race
+from bench.race import race
+from bench.results import read
 from bench.rules import Atom, Different, Rule, Sum, components, read_rules
-from bench.saving import save
-from bench.startup import Wait
 from bench.workloads import WORKLOADS, Workload
 
 GENEROUS = Limits(seconds=120, memory=8 * 2**30)
@@ -40,6 +37,8 @@ def contests() -> Iterator[tuple[str, str, str]]:
 def test_the_systems_agree(name: str, engine: str, variant: str, tmp_path: Path) -> None:
     if not ENGINES[engine].installed:
         pytest.skip(f"{ENGINES[engine].package} is not installed: pip install -e '.[bench]'")
+    if (name, engine) == ("cliques-linear", "nemo"):
+        pytest.xfail("Nemo 0.10 has 176 facts instead of 1,000 when it imports the file; the cause is not known yet")
     workload = WORKLOADS[name]
     facts = workload.facts["small"]()
     data.write(workload, facts, tmp_path)
@@ -80,9 +79,30 @@ def test_what_needs_each_other_is_one_component() -> None:
 
 def test_a_missing_system_is_a_row_that_says_so() -> None:
     missing = replace(ENGINES["polars"], module="no_such_module")
-    result = race(WORKLOADS["chain"], "small", [missing], GENEROUS, 1, print)
-    assert result.series == (Series("polars", "", failure="not installed (polars)"),)
-    assert result.sound
+    [figure] = race(WORKLOADS["chain"], "small", [missing], GENEROUS, 1, print).figures
+    assert (figure.system, figure.runs, figure.failure) == ("polars", (), "not installed (polars)")
+
+
+def test_without_a_known_number_two_systems_must_agree(monkeypatch: pytest.MonkeyPatch) -> None:
+    workload = replace(WORKLOADS["chain"], facts={"max": WORKLOADS["chain"].facts["small"]})
+    monkeypatch.setitem(WORKLOADS, "chain", workload)
+    numbers = {"holdfast": 7, "duckdb": 7, "egglog": 8}
+    monkeypatch.setattr("bench.race.measure", lambda module, told, limits: Measured(numbers[told[0]], 1.0))
+    ours, duckdb, egglog = (ENGINES[name] for name in numbers)
+
+    def figures(*engines: Engine) -> list[str]:
+        row = race(workload, "max", engines, GENEROUS, 1, print)
+        return [figure.failure or figure.checked for figure in row.figures]
+
+    assert figures(ours, duckdb, egglog) == [
+        *["7 facts counted (holdfast and duckdb agree)"] * 3, "WRONG: 8 facts instead of 7"]
+    assert figures(ours, egglog) == ["no other system to check it by"] * 3
+
+
+def test_a_slow_system_is_not_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bench.race.measure", lambda module, told, limits: Measured(4_950, 30.0))
+    [figure] = race(WORKLOADS["chain"], "small", [ENGINES["nemo"]], GENEROUS, 3, print).figures
+    assert figure.runs == (30.0,)
 
 
 def test_a_run_is_stopped_when_it_takes_too_long(tmp_path: Path) -> None:
@@ -105,29 +125,29 @@ def _run(folder: Path, limits: Limits) -> Measured | Failure:
     return measure("bench.child", ["holdfast", "", workload.name, str(folder)], limits)
 
 
-COMMAND = ["--size", "small", "--runs", "1", "--workloads", "same-generation", "--engines", "holdfast", "--no-waits",
-           "--no-updates"]
+COMMAND = ["--size", "small", "--runs", "1", "--engines", "holdfast"]
 
 
-def test_the_command_measures(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(COMMAND) == 0
-    assert "same-generation" in capsys.readouterr().out
+def test_the_command_measures_and_goes_on_where_it_was(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("matplotlib", reason="the plots need matplotlib: pip install -e '.[bench]'")
+    for name in ("same-generation", "chain"):
+        assert main([*COMMAND, "--only", f"evaluation/{name}", "--save", "--folder", str(tmp_path),
+                     "--profiles", "1"]) == 0
+        assert name in capsys.readouterr().out
+    [file] = tmp_path.glob("*-small.json")
+    result = read(file)
+    assert [row.name.partition(":")[0] for row in result.tables[0].rows] == ["same-generation", "chain"]
+    assert [(profile.table, profile.parts[0].what) for profile in result.profiles] == [("evaluation", "evaluations")]
+    page = file.with_suffix(".md").read_text(encoding="utf-8")
+    assert "| chain: 99 → 4,950 facts |" in page
+    assert "kernel `" in page
 
 
 def test_a_wrong_count_is_an_error(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(plain, "count", lambda workload, facts: 7)
-    assert main(COMMAND) == 1
+    assert main([*COMMAND, "--only", "evaluation/same-generation"]) == 1
     assert "facts instead of 7" in capsys.readouterr().out
 
 
-def test_results_are_saved(tmp_path: Path) -> None:
-    ours = Series("holdfast", "", (Measured(6, 2.0, load=1.0), Measured(6, 4.0, load=1.0)))
-    theirs = Series("nemo", "", (Measured(6, 8.0),))
-    result = Result(WORKLOADS["chain"], 3, 6, (ours, theirs, Series("egglog", "", failure="over 9 s")))
-    figures, summary = save("small", describe(), [result], [Wait("an answer", "s", (1.0, 2.0))], folder=tmp_path)
-    saved = json.loads(figures.read_text(encoding="utf-8"))
-    assert saved["workloads"][0]["series"][1]["ours_over_theirs"] == 0.5  # with loading: (3 + 1) / 8
-    text = summary.read_text(encoding="utf-8")
-    assert "| holdfast | 1.00 | 3.00 | 2.00–4.00 |" in text
-    assert "- egglog: over 9 s" in text
-    assert "| an answer | 1.50 s | 1.00–2.00 |" in text
+def test_nothing_of_a_name_is_said() -> None:
+    assert main(["--only", "no-such-table"]) == 2

@@ -15,6 +15,8 @@ from holdfast.values import BlankNode, Iri, Literal, Row, Type, Value
 from tests.formats.relations import relation
 from tests.formats.strategies import XSD, any_values, facts, floats, numbers, strings, unsigned
 
+pa.array([0])  # imports pandas where it is installed, which takes longer than Hypothesis allows a test
+
 
 def test_values_that_python_holds_for_equal_are_different() -> None:
     dictionary = Dictionary()

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from holdfast.cli import check, codes, fmt, graph, impact, pipeline, plan, query, run_program, stream, terminal
+from holdfast.cli import bench, check, codes, fmt, graph, impact, pipeline, plan, query, run_program, stream, terminal
 from holdfast.cli.usage import usage_diagnostic
 from holdfast.errors import Diagnostic, ExitCode, HoldfastError, LimitReached, UsageError
 
@@ -38,6 +38,7 @@ for _command, _function, _example in (
     app.command(_command, epilog=f"\b\nExample:\n  {_example}")(_function)
 
 app.add_typer(pipeline.app)
+app.add_typer(bench.app)
 
 
 def _show_version(wanted: bool) -> None:

@@ -23,6 +23,8 @@ from holdfast.program.impact import rule_key
 from holdfast.program.model import AggregateRule, HyperNode, Program, Rule
 from holdfast.program.show import shown_names
 
+_MANY_GONE = 10_000  # facts, from which on it is worth a thought whether to recompute
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -263,8 +265,14 @@ class Maintainer:
         if alone is not None:
             return "exact", f"{alone.module.name} serves all its recursive rules"
         name, why = self.chooser.choose(plan.planner.node)
+        if not plan.planner.node.is_recursive and self._mostly_gone(plan):
+            return "recompute", "most of what its rules read has gone: there is less to count anew than to take off"
         names = ", ".join(service.module.name for service in plan.allotment.services)
         return name, f"{why}; with {names}" if names else why
+
+    def _mostly_gone(self, plan: NodePlan) -> bool:
+        gone = len(self.backend.deleted.of(plan.reads))
+        return gone > _MANY_GONE and 2 * gone > len(self.backend.materialisation.of(plan.reads))
 
     def _count(self, plan: NodePlan, *, recursive: bool, served: bool = False) -> None:
         """Count a hyper-node's derivations if they are not known, those by rules that modules serve only if asked."""
