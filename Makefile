@@ -72,6 +72,8 @@ test: lint
 test-slow: .venv/installed-dev
 	@echo "== pytest -m slow: Spark with nothing on the driver, executors and streams that are killed"
 	@$(BIN)/pytest -m slow
+	@echo "== pytest --engine spark: the papers' worked examples, on Spark"
+	@$(BIN)/pytest --engine spark tests/papers
 
 fuzz: .venv/installed-dev
 	@echo "== python -m tests.equivalence.fuzz --seed $(SEED) --seconds $(SECONDS)"

@@ -1,98 +1,146 @@
-"""`python -m bench.spark`: transitive closure on Spark, by us, by PySpark written by hand, by Spark's recursive SQL.
+"""`python -m bench.spark`: this engine on Spark, PySpark written by hand, and Spark's recursive SQL, in one session.
 
-The edges are chains of five, so that the closure has three times as many facts and five rounds.  All run in one
-session, one after the other; each number of seconds is that of a single run.
+    python -m bench.spark closure --facts 1000000
+    python -m bench.spark universities --facts 1000000 --only ours,hand
+
+One after the other, each once; a small run of each comes first, because a Java is slow until it has compiled what it
+runs.  Beside the seconds stand the seconds of processor, which others on the machine disturb less, the number of jobs,
+and the bytes that went through shuffles, by Spark's own account of its stages.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import holdfast
+from bench import spark_work as work
 from holdfast.spark_session import SparkOptions, spark_session
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
-LENGTH = 5
-PROGRAM = """
-.decl edge(x: number, y: number)
-.decl path(x: number, y: number)
-path(x, y) :- edge(x, y).
-path(x, z) :- path(x, y), edge(y, z).
-"""
-RECURSIVE = """
-WITH RECURSIVE path(x, y) AS (SELECT x, y FROM edge UNION ALL SELECT p.x, e.y FROM path p JOIN edge e ON p.y = e.x)
-SELECT count(*) FROM path
-"""
+T = TypeVar("T")
+WARM_UP = 20_000
 
 
-def edges(spark: SparkSession, number: int) -> DataFrame:
-    """Chains of `LENGTH` edges: x goes to x + 1 but at their ends."""
-    made = spark.range(number // LENGTH * (LENGTH + 1)).where(f"id % {LENGTH + 1} < {LENGTH}")
-    return made.selectExpr("id AS x", "id + 1 AS y").localCheckpoint()
+class Meter:
+    """What a session has used so far."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        java = spark.sparkContext._jvm
+        assert java is not None
+        self._context: Any = spark.sparkContext._jsc.sc()  # type: ignore[attr-defined]
+        self._process = java.java.lang.ProcessHandle.current().pid()  # type: ignore[operator]
+
+    def cpu(self) -> float:
+        """Seconds of processor of the Java, in which everything runs here, and of this process."""
+        with Path(f"/proc/{self._process}/stat").open(encoding="ascii") as file:
+            fields = file.read().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") + time.process_time()
+
+    def jobs(self) -> int:
+        """How many jobs there were."""
+        return int(self._context.dagScheduler().nextJobId())
+
+    def stages(self) -> int:
+        """How many stages there were."""
+        return int(self._context.dagScheduler().nextStageId())
+
+    def shuffled(self, since: int) -> list[int]:
+        """The bytes that each stage since then wrote for a shuffle."""
+        from py4j.protocol import Py4JJavaError
+
+        store, found = self._context.statusStore(), []
+        for stage in range(since, self.stages()):
+            try:
+                found.append(int(store.lastStageAttempt(stage).shuffleWriteBytes()))
+            except Py4JJavaError:  # a stage that was skipped
+                continue
+        return found
 
 
-def by_hand(spark: SparkSession, edge: DataFrame) -> int:
-    """Semi-naive evaluation as one would write it."""
-    from pyspark.sql.functions import expr
+@dataclass
+class Bench:
+    """A session and its meter; `is_loud` after the warm-up."""
 
-    path, delta = edge, edge
-    while delta.count():
-        new = delta.alias("d").join(edge.alias("e"), on=expr("d.y = e.x")).selectExpr("d.x", "e.y").distinct()
-        delta = new.join(path, ["x", "y"], "left_anti").localCheckpoint()
-        path = path.union(delta).localCheckpoint()
-    return path.count()
+    spark: SparkSession
+    meter: Meter
+    is_loud: bool = False
+
+    def timed(self, name: str, run: Callable[[], T]) -> T:
+        """Run something and say what it took."""
+        begun, cpu, jobs, stage = time.perf_counter(), self.meter.cpu(), self.meter.jobs(), self.meter.stages()
+        result = run()
+        seconds = time.perf_counter() - begun
+        if self.is_loud:
+            time.sleep(0.5)  # Spark tells itself of its stages a little later
+            shuffled = self.meter.shuffled(stage)
+            print(f"{name:32} {seconds:8.2f} s {self.meter.cpu() - cpu:8.2f} s cpu {self.meter.jobs() - jobs:4} jobs "
+                  f"{sum(shuffled) / 1e6:10.3f} MB shuffled, at most {max(shuffled, default=0) / 1e6:.3f} a stage   "
+                  f"{result}", flush=True)
+        return result
+
+    def run(self, workload: str, facts: int, only: list[str]) -> None:
+        """One workload by everyone asked for."""
+        frames = (work.chains if workload == "closure" else work.campuses)(self.spark, facts)
+        given = sum(frame.count() for frame in frames.values())
+        if self.is_loud:
+            print(f"{workload}: {given:,} facts")
+        if "hand" in only:
+            self.timed("PySpark by hand", lambda: self._by_hand(workload, frames))
+        if "sql" in only and workload == "closure":
+            self.timed("recursive SQL", lambda: f"{work.closure_by_sql(frames['edge']):,}")
+        if "ours" in only:
+            self._ours(workload, frames)
+        for frame in frames.values():
+            frame.unpersist()
+
+    def _by_hand(self, workload: str, frames: work.Frames) -> str:
+        if workload == "closure":
+            return f"{work.closure_by_hand(frames['edge']).count():,}"
+        made = work.university_by_hand(frames)
+        return f"{sum(frame.count() for frame in {**frames, **made}.values()):,}"
+
+    def _ours(self, workload: str, frames: work.Frames) -> None:
+        text = work.CLOSURE if workload == "closure" else work.university_program()
+        kb = self.timed("holdfast, from scratch", lambda: holdfast.from_text(text, frames, engine=self.spark))
+        if self.is_loud:
+            rounds = sum(node.rounds for node in kb.statistics.nodes)
+            seconds = sum(node.seconds for node in kb.statistics.nodes)
+            print(f"   {sum(len(view) for view in kb.relations.values()):,} facts in all; {rounds} rounds in "
+                  f"{seconds:.1f} s, {seconds / rounds:.2f} s each")
+        name, gone, come = (work.chain_update if workload == "closure" else work.university_update)()
+        for number, (delete, insert) in enumerate(((gone, come), (come, gone), (gone, come)), 1):
+            update = holdfast.Update(delete={name: delete}, insert={name: insert})
+            self.timed(f"holdfast, update {number} of 1,000", lambda update=update: _sizes(kb.apply(update)))  # type: ignore[misc]
 
 
-def by_sql(spark: SparkSession, edge: DataFrame) -> int:
-    spark.conf.set("spark.sql.cteRecursionRowLimit", "-1")
-    edge.createOrReplaceTempView("edge")
-    return int(spark.sql(RECURSIVE).collect()[0][0])
-
-
-def timed(name: str, run: Callable[[], object]) -> object:
-    begun = time.perf_counter()
-    result = run()
-    print(f"{name:34} {time.perf_counter() - begun:8.2f} s   {result}", flush=True)
-    return result
+def _sizes(change: holdfast.Change) -> str:
+    added, removed = (sum(map(len, side.values())) for side in (change.added, change.removed))
+    return f"{added:,} added, {removed:,} removed"
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--edges", type=int, default=1_000_000)
-    options.add_argument("--memory", default="6g")
+    """The command line."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("workload", choices=["closure", "universities"])
+    options.add_argument("--facts", type=int, default=1_000_000)
+    options.add_argument("--memory", default="6g", help="the memory of the Java")
     options.add_argument("--only", default="ours,hand,sql")
+    options.add_argument("--cold", action="store_true", help="no small run first")
     given = options.parse_args()
-    spark = spark_session(SparkOptions(conf={"spark.driver.memory": given.memory}))
-    edge = edges(spark, given.edges)
-    timed("warm-up", lambda: edge.count())
-    if "hand" in given.only:
-        timed("PySpark by hand", lambda: by_hand(spark, edge))
-    if "sql" in given.only:
-        timed("recursive SQL", lambda: by_sql(spark, edge))
-    if "ours" in given.only:
-        ours(spark, edge)
-
-
-def ours(spark: SparkSession, edge: DataFrame) -> None:
-    kb = timed("holdfast, from scratch", lambda: holdfast.from_text(PROGRAM, {"edge": edge}, engine=spark))
-    assert isinstance(kb, holdfast.KnowledgeBase)
-    for node in kb.statistics.nodes:
-        print(f"   {', '.join(node.predicates)}: {node.rounds} rounds, {node.facts:,} facts, {node.seconds:.2f} s")
-    gone = [(6 * number + 2, 6 * number + 3) for number in range(500)]
-    come = [(6 * number + 5, 6 * number + 6) for number in range(500)]
-    for name, delete, insert in (("first", gone, come), ("second", come, gone), ("third", gone, come)):
-        update = holdfast.Update(delete={"edge": delete}, insert={"edge": insert})
-        timed(f"holdfast, {name} update of 1,000", lambda update=update: sizes(kb.apply(update)))  # type: ignore[misc]
-
-
-def sizes(change: holdfast.Change) -> str:
-    added, removed = (sum(map(len, side.values())) for side in (change.added, change.removed))
-    return f"{added:,} added, {removed:,} removed"
+    spark = spark_session(SparkOptions(conf={"spark.driver.memory": given.memory, "spark.ui.retainedStages": "10000"}))
+    bench, only = Bench(spark, Meter(spark)), given.only.split(",")
+    if not given.cold:
+        bench.run(given.workload, WARM_UP, only)
+    bench.is_loud = True
+    bench.run(given.workload, given.facts, only)
 
 
 if __name__ == "__main__":

@@ -3,36 +3,57 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 
 from holdfast.backends.protocol import Bag, Facts
 from holdfast.backends.spark.facts import Engine, Far, Form, Local, SparkFacts, own
 from holdfast.backends.spark.frames import Frame
-from holdfast.backends.spark.relations import STATE, Stored
+from holdfast.backends.spark.relations import STATE, Log, Stored
 from holdfast.backends.spark.values import NativeRow
 from holdfast.errors import Diagnostic, LimitReached
 
 _MOST = 2**31 - 1
 
 
+@dataclass(frozen=True, eq=False)
+class Many:
+    """Facts with the numbers of their occurrences, in column `k`; of `unknown` ones column `new` is true."""
+
+    frame: Frame
+    facts: int
+    instances: int
+    unknown: int
+    mark: object  # names the kept set to which they are unknown
+
+
 class SparkBag:
-    """The heads of rule instances: of each fact how often it occurs, on the driver or as a column `k` of a frame."""
+    """The heads of rule instances: of each fact how often it occurs, on the driver or in a frame."""
 
     def __init__(self, engine: Engine, few: Mapping[str, Mapping[NativeRow, int]],
-                 many: Mapping[str, tuple[Frame, int, int]] | None = None) -> None:
+                 many: Mapping[str, Many] | None = None,
+                 rest: Mapping[str, tuple[object, Local]] | None = None) -> None:
         self.engine = engine
         self.few = few
-        self.many = many or {}  # the frame, how many facts, how many instances
+        self.many = many or {}
+        self._rest = rest or {}  # of few: which of them a kept set lacks
 
     def __len__(self) -> int:
-        return sum(sum(rows.values()) for rows in self.few.values()) + sum(many[2] for many in self.many.values())
+        few = sum(sum(rows.values()) for rows in self.few.values())
+        return few + sum(many.instances for many in self.many.values())
 
     def support(self) -> SparkFacts:
         """The facts that occur at least once."""
-        forms: dict[str, Form] = {name: Local(frozenset(rows)) for name, rows in self.few.items()}
-        for name, (frame, facts, _) in self.many.items():
+        forms: dict[str, Form] = {name: Local(frozenset(rows), rest=self._rest.get(name))
+                                  for name, rows in self.few.items()}
+        for name, many in self.many.items():
             columns = ", ".join(f"c{place}" for place in range(self.engine.width(name)))
-            forms[name] = Far(Frame(frame.space, f"SELECT {columns} FROM {frame.table}", [frame]), facts)
+            query, space = f"SELECT {columns} FROM {many.frame.table}", many.frame.space
+            form = Far(Frame(space, query, [many.frame]), many.facts)
+            if many.mark is not None:
+                unknown = Frame(space, f"{query} WHERE new", [many.frame])
+                form = replace(form, rest=(many.mark, Far(unknown, many.unknown, frozenset({many.mark}))))
+            forms[name] = form
         return SparkFacts(self.engine, forms)
 
 
@@ -86,7 +107,7 @@ class SparkCounters:
         self._undo.clear()
 
     def _restore(self, stored: Stored, base: Frame | None, numbers: Mapping[NativeRow, int],
-                 logs: list[tuple[Frame, int]]) -> None:
+                 logs: list[Log]) -> None:
         """Records that came since do not know the old numbers: they go, and their rows will be looked up again."""
         stored.base = base
         stored.logs[self.place][:] = logs
@@ -112,16 +133,15 @@ class SparkCounters:
         if isinstance(facts, SparkBag):
             for predicate, rows in facts.few.items():
                 self._count(predicate, rows, step)
-            for predicate, (frame, _, _) in facts.many.items():
-                self._log(predicate, frame, step)
+            for predicate, many in facts.many.items():
+                self._log(predicate, Log(many.frame, "k", step))
             return
         assert isinstance(facts, SparkFacts)
         for predicate, form in facts.worked_out().forms.items():
             if isinstance(form, Local):
                 self._count(predicate, dict.fromkeys(form.rows, 1), step)
             else:
-                frame = self.engine.frame(predicate, form)
-                self._log(predicate, Frame(frame.space, f"SELECT *, 1L AS k FROM {frame.table}", [frame]), step)
+                self._log(predicate, Log(self.engine.frame(predicate, form), "1L", step))
 
     def _count(self, predicate: str, rows: Mapping[NativeRow, int], step: int) -> None:
         stored = self.stored[predicate]
@@ -139,8 +159,8 @@ class SparkCounters:
         for row, times in rows.items():
             stored.records[row][self.place] -= step * times
 
-    def _log(self, predicate: str, frame: Frame, step: int) -> None:
+    def _log(self, predicate: str, log: Log) -> None:
         logs = self.stored[predicate].logs[self.place]
-        logs.append((frame, step))
+        logs.append(log)
         if self.remembers:
             self._undo.append(partial(logs.__delitem__, -1))

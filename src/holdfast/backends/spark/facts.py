@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, TypeGuard
 
 from holdfast.backends.protocol import Facts
 from holdfast.backends.spark.frames import Frame
@@ -27,6 +27,10 @@ class Standing(Protocol):
         """Those of some rows that it has."""
         ...
 
+    def here(self, predicate: str) -> Rows | None:
+        """Its facts of a predicate, if the driver has them all."""
+        ...
+
     def count(self, predicate: str) -> int:
         """How many facts of a predicate it has."""
         ...
@@ -38,9 +42,11 @@ class Standing(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Local:
-    """Rows on the driver."""
+    """Rows on the driver; what else may be known of them is explained at `Far`."""
 
     rows: Rows
+    apart: frozenset[object] = frozenset()
+    rest: tuple[object, Local] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,11 +60,15 @@ class Near:
 
 @dataclass(frozen=True, eq=False)
 class Far:
-    """A DataFrame of distinct rows, its size if that is known; `apart` names kept sets that it has nothing of."""
+    """A DataFrame of distinct rows, its size if that is known; `apart` names kept sets that it has nothing of.
+
+    `rest`, if it is there, is what is left of it without the kept set of that name.
+    """
 
     frame: Frame
     size: int | None = None
     apart: frozenset[object] = frozenset()
+    rest: tuple[object, Far] | None = None
 
 
 Form: TypeAlias = Local | Near | Far
@@ -82,6 +92,10 @@ class Engine(Protocol):
 
     def together(self, predicate: str, left: Form, right: Form) -> Frame:
         """The rows of both forms, each once."""
+        ...
+
+    def is_open(self, form: Form) -> TypeGuard[Far]:
+        """Whether a form is still to be computed, or to come to the driver because it is known to be small."""
         ...
 
     def settled(self, forms: Mapping[str, Form], *, freeze: bool = False) -> dict[str, Form]:
@@ -148,7 +162,7 @@ class SparkFacts:
         return SparkFacts(self.engine, {p: f for p, f in forms.items() if not (isinstance(f, Local) and not f.rows)})
 
     def _settle(self) -> None:
-        if any(isinstance(form, Far) and form.size is None for form in self.forms.values()):
+        if any(map(self.engine.is_open, self.forms.values())):
             self.forms = self.engine.settled(self.forms)
 
 
@@ -211,8 +225,8 @@ def own(facts: Facts) -> SparkFacts:
 
 
 def apart(form: Form) -> frozenset[object]:
-    """The kept sets that a far form is known to have nothing of."""
-    return form.apart if isinstance(form, Far) else frozenset()
+    """The kept sets that a form is known to have nothing of."""
+    return frozenset() if isinstance(form, Near) else form.apart
 
 
 def size(predicate: str, form: Form) -> int:
@@ -255,6 +269,8 @@ def without(engine: Engine, predicate: str, left: Form, right: Form, mark: objec
     """`left \\ right`; `mark` is the name of the right one if it is a kept set."""
     if _is_empty(left) or _is_empty(right):
         return left
+    if not isinstance(left, Near) and left.rest is not None and left.rest[0] == mark:
+        return left.rest[1]
     match left, right:
         case Local(rows=rows), Local() | Near():
             return Local(rows - has(predicate, right, rows))

@@ -38,6 +38,11 @@ class Frame:
         """What may stand after FROM."""
         return f"({self.query})"
 
+    @property
+    def is_here(self) -> bool:
+        """Whether it reads nothing but rows of the driver."""
+        return all(need.is_here for need in self.needs)
+
     def dataframe(self) -> DataFrame:
         """The DataFrame; nothing is computed yet."""
         return self.space.sql(self.query)
@@ -66,6 +71,11 @@ class Named(Frame):
     def table(self) -> str:
         """Its name."""
         return self.name
+
+    @property
+    def is_here(self) -> bool:
+        """It has blocks or is somebody else's."""
+        return False
 
     def lend(self) -> None:
         """Somebody outside holds it now: Spark frees its blocks when it sees that nobody does."""
@@ -98,7 +108,8 @@ class Space:
         conf, context = self.session.conf, session.sparkContext
         conf.set("spark.sql.constraintPropagation.enabled", "false")  # it fails on what is worked out in a loop
         conf.set("spark.sql.ansi.enabled", "true")
-        conf.set("spark.sql.unionOutputPartitioning", "false")  # with adaptive execution on it cannot "zip RDDs"
+        conf.set("spark.sql.adaptive.enabled", "false")  # it makes a job of each shuffle, and rounds were no faster
+        conf.set("spark.sql.unionOutputPartitioning", "false")  # sets of several segments could not be "zipped"
         self.driver_rows, self.fold_rows, self.broadcast_rows = (
             int(session.conf.get(f"spark.holdfast.{name}", str(default)) or 0) for name, default in SETTINGS.items())
         self.partitions = max(2, context.defaultParallelism)
@@ -110,34 +121,36 @@ class Space:
         with spark_errors():
             return self.session.sql(query)
 
-    def fetched(self, query: str) -> pa.Table:
-        """What a query gives, brought to the driver: one job."""
+    def fetched(self, query: str, *, broadcasts: bool = True) -> pa.Table:
+        """What a query gives, brought to the driver: one job, and one for each side of a join that is broadcast."""
         self._expect(large=False)
+        self.session.conf.set("spark.sql.autoBroadcastJoinThreshold", "10MB" if broadcasts else "-1")
         with spark_errors():
             return self.session.sql(query).toArrow()
 
-    def worked_out(self, query: str, by: Sequence[str] = (), *, forgets: bool = False) -> Named:
-        """What a query gives, computed now and left on the executors.  Its plan is forgotten in any case.
+    def worked_out(self, query: str, figures: Sequence[str], *, forgets: bool = False) -> tuple[Named, list[int]]:
+        """What a query gives, computed now and left on the executors, and figures about it that the same job finds.
 
-        Where executors may die, how to compute lost blocks again is not, unless it `forgets`, which has to be at times.
+        The plan is forgotten in any case.  Where executors may die, how to compute lost blocks again is not, unless it
+        `forgets`, which has to be at times.
         """
         self._expect(large=True)
+        self.session.conf.set("spark.sql.autoBroadcastJoinThreshold", "10MB")
         with spark_errors():
-            made = self.session.sql(query)
-            if by:
-                made = made.repartition(self.partitions, *by)
+            made = self.session.sql(query).coalesce(self.partitions)  # or each union would have more
             if self._is_alone or forgets:
                 level = StorageLevel.MEMORY_AND_DISK if self._is_alone else StorageLevel.MEMORY_AND_DISK_2
-                kept = made.localCheckpoint(eager=True, storageLevel=level)
+                kept = made.localCheckpoint(eager=False, storageLevel=level)
                 rows = held = kept._jdf.queryExecution().analyzed().rdd()
             else:
                 held = made.persist(StorageLevel.MEMORY_AND_DISK)
-                held.count()
                 rows = made._jdf.queryExecution().toRdd()
             # Spark believes that the rows are partitioned as its plan said, which they need not be when it has changed
             # the plan on the way; told nothing, it believes nothing
             plain = self.session._jsparkSession.internalCreateDataFrame(rows, made._jdf.schema(), False)
-        return Named(self, ClassicFrame(plain, self.session), held)
+            named = Named(self, ClassicFrame(plain, self.session), held)
+            told = self.session.sql(f"SELECT {', '.join(figures)} FROM {named.table}").toArrow()
+        return named, [column[0].as_py() or 0 for column in told.columns]
 
     def given(self, table: pa.Table) -> Named:
         """A table of the driver."""
@@ -157,5 +170,4 @@ class Space:
         """Settings that suit small or large rounds."""
         free_unused()
         conf = self.session.conf
-        conf.set("spark.sql.adaptive.enabled", str(large).lower())
         conf.set("spark.sql.shuffle.partitions", str(self.partitions if large else min(2, self.partitions)))

@@ -9,12 +9,12 @@ bases have for them, so that the driver knows of each fact it is told whether E 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import pyarrow as pa
 
-from holdfast.backends.spark.counters import SparkBag
-from holdfast.backends.spark.facts import Engine
+from holdfast.backends.spark.counters import Many, SparkBag
+from holdfast.backends.spark.facts import NOTHING, Engine, Local, SparkFacts
 from holdfast.backends.spark.frames import Frame, Named, Space
 from holdfast.backends.spark.relations import STATE, Stored
 from holdfast.backends.spark.values import NativeRow, rows_of, spark_type
@@ -44,81 +44,115 @@ class Heads:
         """In the order of their numbers."""
         return list(self._frames)
 
-    def found(self, engine: Engine, expected: float, *, once: bool = False) -> SparkBag:
+    def found(self, engine: Engine, expected: float, *, once: bool = False, known: SparkFacts | None = None
+              ) -> SparkBag:
         """The facts that the queries give, with their numbers of occurrences; `once` if nothing occurs twice.
 
-        About how many rows are expected says what is tried first; it is not too bad to be wrong.
+        About how many rows are expected says what is tried first; it is not too bad to be wrong.  If they are many it
+        is seen in the same job which of them are not `known`.
         """
         most = self.space.driver_rows
         if most and expected <= 4 * most:
             is_little = expected <= min(most, _LITTLE)  # then to group and to limit it takes longer than it saves
-            query = self._told_with_base(once or is_little)
-            table = self.space.fetched(query if is_little else f"{query} LIMIT {2 * most + 1}")
-            if table.num_rows <= 2 * most:
+            query = self._told(once or is_little)
+            is_here = all(need.is_here for frames in self._frames.values() for need in frames)
+            table = self.space.fetched(query if is_little else f"{query} LIMIT {most + 1}", broadcasts=not is_here)
+            if table.num_rows <= most:
                 return SparkBag(engine, self._few(table))
-        return self._many(engine, once)
+        return self._many(engine, once, known)
 
     # --- little --------------------------------------------------------------------------------------
 
-    def _told_with_base(self, once: bool) -> str:
-        parts = []
-        for number, predicate in enumerate(self._frames):
-            stored, grouped = self.stored[predicate], self._grouped(predicate, once)
-            nothing = ", ".join(f"0L AS {name}" for name in STATE)
-            parts.append(f"SELECT {number} AS p, k, {nothing}, {self._slots(predicate, 'g')} FROM ({grouped}) g")
-            if stored.base is not None:
-                state = ", ".join(f"b.{name}" for name in STATE)
-                parts.append(f"SELECT /*+ BROADCAST(g) */ {number} AS p, 0L AS k, {state}, "
-                             f"{self._slots(predicate, 'b')} FROM {stored.base.table} b LEFT SEMI JOIN ({grouped}) g "
-                             f"ON {stored.equal('b', 'g')}")
-        return " UNION ALL ".join(parts)
+    def _told(self, once: bool) -> str:
+        new = "new" if self._are_counted else "true AS new"
+        return " UNION ALL ".join(
+            f"SELECT {number} AS p, k, {new}, {self._slots(predicate, 'g')} FROM ({self._grouped(predicate, once)}) g"
+            for number, predicate in enumerate(self._frames))
 
     def _few(self, table: pa.Table) -> dict[str, dict[NativeRow, int]]:
         result: dict[str, dict[NativeRow, int]] = {}
-        numbers = table.column("p").to_numpy()
-        for number, predicate in enumerate(self._frames):
-            stored = self.stored[predicate]
-            mine = table.filter(pa.array(numbers == number)) if len(self._frames) > 1 else table
-            rows = rows_of([mine.column(slot) for slot in self._places(predicate)], stored.types)
-            times, states = mine.column("k").to_pylist(), zip(*(mine.column(s).to_pylist() for s in STATE), strict=True)
+        for predicate, mine in self._by_predicate(table):
             told: Counter[NativeRow] = Counter()
-            for row, k, state in zip(rows, times, states, strict=True):
-                if k:
-                    told[row] += k
-                else:
-                    stored.looked_up((row,), (state,))
-            for row in told:
-                stored.records.setdefault(row, [0, 0, 0, 0, 0, 0])
+            for row, k in zip(self._rows(predicate, mine), mine.column("k").to_pylist(), strict=True):
+                told[row] += k
             if told:
                 result[predicate] = told
+        self._look_up(result)
         return result
+
+    def _look_up(self, told: Mapping[str, Iterable[NativeRow]]) -> None:
+        """See what the bases say of rows that have no record yet: one more job, whatever the number of predicates."""
+        unknown = {predicate: [row for row in rows if row not in self.stored[predicate].records]
+                   for predicate, rows in told.items()}
+        parts, needs = [], []
+        for number, predicate in enumerate(self._frames):
+            stored = self.stored[predicate]
+            if stored.base is not None and unknown.get(predicate):
+                needs.append(wanted := self.space.rows(unknown[predicate], stored.types))
+                parts.append(f"SELECT /*+ BROADCAST(w) */ {number} AS p, {', '.join(STATE)}, "
+                             f"{self._slots(predicate, 'b')} FROM {stored.base.table} b "
+                             f"LEFT SEMI JOIN {wanted.table} w ON {stored.equal('b', 'w')}")
+        if parts:
+            for predicate, mine in self._by_predicate(self.space.fetched(" UNION ALL ".join(parts))):
+                states = zip(*(mine.column(name).to_pylist() for name in STATE), strict=True)
+                self.stored[predicate].looked_up(self._rows(predicate, mine), states)
+        for predicate, rows in unknown.items():
+            for row in rows:
+                self.stored[predicate].records.setdefault(row, [0, 0, 0, 0, 0, 0])
+
+    def _by_predicate(self, table: pa.Table) -> Iterator[tuple[str, pa.Table]]:
+        numbers = table.column("p").to_numpy()
+        for number, predicate in enumerate(self._frames):
+            yield predicate, table.filter(pa.array(numbers == number)) if len(self._frames) > 1 else table
+
+    def _rows(self, predicate: str, table: pa.Table) -> Iterable[NativeRow]:
+        return rows_of([table.column(slot) for slot in self._places(predicate)], self.stored[predicate].types)
 
     # --- much ----------------------------------------------------------------------------------------
 
-    def _many(self, engine: Engine, once: bool) -> SparkBag:
-        parts = [f"SELECT {number} AS p, k, {self._slots(predicate, 'g')} FROM ({self._grouped(predicate, once)}) g"
+    def _many(self, engine: Engine, once: bool, known: SparkFacts | None) -> SparkBag:
+        parts = [f"SELECT {number} AS p, k, new, {self._slots(predicate, 'g')} FROM "
+                 f"({self._compared(engine, predicate, self._grouped(predicate, once), known)}) g"
                  for number, predicate in enumerate(self._frames)]
-        kept = self.space.worked_out(" UNION ALL ".join(parts))
-        sizes = {row["p"]: (row["f"], row["k"]) for row in self.space.fetched(
-            f"SELECT p, count(*) AS f, sum(k) AS k FROM {kept.table} GROUP BY p").to_pylist()}
+        asked = ("count_if(p = {})", "sum(IF(p = {}, k, 0L))", "count_if(p = {} AND new)")
+        kept, figures = self.space.worked_out(
+            " UNION ALL ".join(parts), [figure.format(number) for number in range(len(parts)) for figure in asked])
         small = Heads(self.space, self.stored)
         small._are_counted = True
-        many: dict[str, tuple[Frame, int, int]] = {}
+        many: dict[str, Many] = {}
         for number, predicate in enumerate(self._frames):
-            facts, instances = sizes.get(number, (0, 0))
+            facts, instances, unknown = figures[3 * number : 3 * number + 3]
             if not facts:
                 continue
             frame = self._view(kept, number, predicate)
             if facts <= self.space.driver_rows:
                 small.add(predicate, frame)
             else:
-                many[predicate] = (frame, facts, instances)
-        few = small._few(self.space.fetched(small._told_with_base(once=True))) if small else {}
-        return SparkBag(engine, few, many)
+                mark = known.mark(predicate) if known is not None else None
+                many[predicate] = Many(frame, facts, instances, unknown, mark)
+        if not small:
+            return SparkBag(engine, {}, many)
+        table = self.space.fetched(small._told(once=True))
+        few = small._few(table)
+        if known is None:
+            return SparkBag(engine, few, many)
+        new = small._few(table.filter(table.column("new")))
+        marks = {predicate: known.mark(predicate) for predicate in few}
+        rest = {p: (mark, Local(frozenset(new.get(p, ())), frozenset({mark}))) for p, mark in marks.items()}
+        return SparkBag(engine, few, many, rest)
+
+    def _compared(self, engine: Engine, predicate: str, query: str, known: SparkFacts | None) -> str:
+        """A query's facts, with whether they are new to a known set."""
+        form = NOTHING if known is None else known.form(predicate)
+        if form is NOTHING:
+            return f"SELECT *, true AS new FROM ({query})"
+        facts, stored = engine.frame(predicate, form), self.stored[predicate]
+        return (f"SELECT q.*, f.known IS NULL AS new FROM ({query}) q LEFT JOIN "
+                f"(SELECT *, true AS known FROM {facts.table}) f ON {stored.equal('q', 'f')}")
 
     def _view(self, kept: Named, number: int, predicate: str) -> Frame:
         slots = ", ".join(f"{slot} AS c{place}" for place, slot in enumerate(self._places(predicate)))
-        return Frame(self.space, f"SELECT {slots}, k FROM {kept.table} WHERE p = {number}", [kept])
+        return Frame(self.space, f"SELECT {slots}, k, new FROM {kept.table} WHERE p = {number}", [kept])
 
     # --- columns -------------------------------------------------------------------------------------
 
@@ -127,7 +161,7 @@ class Heads:
         frames, columns = self._frames[predicate], self.stored[predicate].list
         parts = " UNION ALL ".join(f"SELECT * FROM {frame.table}" for frame in frames)
         if once:
-            return f"SELECT {columns}, {'k' if self._are_counted else '1L AS k'} FROM ({parts})"
+            return f"SELECT {columns}, {'k, new' if self._are_counted else '1L AS k'} FROM ({parts})"
         return f"SELECT {columns}, count(*) AS k FROM ({parts}) GROUP BY {columns}"
 
     def _width(self, kind: str) -> int:

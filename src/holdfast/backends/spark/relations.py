@@ -13,6 +13,7 @@ Invariant: a fact's state is its record's if it has one, else its base row's, el
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from holdfast.backends.protocol import Facts
 from holdfast.backends.spark.facts import (
@@ -40,6 +41,15 @@ _REMEMBERED = 16  # folds, after which it is forgotten how to compute lost block
 _SEGMENTS = 16  # of a set that waits, before they are put together
 
 
+@dataclass(frozen=True, eq=False)
+class Log:
+    """Derivations that were counted: of each fact of a frame so many, to be added or taken off."""
+
+    frame: Frame
+    times: str  # a column of the frame, or 1
+    sign: int
+
+
 class Stored:
     """One relation."""
 
@@ -55,7 +65,7 @@ class Stored:
         self._folds = 0
         self.added: tuple[list[Frame], list[Frame]] = ([], [])  # to E and to I, waiting
         self.removed: tuple[list[Frame], list[Frame]] = ([], [])
-        self.logs: dict[int, list[tuple[Frame, int]]] = {N: [], R: []}  # counted derivations, waiting
+        self.logs: dict[int, list[Log]] = {N: [], R: []}  # counted derivations, waiting
         self._distinct: dict[int, tuple[float, float]] = {}
         self._frames: dict[int, tuple[int, Frame]] = {}
 
@@ -112,16 +122,22 @@ class Stored:
             known = self._frames[flag] = (self.version, self._frame(flag))
         return known[1]
 
-    def _frame(self, flag: int) -> Frame:
+    def before(self, flag: int, segment: Frame) -> Frame | None:
+        """E or I as it was before a segment came, if that still waits by itself."""
+        is_there = any(part is segment for part in self.added[flag]) and not self.removed[flag]
+        return self._frame(flag, segment) if is_there else None
+
+    def _frame(self, flag: int, skipped: Frame | None = None) -> Frame:
         more = [row for row, record in self.records.items() if record[flag] and not record[4 + flag]]
         less = [row for row, record in self.records.items() if record[4 + flag] and not record[flag]]
-        parts = [self.space.rows(more, self.types)] if more or self.base is None else []
+        parts = [self.space.rows(more, self.types)] if more else []
         if self.base is not None:
             held = Frame(self.space, f"SELECT {self.list} FROM {self.base.table} WHERE {STATE[flag]} = 1", [self.base])
             parts.append(self.anti(held, self.space.rows(less, self.types)) if less else held)
-        parts += self.added[flag]
+        parts += [part for part in self.added[flag] if part is not skipped]
+        parts = parts or [self.space.rows((), self.types)]
         query = " UNION ALL ".join(f"SELECT * FROM {part.table}" for part in parts)
-        whole = Frame(self.space, query, parts)
+        whole = Frame(self.space, query, parts) if len(parts) > 1 else parts[0]
         for gone in self.removed[flag]:
             whole = self.anti(whole, gone)
         return whole
@@ -137,7 +153,7 @@ class Stored:
         parts.append(frame)
         if len(parts) > _SEGMENTS:
             query = " UNION ALL ".join(f"SELECT * FROM {part.table}" for part in parts)
-            parts[:] = [self.space.worked_out(query, self.columns)]
+            parts[:] = [self.space.worked_out(query, ["count(*)"])[0]]
         self.counts[flag] += number
         self.version += 1
 
@@ -156,7 +172,7 @@ class Stored:
 
     def numbers(self, place: int) -> Frame:
         """Facts with parts of their numbers, to be added up."""
-        name, needs = STATE[place], [frame for frame, _ in self.logs[place]]
+        name, needs = STATE[place], [log.frame for log in self.logs[place]]
         rows = [row for row, record in self.records.items() if record[place]]
         parts = []
         if self.base is not None:
@@ -171,7 +187,8 @@ class Stored:
             told = self.space.given(table_of_rows(rows, self.types, k=[self.records[row][place] for row in rows]))
             needs.append(told)
             parts.append(f"SELECT * FROM {told.table}")
-        parts += [f"SELECT {self.list}, {sign} * k AS k FROM {frame.table}" for frame, sign in self.logs[place]]
+        parts += [f"SELECT {self.list}, {log.sign} * {log.times} AS k FROM {log.frame.table}"
+                  for log in self.logs[place]]
         return Frame(self.space, " UNION ALL ".join(parts), needs)
 
     # --- folding -------------------------------------------------------------------------------------
@@ -184,7 +201,7 @@ class Stored:
         elif len(self.records) > self.space.fold_rows:
             changed = any(record[E:N] != record[4:] or record[N] or record[R] for record in self.records.values())
             if changed or self.base is None:
-                self._replace(self._state(), ())
+                self._replace(self._state())
             else:
                 self.records.clear()
             self.version += 1
@@ -205,32 +222,33 @@ class Stored:
         return Frame(self.space, " UNION ALL ".join(parts), needs)
 
     def _fold_all(self) -> None:
-        """One grouping adds up what is known of each fact."""
-        state = self._state()
-        parts, needs = [f"SELECT * FROM {state.table}"], [state]
+        """One grouping adds up what is known of each fact; there is none if it is all in one frame."""
+        shares: dict[Frame, list[str]] = {}
         for flag in (E, I):
-            for sign, frames in ((1, self.added[flag]), (-1, self.removed[flag])):
-                needs += frames
-                parts += [self._share(frame, flag, str(sign)) for frame in frames]
+            for sign, frames in (("1L", self.added[flag]), ("-1L", self.removed[flag])):
+                for frame in frames:
+                    shares.setdefault(frame, ["0L"] * len(STATE))[flag] += f" + {sign}"
         for place, logs in self.logs.items():
-            needs += [frame for frame, _ in logs]
-            parts += [self._share(frame, place, f"{sign} * k") for frame, sign in logs]
+            for log in logs:
+                shares.setdefault(log.frame, ["0L"] * len(STATE))[place] += f" + {log.sign} * {log.times}"
+        parts = [f"SELECT {self.list}, {', '.join(f'{w} AS {name}' for w, name in zip(what, STATE, strict=True))} "
+                 f"FROM {frame.table}" for frame, what in shares.items()]
+        needs = list(shares)
+        if len(parts) == 1 and self.base is None and not self.records:
+            self._replace(Frame(self.space, parts[0], needs))
+            return
+        needs += [state := self._state()]
+        parts += [f"SELECT * FROM {state.table}"]
         query = (f"SELECT {self.list}, CAST(sum(e) > 0 AS BIGINT) AS e, CAST(sum(i) > 0 AS BIGINT) AS i, sum(n) AS n, "
                  f"sum(r) AS r FROM ({' UNION ALL '.join(parts)}) GROUP BY {self.list} "
                  "HAVING sum(e) > 0 OR sum(i) > 0 OR sum(n) <> 0 OR sum(r) <> 0")
-        self._replace(Frame(self.space, query, needs), self.columns)
+        self._replace(Frame(self.space, query, needs))
 
-    def _share(self, frame: Frame, place: int, what: str) -> str:
-        states = (f"{what if other == place else '0L'} AS {name}" for other, name in enumerate(STATE))
-        return f"SELECT {self.list}, {', '.join(states)} FROM {frame.table}"
-
-    def _replace(self, state: Frame, by: Sequence[str]) -> None:
+    def _replace(self, state: Frame) -> None:
         """Only when the new base is there the old one goes."""
         self._folds += 1
-        base = self.space.worked_out(state.query, by, forgets=self._folds % _REMEMBERED == 0)
-        told = ", ".join(f"approx_count_distinct({column})" for column in self.columns)
-        row = self.space.fetched(f"SELECT sum(e), sum(i), count(*), {told} FROM {base.table}").to_pylist()[0]
-        figures = [value or 0 for value in row.values()]
+        asked = ["sum(e)", "sum(i)", "count(*)", *(f"approx_count_distinct({column})" for column in self.columns)]
+        base, figures = self.space.worked_out(state.query, asked, forgets=self._folds % _REMEMBERED == 0)
         self.base = base if figures[2] else None
         self.counts[:] = figures[:2]
         self._distinct = {place: (figures[2], float(number)) for place, number in enumerate(figures[3:])}
@@ -282,6 +300,16 @@ class Standing(SparkFacts):
         """A name for the set as it is now."""
         return (id(self), predicate, self.stored[predicate].version)
 
+    def __sub__(self, other: Facts) -> SparkFacts:
+        """`I \\ Δ` after `I ∪= Δ` is what I was before: its older segments."""
+        result, rest = super().__sub__(other), own(other)
+        for predicate in rest.predicates():
+            form, stored = rest.form(predicate), self.stored[predicate]
+            before = stored.before(self.flag, form.frame) if isinstance(form, Far) else None
+            if before is not None and isinstance(form, Far) and form.size is not None:
+                result.forms[predicate] = Far(before, stored.counts[self.flag] - form.size)
+        return result
+
     def having(self, predicate: str, rows: Collection[NativeRow]) -> Rows:
         """Those of some rows that it has."""
         stored = self.stored[predicate]
@@ -289,6 +317,13 @@ class Standing(SparkFacts):
             stored.learn(rows)
         records = stored.records
         return frozenset(row for row in rows if row in records and records[row][self.flag])
+
+    def here(self, predicate: str) -> Rows | None:
+        """Its facts of a predicate, if the driver has them all."""
+        stored = self.stored[predicate]
+        if stored.base is not None or stored.waits(self.flag):
+            return None
+        return frozenset(row for row, record in stored.records.items() if record[self.flag])
 
     def count(self, predicate: str) -> int:
         """How many facts of a predicate it has."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeGuard
 
 import numpy as np
 import pyarrow as pa
@@ -221,21 +221,31 @@ class SparkBackend:
         rest = self.joined(predicate, right, left, "ANTI")
         return Frame(self.space, f"SELECT * FROM {one.table} UNION ALL SELECT * FROM {rest.table}", [one, other, rest])
 
+    def is_open(self, form: Form) -> TypeGuard[Far]:
+        """Whether a form is still to be computed, or to come to the driver because it is known to be small."""
+        return isinstance(form, Far) and (form.size is None or form.size <= self.space.driver_rows)
+
     def settled(self, forms: Mapping[str, Form], *, freeze: bool = False) -> dict[str, Form]:
         """The same forms, far ones computed and local if they are small; to `freeze` is to leave no near ones."""
-        result, heads = dict(forms), Heads(self.space, self.stored)
+        result, heads, expected = dict(forms), Heads(self.space, self.stored), 0.0
         for predicate, form in forms.items():
-            if isinstance(form, Far) and form.size is None:
+            if isinstance(form, Far) and form.size == 0:
+                result[predicate] = NOTHING
+            elif self.is_open(form):
                 heads.add(predicate, form.frame)
+                expected += 1e9 if form.size is None else form.size
             elif freeze and isinstance(form, Near):
-                if size(predicate, form) <= self.space.driver_rows:
+                here = form.standing.here(predicate)
+                if here is not None:
+                    result[predicate] = Local((here - form.less) | form.more)
+                elif size(predicate, form) <= self.space.driver_rows:
                     heads.add(predicate, self.frame(predicate, form))
+                    expected += size(predicate, form)
                 else:
                     result[predicate] = Far(self.frame(predicate, form), size(predicate, form))
         if heads:
             with self.functions.naming_the_rule():
-                is_far = any(isinstance(form, Far) for form in forms.values())
-                found = heads.found(self, 1e9 if is_far else self.space.driver_rows, once=True)
+                found = heads.found(self, expected, once=True)
             for predicate in heads.predicates:
                 form = found.support().form(predicate)
                 before = forms[predicate]
@@ -275,7 +285,8 @@ class SparkBackend:
             return SparkBag(self, {})
         is_far = any(isinstance(form, Far) for form, _ in known.values())
         with self.functions.naming_the_rule():
-            bag = heads.found(self, 1e9 if is_far else rows)
+            all = reads.get(Read.ALL)  # I, in evaluation, where it is asked next which heads are new to it
+            bag = heads.found(self, 1e9 if is_far else rows, known=all if isinstance(all, Standing) else None)
         self.watch.batch(0)
         return bag
 

@@ -172,4 +172,5 @@ def inline_rows(rows: Sequence[NativeRow], width: int) -> str | None:
     if not rows or len(rows) > _INLINE:
         return None
     told = ", ".join(f"({', '.join(map(sql_value, row))})" for row in rows)
-    return f"SELECT * FROM VALUES {told} AS t({names})"
+    # in one partition, so that joins of such rows move nothing
+    return f"SELECT /*+ COALESCE(1) */ * FROM VALUES {told} AS t({names})"

@@ -1,0 +1,38 @@
+"""One suite for both backends: `pytest --engine spark` runs what tests open on Spark instead of in memory."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+
+import holdfast
+
+# What is asked there can be asked only of the memory backend.
+ONLY_IN_MEMORY = {
+    "test_memory": "the memory limit counts what this process holds",
+    "test_facts_inside_a_round": "limits are looked at between jobs",
+    "module": "modules serve no rules on Spark",
+}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--engine", choices=["memory", "spark"], default="memory", help="where tests open their programs")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("engine") == "spark":
+        for item in items:
+            for part, reason in ONLY_IN_MEMORY.items():
+                if part in item.name:
+                    item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.fixture(autouse=True)
+def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs that say nothing about their engine have the one of the command line."""
+    if request.config.getoption("engine") == "spark":
+        from holdfast.spark_session import spark_session
+
+        for name in ("from_text", "open"):
+            monkeypatch.setattr(holdfast, name, partial(getattr(holdfast, name), engine=spark_session()))
