@@ -64,7 +64,7 @@ def applied(lane: Lane, step: Step, reference: Reference, expected: Expected, di
     if dice.random() < 0.1:
         lane.refused(spoilt(lane, update, expected, dice), choice, "a bad update")
     hypothetical = None
-    curious = 0.6 if lane.number % 2 == 0 else 0.1  # to ask for counters has facts written out that need not be
+    curious = 0.0 if lane.looks_up else 0.6 if lane.number % 2 == 0 else 0.1
     if dice.random() < 0.2:
         before = counters_of(lane.kb) if dice.random() < curious else None
         hypothetical = lane.kb.what_if(update, algorithm=choice)
@@ -76,7 +76,7 @@ def applied(lane: Lane, step: Step, reference: Reference, expected: Expected, di
         raise lane.fail("what_if told of another change")
     lane.folds(change)
     lane.adopt(step)
-    if dice.random() < 0.2:
+    for _ in range(4 if lane.looks_up else dice.random() < 0.2):
         looked_up(lane, expected, dice)
     agree(lane, expected, counters=dice.random() < curious)
 

@@ -48,6 +48,11 @@ class Lane:
         self.kb = holdfast.from_text(text, facts=grouped(self.script.facts), engine=self.engine, modules=self.modules)
         self.state = state_of(self.kb)
 
+    @property
+    def looks_up(self) -> bool:
+        """To ask for counters has facts written out that need not be: one lane never does, and looks up instead."""
+        return self.number == 3
+
     def choice(self, dice: Random) -> Choice:
         match self.policy:
             case "a different one each step":
@@ -92,7 +97,7 @@ class Lane:
 
     def refused(self, update: Update, choice: Choice, why: str) -> str:
         """An update that must be refused, and must leave nothing behind; gives the error's code."""
-        before = counters_of(self.kb)
+        before = None if self.looks_up else counters_of(self.kb)
         for attempt in (self.kb.apply, self.kb.what_if):
             try:
                 attempt(update, algorithm=choice)
@@ -101,7 +106,7 @@ class Lane:
             else:
                 raise self.fail(f"an update was not refused: {why}")
         self.same_as_before(why)
-        if (now := counters_of(self.kb)) != before:
+        if before is not None and (now := counters_of(self.kb)) != before:
             raise self.fail(f"{why} left counters: {difference(now, before)}")
         return code
 

@@ -180,13 +180,6 @@ MUTANTS += [Mutant(*values, modules=True) for values in [
     ("what is gained does not come", modular.exact, "A |= module.facts(added)", "pass", "auto"),
     ("what comes again is lost", modular.exact, "lost - gained, gained - lost", "lost, gained - lost", "auto"),
     ("facts beside the slice are forgotten", modular.exact, "D |= beside & ground.facts_lost", "pass", "auto"),
-    # what is not written out
-    ("what is looked up is found missing", MemoryBackend._fetch, "unwritten.now().matching(key[0], lacking)", "()",
-     "auto"),
-    ("a pair that is looked up is found missing", MemoryBackend._fetch, "lacking[unwritten.now().has(lacking)],",
-     "lacking[:0],", "auto"),
-    ("one look covers all values", MemoryBackend._fetch, "np.setdiff1d(values[:, 0], known)",
-     "values[:0, 0] if len(known) else values[:, 0]", "auto"),
     ("facts are known by what an update makes of them", States.compact, "self._kept[slice_]",
      "self._next.get(slice_) or self._kept[slice_]", "auto"),
     ("a form that is left is still the state's", closure.Closure.change, "state.form == form", "True", "auto"),
@@ -211,6 +204,16 @@ MUTANTS += [Mutant(*values, modules=True) for values in [
     ("recompute leaves modules out", modular.Evaluation._loop,
      "reduce(or_, (module.add(J, Δ) for module in served), found)", "found", "recompute"),
 ]]
+
+"""Those of lookups in a closure that is not written out."""
+LOOKUP_MUTANTS = [
+    Mutant("what is looked up is found missing", MemoryBackend._fetch, "unwritten.now().matching(key[0], lacking)",
+           "()", "auto"),
+    Mutant("a pair that is looked up is found missing", MemoryBackend._fetch, "lacking[unwritten.now().has(lacking)],",
+           "lacking[:0],", "auto"),
+    Mutant("one look covers all values", MemoryBackend._fetch, "np.setdiff1d(values[:, 0], known)",
+           "values[:0, 0] if len(known) else values[:, 0]", "auto"),
+]
 
 """Those of streams: the policy says which of the two ways to look ahead must notice."""
 STREAM_MUTANTS = [

@@ -67,7 +67,7 @@ def test_a_stream_that_is_ahead_of_its_snapshots_stops(spark: SparkSession, stor
     (("run", "pipeline.toml", "--conf", "spark.ui.enabled"), "error[E1004]"),
     (("run", "nowhere.toml"), "error[E1101]"),
     (("restore", "pipeline.toml", "--update", "3"), "error[E1114]"),
-    (("fly",), "no such command"),
+    (("fly",), "there is no command fly"),
 ])
 def test_commands_that_make_no_sense(story: Story, words: tuple[str, ...], told: str) -> None:
     result = holdfast("pipeline", *words)

@@ -106,7 +106,7 @@ def test_settings() -> None:
 
 
 def test_the_session_of_the_process_is_used_again(spark: SparkSession) -> None:
-    assert session.spark_session() is spark
+    assert session.spark_session().sparkContext is spark.sparkContext  # a stream has one of its own
     assert session.spark_session(spark) is spark
     assert session.spark_session(SparkOptions(conf={"spark.holdfast.test": "1"})).conf.get("spark.holdfast.test") == "1"
     with pytest.raises(UsageError, match=r"there is a Spark session on local\[.*\] in this process already"):

@@ -74,6 +74,7 @@ def numbered(kb: holdfast.KnowledgeBase, name: str) -> tuple[list[str], list[np.
 
     Millions of rows are not made Python tuples for this; each knowledge base has codes of its own.
     """
+    kb._maintainer.counted()  # also writes out what is only known to a module
     ids = kb._backend.materialisation.ids(name)
     codes, places = np.unique(kb._backend.tables[name].rows[ids], return_inverse=True)
     symbols = np.array([row[0] for row in kb._dictionary.decode_rows(codes[:, None], (Type.SYMBOL,))], dtype=object)
@@ -83,7 +84,6 @@ def numbered(kb: holdfast.KnowledgeBase, name: str) -> tuple[list[str], list[np.
     pairs = rank[places.reshape(len(ids), -1)]
     numbers = pairs[:, 0] * len(order) + pairs[:, -1]
     sorting = np.argsort(numbers)
-    kb._maintainer.counted()
     counters = [counter.of(name)[ids][sorting] for counter in (kb._backend.nonrecursive, kb._backend.recursive)]
     return symbols[order].tolist(), [numbers[sorting], *counters]
 

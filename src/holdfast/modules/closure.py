@@ -63,6 +63,7 @@ Change = tuple[Numbers, Numbers]
 
 _NO_CHANGE: Change = (NONE, NONE)
 _REFLEXIVE = frozenset({Shape.REFLEXIVE_SOURCE, Shape.REFLEXIVE_TARGET})
+_SPARE = 1024  # values without edges that do not matter
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +76,11 @@ class State:
     before: Edges = field(default_factory=lambda: Edges(NONE))  # L
     after: Edges = field(default_factory=lambda: Edges(NONE))  # T
     known: Graph | None = None  # the graph, if it is known already
+
+    def is_stale(self, form: Form) -> bool:
+        """Whether most numbers are of values that no edge has any more: a long stream would have ever more nodes."""
+        edges = sum(len(part.keys) + len(part.came) for part in (self.base, self.before, self.after))
+        return len(self.numbering.values) > _SPARE + 4 * edges and self.form == form
 
     @cached_property
     def graph(self) -> Graph:
@@ -302,7 +308,7 @@ class Closure(Module):
     def change(self, service: Service, state: Any, ground: Ground) -> Changed:
         """The difference between two closures, for the affected sources only; nothing is overdeleted."""
         form: Form = service.form
-        if state is None:
+        if state is None or state.is_stale(form):
             state = _state(form, ground.before(), *(_read(ground, slices, "before")
                                                     for slices in (form.before, form.after)))
         numbering = state.numbering

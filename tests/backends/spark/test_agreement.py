@@ -106,8 +106,12 @@ def test_every_kind_of_value_and_functor(spark: SparkSession) -> None:
             update.insert("a", [("zz",)])
     assert everything(there) == everything(here)
     for name in here.relations:
-        assert {repr(item) for item in there.counters(name).items()} == {
-            repr(item) for item in here.counters(name).items()}
+        assert counted(there, name) == counted(here, name)
+
+
+def counted(kb: holdfast.KnowledgeBase, name: str) -> set[str]:
+    """As text; Python takes 7 and 7.0 for the same key, so which of them it shows is left open."""
+    return {repr(([float(v) if v == 7 else v for v in row], counts)) for row, counts in kb.counters(name).items()}
 
 
 SUITE = ("evaluation/aggregates_complex", "evaluation/binop", "evaluation/neg6", "example/metro")
