@@ -1,4 +1,4 @@
-"""Random scripts: with those of closures 20,000 updates, each compared with from-scratch evaluation, some with the oracle.
+"""Random scripts: with those of closures 20,000 updates, compared with from-scratch evaluation, some with the oracle.
 
 Every algorithm takes part, the same one all the way, another one each step, another one for each predicate; both ways
 to take rules out; and one lane of each script has its rules and their bodies in another order.
