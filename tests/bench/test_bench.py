@@ -88,7 +88,7 @@ def test_without_a_known_number_two_systems_must_agree(monkeypatch: pytest.Monke
     monkeypatch.setitem(WORKLOADS, "chain", workload)
     numbers = {"holdfast": 7, "duckdb": 7, "egglog": 8}
     monkeypatch.setattr("bench.race.measure", lambda module, told, limits: Measured(numbers[told[0]], 1.0))
-    ours, duckdb, egglog = (ENGINES[name] for name in numbers)
+    ours, duckdb, egglog = (replace(ENGINES[name], module="holdfast") for name in numbers)  # nobody runs them
 
     def figures(*engines: Engine) -> list[str]:
         row = race(workload, "max", engines, GENEROUS, 1, print)

@@ -105,7 +105,7 @@ def test_every_kind_of_value_and_functor(spark: SparkSession) -> None:
             update.insert("f", [(0.3, 0.1)])
             update.insert("a", [("zz",)])
     assert everything(there) == everything(here)
-    for name in here.relations:
+    for name in ("on_numbers", "on_any", "grouped"):  # each is a count from scratch on Spark
         assert counted(there, name) == counted(here, name)
 
 
