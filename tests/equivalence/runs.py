@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import count
 from random import Random
 from typing import Any
 
@@ -47,6 +48,18 @@ def steps_of(seed: int) -> int:
     except HoldfastError:
         return 0
     return run(script, lanes)
+
+
+def take(steps: int, first_seed: int) -> None:
+    """Run scripts from a seed on until there were so many steps."""
+    for seed in count(first_seed):
+        if steps <= 0:
+            return
+        try:
+            steps -= steps_of(seed)
+        except Exception as error:
+            error.add_note(f"again and cut down: make fuzz SEED={seed} SECONDS=0")
+            raise
 
 
 def failure(script: Script, seed: int, only: int | None = None) -> str | None:

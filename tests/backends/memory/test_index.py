@@ -119,13 +119,18 @@ def test_join_is_a_nested_loop(case: Case, batch: int, worth_splitting: int) -> 
 
 @settings(max_examples=300, deadline=None)
 @given(cases(), st.sets(st.sampled_from([*BOUND, *FREE]), min_size=1), st.sampled_from([1, 2, 7, 1000]),
-       st.sampled_from([1, 10**6]))
-def test_a_tally_counts_what_a_nested_loop_meets(case: Case, wanted: set[Var], batch: int, splits: int) -> None:
-    """Heads that are alike are written once, or in parts, with weights; only then are bindings put in order."""
+       st.sampled_from([1, 10**6]), st.sampled_from([0, 2, 1 << 20]), st.sampled_from([0, 1 << 31]))
+def test_a_tally_counts_what_a_nested_loop_meets(case: Case, wanted: set[Var], batch: int, splits: int, in_place: int,
+                                                 groups: int) -> None:
+    """Heads that are alike are written once, or in parts, with weights; only then are bindings put in order.
+
+    Values below `in_place` are counted in their own place, others by hashing; after so many `groups` all begins anew.
+    """
     head = [v for v in (*BOUND, *FREE) if v in wanted and (v in BOUND or v in case.arguments)]
     step = Join(Atom("t", case.arguments), Read.ALL, case.key)
     assume(len(case.key) < len(case.arguments))
-    with small_batches(batch, splits), patch.object(pipeline, "_WORTH_A_TALLY", 0):
+    with (small_batches(batch, splits), patch.object(pipeline, "_WORTH_A_TALLY", 0),
+          patch.object(pipeline, "_COUNTED_IN_PLACE", in_place), patch.object(pipeline, "_MOST_GROUPS", groups)):
         runnable = _runnable(step, BOUND, head, {"t": case.table}, Dictionary())
         assert isinstance(runnable, pipeline._Join)
         assume(runnable.shape.tells_alike)
