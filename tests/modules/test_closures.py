@@ -189,3 +189,16 @@ def test_sizes_count_what_is_not_written_out() -> None:
     kb.apply(holdfast.Update(delete={"edge": [(8, 9)]}, insert={"edge": [(20, 21)]}))
     assert kb.sizes() == {"edge": 9, "path": 37}
     assert len(kb["path"]) == len(list(kb["path"])) == 37
+
+
+def test_values_that_are_gone_do_not_stay_numbered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stream over ever new values does not keep them all, and answers are right when numbers are given anew."""
+    monkeypatch.setattr("holdfast.modules.closure._SPARE", 8)
+    kb = holdfast.from_text("path(x, y) :- edge(x, y). path(x, z) :- path(x, y), edge(y, z).",
+                            facts={"edge": [(0, 1), (1, 2), (2, 3)]})
+    for n in range(3, 100):
+        change = kb.apply(holdfast.Update(delete={"edge": [(n - 3, n - 2)]}, insert={"edge": [(n, n + 1)]}))
+        assert set(kb["path"]) == {(x, y) for x in range(n - 2, n + 1) for y in range(x + 1, n + 2)}
+        assert set(change.removed["path"]) == {(n - 3, y) for y in range(n - 2, n + 1)}
+        [(_, state)] = kb._maintainer.states._kept.values()
+        assert len(state.numbering.values) <= 8 + 4 * (3 + 3) + 1

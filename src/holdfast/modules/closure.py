@@ -79,7 +79,8 @@ class State:
 
     def is_stale(self, form: Form) -> bool:
         """Whether most numbers are of values that no edge has any more: a long stream would have ever more nodes."""
-        edges = sum(len(part.keys) + len(part.came) for part in (self.base, self.before, self.after))
+        parts = (self.base, self.before, self.after)
+        edges = sum(len(part.keys) + len(part.came) - len(part.went) for part in parts)
         return len(self.numbering.values) > _SPARE + 4 * edges and self.form == form
 
     @cached_property
