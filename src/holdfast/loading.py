@@ -106,7 +106,8 @@ def _together(program: Program, parts: Iterable[tuple[str, Codes]]) -> dict[str,
     by_name: dict[str, list[Codes]] = {}
     for name, rows in parts:
         by_name.setdefault(name, []).append(rows)
-    return {name: np.ascontiguousarray(np.concatenate(rows)) for name, rows in by_name.items()}
+    return {name: np.ascontiguousarray(np.concatenate(rows) if len(rows) > 1 else rows[0])
+            for name, rows in by_name.items()}
 
 
 # --- facts as Python data ----------------------------------------------------------------------------

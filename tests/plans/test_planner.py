@@ -27,12 +27,16 @@ class Sizes:
 
     def __init__(self, **sizes: float) -> None:
         self.sizes = sizes
+        self.without_index = set[tuple[str, tuple[int, ...]]]()
 
     def size(self, predicate: str) -> float:
         return self.sizes.get(predicate, 100.0)
 
     def fanout(self, predicate: str, columns: tuple[int, ...], arity: int) -> float:
         return 1.0 if len(columns) == arity else max(1.0, self.size(predicate) / 1e4 ** len(columns))
+
+    def unindexed(self, predicate: str, columns: tuple[int, ...]) -> float:
+        return self.size(predicate) if (predicate, columns) in self.without_index else 0.0
 
 
 def rule_of(text: str, number: int = 0) -> Rule:
@@ -244,3 +248,11 @@ def test_a_division_by_zero_that_another_literal_keeps_out(body: str) -> None:
     assert len(holdfast.from_text(f"p(z) :- {body}.", facts=facts)["p"]) == 2
     with pytest.raises(EvaluationError, match="division by zero"):
         holdfast.from_text("p(z) :- n(x), z = 10 / x.", facts={"n": [(0,)]})
+
+
+def test_many_new_facts_are_read_later_only_where_an_index_is_there() -> None:
+    rule = rule_of("h(v, z) :- few(v, f), new(o, f), a(o, x), b(x, z). few(1, 2). new(1, 2). a(1, 2). b(1, 2).")
+    sizes = Sizes(few=100, new=1e6, a=4e4, b=4e4)
+    assert atom_order(rule, 1, 1e5, sizes) == (0, 1, 2, 3)
+    sizes.without_index.add(("new", (1,)))
+    assert atom_order(rule, 1, 1e5, sizes)[0] == 1

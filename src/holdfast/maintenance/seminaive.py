@@ -41,20 +41,22 @@ def materialise(planner: Planner, backend: Backend, watch: Watch, enough: Mappin
     Cn.add(N)
     Δ = explicit | N.support()
     instances = len(N)
-    late, unseen = tuple[Rule, ...](), list[Facts]()  # rules that wait until the others are done, and what they missed
-    while Δ or unseen:
+    late, missed = tuple[Rule, ...](), dict[Rule, list[Facts]]()  # rules that wait until the others are done
+    while Δ or missed:
         if Δ:
             facts += len(Δ)
             watch.round(len(Δ))
             I |= Δ
             if _reached(I, wanted):
                 break
-            if not unseen:
+            if not missed:
                 late = planner.late(Δ.sizes())
-            unseen += [Δ] if late else []
+            for rule in late:
+                missed.setdefault(rule, []).append(Δ)
             Π_r = tuple(rule for rule in planner.node.recursive if rule not in late)
-        else:
-            Δ, Π_r, unseen = _union(unseen), late, []
+        else:  # in turn, so that all others are done with what one told before the next begins
+            rule = next(iter(missed))
+            Δ, Π_r = _union(missed.pop(rule)), (rule,)
         sources = {Read.ALL: I, Read.OLD: I - Δ, Read.DELTA: Δ, Read.ABSENT: I}
         N = backend.apply(planner.recursive(Δ.sizes(), Π_r), sources)  # Π_r⟦I : Δ⟧
         Cr.add(N)

@@ -69,16 +69,26 @@ class _Costs:
                 cost += self._size(position)
             else:
                 cost += bindings * _PROBE + met
-                cost += _COVER * self.delta if position == self.pivot else 0.0
+                cost += _COVER * self._to_index(position, bound) if position == self.pivot else 0.0
             bindings = met
             bound = self.closed(bound | self.variables[position])
         return cost
+
+    def _to_index(self, position: int, bound: set[Var]) -> float:
+        """How many facts the index of a later pivot must take in: the new ones, or all, if there is none yet."""
+        return max(self.delta, self.statistics.unindexed(*self._known(position, bound)))
+
+    def _known(self, position: int, bound: set[Var]) -> tuple[str, tuple[int, ...]]:
+        """The predicate of an atom, and the columns whose values are known."""
+        atom = self.rule.body[position]
+        assert isinstance(atom, Atom)
+        return atom.predicate, tuple(i for i, a in enumerate(atom.arguments) if isinstance(a, Const) or a in bound)
 
     def facts_met(self, position: int, bound: set[Var]) -> float:
         """How many facts one binding meets in an atom."""
         atom = self.rule.body[position]
         assert isinstance(atom, Atom)
-        known = tuple(i for i, a in enumerate(atom.arguments) if isinstance(a, Const) or a in bound)
+        _, known = self._known(position, bound)
         if not known:
             return self._size(position)
         met = self.statistics.fanout(atom.predicate, known, len(atom.arguments))

@@ -28,6 +28,10 @@ class Statistics(Protocol):
         """How many facts of a predicate share their values in some columns, on average."""
         ...
 
+    def unindexed(self, predicate: str, columns: tuple[int, ...]) -> float:
+        """How many facts an index on some columns would have to take in before it can be used."""
+        ...
+
 
 @dataclass(frozen=True)
 class Guess:
@@ -47,3 +51,7 @@ class Guess:
     def fanout(self, predicate: str, columns: tuple[int, ...], arity: int) -> float:
         """As if the columns were independent and each had equally many values."""
         return float(self.size(predicate) ** (1 - len(columns) / arity)) if arity else 1.0
+
+    def unindexed(self, predicate: str, columns: tuple[int, ...]) -> float:
+        """As if all indexes were there."""
+        return 0.0

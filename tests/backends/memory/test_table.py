@@ -130,7 +130,7 @@ def test_pairs_that_fill_their_square_go_over_to_a_grid() -> None:
 
 
 @pytest.mark.usefixtures("grids_early")
-@pytest.mark.parametrize("stranger", [(-1, 0), (0, -1), (-12, -12), (12, 0), (0, 12), (2**62, 2**62), (-(2**63), 0)])
+@pytest.mark.parametrize("stranger", [(-1, 0), (0, -1), (-12, -12), (0, 12), (2**62, 0), (2**62, 2**62), (-(2**63), 0)])
 def test_a_value_outside_the_grid(stranger: Fact) -> None:
     table = table_with_a_grid()
     before = table.find(rows(square(12), 2))
@@ -160,7 +160,7 @@ def test_no_second_grid_once_one_was_too_small() -> None:
     (square(12), True),
     (square(7), False),  # too few
     ([(x, 3 * y) for x, y in square(12)], True),
-    ([(x, 9 * y) for x, y in square(12)], False),  # too many cells for a fact
+    ([(x, 9 * y) for x, y in square(12)], False),  # more than eight cells for a fact
     ([(x - 1, y) for x, y in square(12)], False),  # a negative number
     ([(x, x) for x in range(60)], False),
 ], ids=["full", "few", "thin", "thinner", "negative", "diagonal"])
@@ -171,9 +171,33 @@ def test_what_suits_a_grid(facts: list[Fact], suits: bool) -> None:
 
 
 @pytest.mark.usefixtures("grids_early")
-def test_no_grid_while_the_numbers_grow() -> None:
-    assert suitable_grid(rows(square(12), 2), rows([], 2)) is None
-    assert suitable_grid(rows(square(12)[::-1], 2), rows([(12, 3)], 2)) is None
+def test_no_grid_while_the_numbers_of_both_columns_grow() -> None:
+    assert suitable_grid(rows(sorted(square(12), key=max), 2), rows([], 2)) is None
+    assert suitable_grid(rows(square(12), 2), rows([(3, 12)], 2)) is None
+
+
+@pytest.mark.usefixtures("grids_early")
+@pytest.mark.parametrize("growing", [0, 1])
+def test_a_grid_grows_with_the_numbers_of_one_column(growing: int) -> None:
+    """As the lengths of paths do: each round brings larger ones."""
+    table, facts = Table("t", 2), list[Fact]()
+    for x in range(60):
+        plane = [(x, y) for y in range(12)] if growing == 0 else [(y, x) for y in range(12)]
+        facts += plane
+        told = [*plane[::-1], *facts[-40:]]
+        ids = table.intern(rows(told, 2))
+        assert as_facts(table.rows[ids]) == told
+        assert table.size == len(facts)
+    found = table.membership
+    assert isinstance(found, GriddedRows)
+    assert (found.growing, found.largest) == (growing, 59)
+    assert found.nbytes == 60 * 12 * 4 <= found.cells.nbytes
+    assert as_facts(table.rows[table.find(rows(facts, 2))]) == facts
+    assert (table.find(rows([(x + 60, y) if growing == 0 else (x, y + 60) for x, y in facts], 2)) == -1).all()
+    far = (2000, 3) if growing == 0 else (3, 2000)
+    assert table.intern(rows([far], 2)).tolist() == [720]
+    assert isinstance(table.membership, HashedRows), "most of a grid would be empty"
+    assert as_facts(table.rows[table.find(rows([*facts, far], 2))]) == [*facts, far]
 
 
 @settings(max_examples=60, deadline=None)

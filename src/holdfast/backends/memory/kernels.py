@@ -26,7 +26,7 @@ SPLIT = 1 << 21  # slots from which on a hash table has two halves: below, two t
 _rows = int64[:, ::1]
 _slots = uint64[::1]
 _ids = int32[::1]
-_grid = int32[:, ::1]
+_grid = int32[:, :]  # either column may be the one whose values stand side by side
 _codes = int64[::1]
 _bytes = uint8[::1]
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.backends.memory import kernels
-from holdfast.backends.memory.arrays import FULL, FULLEST, Ids, Rows, Slots, more_slots, slots_for
+from holdfast.backends.memory.arrays import FULL, FULLEST, Ids, Rows, Slots, enlarged, more_slots, slots_for
 from holdfast.backends.memory.threads import side_by_side, worth_splitting
 
 NO_SLOTS: Slots = np.empty(0, np.uint64)
 NO_GRID: NDArray[np.int32] = np.empty((0, 0), np.int32)
 _NOWHERE = np.empty(0, np.int64)
-_CELLS = 6  # a fact may take so many cells of a grid: 24 bytes; a hash table takes 11 to 23
+_CELLS = 8  # a fact may take so many cells of a grid: 32 bytes; a hash table takes 11 to 23
 _WORTH_A_GRID = 1 << 16  # facts; a smaller hash table stays in the cache anyway
 
 
@@ -62,21 +64,38 @@ class HashedRows:
 
 
 class GriddedRows:
-    """Row ids of pairs of small numbers, each in its own cell: one read, no comparison."""
+    """Row ids of pairs of small numbers, each in its own cell: one read, no comparison.
+
+    Values of one column may grow: their cells are added at the end, and take no memory until they are written to.
+    """
 
     slots = NO_SLOTS
 
-    def __init__(self, grid: NDArray[np.int32]) -> None:
-        self.grid = grid
+    def __init__(self, cells: NDArray[np.int32], growing: int, largest: int) -> None:
+        self.cells = cells
+        self.growing = growing  # the column that the first dimension is for
+        self.largest = largest  # of its values
+
+    @property
+    def grid(self) -> NDArray[np.int32]:
+        """The cells by first and second column."""
+        return self.cells.T if self.growing else self.cells
 
     @property
     def nbytes(self) -> int:
-        """The memory it takes."""
-        return self.grid.nbytes
+        """The memory it takes, untouched room not included."""
+        return (self.largest + 1) * self.cells[:1].nbytes
 
-    def holds(self, new: Rows) -> bool:
-        """Whether the grid has a cell for each of some rows."""
-        return bool(kernels.in_grid(new, self.grid))
+    def has_room(self, new: Rows, known: int) -> bool:
+        """Whether the grid has a cell for each of some rows, or can be given one without being mostly empty."""
+        if not kernels.in_grid(new, self.grid):
+            largest, fixed = _largest(new)[[self.growing, 1 - self.growing]].tolist()
+            side = self.cells.shape[1]
+            if new.min() < 0 or fixed >= side or (largest + 1) * side > _CELLS * known:
+                return False
+            self.cells = enlarged(self.cells, 2 * (largest + 1))
+        self.largest = max(self.largest, int(new[:, self.growing].max(initial=0)))
+        return True
 
     def intern(self, new: Rows, rows: Rows, size: int, ids: Ids) -> int:
         """Find the rows, append those never seen; gives the new size."""
@@ -86,17 +105,27 @@ class GriddedRows:
 def suitable_grid(rows: Rows, new: Rows) -> GriddedRows | None:
     """A grid with some rows in it and cells for more, if that is worth its memory.
 
-    Only while the numbers do not grow: the first half of the rows must span what all do.
+    Only while the numbers of one column do not grow: the first half of the rows must span what all do.
     """
     if rows.shape[1] != 2 or len(rows) < _WORTH_A_GRID or min(rows.min(), new.min(initial=0)) < 0:
         return None
-    largest = np.maximum(rows.max(axis=0), new.max(axis=0, initial=0))
-    width, height = (largest + 1).tolist()
-    if width * height > _CELLS * len(rows) or (rows[: len(rows) // 2].max(axis=0) < largest).any():
+    half = len(rows) // 2
+    early, late = (_largest(part) for part in (rows[:half], rows[half:]))
+    largest = np.maximum(np.maximum(early, late), _largest(new))
+    grows, second_grows = (early < largest).tolist()
+    if (grows and second_grows) or math.prod((largest + 1).tolist()) > _CELLS * len(rows):
         return None
-    grid = np.zeros((width, height), np.int32)
-    grid[rows[:, 0], rows[:, 1]] = np.arange(1, len(rows) + 1, dtype=np.int32)
-    return GriddedRows(grid)
+    growing = int(second_grows)
+    reach, side = largest[[growing, 1 - growing]].tolist()
+    room = (reach + 1) * (2 if grows or second_grows else 1)
+    found = GriddedRows(np.zeros((room, side + 1), np.int32), growing, reach)
+    found.grid[rows[:, 0], rows[:, 1]] = np.arange(1, len(rows) + 1, dtype=np.int32)
+    return found
+
+
+def _largest(rows: Rows) -> Rows:
+    """The largest value of each column: one by one, since NumPy takes far longer to look at both at once."""
+    return np.array([column.max(initial=0) for column in rows.T])
 
 
 def hashed(rows: Rows, *, may_be_gridded: bool = False) -> HashedRows:

@@ -136,7 +136,7 @@ class Pipeline:
                     table = self.tables[predicate]
                     before = table.size
                     new = before - first.setdefault(predicate, before)
-                    coming = int(new / done) - new if done else 0  # if it goes on as in the part that is done
+                    coming = (int(new / done) - new) // 2 if done else 0  # fewer in what is left than in what is done
                     weights = self.tallying.weights if self.tallying is not None else NO_WEIGHTS
                     yield predicate, table.intern(rows, coming), weights
                     self.watch.batch(table.size - before)

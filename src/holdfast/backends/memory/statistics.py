@@ -57,6 +57,10 @@ class TableStatistics:
         keys = self._keys(predicate, columns, table) if indexed is None else indexed
         return self.size(predicate) / max(1.0, keys)
 
+    def unindexed(self, predicate: str, columns: tuple[int, ...]) -> float:
+        """Rows that the index does not cover; a row that is known in whole needs none."""
+        return float(self._tables[predicate].unindexed(columns))
+
     def _whole_row(self, predicate: str, table: Table) -> float:
         """How likely a row of values that occur in their columns is a fact."""
         rows = 1.0

@@ -59,7 +59,7 @@ class Table:
         """Make room for new facts, going over to a grid or back where that has become the better way."""
         known = self.membership
         match known:
-            case GriddedRows() if not known.holds(new):
+            case GriddedRows() if not known.has_room(new, self.size):
                 self.membership = hashed(self.rows[: self.size])
                 self._prepare_membership(new, coming)
             case HashedRows() if not known.has_room(len(new)):
@@ -110,6 +110,12 @@ class Table:
         """The number of distinct values in some columns, if an index knows it nearly."""
         index = self._indexes.get(columns)
         return index.keys if index is not None and 2 * index.covered > self.size else None
+
+    def unindexed(self, columns: tuple[int, ...]) -> int:
+        """The number of rows that the index on some columns does not cover; all, if there is none."""
+        index = self._indexes.get(columns)
+        covered = 0 if index is None else index.covered
+        return self.size - covered if len(columns) < self.arity else 0
 
     @property
     def nbytes(self) -> int:

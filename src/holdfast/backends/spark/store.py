@@ -79,6 +79,10 @@ class StoredStatistics:
             keys *= stored.distinct(column)
         return stored.size / (keys if len(columns) == arity else min(keys, max(1.0, stored.size)))
 
+    def unindexed(self, predicate: str, columns: tuple[int, ...]) -> float:
+        """There are no indexes."""
+        return 0.0
+
 
 class SparkBackend:
     """Facts on a cluster."""
