@@ -1,7 +1,8 @@
 """The update streams of data/kb (315) and data/marking (51): number and digest of all facts after every update.
 
-Every stream is maintained by `auto`; every third one, and every one of marking, once more by one of the other algorithms
-in turn, over its first updates where the rules are many.  What this cannot catch: negation, aggregates and rule changes; there are none.
+Every stream is maintained by `auto`; every third one, and every one of marking, once more by one of the other
+algorithms in turn, over its first updates where the rules are many.  What this cannot catch: negation, aggregates and
+rule changes; there are none.
 """
 
 from __future__ import annotations
