@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from functools import partial
 
 import pytest
 
 import holdfast
+
+# Every Java that a test starts lives for a short time: the quick compiler and the plain collector take half the work.
+os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 # What is asked there can be asked only of the memory backend.
 ONLY_IN_MEMORY = {

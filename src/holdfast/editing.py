@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from dataclasses import replace
 
 from holdfast.errors import Diagnostic, ProgramError, Span
+from holdfast.formats.python_data import sniff_python
 from holdfast.language import tree
 from holdfast.language.editing import rule_names, with_rules, without_rules
 from holdfast.program import check
 from holdfast.program.maintainable import maintainable
 from holdfast.program.model import Program, Relation
-from holdfast.updates import Update
+from holdfast.updates import Several, Update
 from holdfast.values import Type
 
 
-def edited(program_tree: tree.Program, program: Program, update: Update) -> tuple[tree.Program, Program]:
-    """The tree and the checked program after an update; the same objects if it changes no rules."""
+def edited(program_tree: tree.Program, program: Program, update: Update, empty: Callable[[str], bool]
+           ) -> tuple[tree.Program, Program]:
+    """The tree and the checked program after an update; the same objects if it changes no rules.
+
+    Types that nothing has told yet, of relations that are `empty`, may be others afterwards.
+    """
     if not update.add_rules and not update.remove_rules:
         return program_tree, program
     new = program_tree
@@ -23,10 +29,28 @@ def edited(program_tree: tree.Program, program: Program, update: Update) -> tupl
         new = without_rules(new, wanted, "<remove_rules>")
     for text in update.add_rules:
         new = with_rules(new, text, "<add_rules>", rule_names(program_tree))
-    types = {(name, i): type for name, r in program.relations.items() for i, type in enumerate(r.types)}
-    checked = maintainable(check(new, types))
-    _refuse_other_types(program, checked, _first_added(program_tree, new))
+    open = {name for name, r in program.relations.items() if _is_untold(r) and empty(name)}
+    types = {(name, i): type for name, r in program.relations.items() for i, type in enumerate(r.types)
+             if name not in open or type is not Type.ANY}
+    checked = maintainable(check(new, types | _told_by_facts(program, update, open)))
+    _refuse_other_types(program, checked, _first_added(program_tree, new), open)
     return new, _with_column_names(checked, program)
+
+
+def _is_untold(relation: Relation) -> bool:
+    return Type.ANY in relation.types and (relation.auxiliary or not relation.declared)
+
+
+def _told_by_facts(program: Program, update: Update, open: Collection[str]) -> dict[tuple[str, int], Type]:
+    """The types that the facts of an update suggest for relations that have no others."""
+    spelled = {program.relations[name].display: name for name in open}
+    told: dict[tuple[str, int], Type] = {}
+    for given, data in update.insert.items():
+        name = given if given in open else spelled.get(given)
+        if name is not None and not isinstance(data, Several):
+            columns = [column.name for column in program.relations[name].columns]
+            told |= {(name, i): type for i, type in enumerate(sniff_python(data, columns))}
+    return told
 
 
 def _first_added(old: tree.Program, new: tree.Program) -> Span | None:
@@ -48,11 +72,11 @@ def _named_like(relation: Relation, old: Relation | None) -> Relation:
     return replace(relation, columns=tuple(columns))
 
 
-def _refuse_other_types(old: Program, new: Program, place: Span | None) -> None:
+def _refuse_other_types(old: Program, new: Program, place: Span | None, open: Collection[str]) -> None:
     """Facts are stored by their types, which therefore stay."""
     for name, relation in old.relations.items():
         other = new.relations.get(name)
-        if other is not None and other.types != relation.types:
+        if other is not None and other.types != relation.types and name not in open:
             was, would = (", ".join(type.value for type in r.types) for r in (relation, other))
             message = f"with these rules {relation.display} would have the types ({would}), but it has ({was})"
             help = "declare the relation's types from the start"

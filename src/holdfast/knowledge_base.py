@@ -238,20 +238,24 @@ class KnowledgeBase:
     def impact(self, update: Update, *, algorithm: str | Choice = AUTO) -> Impact:
         """The hyper-nodes that an update would bring up to date, and the change it would make, without making it."""
         change = self.what_if(update, algorithm=algorithm)
-        _, program = edited(self._tree, self.program, update)
+        _, program = edited(self._tree, self.program, update, self._is_empty)
         during = with_relations(program, _missing(self.program, program))
         given = {self._relation(name, during).name for name in (*update.delete, *update.insert)}
         return Impact(impact(self.program, during, given), change)
 
     def _maintained(self, update: Update, algorithm: str | Choice, *, keep: bool) -> Change:
         self._refuse_size_limits()
-        new_tree, program = edited(self._tree, self.program, update)
+        new_tree, program = edited(self._tree, self.program, update, self._is_empty)
         during = with_relations(program, _missing(self.program, program))
         choice = self._choice(algorithm, during)
         backend, maintainer = self._backend, self._maintainer
         deletions, insertions = (self._encoded(facts, during) for facts in (update.delete, update.insert))
         fresh = [relation for name, relation in during.relations.items() if name not in backend.relations]
+        retyped = [] if program is self.program else [
+            relation for name, relation in backend.relations.items()
+            if name in during.relations and during.relations[name].types != relation.types]
         try:
+            self._replace(retyped, during.relations)
             for relation in fresh:
                 backend.add_relation(relation)
             rules = None if program is self.program else during
@@ -265,9 +269,11 @@ class KnowledgeBase:
             change = self._change(outcome, during, no_ops)
         except BaseException:
             self._drop(fresh)
+            self._replace(retyped, self.program.relations)
             raise
         if not keep:
             self._drop(fresh)
+            self._replace(retyped, self.program.relations)
             return change
         if program is not self.program:
             self._adopt(new_tree, program, during)
@@ -296,6 +302,16 @@ class KnowledgeBase:
         self._tree, self.program = new_tree, with_relations(program, orphans)
         self._drop([r for name, r in during.relations.items() if name not in self.program.relations])
         self._maintainer.adopt(self.program)
+
+    def _is_empty(self, name: str) -> bool:
+        return not self._backend.size(name)
+
+    def _replace(self, relations: Iterable[Relation], others: Mapping[str, Relation]) -> None:
+        """Give relations without facts the types of others."""
+        for relation in relations:
+            self._backend.write_out((relation.name,))
+            self._drop((relation,))
+            self._backend.add_relation(others[relation.name])
 
     def _drop(self, relations: Iterable[Relation]) -> None:
         for relation in relations:

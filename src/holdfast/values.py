@@ -21,6 +21,8 @@ class Type(Enum):
     SYMBOL = "symbol"
     ANY = "any"
 
+    __hash__ = object.__hash__  # Enum's own is slow, and every variable of every plan is hashed by its type
+
     @property
     def in_dictionary(self) -> bool:
         """Whether a column of this type holds dictionary ids; `symbol` and `any` share their ids."""

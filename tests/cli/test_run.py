@@ -173,3 +173,36 @@ def test_limits_hold_for_the_query_too() -> None:
     result = holdfast("query", "n.dl", "n(x), n(y)", "--limit-facts", "50000")
     assert (result.code, result.out) == (3, "")
     assert "E0802" in result.err
+
+
+@pytest.mark.parametrize("words", [("run", "-", "-F", "facts", "--json"), ("query", "-", "path(1, x)", "-F", "facts"),
+                                   ("check", "-"), ("graph", "-"), ("plan", "-")])
+def test_a_program_on_standard_input(reach: Path, words: tuple[str, ...]) -> None:
+    text = reach.read_text(encoding="utf-8")
+    reach.unlink()
+    result = holdfast(*words, stdin=text)
+    assert (result.code, result.out != "") == (0, True)
+    wrong = holdfast(*words, stdin="p(x :- q(x).")
+    assert wrong.code == 2 and "<stdin>" in wrong.err + wrong.out
+
+
+def test_program_and_updates_cannot_both_be_on_standard_input() -> None:
+    result = holdfast("stream", "-", "--updates", "-", stdin="p(1).")
+    assert result.code == 2 and "cannot both be on standard input" in result.err
+
+
+def test_no_names_of_the_checker_are_shown(reach: Path) -> None:
+    reach.write_text("p(x) :- e(x), e(x + 1), !f(x * 2, abs(x)), 0 = count : { e(max(x, 1)) }.\n"
+                     "h(x, sum(y * 2)) :- f(x, y).\nz(y) :- e(x), y = range(0, x), e(range(0, x)).\n", encoding="utf-8")
+    for words in (("graph", reach), ("plan", reach), ("graph", reach, "--format", "dot"), ("plan", reach, "--json")):
+        out = holdfast(*words).out
+        assert len(out) > 100 and "$" not in out
+
+
+def test_output_in_a_format_that_there_is_not(reach: Path) -> None:
+    reach.write_text('@prefix ex: <http://e/> .\nex:p(ex:a, ex:b).\n.output ex:p(filename="p.xml")\n', encoding="utf-8")
+    assert holdfast("run", reach, "-D", "out").code == 0
+    assert "<rdf:RDF" in Path("out/p.xml").read_text(encoding="utf-8")
+    reach.write_text('p(1).\n.output p(filename="p.json.gz")\n', encoding="utf-8")
+    result = holdfast("run", reach, "-D", "out")
+    assert result.code == 2 and "error[E0618]: p.json.gz cannot be written" in result.err

@@ -236,7 +236,7 @@ STREAM_MUTANTS = [
     Mutant("instances with two marked facts are met twice", marking.MarkedStratum._without,
            "Read.ALL: I - T, Read.OLD: (I - T) - left", "Read.ALL: I, Read.OLD: I - left", MARKS, hint=35),
     Mutant("covered facts count as absent", marking.MarkedStratum._without, "Read.ABSENT: I,", "Read.ABSENT: I - T,",
-           MARKS, hint=51),
+           MARKS, hint=79),
     Mutant("recursive rules are covered", marking.MarkedStratum._inserted, "for rule in self.kept.nonrecursive}",
            "for rule in (*self.kept.nonrecursive, *self.kept.recursive)}", MARKS, hint=21),
     # windows

@@ -38,14 +38,14 @@ def expected_facts(result: Result, sketch: Sketch) -> dict[str, set[object]]:
     return {p.name: set(result.facts.get(p.name, set())) for p in sketch.predicates}
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=200, deadline=None, suppress_health_check=SLOW)
 @given(sketches(EVERYTHING))
 def test_engine_and_oracle_agree(sketch: Sketch) -> None:
     kb = holdfast.from_text(sketch.text, facts=sketch.facts)
     assert facts_of(kb, sketch) == expected_facts(evaluate(parse(sketch.text), sketch.facts), sketch)
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=200, deadline=None, suppress_health_check=SLOW)
 @given(sketches(COUNTABLE), st.booleans(), st.sampled_from([0, 1, 4]))
 def test_counters_agree(sketch: Sketch, large: bool, late: int) -> None:
     """`large`: with what is else only done where there are many facts, rules that wait and heads that are tallied."""

@@ -18,7 +18,7 @@ from .programs import FOR_CLINGO, FOR_NEMO, Sketch, sketches
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 
 
-@settings(max_examples=250, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=150, deadline=None, suppress_health_check=SLOW)
 @given(sketches(FOR_CLINGO))
 def test_oracle_and_clingo_agree(sketch: Sketch) -> None:
     program = parse(sketch.text)
@@ -27,7 +27,7 @@ def test_oracle_and_clingo_agree(sketch: Sketch) -> None:
         assert ours.get(predicate.name, set()) == theirs.get(predicate.name, set()), predicate.name
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=130, deadline=None, suppress_health_check=SLOW)
 @given(sketches(FOR_NEMO))
 def test_oracle_and_nemo_agree(sketch: Sketch) -> None:
     program = parse(sketch.text)

@@ -62,7 +62,7 @@ def test_brackets_that_never_close_or_never_open_are_no_trouble() -> None:
     (f"p(x) :- {' ; '.join(['q(x)'] * 1000)}.", 1),
     (f"p(x) :- q(x), {', '.join(f'x != {i}' for i in range(2, 1002))}.", 1),
     (f"p(x) :- q(y), x = max({', '.join(['y'] * 1000)}).", 1),
-    (" ".join(f"p({i})." for i in range(10_000)), 10_000),
+    (" ".join(f"p({i})." for i in range(2_000)), 2_000),
     (", ".join(["p(x)"] * 1000) + " :- q(x).", 1),
 ])
 def test_what_is_long_but_flat_works(text: str, size: int) -> None:

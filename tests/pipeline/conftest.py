@@ -11,8 +11,7 @@ from holdfast.spark_session import SparkOptions, spark_session
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# A test's session is short: the quick compiler is enough.  Derby would write its log into the working directory.
-JAVA = "-XX:TieredStopAtLevel=1 -Dderby.stream.error.file=/dev/null"
+JAVA = "-Dderby.stream.error.file=/dev/null"  # or its log would be in the working directory
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -76,12 +76,13 @@ def numbered(kb: holdfast.KnowledgeBase, name: str) -> tuple[list[str], list[np.
     """
     kb._maintainer.counted()  # also writes out what is only known to a module
     ids = kb._backend.materialisation.ids(name)
-    codes, places = np.unique(kb._backend.tables[name].rows[ids], return_inverse=True)
+    rows = kb._backend.tables[name].rows[ids]
+    codes = np.flatnonzero(np.bincount(rows.reshape(-1)))  # ids in the dictionary: small numbers
     symbols = np.array([row[0] for row in kb._dictionary.decode_rows(codes[:, None], (Type.SYMBOL,))], dtype=object)
     order = np.argsort(symbols)
-    rank = np.empty(len(order), np.int64)
-    rank[order] = np.arange(len(order))
-    pairs = rank[places.reshape(len(ids), -1)]
+    rank = np.empty(codes[-1] + 1, np.int64)
+    rank[codes[order]] = np.arange(len(order))
+    pairs = rank[rows]
     numbers = pairs[:, 0] * len(order) + pairs[:, -1]
     sorting = np.argsort(numbers)
     counters = [counter.of(name)[ids][sorting] for counter in (kb._backend.nonrecursive, kb._backend.recursive)]

@@ -62,5 +62,6 @@ def test_only_facts_from_elsewhere_and_new_names_count_for_misspelt_relations() 
 
 def test_where_types_were_never_told_the_declaration_is_offered() -> None:
     kb = holdfast.from_text("o(x) :- p(x, _).")
+    kb.apply(Update(insert={"p": [(1, 2)]}))
     with pytest.raises(HoldfastError, match=r"(?s)E0912.*declare them: \.decl o\(x: number\)"):
         kb.apply(Update(add_rules=["q(x + 1) :- p(x, _)."]))

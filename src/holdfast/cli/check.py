@@ -34,7 +34,7 @@ def load(path: Path) -> Program:
     from holdfast import language
     from holdfast.program import check as check_tree
 
-    return check_tree(language.parse(text, str(path)))
+    return check_tree(language.parse(text, files.shown_name(path)))
 
 
 def _counts(program: Program) -> dict[str, int]:

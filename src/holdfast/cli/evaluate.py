@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def evaluate(program: Path, facts: Sequence[Path], limits: options.LimitValues, no_module: Sequence[str] = (),
              engine: str | SparkOptions = "memory") -> KnowledgeBase:
     """The materialised program.  Whatever happens, the progress line is gone afterwards."""
-    files.existing_file(program)
+    text = files.read_text(program)
     for path in facts:
         files.existing(path)
     modules = options.modules(no_module)
@@ -24,8 +24,8 @@ def evaluate(program: Path, facts: Sequence[Path], limits: options.LimitValues, 
 
     watcher = progress.for_this_terminal()
     try:
-        return holdfast.open(program, facts=_sources(facts), engine=engine, limits=options.limits(*limits),
-                             progress=watcher, modules=modules)
+        return holdfast.from_text(text, _sources(facts), engine=engine, name=files.shown_name(program),
+                                  limits=options.limits(*limits), progress=watcher, modules=modules)
     finally:
         watcher.finished()
 

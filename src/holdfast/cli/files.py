@@ -54,6 +54,11 @@ def read_text(path: Path) -> str:
         raise UsageError(Diagnostic(codes.UNREADABLE, f"{path} cannot be read: {failure.strerror}")) from failure
 
 
+def shown_name(path: Path) -> str:
+    """The program as messages call it."""
+    return "<stdin>" if str(path) == "-" else path.as_posix()
+
+
 def writable_folder(path: Path | None) -> None:
     """Refuse a folder that results cannot go to, before anything is computed; it need not be there yet."""
     if path is None:

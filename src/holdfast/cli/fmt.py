@@ -65,8 +65,7 @@ def _format(path: Path) -> Formatted:
     before = files.read_text(path)
     from holdfast.language import format_source
 
-    name = "<stdin>" if str(path) == "-" else str(path)
-    return Formatted(path, before, format_source(before, name))
+    return Formatted(path, before, format_source(before, files.shown_name(path)))
 
 
 def _tell(results: list[Formatted], check: bool, write: bool) -> None:

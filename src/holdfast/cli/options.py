@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from holdfast.modules import Module
     from holdfast.spark_session import SparkOptions
 
-ProgramFile = Annotated[Path, typer.Argument(metavar="PROGRAM", help="The program, a .dl file.", show_default=False)]
+ProgramFile = Annotated[Path, typer.Argument(metavar="PROGRAM", help="The program, a .dl file; - for standard input.",
+                                              show_default=False)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, errors included.")]
 Facts = Annotated[list[Path], typer.Option(
     "-F", "--facts", metavar="PATH", show_default=False,

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from holdfast.cli import files, options, terminal
+from holdfast.cli import codes, files, options, terminal
 from holdfast.cli.choice import Asked
 from holdfast.cli.evaluate import evaluate
 from holdfast.cli.stream_figures import StreamFigures
 from holdfast.cli.stream_files import open_changes, open_updates, refuse_overwriting
-from holdfast.errors import Diagnostic, ExitCode
+from holdfast.errors import Diagnostic, ExitCode, UsageError
 
 if TYPE_CHECKING:
     from typing import TextIO
@@ -73,6 +73,8 @@ def stream(
     from holdfast.streaming.sources import feed
 
     asked, ahead, room = Asked.parsed(algorithm, strategy), Lookahead(lookahead, window, coalesce), UpdateQueue(queue)
+    if str(program) == str(updates) == "-":
+        raise UsageError(Diagnostic(codes.BAD_USAGE, "program and updates cannot both be on standard input"))
     refuse_overwriting(updates, changes)
     with ExitStack() as opened:
         feed(room, opened.enter_context(open_updates(updates)))

@@ -23,7 +23,7 @@ from holdfast.formats.json_places import not_json, value_places
 from holdfast.formats.places import Problems
 from holdfast.program.model import Relation
 from holdfast.term_text import double_text, literal_value
-from holdfast.values import BlankNode, Iri, Literal, Row, Type, Value
+from holdfast.values import BlankNode, Iri, Literal, Row, Type, Value, quote
 
 _CHUNK = 20_000
 _DOUBLE = "http://www.w3.org/2001/XMLSchema#double"
@@ -39,6 +39,19 @@ class NotFiniteError(ValueError):
     def column(self, line: str) -> int:
         """Where in the line it is, as far as that can be told."""
         return line.find(self._number) + 1 if line.count(self._number) == 1 else 1
+
+
+class RepeatedKeyError(ValueError):
+    """An object that has a key twice, of which Python's reader would take the last."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(f"the key {quote(key)} is there twice in one object")
+        self._written = json.dumps(key)
+
+    def place(self, line: str) -> tuple[int, int]:
+        """Where in the line it comes again and how long it is, as far as that can be told."""
+        again = line.find(self._written, line.find(self._written) + 1)
+        return (again + 1, len(self._written)) if again > 0 else (1, 1)
 
 
 class _LineError(ValueError):
@@ -70,7 +83,7 @@ def _load_together(text: str) -> Iterator[list[Any]]:
         chunk = lines[start:start + _CHUNK]
         if not all(line[0] in "[{" and line.rstrip()[-1] in "]}" for line in chunk):
             raise ValueError("a line is neither an array nor an object")
-        facts = load_json("[" + ",".join(chunk) + "]")
+        facts = load_json("[" + ",".join(chunk) + "]", _object)
         if len(facts) != len(chunk):
             raise ValueError("a line is more or less than one fact")
         yield facts
@@ -107,9 +120,11 @@ def _read_each(path: Path, text: str, relation: Relation, dictionary: Dictionary
 
 def _encode_line(line: str, relation: Relation, dictionary: Dictionary) -> Codes:
     try:
-        fact = load_json(line)
+        fact = load_json(line, _object)
     except NotFiniteError as error:
         raise _LineError("E0613", str(error), error.column(line)) from None
+    except RepeatedKeyError as error:
+        raise _LineError("E0615", str(error), *error.place(line)) from None
     except json.JSONDecodeError as error:
         raise _LineError("E0613", not_json(error), error.colno) from None
     except (ValueError, RecursionError):
@@ -157,6 +172,14 @@ def _by_name(fact: dict[str, Any], relation: Relation) -> Iterator[Any]:
 def load_json(text: str, pairs: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
     """What JSON text holds; Python's own reader would take `NaN`, `Infinity` and `1e999` as well."""
     return json.loads(text, object_pairs_hook=pairs, parse_constant=_refuse_constant, parse_float=_finite)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise RepeatedKeyError(next(key for key in keys if keys.count(key) > 1))
+    return found
 
 
 def _refuse_constant(text: str) -> NoReturn:

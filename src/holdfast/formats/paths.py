@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Final
 from urllib.parse import quote
 
 from holdfast.errors import Span
@@ -16,6 +17,10 @@ from holdfast.formats.parameters import SUFFIXES, check_parameters
 from holdfast.formats.places import refuse
 from holdfast.formats.rdf import is_rdf
 from holdfast.program.model import Relation
+
+_OTHERS: Final = frozenset({".arrow", ".db", ".feather", ".html", ".json", ".jsonld", ".ndjson", ".ods", ".sqlite",
+                            ".xlsx", ".yaml", ".yml"})
+"""Names of formats that facts are not written in; any other name that tells nothing is one of separated values."""
 
 
 def file_stem(relation: Relation) -> str:
@@ -64,6 +69,10 @@ def output_path(folder: Path, relation: Relation, parameters: Mapping[str, str])
     check_parameters(relation, parameters)
     packed = ".gz" if parameters.get("compress") == "true" else ""
     name = parameters.get("filename", f"{file_stem(relation)}.csv{packed}")
+    suffix = Path(name.lower().removesuffix(".gz")).suffix
+    if suffix in _OTHERS:
+        refuse("E0618", f"{name} cannot be written: facts do not go out as {suffix}", _span_of(relation, parameters),
+               help="the formats are .csv, .tsv, .jsonl and .parquet, and for RDF .nt, .nq, .ttl, .trig and .rdf")
     return inside(folder, name, _span_of(relation, parameters))
 
 

@@ -29,7 +29,7 @@ import pyarrow.csv
 import pyoxigraph as ox
 
 from holdfast.encoding import Codes, Dictionary
-from holdfast.formats.files import BOM, read_bytes
+from holdfast.formats.files import BOM, as_text, read_bytes
 from holdfast.formats.places import file_span, refuse
 from holdfast.formats.rdf_terms import TermReader
 from holdfast.formats.rdf_types import fit_columns
@@ -39,7 +39,7 @@ RDF_TYPE: Final = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
 FORMATS: Final[Mapping[str, ox.RdfFormat]] = MappingProxyType({
     ".nt": ox.RdfFormat.N_TRIPLES, ".ttl": ox.RdfFormat.TURTLE, ".nq": ox.RdfFormat.N_QUADS,
     ".n3": ox.RdfFormat.TURTLE, ".trig": ox.RdfFormat.TRIG, ".rdf": ox.RdfFormat.RDF_XML,
-    ".owl": ox.RdfFormat.RDF_XML,
+    ".owl": ox.RdfFormat.RDF_XML, ".xml": ox.RdfFormat.RDF_XML,
 })
 Triples: TypeAlias = tuple[pa.Array, pa.Array, pa.Array]
 """Subjects, properties and objects as dictionary-encoded texts."""
@@ -117,6 +117,7 @@ def _statements(path: Path, data: bytes, format: ox.RdfFormat, base: str) -> byt
 
 
 def _refuse_syntax(path: Path, data: bytes, error: SyntaxError) -> NoReturn:
+    as_text(path, data)  # in our words, if that is what is wrong
     message = re.sub(r"^Parser error at line .*?: |^Parser error: ", "", error.msg)
     message = message[:1].lower() + message[1:]
     if error.lineno is None:

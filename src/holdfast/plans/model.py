@@ -28,6 +28,8 @@ class Read(Enum):
     ABSENT_OLD = "absent-old"  # neither in In nor in N
     ABSENT_DELTA = "absent-delta"  # in N, and not in In
 
+    __hash__ = object.__hash__  # Enum's own is slow
+
 
 @dataclass(frozen=True)
 class Scan:

@@ -54,6 +54,7 @@ class Planner:
         self.statistics = statistics or Guess(node.predicates if node.is_recursive else ())
         self._plans: dict[tuple[int, int | None, bool], tuple[Plan, tuple[float, ...]]] = {}
         self._backward: dict[int, Rule] = {}
+        self._recursive: dict[int, tuple[Rule, list[tuple[int, str]]]] = {}
         self._ranks: dict[tuple[int, ...], tuple[Rank, ...]] = {}
 
     def nonrecursive(self) -> tuple[AnyPlan, ...]:
@@ -71,11 +72,18 @@ class Planner:
         With it, plans for predicates that have no new facts are left out.
         """
         return tuple(
-            self._plan(rule, position, 1e3 if delta is None else delta[_predicate(rule, position)], within=True)
+            self._plan(rule, position, 1e3 if delta is None else delta[predicate], within=True)
             for rule in (self.node.recursive if rules is None else rules)
-            for position in positions(rule, self.node.predicates)
-            if delta is None or delta.get(_predicate(rule, position))
+            for position, predicate in self._recursive_atoms(rule)
+            if delta is None or delta.get(predicate)
         )
+
+    def _recursive_atoms(self, rule: Rule) -> list[tuple[int, str]]:
+        known = self._recursive.get(id(rule))
+        if known is None:
+            found = [(position, _predicate(rule, position)) for position in positions(rule, self.node.predicates)]
+            known = self._recursive[id(rule)] = (rule, found)
+        return known[1]
 
     def late(self, delta: Mapping[str, int]) -> tuple[Rule, ...]:
         """Recursive rules to which new facts give so much to do that the others should come to an end before.
@@ -105,7 +113,7 @@ class Planner:
     def changed(self, rules: Iterable[Rule], positive: Mapping[str, int], negative: Mapping[str, int]
                 ) -> tuple[Plan, ...]:
         """Plans for the instances that use a changed fact: P in a positive atom, N in a negated one."""
-        return tuple(
+        return () if not positive and not negative else tuple(
             self._plan(rule, position, changes[literal.predicate], within=False)
             for rule in rules
             for position, literal in enumerate(rule.body)

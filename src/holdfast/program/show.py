@@ -59,10 +59,10 @@ def show_literal(literal: Literal, relations: Relations) -> str:
         case Test(function=function, arguments=arguments, negated=negated):
             return f"{'!' if negated else ''}{function}({', '.join(map(show_term, arguments))})"
         case Assign(variable=variable, term=term):
-            return f"{variable.name} = {show_term(term)}"
+            return f"{show_term(variable)} = {show_term(term)}"
         case Range(variable=variable, start=start, stop=stop, step=step):
             bounds = [start, stop] if step is None else [start, stop, step]
-            return f"{variable.name} = range({', '.join(map(show_term, bounds))})"
+            return f"{show_term(variable)} = range({', '.join(map(show_term, bounds))})"
 
 
 def _atom(predicate: str, arguments: tuple[Var | Const | Wildcard | Apply, ...], relations: Relations) -> str:
@@ -75,7 +75,7 @@ def show_term(term: Var | Const | Wildcard | Apply) -> str:
         case Wildcard():
             return "_"
         case Var(name=name):
-            return name
+            return name.replace("$", "_")  # the checker's own are called $1, which nobody can write
         case Const(value=value):
             return _value(value)
         case Apply(function="neg", arguments=(operand,)):

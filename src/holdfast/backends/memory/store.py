@@ -308,15 +308,19 @@ class MemoryBackend:
         """One set for some predicates, another for all others."""
         return ByPredicate(predicates, _own(here), _own(rest))
 
-    @small_pages()
     def apply(self, plans: Iterable[AnyPlan], sources: Mapping[Read, Facts],
               quotas: Mapping[Plan, Ids] = MappingProxyType({})) -> MemoryBag:
-        """The heads of all instances of the plans: Π⟦…⟧ of ALGORITHMS.md."""
+        """The heads of all instances of the plans: Π⟦…⟧ of ALGORITHMS.md.
+
+        Of a small update most have no facts to start from, so that is seen before anything is prepared.
+        """
+        able = [plan for plan in plans if self._can_start(plan, sources)]
+        return self._heads(able, sources, quotas) if able else MemoryBag(self.tables, {})
+
+    @small_pages()
+    def _heads(self, plans: Sequence[AnyPlan], sources: Mapping[Read, Facts], quotas: Mapping[Plan, Ids]) -> MemoryBag:
         heads = defaultdict[str, _Heads](_Heads)
         sources = {read: _own(facts) for read, facts in sources.items()}
-        plans = [plan for plan in plans if self._can_start(plan, sources)]
-        if not plans:
-            return MemoryBag(self.tables, {})
         for plan in plans if self.unwritten else ():
             self._make_rows(plan)
         for plan in plans:
