@@ -321,6 +321,18 @@ def test_windows_that_do_not_pay_are_tried_less_and_less() -> None:
     assert used(WindowSize(32), 200, 5.0) == [1, 1, 32, 32] + [1] * 32 + [32] + [1] * 128 + [32] + [1] * 34
 
 
+def test_a_short_stream_is_not_worth_a_window() -> None:
+    """What the first window loads and plans takes longer than a few quick updates."""
+    size = WindowSize(32)
+    for _ in range(3):
+        size.took_alone(0.002)
+    assert [size.next(7) for _ in range(4)] == [1] * 4
+    assert size.next(20) == 20
+    for _ in range(40):
+        size.took_alone(0.002)
+    assert size.next(7) == 7
+
+
 def test_updates_that_join_much_are_applied_alone() -> None:
     size = WindowSize(32)
     for _ in range(5):
