@@ -295,8 +295,6 @@ STREAM_MUTANTS = [
         ("what moved is no longer ground", window_module._Between.before, "- moved) | held", "- moved)"),
         ("what comes elsewhere is what goes", window_module._Between.read, 'self.read_elsewhere[when == "come"]',
          "self.read_elsewhere[0]"),
-        ("elsewhere it is the first state for ever", window_module._Between.read,
-         "self.versions.before(self.number, slice.predicate)", "self.versions.before(0, slice.predicate)"),
         ("what goes was not there", window_module._words, "np.where(comes[first] == 1, np.int64(0), versions.every)",
          "np.zeros(len(first), np.int64)"),
         ("words are a state early", window_module._words, "enumerate(moved, 1)", "enumerate(moved)"),

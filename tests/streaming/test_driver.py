@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -286,6 +287,21 @@ def test_a_watched_folder(tmp_path: Path) -> None:
     (tmp_path / "END").touch()
     assert [answer.number for answer in stream] == [4]
     assert set(kb["q"]) == {(1,), (3,)}
+
+
+def test_a_damaged_file_in_a_watched_folder_is_one_refused_update(tmp_path: Path) -> None:
+    (tmp_path / "1.jsonl").write_bytes(b'{"insert": {"p": [[1]]}}\n{"insert": {"p')
+    (tmp_path / "2.jsonl.gz").write_bytes(b"no gzip")
+    (tmp_path / "3.jsonl").write_bytes(b'{"insert": {"p": [[3]]}}\n')
+    (tmp_path / "END").touch()
+    for keep_going, told in ((True, ["", "E0613", "E0603", ""]), (False, [""])):
+        kb, queue, codes = holdfast.from_text("q(x) :- p(x)."), UpdateQueue(), list[str]()
+        feed(queue, watched_folder(tmp_path))
+        with nullcontext() if keep_going else pytest.raises(HoldfastError, match="E0613"):
+            for answer in kb.stream(queue, keep_going=keep_going):
+                codes.append(answer.error.diagnostics[0].code if answer.error else "")
+        assert codes == told
+        assert set(kb["q"]) == ({(1,), (3,)} if keep_going else {(1,)})
 
 
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
