@@ -105,18 +105,19 @@ def replay(name: str, way: Way) -> Pass:
     first, *updates = _updates(name)
     kb = holdfast.from_text((FOLDER / "rules" / f"{program}.dl").read_text(encoding="utf-8"))
     queue = UpdateQueue(len(updates))
-    for update in updates:
-        queue.put(update)
-    queue.close()
     algorithm, lookahead = way
     work, marks = Work(), Marks()
     begun = time.process_time()
-    work += Work.of(kb.apply(first, algorithm=algorithm))
+    queue.put(first)
     for reply in kb.stream(queue, algorithm=algorithm, lookahead=lookahead):
         assert reply.change is not None
         work += Work.of(reply.change)
         marks = Marks(marks.explicit + reply.marks.explicit, marks.implicit + reply.marks.implicit,
                       marks.saved + reply.marks.saved)
+        if reply.number == 1:
+            for update in updates:
+                queue.put(update)
+            queue.close()
     seconds = time.process_time() - begun
     check(digest(kb), tuple(_json("expected")[name][-1][1:]), f"{name} with {' and '.join(way)}")
     return Pass(seconds, work, marks)

@@ -52,6 +52,9 @@ if TYPE_CHECKING:
 ENGINES = ("memory", "spark")
 Engine: TypeAlias = "str | SparkOptions | SparkSession"
 MOST_TOGETHER = 62  # updates in one pass: each has a bit of a word, and so has the state before them
+_Encoded: TypeAlias = "tuple[dict[str, Codes], dict[str, list[Any]]]"
+_Ahead: TypeAlias = "tuple[Mapping[str, FactData | Several], Program, _Encoded]"
+"""Facts of the next update that were encoded when it was looked at, under which program."""
 _SILENCE = 2.0  # seconds of compiling before the user is told
 
 
@@ -81,6 +84,7 @@ class KnowledgeBase:
         self.program: Program = loaded.program
         self.statistics = statistics
         self._maintainer = _maintainer(self.program, backend, modules, states)
+        self._ahead: Sequence[_Ahead] = ()
 
     @cached_property
     def _together(self) -> Together:
@@ -194,19 +198,30 @@ class KnowledgeBase:
 
     def marking(self, ahead: UpdateQueue | None) -> Marking | None:
         """Mark what the next update in a queue deletes while another one is applied; with None, no more."""
-        from holdfast.maintenance.marking import Marking, certain
+        self._ahead, self._maintainer.marking = (), None
+        if ahead is None:  # nothing is imported then: the interpreter may be about to end
+            return None
+        from holdfast.backends.memory.links import Links
+        from holdfast.backends.memory.store import MemoryBackend
+        from holdfast.maintenance.marking import Marking, derived
+
+        if not isinstance(self._backend, MemoryBackend):
+            return None
 
         def look() -> FactSet | None:
-            following = [] if ahead is None else ahead.ahead()
+            following = ahead.ahead()
             if not following or following[0].update is None or not following[0].is_plain:
                 return None
+            update = following[0].update
             try:
-                encoded, _ = self._encoded(following[0].update.delete, self.program)
+                found = [(facts, self.program, self._encoded(facts, self.program))
+                         for facts in (update.delete, update.insert)]
             except HoldfastError:
                 return None  # it will be refused when it is its turn
-            return certain(self._backend.known_facts(encoded), self.program)
+            self._ahead = found
+            return self._backend.known_facts(*found[0][2])
 
-        self._maintainer.marking = None if ahead is None else Marking(look)
+        self._maintainer.marking = Marking(look, Links(self._backend), derived(self.program))
         return self._maintainer.marking
 
     @property
@@ -318,9 +333,11 @@ class KnowledgeBase:
             if relation.name in self._backend.relations:  # making it may have reached a limit
                 self._backend.drop_relation(relation.name)
 
-    def _encoded(self, facts: Mapping[str, FactData | Several], program: Program
-                 ) -> tuple[dict[str, Codes], dict[str, list[Any]]]:
+    def _encoded(self, facts: Mapping[str, FactData | Several], program: Program) -> _Encoded:
         """The facts as codes, and those that the backend takes as they are."""
+        for looked_at, under, encoded in self._ahead:
+            if looked_at is facts and under is program:
+                return encoded
         found: dict[str, list[Codes]] = {}
         frames: dict[str, list[Any]] = {}
         for name, data in facts.items():

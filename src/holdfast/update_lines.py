@@ -27,13 +27,18 @@ class UpdateLine:
     line: int
     number: int
     content: bytes
+    unread: HoldfastError | None = None  # why this and what follows in the file could not be read
 
     def update(self) -> Update:
         """The update that the line holds; raises, without a place, where it holds none."""
+        if self.unread is not None:
+            raise self.unread
         return Update.from_json(self._decoded())
 
     def placed(self, error: HoldfastError) -> HoldfastError:
         """An error that this update led to, with the line as its place; where it was before is told after that."""
+        if error is self.unread:
+            return error
         return type(error)(_at(found, self._span()) for found in error.diagnostics)
 
     def _decoded(self) -> Any:

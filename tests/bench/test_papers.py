@@ -46,12 +46,13 @@ def test_a_job_hands_in_what_it_promised(key: str) -> None:
 def test_streams_have_the_papers_work() -> None:
     """What does not depend on the order in which facts are checked is what the paper counts."""
     found = dict(marking.row("p_seq", 10, 1, (1, 2, 3)))
-    old, new = (found[f"10 {way}"].counts for way in ("B/F (old)", "B/F with marks (new)"))
-    for phase in ("deletion", "insertion"):
-        assert old[phase] == pytest.approx(old[f"{phase} (paper)"], abs=0.5)
-    assert 0 <= old["deletion"] - new["deletion"] - new["marks saved"] <= 1
-    assert new["marks explicit"] == pytest.approx(new["marks explicit (paper)"], abs=0.5)
-    assert new["backward"] == new["forward"] == 0
+    for way in ("B/F (old)", "B/F with marks (new)"):
+        counts = found[f"10 {way}"].counts
+        theirs = {name.removesuffix(" (paper)"): value for name, value in counts.items() if name.endswith(" (paper)")}
+        assert theirs.keys() >= {"deletion", "backward", "forward", "insertion"}
+        assert {name: counts[name] for name in theirs} == pytest.approx(theirs, abs=0.5)  # theirs are rounded
+    assert {"marks explicit", "marks implicit"} <= theirs.keys()
+    assert counts["marks saved"] == theirs["marks implicit"]
 
 
 def test_every_table_has_jobs_in_each_size_and_each_figure_its_place() -> None:

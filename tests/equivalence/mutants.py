@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from holdfast.backends.memory import links
 from holdfast.backends.memory.store import MemoryBackend
 from holdfast.backends.memory.versions import Versions
 from holdfast.maintenance import (
@@ -19,6 +20,7 @@ from holdfast.maintenance import (
     modular,
     recompute,
     window,
+    window_module,
 )
 from holdfast.maintenance.maintainer import Maintainer
 from holdfast.maintenance.served import Served, States
@@ -218,27 +220,38 @@ LOOKUP_MUTANTS = [
 """Those of streams: the policy says which of the two ways to look ahead must notice."""
 STREAM_MUTANTS = [
     # marking
-    Mutant("covered facts may stay", marking.Marking.covered, "known is None or known.facts - s.gone", "known is None",
-           MARKS, hint=30),
-    Mutant("what was met is deleted twice", marking.MarkedStratum._deleted, "covered.instances + others + rest",
-           "covered.instances + covered.instances + others + rest", MARKS),
-    Mutant("what was met is not deleted", marking.MarkedStratum._deleted, "covered.instances + others + rest",
-           "others + rest", MARKS),
-    Mutant("what is not covered is not deleted", marking.MarkedStratum._deleted, "covered.instances + others + rest",
-           "covered.instances + rest", MARKS, hint=18),
+    Mutant("covered facts may stay", marking.Marking.covered, "if not known.facts - (s.D - s.A)", "", MARKS),
+    Mutant("what was met is deleted twice", marking.MarkedStratum._deleted, "bags += covered.instances, ",
+           "bags += covered.instances, covered.instances, ", MARKS),
+    Mutant("what was met is not deleted", marking.MarkedStratum._deleted, "bags += covered.instances, ",
+           "bags += ", MARKS),
+    Mutant("what is not covered is not deleted", marking.MarkedStratum._deleted, ", self._without(covered.rules, I, "
+           "covered.facts, self.gone, self.come)", ",", MARKS),
     Mutant("rules that were not covered delete nothing", marking.MarkedStratum._deleted,
-           "covered.instances + others + rest", "covered.instances + others", MARKS, hint=26),
-    Mutant("what is marked is not inserted", marking.MarkedStratum._inserted,
-           "met + self._without(covering, J, T, self.come, self.gone) + rest",
-           "self._without(covering, J, T, self.come, self.gone) + rest", MARKS),
+           "if id(rule) not in own] if own else rules", "if not own] if own else rules", MARKS),
+    Mutant("rules that were covered delete again", marking.MarkedStratum._deleted,
+           "if id(rule) not in own] if own else rules", "] if own else rules", MARKS),
+    Mutant("what is marked is not inserted", marking.MarkedStratum._inserted, "_sum([copied, met, self._without",
+           "_sum([copied, self._without", MARKS),
     Mutant("what is not marked is not inserted", marking.MarkedStratum._inserted,
-           "met + self._without(covering, J, T, self.come, self.gone) + rest", "met + rest", MARKS, hint=7),
+           "_sum([copied, met, self._without(rules.others, J, T, come, gone), *rest])", "_sum([copied, met, *rest])",
+           MARKS),
+    Mutant("rules that read nothing marked insert nothing", marking.MarkedStratum._inserted,
+           "_sum([copied, *self._changed((*rules.others, *rules.rest), J, come, gone)])",
+           "_sum([copied, *self._changed(rules.others, J, come, gone)])", MARKS),
+    Mutant("some marked facts came now, and all count as met", marking.MarkedStratum._inserted,
+           "if not T or T - (self.A - self.D):", "if not T:", MARKS),
     Mutant("instances with two marked facts are met twice", marking.MarkedStratum._without,
-           "Read.ALL: I - T, Read.OLD: (I - T) - left", "Read.ALL: I, Read.OLD: I - left", MARKS, hint=35),
+           "Read.ALL: I - T, Read.OLD: (I - T) - left", "Read.ALL: I, Read.OLD: I - left", MARKS),
     Mutant("covered facts count as absent", marking.MarkedStratum._without, "Read.ABSENT: I,", "Read.ABSENT: I - T,",
-           MARKS, hint=79),
-    Mutant("recursive rules are covered", marking.MarkedStratum._inserted, "for rule in self.kept.nonrecursive}",
-           "for rule in (*self.kept.nonrecursive, *self.kept.recursive)}", MARKS, hint=21),
+           MARKS),
+    Mutant("rules copy that join", marking.copies, "len(set(variables)) == len(variables)", "True", MARKS),
+    Mutant("links are those of other facts", links._walked, "facts.ids(predicate) if run is None else",
+           "facts.ids(predicate)[::-1] if run is None else", MARKS),
+    Mutant("links outlive the rows", links.Links._beside, "if self._packings != self._backend.packings:", "if False:",
+           MARKS),
+    Mutant("links are believed where there are none", links.Links.heads, "[self._beside(rule)[known[name]] > 0]",
+           "[self._beside(rule)[known[name]] >= 0]", MARKS),
     # windows
     Mutant("negated facts count as there", Versions._run, "~held if isinstance(atom, Negated) else held", "held",
            WINDOW),
@@ -269,4 +282,21 @@ STREAM_MUTANTS = [
            WINDOW, hint=12),
     Mutant("aggregates are left out", window.WindowStratum._counted, "if len(self.P.ids(rule.source)):", "if False:",
            WINDOW, hint=7),
+    # modules in windows
+    Mutant("what is read elsewhere moves nothing", window_module.ServedInWindow.follow,
+           "if not (lost or gained or any(read[number])):", "if not (lost or gained):", WINDOW, modules=True, hint=57),
+    *(Mutant(*values, WINDOW, modules=True) for values in [
+        ("each step begins at the first state", window_module.ServedInWindow.follow, "state = changed.state", "pass"),
+        ("facts beside the slice are forgotten", window_module.ServedInWindow.follow,
+         "removed, added = removed | (lost - inside), added | (gained - inside)", "pass"),
+        ("later rules cannot read what comes", window_module.ServedInWindow.follow,
+         "A |= Momentary(self.backend.tables, {predicate: ids}) - self.backend.materialisation", "pass"),
+        ("what no rule reads is not told", window_module.ServedInWindow.follow, "self.steps = found", "pass"),
+        ("what moved is no longer ground", window_module._Between.before, "- moved) | held", "- moved)"),
+        ("what comes elsewhere is what goes", window_module._Between.read, 'self.read_elsewhere[when == "come"]',
+         "self.read_elsewhere[0]"),
+        ("what goes was not there", window_module._words, "np.where(comes[first] == 1, np.int64(0), versions.every)",
+         "np.zeros(len(first), np.int64)"),
+        ("words are a state early", window_module._words, "enumerate(moved, 1)", "enumerate(moved)"),
+    ]),
 ]

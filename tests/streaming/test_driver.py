@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -288,6 +289,21 @@ def test_a_watched_folder(tmp_path: Path) -> None:
     assert set(kb["q"]) == {(1,), (3,)}
 
 
+def test_a_damaged_file_in_a_watched_folder_is_one_refused_update(tmp_path: Path) -> None:
+    (tmp_path / "1.jsonl").write_bytes(b'{"insert": {"p": [[1]]}}\n{"insert": {"p')
+    (tmp_path / "2.jsonl.gz").write_bytes(b"no gzip")
+    (tmp_path / "3.jsonl").write_bytes(b'{"insert": {"p": [[3]]}}\n')
+    (tmp_path / "END").touch()
+    for keep_going, told in ((True, ["", "E0613", "E0603", ""]), (False, [""])):
+        kb, queue, codes = holdfast.from_text("q(x) :- p(x)."), UpdateQueue(), list[str]()
+        feed(queue, watched_folder(tmp_path))
+        with nullcontext() if keep_going else pytest.raises(HoldfastError, match="E0613"):
+            for answer in kb.stream(queue, keep_going=keep_going):
+                codes.append(answer.error.diagnostics[0].code if answer.error else "")
+        assert codes == told
+        assert set(kb["q"]) == ({(1,), (3,)} if keep_going else {(1,)})
+
+
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(HoldfastError, match="E0921"):
         list(watched_folder(tmp_path / "nowhere"))
@@ -319,6 +335,18 @@ def test_windows_are_used_while_they_pay() -> None:
 def test_windows_that_do_not_pay_are_tried_less_and_less() -> None:
     """The first window makes plans and is not judged."""
     assert used(WindowSize(32), 200, 5.0) == [1, 1, 32, 32] + [1] * 32 + [32] + [1] * 128 + [32] + [1] * 34
+
+
+def test_a_short_stream_is_not_worth_a_window() -> None:
+    """What the first window loads and plans takes longer than a few quick updates."""
+    size = WindowSize(32)
+    for _ in range(3):
+        size.took_alone(0.002)
+    assert [size.next(7) for _ in range(4)] == [1] * 4
+    assert size.next(20) == 20
+    for _ in range(40):
+        size.took_alone(0.002)
+    assert size.next(7) == 7
 
 
 def test_updates_that_join_much_are_applied_alone() -> None:

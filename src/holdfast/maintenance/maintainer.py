@@ -178,6 +178,8 @@ class Maintainer:
         self._counts_served &= program.relations.keys()
         self.states.keep_only(program.relations)
         self.backend.forget_plans()
+        if self.marking is not None:
+            self.marking.rules_changed(program)
 
     # --- the strata ------------------------------------------------------------------------------------
 
@@ -230,12 +232,15 @@ class Maintainer:
         kept, added = (plan.generic, plan.added_generic) if served else (plan.kept, plan.added)
         removed = replace(plan.removed, recursive=()) if plan.succession and algorithm.name == "exact" else plan.removed
         given = self._E_minus.of(node.predicates), self._E_plus.of(node.predicates)
-        if self._marks is None or modular is not None:
+        passes_on = algorithm.name in PASSING_ON
+        if self._marks is not None:
+            self._marks.marked()
+        if self._marks is None or modular or not self._marks.concerns(node, kept.nonrecursive, passes_on=passes_on):
             s = Stratum(plan.planner, self.backend, watch, *given, kept, removed, added, served=served,
                         states=self.states)
         else:
             s = MarkedStratum(plan.planner, self.backend, watch, *given, kept, states=self.states, marking=self._marks,
-                              passes_on=algorithm.name in PASSING_ON)
+                              passes_on=passes_on)
         if algorithm.name != "exact":
             self.states.drop(plan.predicates)
         (modular or algorithm.maintain)(s)

@@ -3,9 +3,13 @@ Algorithm 1).
 
 A fact that the next update deletes is *marked*.  An instance that is met with a marked fact in its body marks its head
 (lines 12 and 29), and the next update begins with the marked heads instead of looking for them (line 32).  In sets
-that saves something only where *all* instances of a marked fact were met: then its part of the next update's first
-step is known as a whole.  That is so for marked facts that came with the current update, and rules that read nothing
-of their head's own hyper-node: their instances are kept here, the marked facts are *covered*.
+that saves something only where *all* instances of a marked fact are known: it is *covered*, and needs no join in the
+next update's first step.  And since a join takes as long for one fact as for ten, it saves time only where the whole
+step of some rules falls away.  Of rules that read nothing of their head's own hyper-node two kinds are covered:
+
+- copying rules, `p(x, y) :- q(x, y).`: a fact has one instance, which was met when the fact came and is linked to it
+  since (`links.py`); the paper's program for P_seq does so by a logic variable that both facts share;
+- others, if all marked facts that they read came with the current update: all their instances were met just now.
 
 Marks are hints.  What was kept is used only if every covered fact does go, in the very next update, under the same
 rules; it is then exactly what the first step would have found.  So facts that are explicit and derived, negation,
@@ -14,13 +18,19 @@ aggregates, rule changes and a next update that never comes need no further care
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from operator import add
+from typing import TYPE_CHECKING, cast
 
 from holdfast.backends.protocol import Bag, Facts, SummableBag
 from holdfast.maintenance.stratum import Stratum
 from holdfast.plans import Read
-from holdfast.program.model import Program, Rule
+from holdfast.program.model import Atom, Const, HyperNode, Program, Rule, Var, Wildcard
+
+if TYPE_CHECKING:
+    from holdfast.backends.memory.links import Links
 
 
 @dataclass(frozen=True)
@@ -34,11 +44,45 @@ class Marks:
 
 @dataclass(frozen=True)
 class Covered:
-    """Facts all of whose instances were met, by some rules of one hyper-node, and those instances."""
+    """Facts all of whose instances by some rules of one hyper-node are known, and those instances."""
 
     facts: Facts
     rules: Sequence[Rule]
     instances: SummableBag
+
+
+class Coverable:
+    """The rules of a hyper-node that read nothing of it and may meet marked facts: copying ones and others, and what
+    each kind reads."""
+
+    def __init__(self, rules: Sequence[Rule], certain: Callable[[str], bool]) -> None:
+        own = [rule for rule in rules if any(map(certain, _read(rule)))]
+        self.copying = tuple(rule for rule in own if copies(rule))
+        self.others = tuple(rule for rule in own if not copies(rule))
+        self.rest = tuple(rule for rule in rules if rule not in own)
+        self.copied, self.joined = (
+            {name for rule in some for name in _read(rule)} for some in (self.copying, self.others))
+
+    def __bool__(self) -> bool:
+        return bool(self.copying or self.others)
+
+
+def _read(rule: Rule) -> set[str]:
+    return {literal.predicate for literal in rule.body if isinstance(literal, Atom)}
+
+
+def copies(rule: Rule) -> bool:
+    """Whether each fact of the body has exactly one instance, whatever else holds."""
+    if len(rule.body) != 1 or not isinstance(rule.body[0], Atom):
+        return False
+    variables = [argument for argument in rule.body[0].arguments if not isinstance(argument, Wildcard)]
+    plain = all(isinstance(argument, Var) for argument in variables) and len(set(variables)) == len(variables)
+    return plain and all(isinstance(term, Var | Const) for term in rule.arguments)
+
+
+def derived(program: Program) -> set[str]:
+    """The predicates that head rules."""
+    return {rule.predicate for rule in program.rules} | {rule.predicate for rule in program.aggregates}
 
 
 @dataclass
@@ -46,18 +90,22 @@ class Marking:
     """What is known of the next update.  `look` gives what it deletes, if it is there by now; it never waits."""
 
     look: Callable[[], Facts | None]
-    marks: Marks = field(default_factory=Marks)
+    links: Links
+    derived: Collection[str]  # predicates that head rules; only facts of others go for certain when they are deleted
 
     def __post_init__(self) -> None:
         self._marked: Facts | None = None
-        self._met: dict[tuple[str, ...], Covered] = {}  # during this update, for the next
-        self._known: dict[tuple[str, ...], Covered] = {}  # by the last update, for this one
+        self._explicit = self._implicit = self._saved = 0
+        self._met: dict[tuple[str, ...], list[Covered]] = {}  # during this update, for the next
+        self._known: dict[tuple[str, ...], list[Covered]] = {}  # by the last update, for this one
         self._valid: object = None  # the state of which `_known` speaks
+        self._coverable: dict[tuple[tuple[str, ...], bool], Coverable] = {}
 
     def begin(self, state: object) -> None:
         """Line 33: what was the next update is the current one."""
         self._known = self._met if state == self._valid else {}
-        self._marked, self._met, self.marks = None, {}, Marks()
+        self._marked, self._met = None, {}
+        self._explicit = self._implicit = self._saved = 0
 
     def end(self, state: object) -> None:
         """The update is the new state."""
@@ -67,36 +115,52 @@ class Marking:
         """The update was taken back: what it met was not for the next."""
         self._met, self._valid = {}, None
 
+    def rules_changed(self, program: Program) -> None:
+        """There is another program: what was met was met by other rules, and rows may be others'."""
+        self.derived = derived(program)
+        self.forget()
+        self.links.clear()
+        self._coverable = {}
+
     def taken(self) -> Marks:
         """The marks of the last update."""
-        return self.marks
+        return Marks(self._explicit, self._implicit, self._saved)
 
-    def marked(self, more: Facts | None = None) -> Facts | None:
-        """Lines 7 to 9: if there is no next update yet, look for one and mark what it deletes; `more` is marked too."""
-        if self._marked is None:
-            self._marked = self.look()
-            if self._marked is not None:
-                self.marks = replace(self.marks, explicit=len(self._marked))
-        if self._marked is not None and more:
-            self._marked = self._marked | more
+    def marked(self) -> Facts | None:
+        """Lines 7 to 9: if there is no next update yet, look for one and mark what it deletes."""
+        if self._marked is None and (deleted := self.look()) is not None:
+            self._marked = deleted.of(name for name in deleted.sizes() if name not in self.derived)
+            self._explicit = len(self._marked)
         return self._marked
 
     def cover(self, s: Stratum, covered: Covered, *, passes_on: bool) -> None:
         """Lines 12 and 29: heads of instances with a marked fact are marked; DRed uses them to mark others."""
         heads = covered.instances.support()
-        self.marks = replace(self.marks, implicit=self.marks.implicit + len(heads))
-        self._met[s.O] = covered
-        if passes_on:
-            self.marked(heads)
+        self._implicit += len(heads)
+        self._met.setdefault(s.O, []).append(covered)
+        if passes_on and self._marked is not None:
+            self._marked = self._marked | heads
 
-    def covered(self, s: Stratum) -> Covered | None:
+    def covered(self, s: Stratum) -> list[Covered]:
         """Line 32: what the last update met for this one, if all it speaks of goes."""
-        known = self._known.get(s.O)
-        return None if known is None or known.facts - s.gone else known
+        return [known for known in self._known.get(s.O, ()) if not known.facts - (s.D - s.A)]
+
+    def concerns(self, node: HyperNode, rules: Sequence[Rule], *, passes_on: bool) -> bool:
+        """Whether marks can be used or made in a hyper-node, by its rules that read nothing of it."""
+        return bool(node.predicates in self._known or self.coverable(node, rules, passes_on=passes_on))
+
+    def coverable(self, node: HyperNode, rules: Sequence[Rule], *, passes_on: bool) -> Coverable:
+        """The rules that may meet marked facts: explicit ones, or any; sorted once."""
+        place = node.predicates, passes_on
+        found = self._coverable.get(place)
+        if found is None:
+            found = Coverable(rules, lambda name: passes_on or name not in self.derived)
+            self._coverable[place] = found
+        return found
 
     def saves(self, instances: int) -> None:
         """So many instances were not looked for again."""
-        self.marks = replace(self.marks, saved=self.marks.saved + instances)
+        self._saved += instances
 
 
 @dataclass
@@ -109,10 +173,10 @@ class MarkedStratum(Stratum):
     def changed(self, rules: Iterable[Rule], I: Facts, P: Facts, N: Facts) -> Bag:
         """Π⟦I : P, N⟧, of what goes and of what comes."""
         rules = tuple(rules)
-        if P is self.gone:
+        if P is self.gone and rules and rules[: len(self.kept.nonrecursive)] == self.kept.nonrecursive:
             return self._deleted(rules, I)
-        if P is self.come:
-            return self._inserted(rules, I)
+        if P is self.come and rules and rules is self.kept.nonrecursive:
+            return self._inserted(I)
         return Stratum.changed(self, rules, I, P, N)
 
     def follows(self, rules: Iterable[Rule], Ip: Facts, In: Facts, Δ: Facts) -> Bag:
@@ -132,46 +196,56 @@ class MarkedStratum(Stratum):
 
     def _deleted(self, rules: tuple[Rule, ...], I: Facts) -> Bag:
         """Line 23, less what is known already."""
-        covered = self.marking.covered(self)
-        if covered is None or not set(map(id, covered.rules)) <= set(map(id, rules)):
-            return Stratum.changed(self, rules, I, self.gone, self.come)
-        own = set(map(id, covered.rules))
-        self.marking.saves(len(covered.instances))
-        self.figures.deletion -= len(covered.instances)  # which the algorithm is about to count
-        rest = Stratum.changed(self, [rule for rule in rules if id(rule) not in own], I, self.gone, self.come)
-        others = self._without(covered.rules, I, covered.facts, self.gone, self.come)
-        return covered.instances + others + rest
+        known, bags = self.marking.covered(self), list[Bag]()
+        for covered in known:
+            self.marking.saves(len(covered.instances))
+            self.figures.deletion -= len(covered.instances)  # which the algorithm is about to count
+            bags += covered.instances, self._without(covered.rules, I, covered.facts, self.gone, self.come)
+        own = {id(rule) for covered in known for rule in covered.rules}
+        rest = [rule for rule in rules if id(rule) not in own] if own else rules
+        return _sum([*bags, *self._changed(rest, I, self.gone, self.come)])
 
-    def _inserted(self, rules: tuple[Rule, ...], J: Facts) -> Bag:
-        """Line 28: what has a marked fact in its body stands apart, so that it can be kept (line 29)."""
-        marked = self.marking.marked()
-        own = {id(rule) for rule in self.kept.nonrecursive}
-        covering = tuple(rule for rule in rules if id(rule) in own)
-        T = self.come & marked if marked is not None and covering else None
-        if not T:
-            return Stratum.changed(self, rules, J, self.come, self.gone)
-        met = Stratum.changed(self, covering, J, T, T - T)
-        assert isinstance(met, SummableBag)
-        self.marking.cover(self, Covered(T, covering, met), passes_on=self.passes_on)
-        rest = Stratum.changed(self, [rule for rule in rules if id(rule) not in own], J, self.come, self.gone)
-        return met + self._without(covering, J, T, self.come, self.gone) + rest
+    def _changed(self, rules: Sequence[Rule], I: Facts, P: Facts, N: Facts) -> list[Bag]:
+        """Π⟦I : P, N⟧, if there are rules."""
+        return [Stratum.changed(self, rules, I, P, N)] if rules else []
+
+    def _inserted(self, J: Facts) -> Bag:
+        """Line 28, by the rules that read nothing of their head's own hyper-node; and what is known of marked facts is
+        kept (line 29)."""
+        marked, come, gone = self.marking.marked(), self.come, self.gone
+        rules = self.marking.coverable(self.node, self.kept.nonrecursive, passes_on=self.passes_on)
+        copied = Stratum.changed(self, rules.copying, J, come, gone)
+        self.marking.links.learn(rules.copying, come, copied)
+        if marked is not None and rules.copying:
+            known, instances = self.marking.links.heads(rules.copying, marked.of(rules.copied) & J)
+            if known:
+                self.marking.cover(self, Covered(known, rules.copying, instances), passes_on=self.passes_on)
+        T = marked.of(rules.joined) if marked is not None and rules.others else None
+        if not T or T - (self.A - self.D):
+            return _sum([copied, *self._changed((*rules.others, *rules.rest), J, come, gone)])
+        met = cast("SummableBag", Stratum.changed(self, rules.others, J, T, T - T))
+        self.marking.cover(self, Covered(T, rules.others, met), passes_on=self.passes_on)
+        rest = self._changed(rules.rest, J, come, gone)
+        return _sum([copied, met, self._without(rules.others, J, T, come, gone), *rest])
 
     def _without(self, rules: Sequence[Rule], I: Facts, T: Facts, P: Facts, N: Facts) -> Bag:
         """Π⟦I : P, N⟧ without the instances that have a fact of T ⊆ P in their positive bodies."""
-        left = P - T
-        plans = self.planner.changed(rules, left.sizes(), N.sizes())
-        if not plans:
+        if not self.planner.changed(rules, _fewer(P.sizes(), T.sizes()), N.sizes()):
             return self.backend.apply((), {})
-        return self.backend.apply(plans, {
+        left = P - T
+        return self.backend.apply(self.planner.changed(rules, left.sizes(), N.sizes()), {
             Read.ALL: I - T, Read.OLD: (I - T) - left, Read.DELTA: left, Read.ABSENT: I, Read.ABSENT_OLD: I | N,
             Read.ABSENT_DELTA: N})
+
+
+def _fewer(sizes: Mapping[str, int], less: Mapping[str, int]) -> Mapping[str, int]:
+    return {name: size - less.get(name, 0) for name, size in sizes.items()}
+
+
+def _sum(bags: Sequence[Bag]) -> Bag:
+    return reduce(add, cast("Sequence[SummableBag]", bags))
 
 
 PASSING_ON = frozenset({"counting", "dred", "dred-counting"})
 """The algorithms in which marked implicit facts mark others (section 4): they delete all that depends on a deletion."""
 
-
-def certain(facts: Facts, program: Program) -> Facts:
-    """Facts of predicates that head no rule: they go for certain when they are deleted."""
-    derived = {rule.predicate for rule in program.rules} | {rule.predicate for rule in program.aggregates}
-    return facts.of([name for name in facts.sizes() if name not in derived])

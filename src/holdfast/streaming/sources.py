@@ -56,7 +56,7 @@ def watched_folder(folder: Path, stop: threading.Event | None = None) -> Iterato
 
     Files that are there together are taken by name, numbers in names by their value: 9.jsonl before 10.jsonl.  Whoever
     writes a file gives it its name when it is complete; names with a dot or an underscore in front, and .tmp, are
-    passed over.
+    passed over.  A file that cannot be read, or not to its end, stands for one update that is refused.
     """
     seen, number = set[str](), 0
     while stop is None or not stop.is_set():
@@ -81,12 +81,17 @@ def _is_ready(path: Path) -> bool:
 
 
 def _lines(path: Path) -> Iterator[UpdateLine]:
+    name, line = path.as_posix(), 0
     try:
-        file = gzip.open(path) if path.suffix == ".gz" else path.open("rb")  # noqa: SIM115  closed below
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            for found in update_lines(cast("BinaryIO", file), name):
+                line = found.line
+                yield found
     except OSError as failure:
-        raise UsageError(Diagnostic("E0921", f"{path} cannot be read: {failure.strerror}")) from failure
-    with file:
-        yield from update_lines(cast("BinaryIO", file), path.as_posix())
+        error = UsageError(Diagnostic("E0921", f"{path} cannot be read: {failure.strerror}"))
+        yield UpdateLine(name, line + 1, 0, b"", error)
+    except HoldfastError as error:
+        yield UpdateLine(name, line + 1, 0, b"", error)
 
 
 def _natural(name: str) -> list[tuple[int, str]]:

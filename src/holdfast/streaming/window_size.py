@@ -4,6 +4,9 @@ from __future__ import annotations
 
 _FORGETS = 0.7  # how much of the past remains in an average
 _SAMPLE = 2  # updates one by one at first, to compare with
+_WORTH = 0.03  # seconds that updates which wait must take one by one before the first window is made: it loads code and
+# makes plans, which takes longer than a few quick updates
+_PAST = 0.25  # a second that the stream has taken counts as so much: a long one is worth it, however few wait at a time
 _FEWEST = 4  # updates in a window: with fewer there is little to gain, and on recursive rules something to lose
 _LATE = 1.0  # of the time that the updates would take alone, and a window is given up
 _LEAST = 0.1  # seconds that a window has in any case: the first one makes plans
@@ -24,7 +27,7 @@ class WindowSize:
         self._alone: float | None = None
         self._together: dict[int, float] = {}  # by the binary logarithm of the size
         self._makes_plans = True
-        self._rest, self._patience, self._windows = _SAMPLE, 1, 0
+        self._rest, self._patience, self._singles, self._windows = _SAMPLE, 1, 0, 0
         self._instances = 0.0  # of an update alone, the last ones most
         self._deletion = 0.0  # the most that one met while deleting: a window deletes as DRed does, whatever others do
 
@@ -33,10 +36,10 @@ class WindowSize:
         size = min(there, self._most)
         if self._always or size < _FEWEST:
             return size if self._always else 1
-        if self._rest or max(self._instances, self._deletion) > _BUSY:
+        if self._rest or self._alone is None or max(self._instances, self._deletion) > _BUSY:
             self._rest = max(0, self._rest - 1)
             return 1
-        return size
+        return size if not self._makes_plans or (there + _PAST * self._singles) * self._alone > _WORTH else 1
 
     def budget(self, updates: int) -> float | None:
         """The seconds after which a window of so many updates is given up."""
@@ -44,6 +47,7 @@ class WindowSize:
 
     def took_alone(self, seconds: float, instances: int = 0, deletion: int = 0) -> None:
         """An update was applied by itself; the first of a stream often loads much, so a quicker one counts at once."""
+        self._singles += 1
         self._instances = instances if self._alone is None else _averaged(self._instances, instances)
         self._deletion = max(_FADES * self._deletion, deletion)
         self._alone = min(seconds, _averaged(self._alone, seconds))
