@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from bench.beside_papers import with_peers
 from bench.profiles import Part, Profile
 from bench.results import Result, read
 from bench.sheets import as_markdown, duration, sheets
@@ -27,7 +28,7 @@ def write_report(result: Result, folder: Path) -> list[Path]:
 
 def text(result: Result, pictures: dict[str, Path]) -> str:
     """The whole page."""
-    papers = [table for table in result.tables if table.paper]
+    papers = [table for table in with_peers(result.tables) if table.paper]
     own = [table for table in result.tables if not table.paper]
     lines = [f"# Measurements of {result.date}, size {result.size}", "", *_circumstances(result), "## Summary", "",
              *(as_markdown(sheet) for sheet in summary(result.tables))]
