@@ -58,9 +58,10 @@ def _circumstances(result: Result) -> Iterator[str]:
            "of five runs or more that of the middle half. Every process is warmed up before its clock starts, and "
            "nothing is shown whose result was not checked.")
     if result.limits:
-        yield (f"- A process of ours is stopped after {result.limits['seconds']:g} s, a run of another system after "
-               f"{result.limits['peers']:g} s, either at {result.limits['memory'] / 2**30:g} GiB. A system that "
-               "needed 40 % of its time for the runs so far is not asked again.")
+        yield (f"- A process of ours is stopped after {result.limits['seconds']:g} s where its table has no limit of "
+               f"its own, a run of another system after {result.limits['peers']:g} s, either at "
+               f"{result.limits['memory'] / 2**30:g} GiB. A system that needed 40 % of its time for the runs so far is "
+               "not asked again.")
     yield ""
 
 
