@@ -7,13 +7,14 @@ import tempfile
 from pathlib import Path
 
 from bench import data
+from bench.beside_papers import EVERY
 from bench.engines import holdfast
-from bench.workloads import WORKLOADS, Size
+from bench.workloads import Size
 
 
 def main(name: str, variant: str, size: Size) -> None:
     """Materialise once."""
-    workload = WORKLOADS[name]
+    workload = EVERY[name]
     with tempfile.TemporaryDirectory(prefix="holdfast-bench-") as folder:
         data.write(workload, workload.facts[size](), Path(folder))
         print(holdfast.run(workload, variant, Path(folder)).line())

@@ -7,14 +7,14 @@ from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
+from bench import data
 from bench.memory import own_peak
-from bench.workloads import WORKLOADS
 
 
 def main(engine: str, variant: str, workload: str, folder: str) -> None:
     """Measure once."""
     system = import_module(f"bench.engines.{engine}")
-    measured = system.run(WORKLOADS[workload], variant, Path(folder))
+    measured = system.run(data.workload(workload, Path(folder)), variant, Path(folder))
     print(replace(measured, peak=own_peak()).line())
 
 

@@ -6,7 +6,7 @@ import argparse
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,8 +21,10 @@ from bench.screen import on_screen
 from bench.sections import chosen, sections
 from bench.sheets import sheets
 from bench.tables import OURS, PaperTable
-from bench.workloads import SIZES
+from bench.workloads import SIZES, Size
 
+LIMITS: Mapping[Size, tuple[float, float]] = {"small": (90, 20), "paper": (90, 10), "max": (600, 120)}
+"""Seconds for one process of ours, and for one run of another system."""
 _ROOM = 160  # columns for a table in a file or a pipe
 
 
@@ -34,7 +36,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for each in (console, progress):
         if not each.is_terminal:
             each.width = _ROOM
-    limits = Limits(asked.timeout, int(asked.memory * 2**30), asked.peer_timeout)
+    seconds, peers = LIMITS[asked.size]
+    limits = Limits(asked.timeout or seconds, int(asked.memory * 2**30), asked.peer_timeout or peers,
+                    strict=asked.timeout is not None)
     every = sections(asked.engines)
     if asked.list:
         console.print("\n".join(every), markup=False)
@@ -98,9 +102,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--list", action="store_true", help="show the keys of all tables, and measure nothing")
     parser.add_argument("--engines", nargs="+", choices=ENGINES, default=list(ENGINES), metavar="NAME",
                         help=f"in the table `evaluation` only these, of {', '.join(ENGINES)}")
-    parser.add_argument("--timeout", type=float, default=90, help="seconds for one process of ours (default: 90)")
-    parser.add_argument("--peer-timeout", type=float, default=20,
-                        help="seconds for one run of another system (default: 20)")
+    parser.add_argument("--timeout", type=_seconds, metavar="S", help="seconds for one process of ours (default: "
+                        f"{_told(0)}; some tables have a longer one unless this is said)")
+    parser.add_argument("--peer-timeout", type=_seconds, metavar="S",
+                        help=f"seconds for one run of another system (default: {_told(1)})")
     parser.add_argument("--memory", type=float, default=12, help="GiB for one process (default: 12)")
     parser.add_argument("--profiles", type=int, default=3, metavar="N",
                         help="with --save, of so many of our slowest rows (default: 3; 0 keeps those that are there)")
@@ -108,6 +113,17 @@ def _parser() -> argparse.ArgumentParser:
                         help="write the result to bench/results/, or add to that of the same day, size and commit")
     parser.add_argument("--folder", type=Path, default=FOLDER, help=argparse.SUPPRESS)
     return parser
+
+
+def _told(which: int) -> str:
+    return ", ".join(f"{size} {limits[which]:g}" for size, limits in LIMITS.items())
+
+
+def _seconds(text: str) -> float:
+    number = float(text)
+    if not 0 < number < float("inf"):
+        raise argparse.ArgumentTypeError("a time limit is more than 0 seconds")
+    return number
 
 
 def _positive(text: str) -> int:

@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from bench.graphs import Facts
-from bench.workloads import Workload
+from bench.workloads import WORKLOADS, Workload
+
+_TOLD = "workload.json"  # what a process is told of a workload that is not among those of bench/workloads.py
 
 
 def write(workload: Workload, facts: Facts, folder: Path) -> None:
     """A file for each relation that has facts, and an empty one for each that no rule derives."""
+    if workload.name not in WORKLOADS:
+        told = [workload.name, workload.title, workload.program, {}, workload.expected]
+        (folder / _TOLD).write_text(json.dumps(told), encoding="utf-8")
     derived = {rule.head.relation for rule in workload.rules}
     for relation in workload.arities:
         if relation in facts or relation not in derived:
             lines = ("\t".join(map(str, row)) + "\n" for row in facts.get(relation, ()))
             path(folder, relation).write_text("".join(lines), encoding="utf-8")
+
+
+def workload(name: str, folder: Path) -> Workload:
+    """One by its name; a program of a paper comes with its facts, so that whoever reads it need not import holdfast."""
+    if name in WORKLOADS or not (folder / _TOLD).exists():
+        return WORKLOADS[name]
+    return Workload(*json.loads((folder / _TOLD).read_text(encoding="utf-8")))
 
 
 def path(folder: Path, relation: str) -> Path:

@@ -11,7 +11,7 @@ from pathlib import Path
 from bench.engines import ENGINES
 from bench.processes import ROOT, THREADS
 
-LIBRARIES = ("pathway", "numba", "numpy", "pyarrow")
+LIBRARIES = ("pathway", "pyspark", "numba", "numpy", "pyarrow")
 
 
 def describe() -> dict[str, object]:

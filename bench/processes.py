@@ -9,7 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bench.memory import resident
@@ -27,6 +27,13 @@ class Limits:
     seconds: float
     memory: int  # bytes
     peers: float = 20  # seconds for one run of another system
+    strict: bool = False  # tables that have a time limit of their own keep this one, too
+
+    def own(self, seconds: float | None) -> Limits:
+        """With the time limit that a table sets itself, if it does."""
+        if seconds is None:
+            return self
+        return replace(self, seconds=min(seconds, self.seconds) if self.strict else seconds)
 
 
 def measure(module: str, arguments: Sequence[str], limits: Limits) -> Outcome:

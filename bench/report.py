@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from bench.beside_papers import with_peers
 from bench.profiles import Part, Profile
 from bench.results import Result, read
 from bench.sheets import as_markdown, duration, sheets
@@ -27,7 +28,7 @@ def write_report(result: Result, folder: Path) -> list[Path]:
 
 def text(result: Result, pictures: dict[str, Path]) -> str:
     """The whole page."""
-    papers = [table for table in result.tables if table.paper]
+    papers = [table for table in with_peers(result.tables) if table.paper]
     own = [table for table in result.tables if not table.paper]
     lines = [f"# Measurements of {result.date}, size {result.size}", "", *_circumstances(result), "## Summary", "",
              *(as_markdown(sheet) for sheet in summary(result.tables))]
@@ -57,9 +58,10 @@ def _circumstances(result: Result) -> Iterator[str]:
            "of five runs or more that of the middle half. Every process is warmed up before its clock starts, and "
            "nothing is shown whose result was not checked.")
     if result.limits:
-        yield (f"- A process of ours is stopped after {result.limits['seconds']:g} s, a run of another system after "
-               f"{result.limits['peers']:g} s, either at {result.limits['memory'] / 2**30:g} GiB. A system that "
-               "needed 40 % of its time for the runs so far is not asked again.")
+        yield (f"- A process of ours is stopped after {result.limits['seconds']:g} s where its table has no limit of "
+               f"its own, a run of another system after {result.limits['peers']:g} s, either at "
+               f"{result.limits['memory'] / 2**30:g} GiB. A system that needed 40 % of its time for the runs so far is "
+               "not asked again.")
     yield ""
 
 

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from bench.beside_papers import EVERY, absent
 from bench.engines import ENGINES
 from bench.papers import TABLES, Experiment
-from bench.race import evaluation
+from bench.race import evaluation, unavailable
 from bench.rounds import rounds
 from bench.startup import waits
 from bench.streaming_peers import updates_beside_pathway
 from bench.update_sizes import update_sizes
-from bench.workloads import WORKLOADS
 
 
 def sections(engines: Sequence[str] = tuple(ENGINES)) -> Mapping[str, Experiment]:
     """The papers' tables, then our own; `evaluation/<workload>` is a row of the table `evaluation`."""
     return {
         **TABLES,
-        **{f"evaluation/{name}": evaluation(workload, engines) for name, workload in WORKLOADS.items()},
+        **{f"evaluation/{name}": evaluation(workload, engines) for name, workload in EVERY.items()},
+        **{f"evaluation/{name}": unavailable(name, reason) for name, reason in absent().items()},
         "waits": waits,
         "updates-beside-pathway": updates_beside_pathway,
         "update-sizes": update_sizes,

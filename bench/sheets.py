@@ -25,7 +25,7 @@ class Sheet:
 
 def sheets(table: PaperTable) -> list[Sheet]:
     """The times, and aside what else was counted."""
-    times = _beside_paper(table) if _has_paper(table) else _side_by_side(table)
+    times = _beside_paper(table) if has_paper(table) else _side_by_side(table)
     return [times, *_counts(table)]
 
 
@@ -46,7 +46,8 @@ def _grid(sheet: Sheet) -> list[str]:
 # --- a paper's figures beside ours ------------------------------------------------------------------------
 
 
-def _has_paper(table: PaperTable) -> bool:
+def has_paper(table: PaperTable) -> bool:
+    """Whether there is a figure of the paper itself."""
     return any(figure.paper is not None for row in table.rows for figure in row.figures)
 
 

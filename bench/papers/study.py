@@ -82,7 +82,7 @@ class _Row:
 
 
 def _figures(job: Job, size: Size, runs: int, limits: Limits) -> list[tuple[Place, Figure]]:
-    limits = replace(limits, seconds=job.seconds or limits.seconds)
+    limits = limits.own(job.seconds)
     theirs = size != "small"  # few facts are nothing to compare with a paper's
     found = _Found({}, job.missing) if job.missing else _measured(job.module, job.case, size, runs, limits)
     return [(place, found.figure(place.figure if theirs else replace(place.figure, paper=None), name))

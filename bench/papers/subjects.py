@@ -60,7 +60,7 @@ class Subject:
 
 
 @dataclass(frozen=True)
-class _Source:
+class Source:
     program: Callable[[], str]
     facts: Mapping[str, Callable[[], Facts]]
     rules: str = ""  # the file in the shared data that it needs
@@ -103,40 +103,40 @@ def _dag(nodes: int, edges: int) -> Callable[[], Facts]:
 
 
 _DAGS = {"small": _dag(60, 300), "paper": _dag(10_000, 100_000), "max": _dag(16_000, 160_000)}
-_SOURCES = {
-    "SSPE": _Source(lambda: LENGTHS, {
+SOURCES = {
+    "SSPE": Source(lambda: LENGTHS, {
         "small": lambda: weighted_dag(300, 1_500), "paper": lambda: weighted_dag(100_000, 1_000_000),
         "max": lambda: weighted_dag(300_000, 3_000_000)}),
-    "LUBM-like": _Source(ontology.program, {
+    "LUBM-like": Source(ontology.program, {
         "small": lambda: universities(1, (1, 1)), "paper": lambda: universities(12), "max": lambda: universities(50)}),
-    "UOBM-like": _Source(uobm.program, {
+    "UOBM-like": Source(uobm.program, {
         "small": lambda: uobm.facts(1, (1, 1)), "paper": lambda: uobm.facts(4), "max": lambda: uobm.facts(10)}),
-    "Claros-LE": _Source(lambda: _rules("claros"), {
+    "Claros-LE": Source(lambda: _rules("claros"), {
         "small": lambda: claros.facts(3, 12), "paper": lambda: claros.facts(200), "max": lambda: claros.facts(1_000)},
         "rules/claros.dl"),
-    "LUBM-LE": _Source(lambda: _rules("lubm"), {
+    "LUBM-LE": Source(lambda: _rules("lubm"), {
         "small": lambda: _classes(universities(1, (1, 1))), "paper": lambda: _classes(universities(12)),
         "max": lambda: _classes(universities(50))}, "rules/lubm.dl"),
-    "DBpedia-SKOS": _Source(lambda: _rules("dbpedia"), dict.fromkeys(("small", "paper", "max"), _categories),
+    "DBpedia-SKOS": Source(lambda: _rules("dbpedia"), dict.fromkeys(("small", "paper", "max"), _categories),
                             "facts/dbpedia/index.tsv"),
-    "SKOS, deep categories": _Source(lambda: _rules("dbpedia"), {
+    "SKOS, deep categories": Source(lambda: _rules("dbpedia"), {
         "small": lambda: _deep_categories(2, 40), "paper": lambda: _deep_categories(40),
         "max": lambda: _deep_categories(200)}, "rules/dbpedia.dl"),
-    "DAG-R": _Source(lambda: QUADRATIC, _DAGS),
-    "DAG-R, right-linear": _Source(lambda: LINEAR, _DAGS),
+    "DAG-R": Source(lambda: QUADRATIC, _DAGS),
+    "DAG-R, right-linear": Source(lambda: LINEAR, _DAGS),
 }
 
 
 def missing(name: str) -> str:
     """Why a subject cannot be had here, if so."""
-    rules = _SOURCES[name].rules
+    rules = SOURCES[name].rules
     return f"there is no ../shared/data/kb/{rules}" if rules and not (KB / rules).exists() else ""
 
 
 @cache
 def subject(name: str, size: str) -> Subject:
     """A program with the facts of the relations that its rules mention."""
-    source = _SOURCES[name]
+    source = SOURCES[name]
     program, facts = source.program(), kept.tables(f"{name} {size}", source.facts[size])
     return Subject(f"{name} {size}", program, {relation: table for relation, table in facts.items()
                                                if f"{relation}(" in program or f"'{relation}'(" in program})

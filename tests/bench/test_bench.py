@@ -37,8 +37,6 @@ def contests() -> Iterator[tuple[str, str, str]]:
 def test_the_systems_agree(name: str, engine: str, variant: str, tmp_path: Path) -> None:
     if not ENGINES[engine].installed:
         pytest.skip(f"{ENGINES[engine].package} is not installed: pip install -e '.[bench]'")
-    if (name, engine) == ("cliques-linear", "nemo"):
-        pytest.xfail("Nemo 0.10 has 176 facts instead of 1,000 when it imports the file; the cause is not known yet")
     workload = WORKLOADS[name]
     facts = workload.facts["small"]()
     data.write(workload, facts, tmp_path)

@@ -17,9 +17,10 @@ def figure(runs: tuple[float, ...], variant: str = "", **more: Any) -> dict[str,
     return {"system": "holdfast", "variant": variant, "unit": "s", "runs": list(runs), "failure": "", **more}
 
 
-def written(path: Path, *figures: dict[str, Any], size: str = "small") -> Path:
+def written(path: Path, *figures: dict[str, Any], size: str = "small", **machine: Any) -> Path:
     table = {"key": "evaluation", "rows": [{"name": "chain", "figures": list(figures)}]}
-    path.write_text(json.dumps({"format": 1, "size": size, "machine": {"commit": path.stem}, "tables": [table]}))
+    told = {"format": 1, "size": size, "machine": {"commit": path.stem, **machine}, "tables": [table]}
+    path.write_text(json.dumps(told))
     return path
 
 
@@ -54,6 +55,16 @@ def test_it_is_shown_and_told_as_json(tmp_path: Path) -> None:
     assert [one["variant"] for one in told["quicker"]] == ["y"]
     assert (told["ok"], told["missing"], told["before"], told["after"]) == (False, 1, "a", "b")
     assert holdfast("bench", "compare", a, b, "--threshold", "4").code == 0
+
+
+def test_different_machines_are_told(tmp_path: Path) -> None:
+    a = written(tmp_path / "a.json", figure(STEADY), cores=2, processor="AMD EPYC", memory=2**33)
+    b = written(tmp_path / "b.json", figure(STEADY), figure(STEADY, "new"), cores=8, processor="AMD EPYC")
+    shown = holdfast("bench", "compare", a, b).out
+    assert "is of 2 cores, AMD EPYC, 8 GiB, " in shown
+    assert "of 8 cores, AMD EPYC; times differ by that alone" in shown
+    assert "1 only in" in shown
+    assert "different machines" not in holdfast("bench", "compare", a, a).out
 
 
 @pytest.mark.parametrize(("text", "code", "word"), [

@@ -107,7 +107,7 @@ MUTANTS = [
     *(Mutant(name, function, line, instead, policy) for policy in (BF, BFC) for name, function, line, instead in [
         ("CHECK does not look backwards", backward_forward.check, "W = supports - C", "W = supports - supports"),
         ("CHECK forgets those that wait", backward_forward.check,
-         "waiting[2 * most] = waiting[2 * most] | left if 2 * most in waiting else left", "pass"),
+         "waiting[more] = waiting[more] | left if more in waiting else left", "pass"),
         ("CHECK forgets Y", backward_forward.check, "(W & Y) | proves(s, W)", "proves(s, W)"),
         ("SATURATE forgets Y", backward_forward.saturate, "Y |= N - C", "pass"),
         ("SATURATE proves by what is not proved", backward_forward.saturate,

@@ -23,7 +23,7 @@ def graph(random: Random, nodes: int, edges: int) -> set[Pair]:
 
 def instances(rules: str, edges: set[Pair], deleted: set[Pair]) -> tuple[int, set[Pair]]:
     """Those of our B/F^c, and what it leaves."""
-    kb = holdfast.from_text(rules, facts={"edge": sorted(edges)})
+    kb = holdfast.from_text(rules, facts={"edge": sorted(edges)}, modules=())
     change = kb.apply(Update(delete={"edge": sorted(deleted)}), algorithm="backward-forward-counting")
     return sum(figures.backward for figures in change.figures), set(kb["path"])  # type: ignore[arg-type]
 

@@ -51,16 +51,20 @@ def compare(
     slower = [one for one in found if one.slower(threshold)]
     quicker = [one for one in reversed(found) if one.quicker(threshold)]
     same = len(found) - len(slower) - len(quicker)
-    missing = sum(place not in second.figures for place in first.figures if system in (None, place[2]))
+    missing, new = (sum(place not in other.figures for place in one.figures if system in (None, place[2]))
+                    for one, other in ((first, second), (second, first)))
     if json:
         terminal.json({"ok": not slower, "threshold": threshold, "before": first.commit, "after": second.commit,
                        "slower": [_as_json(one) for one in slower], "quicker": [_as_json(one) for one in quicker],
-                       "same": same, "missing": missing})
+                       "same": same, "missing": missing, "new": new, "machines": [first.machine, second.machine]})
     else:
+        if first.machine != second.machine:
+            terminal.line(f"different machines: {before} is of {first.machine or 'one that it does not name'}, {after} "
+                          f"of {second.machine or 'one that it does not name'}; times differ by that alone")
         _show("slower", slower)
         _show("quicker", quicker)
         terminal.line(f"{len(slower)} slower, {len(quicker)} quicker, {same} the same within the threshold of "
-                      f"{threshold:g} or the spread of the runs; {missing} only in {before}")
+                      f"{threshold:g} or the spread of the runs; {missing} only in {before}, {new} only in {after}")
     if slower:
         raise typer.Exit(ExitCode.CHECK_FAILED)
 

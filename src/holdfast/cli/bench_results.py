@@ -52,6 +52,7 @@ class Results:
     name: str
     size: str
     commit: str
+    machine: str  # where it was measured, in words; empty if the file does not say
     figures: Mapping[Place, Figure]
 
 
@@ -113,6 +114,13 @@ def read(path: Path) -> Results:
     return _Reader(path).results(value)
 
 
+def _machine(told: Mapping[str, object]) -> str:
+    """Its cores, processor and memory, those of them that are told."""
+    cores, processor, memory = (told.get(word) for word in ("cores", "processor", "memory"))
+    size = f"{memory / 2**30:.0f} GiB" if isinstance(memory, int) else None
+    return ", ".join(str(word) for word in (f"{cores} cores" if cores else None, processor, size) if word)
+
+
 @dataclass(frozen=True)
 class _Reader:
     path: Path
@@ -132,7 +140,7 @@ class _Reader:
                 raise self._bad(" / ".join(place), "is there twice")
             figures[place] = figure
         return Results(str(self.path), self._text(top.get("size"), "size"),
-                       self._text(machine.get("commit"), "machine.commit"), figures)
+                       self._text(machine.get("commit"), "machine.commit"), _machine(machine), figures)
 
     def _figures(self, tables: object) -> Iterator[tuple[Place, Figure]]:
         for number, table in enumerate(self._list(tables, "tables")):

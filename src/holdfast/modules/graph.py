@@ -27,7 +27,8 @@ MOST_BITS = 1 << 30  # 128 MiB for all rows of bits of one graph
 _ROOM = 1 << 20  # pairs that are written at a time
 _SHORT = 64  # edges beside the keys; more are worth a merge
 _PATIENCE = 16  # times a graph's nodes and edges: so many steps take as long as condensing it, about
-_FEW = 16  # edges that are tried one by one
+_FEW = 16  # edges that are tried one by one, however long it takes
+_DENSE = 16  # numbers of which one in so many is there are flagged
 _SOME = 64  # a row of bits for all nodes pays when so many of their number are asked for
 _HALF = np.int64(32)
 _LOW = np.int64(0xFFFFFFFF)
@@ -76,6 +77,12 @@ def keys_of(sources: Numbers, targets: Numbers) -> Numbers:
 
 def distinct(numbers: Numbers) -> Numbers:
     """Sorted, each once.  Not `np.unique`: its hash table takes keys that have much in common for the same."""
+    if len(numbers) > _DENSE:
+        low, high = int(numbers.min()), int(numbers.max())  # whose difference may be more than 64 bits hold
+        if high - low < _DENSE * len(numbers):  # flags for all in between are quicker than sorting
+            flags = np.zeros(high - low + 1, np.bool_)
+            flags[numbers - low] = True
+            return np.flatnonzero(flags) + low
     numbers = np.sort(numbers, axis=None)
     return numbers[np.concatenate([[True], numbers[1:] != numbers[:-1]])] if len(numbers) else numbers
 
@@ -190,14 +197,13 @@ class Graph:
         first, targets = _rows(self.keys, self.nodes)
         component = np.empty(self.nodes, np.int64)
         count = int(kernels.components(first, targets, component))
-        left, right = component[self.keys >> _HALF], component[targets]
-        loops = left == right
         members = np.argsort(component, kind="stable")
         member_first = np.searchsorted(component[members], np.arange(count + 1))
-        cyclic = np.zeros(count, np.uint8)
-        cyclic[left[loops]] = 1
-        rows = _rows(keys_of(left[~loops], right[~loops]), count)
-        return Condensed(component, *rows, NONE, NONE, member_first, members, cyclic)
+        cyclic, between_first = np.zeros(count, np.uint8), np.empty(count + 1, np.int64)
+        between = np.empty(len(targets), np.int64)
+        arguments = (first, targets, component, member_first, members, cyclic, between_first, between)
+        edges = int(kernels.condense(*arguments))
+        return Condensed(component, between_first, between[:edges].copy(), NONE, NONE, member_first, members, cyclic)
 
     def reached(self, starts: Numbers, *, backward: bool = False) -> NDArray[np.bool_]:
         """For each node, whether it can be reached from some, these included."""
@@ -308,7 +314,7 @@ def has(graph: Graph, starts: Numbers, stops: Numbers) -> NDArray[np.bool_]:
     else:
         order = np.argsort(starts, kind="stable")
         flags = np.zeros(len(starts), np.uint8)
-        kernels.detours(*(*graph.edges.rows(graph.nodes), starts[order], stops[order], flags))
+        kernels.detours(*(*graph.edges.rows(graph.nodes), starts[order], stops[order], -1, flags))
         found = np.empty(len(starts), np.bool_)
         found[order] = flags.view(np.bool_)
     if graph.no_loops:
@@ -387,12 +393,13 @@ def _changed(old: Edges, new: Edges) -> tuple[Numbers, Numbers]:
 
 
 def _detoured(graph: Graph, keys: Numbers) -> NDArray[np.bool_]:
-    """Of some edges that a graph does not have, whether it has a detour; of many it is not asked."""
+    """Of some edges that a graph does not have, whether it has a detour; of many only as long as it is told soon."""
     from holdfast.modules import graph_kernels as kernels
 
     found = np.zeros(len(keys), np.uint8)
-    if 0 < len(keys) <= _FEW:
-        kernels.detours(*(*graph.edges.rows(graph.nodes), *ends(keys), found))
+    if len(keys):
+        budget = -1 if len(keys) <= _FEW else graph.nodes + len(graph.edges.keys)
+        kernels.detours(*(*graph.edges.rows(graph.nodes), *ends(keys), budget, found))
     return found.view(np.bool_)
 
 

@@ -73,6 +73,30 @@ def components(first, targets, component):
     return count
 
 
+@njit(int64(_numbers, _numbers, _numbers, _numbers, _numbers, _flags, _numbers, _numbers), nogil=True, cache=True)
+def condense(first, targets, component, member_first, members, cyclic, between_first, between):
+    """The edges between components as rows, each once and in no order; flags those with an edge inside.
+
+    Gives the number of edges.
+    """
+    seen = np.full(len(cyclic), -1, np.int64)
+    count = int64(0)
+    for group in range(len(cyclic)):
+        between_first[group] = count
+        for place in range(member_first[group], member_first[group + 1]):
+            node = members[place]
+            for k in range(first[node], first[node + 1]):
+                other = component[targets[k]]
+                if other == group:
+                    cyclic[group] = 1
+                elif seen[other] != group:
+                    seen[other] = group
+                    between[count] = other
+                    count += 1
+    between_first[len(cyclic)] = count
+    return count
+
+
 @njit
 def _from(keys, node):
     """The place of a node's first edge in sorted keys, or where it would be."""
@@ -132,9 +156,12 @@ def reach(first, targets, came, went, starts, seen):
                 count += 1
 
 
-@njit(void(_numbers, _numbers, _numbers, _numbers, _numbers, _numbers, _flags), nogil=True, cache=True)
-def detours(first, targets, came, went, starts, ends, found):
-    """Of each pair of nodes, whether the second can be reached from the first, by at least one edge."""
+@njit(void(_numbers, _numbers, _numbers, _numbers, _numbers, _numbers, int64, _flags), nogil=True, cache=True)
+def detours(first, targets, came, went, starts, ends, budget, found):
+    """Of each pair of nodes, whether the second can be reached from the first, by at least one edge.
+
+    After so many steps the others are left at not; with a negative budget there is no end of it.
+    """
     nodes = len(first) - 1
     stamp = np.full(nodes, -1, np.int64)
     waiting = np.empty(nodes, np.int64)
@@ -149,11 +176,16 @@ def detours(first, targets, came, went, starts, ends, found):
         alone = i + 1 == len(starts) or starts[i + 1] != starts[i]
         node = starts[i]
         while True:
-            for k in range(_successors(node, first, targets, came, went, out)):
+            steps = _successors(node, first, targets, came, went, out)
+            for k in range(steps):
                 if stamp[out[k]] != last:
                     stamp[out[k]] = last
                     waiting[count] = out[k]
                     count += 1
+            if budget >= 0:
+                budget -= steps + 1
+                if budget < 0:
+                    return
             if count == 0 or (alone and stamp[ends[i]] == last):
                 break
             count -= 1
