@@ -12,7 +12,6 @@ import holdfast
 ONLY_IN_MEMORY = {
     "test_memory": "the memory limit counts what this process holds",
     "test_facts_inside_a_round": "limits are looked at between jobs",
-    "module": "modules serve no rules on Spark",
 }
 
 

@@ -17,9 +17,10 @@ from holdfast.backends.spark.values import NativeRow, inline_rows, spark_type, t
 from holdfast.spark_session import spark_errors
 from holdfast.values import Type
 
-SETTINGS = {"driverRows": 50_000, "foldRows": 20_000, "broadcastRows": 500_000}
+SETTINGS = {"driverRows": 50_000, "foldRows": 20_000, "broadcastRows": 500_000, "moduleRows": 1_000_000}
 """Up to how many rows a delta comes to the driver; after how many records they are folded into the base; up to how many
-rows, by estimate, bindings are sent to the facts rather than the other way round."""
+rows, by estimate, bindings are sent to the facts rather than the other way round; up to how many facts a program may
+begin with if modules are to serve its rules on the driver."""
 
 _numbers = count(1)
 _unused: deque[tuple[SparkSession, str, Any]] = deque()
@@ -110,7 +111,7 @@ class Space:
         conf.set("spark.sql.ansi.enabled", "true")
         conf.set("spark.sql.adaptive.enabled", "false")  # it makes a job of each shuffle, and rounds were no faster
         conf.set("spark.sql.unionOutputPartitioning", "false")  # sets of several segments could not be "zipped"
-        self.driver_rows, self.fold_rows, self.broadcast_rows = (
+        self.driver_rows, self.fold_rows, self.broadcast_rows, self.module_rows = (
             int(session.conf.get(f"spark.holdfast.{name}", str(default)) or 0) for name, default in SETTINGS.items())
         self.partitions = max(2, context.defaultParallelism)
         master = context.master or ""
@@ -137,18 +138,17 @@ class Space:
         self._expect(large=True)
         self.session.conf.set("spark.sql.autoBroadcastJoinThreshold", "10MB")
         with spark_errors():
-            made = self.session.sql(query).coalesce(self.partitions)  # or each union would have more
+            made = self.session.sql(query).coalesce(self.partitions)._jdf  # or each union would have more
+            # Told nothing but rows and their types, Spark neither keeps the plan nor believes that the rows are
+            # partitioned as it said, which they need not be when Spark has changed it on the way.
+            rows = made.queryExecution().toRdd()
+            plain = self.session._jsparkSession.internalCreateDataFrame(rows, made.schema(), False)
+            kept = ClassicFrame(plain, self.session)
+            is_copied = forgets and not self._is_alone
+            kept.persist(StorageLevel(True, True, False, True, 2 if is_copied else 1))  # columns, not serialised rows
             if self._is_alone or forgets:
-                level = StorageLevel.MEMORY_AND_DISK if self._is_alone else StorageLevel.MEMORY_AND_DISK_2
-                kept = made.localCheckpoint(eager=False, storageLevel=level)
-                rows = held = kept._jdf.queryExecution().analyzed().rdd()
-            else:
-                held = made.persist(StorageLevel.MEMORY_AND_DISK)
-                rows = made._jdf.queryExecution().toRdd()
-            # Spark believes that the rows are partitioned as its plan said, which they need not be when it has changed
-            # the plan on the way; told nothing, it believes nothing
-            plain = self.session._jsparkSession.internalCreateDataFrame(rows, made._jdf.schema(), False)
-            named = Named(self, ClassicFrame(plain, self.session), held)
+                kept._jdf.queryExecution().withCachedData().cacheBuilder().cachedColumnBuffers().localCheckpoint()
+            named = Named(self, kept, kept)
             told = self.session.sql(f"SELECT {', '.join(figures)} FROM {named.table}").toArrow()
         return named, [column[0].as_py() or 0 for column in told.columns]
 

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from holdfast.backends.protocol import Facts, Unwritten
+from holdfast.backends.protocol import Facts, Leave, Unwritten
 from holdfast.backends.spark.aggregates import aggregated
 from holdfast.backends.spark.counters import SparkBag, SparkCounters
 from holdfast.backends.spark.exchange import SparkRows, native_frame
@@ -43,7 +43,7 @@ from holdfast.backends.spark.values import (
 )
 from holdfast.encoding import Codes, Dictionary
 from holdfast.plans.model import AggregatePlan, AnyPlan, Plan, Read
-from holdfast.program.model import Atom, Relation
+from holdfast.program.model import Atom, Const, Relation
 
 _NO_FRAMES: Mapping[str, Sequence[Any]] = MappingProxyType({})
 
@@ -99,7 +99,8 @@ class SparkBackend:
         self.statistics = StoredStatistics(self.stored)
         self.functions = Functions(self.space.session)
         self.packings = 0  # facts have no places
-        self.unwritten: dict[str, Unwritten] = {}  # modules serve no rules here
+        self.leave: Leave | None = None
+        self.unwritten: dict[str, Unwritten] = {}  # what modules derive is written out here
         for relation in relations.values():
             self.add_relation(relation)
 
@@ -169,6 +170,15 @@ class SparkBackend:
             table = table_of_rows(form.rows, self.stored[predicate].types)
             return codes_of_table(table, relation, self.dictionary)
         return SparkRows(relation, self.frame(predicate, form), size(predicate, form), self.dictionary)
+
+    def code(self, constant: Const) -> int:
+        """The code of a constant."""
+        return self.dictionary.encode_value(constant.value, constant.type)
+
+    @property
+    def most_for_modules(self) -> int:
+        """Modules work on the driver: their edges have to fit."""
+        return self.space.module_rows
 
     def derivations(self, predicate: str) -> tuple[Codes, list[int], list[int]]:
         """The rows of I of one predicate, and for each of them Cn and Cr; all of them come to the driver."""
