@@ -165,7 +165,10 @@ class SparkBackend:
 
     def rows(self, predicate: str, facts: Facts) -> Codes | SparkRows:
         """The rows of a set's facts of one predicate; many stay where they are."""
-        form, relation = own(facts).form(predicate), self.relations[predicate]
+        relation = self.relations[predicate]
+        if self.is_open(own(facts).form(predicate)):
+            facts.sizes()  # which computes it
+        form = own(facts).form(predicate)
         if isinstance(form, Local):
             table = table_of_rows(form.rows, self.stored[predicate].types)
             return codes_of_table(table, relation, self.dictionary)
@@ -222,7 +225,8 @@ class SparkBackend:
     def joined(self, predicate: str, left: Form, right: Form, how: str) -> Frame:
         """The rows of one form that are (`SEMI`) or are not (`ANTI`) in another."""
         stored, one, other = self.stored[predicate], self.frame(predicate, left), self.frame(predicate, right)
-        query = f"SELECT l.* FROM {one.table} l LEFT {how} JOIN {other.table} r ON {stored.equal('l', 'r')}"
+        query = (f"SELECT {other.sent('r', one)}l.* FROM {one.table} l LEFT {how} JOIN {other.table} r "
+                 f"ON {stored.equal('l', 'r')}")
         return Frame(self.space, query, [one, other])
 
     def together(self, predicate: str, left: Form, right: Form) -> Frame:
