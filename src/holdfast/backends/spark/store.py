@@ -180,8 +180,8 @@ class SparkBackend:
 
     @property
     def most_for_modules(self) -> int:
-        """Modules work on the driver: their edges have to fit."""
-        return self.space.module_rows
+        """Modules work on the driver: their edges have to fit; -1 if there are to be none."""
+        return self.space.module_rows or -1
 
     def derivations(self, predicate: str) -> tuple[Codes, list[int], list[int]]:
         """The rows of I of one predicate, and for each of them Cn and Cr; all of them come to the driver."""
