@@ -13,13 +13,14 @@ from __future__ import annotations
 import argparse
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import holdfast
 from bench import spark_work as work
+from holdfast.modules import MODULES, Module
 from holdfast.spark_session import SparkOptions, spark_session
 
 if TYPE_CHECKING:
@@ -97,7 +98,11 @@ class Bench:
         if "sql" in only and workload == "closure":
             self.timed("recursive SQL", lambda: f"{work.closure_by_sql(frames['edge']):,}")
         if "ours" in only:
-            self._ours(workload, frames)
+            self._ours("holdfast", workload, frames, self.spark, ())
+        if "modules" in only:
+            on_driver = self.spark.newSession()
+            on_driver.conf.set("spark.holdfast.moduleRows", str(given))
+            self._ours("with modules", workload, frames, on_driver, MODULES)
         for frame in frames.values():
             frame.unpersist()
 
@@ -107,9 +112,11 @@ class Bench:
         made = work.university_by_hand(frames)
         return f"{sum(frame.count() for frame in {**frames, **made}.values()):,}"
 
-    def _ours(self, workload: str, frames: work.Frames) -> None:
+    def _ours(self, title: str, workload: str, frames: work.Frames, session: SparkSession, modules: Iterable[Module]
+              ) -> None:
         text = work.CLOSURE if workload == "closure" else work.university_program()
-        kb = self.timed("holdfast, from scratch", lambda: holdfast.from_text(text, frames, engine=self.spark))
+        kb = self.timed(f"{title}, from scratch",
+                        lambda: holdfast.from_text(text, frames, engine=session, modules=modules))
         if self.is_loud:
             rounds = sum(node.rounds for node in kb.statistics.nodes)
             seconds = sum(node.seconds for node in kb.statistics.nodes)
@@ -118,7 +125,7 @@ class Bench:
         name, gone, come = (work.chain_update if workload == "closure" else work.university_update)()
         for number, (delete, insert) in enumerate(((gone, come), (come, gone), (gone, come)), 1):
             update = holdfast.Update(delete={name: delete}, insert={name: insert})
-            self.timed(f"holdfast, update {number} of 1,000", lambda update=update: _sizes(kb.apply(update)))  # type: ignore[misc]
+            self.timed(f"{title}, update {number} of 1,000", lambda update=update: _sizes(kb.apply(update)))  # type: ignore[misc]
 
 
 def _sizes(change: holdfast.Change) -> str:
@@ -132,7 +139,7 @@ def main() -> None:
     options.add_argument("workload", choices=["closure", "universities"])
     options.add_argument("--facts", type=int, default=1_000_000)
     options.add_argument("--memory", default="6g", help="the memory of the Java")
-    options.add_argument("--only", default="ours,hand,sql")
+    options.add_argument("--only", default="ours,modules,hand,sql")
     options.add_argument("--cold", action="store_true", help="no small run first")
     given = options.parse_args()
     spark = spark_session(SparkOptions(conf={"spark.driver.memory": given.memory, "spark.ui.retainedStages": "10000"}))

@@ -16,7 +16,6 @@ os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSeri
 ONLY_IN_MEMORY = {
     "test_memory": "the memory limit counts what this process holds",
     "test_facts_inside_a_round": "limits are looked at between jobs",
-    "module": "modules serve no rules on Spark",
 }
 
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from holdfast.loading import Facts, Loaded, load
 from holdfast.maintenance import modular
 from holdfast.maintenance.algorithms import AUTO, Choice
 from holdfast.maintenance.seminaive import NodeFigures, materialise
-from holdfast.maintenance.served import RowBackend, States
+from holdfast.maintenance.served import States
 from holdfast.maintenance.watch import Watch
 from holdfast.modules import MODULES, Module, allot, named
 from holdfast.plans import Planner
@@ -474,7 +474,8 @@ def open(program: str | Path, facts: Facts = None, *, engine: Engine = "memory",
     """Read a program file, load its facts and compute everything that follows.
 
     The engine is "memory", "spark", or a Spark session.  `modules` are those that may serve recursive rules, by name or
-    as they are; all that there are if nothing is said.  On Spark they serve none.
+    as they are; all that there are if nothing is said.  On Spark they work on the driver, and serve no rules of a
+    program that begins with more than `spark.holdfast.moduleRows` facts.
     """
     path = Path(program)
     return from_text(_read(path), facts, engine=engine, name=path.as_posix(), limits=limits, progress=progress,
@@ -510,16 +511,15 @@ def _materialised(program: tree.Program, facts: Facts, engine: Engine, limits: L
         watch.batch(len(given))
     progress.started(len(loaded.program.nodes))
     states, relations = States(), loaded.program.relations
-    if loaded.program.size_limits or engine != "memory":
-        modules = ()  # what is incomplete on purpose depends on the rounds; and Spark's facts do not come as rows
+    if loaded.program.size_limits or len(E) > backend.most_for_modules:
+        modules = ()  # what is incomplete on purpose depends on the rounds
     figures = []
     for node in loaded.program.nodes:
         planner, allotment = Planner(node, backend.statistics), allot(node, relations, modules)
         if allotment.services:
             with _patience(progress):
                 import holdfast.modules.graph_kernels  # noqa: F401
-            rows_backend = cast("RowBackend", backend)  # the memory backend: on Spark there are no services
-            figures.append(modular.materialise(planner, rows_backend, watch, allotment, states, rows_backend.leave))
+            figures.append(modular.materialise(planner, backend, watch, allotment, states, backend.leave))
         else:
             figures.append(materialise(planner, backend, watch, loaded.program.size_limits))
     progress.finished()

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Any, Protocol, Self, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.encoding import Codes
 from holdfast.plans import AnyPlan, Plan, Read, Statistics
-from holdfast.program.model import Relation
+from holdfast.program.model import Const, Relation
 
 
 class Facts(Protocol):
@@ -161,6 +161,10 @@ class Unwritten:
         return self.known(self.size)
 
 
+Leave: TypeAlias = Callable[[str, int, Callable[[int], Compact]], None]
+"""Takes note of facts that are not written out: a predicate, how many there are, and who knows them."""
+
+
 class Backend(Protocol):
     """Where facts live and rules run."""
 
@@ -263,6 +267,20 @@ class Backend(Protocol):
     @property
     def unwritten(self) -> dict[str, Unwritten]:
         """Predicates whose facts are rows only in part; none where no module leaves any."""
+        ...
+
+    @property
+    def leave(self) -> Leave | None:
+        """Takes note of facts that are not written out; None where all are."""
+        ...
+
+    @property
+    def most_for_modules(self) -> float:
+        """How many facts a program may begin with if modules are to serve its rules."""
+        ...
+
+    def code(self, constant: Const) -> int:
+        """The code by which modules see a constant."""
         ...
 
     @property

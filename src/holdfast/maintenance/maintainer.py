@@ -6,14 +6,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import cast
 
 from holdfast.backends.protocol import Backend, Facts
 from holdfast.maintenance.algorithms import ALGORITHMS, AUTO, Algorithm, Choice, refuse_company, refuse_recursion
 from holdfast.maintenance.choose import Chooser
 from holdfast.maintenance.marking import PASSING_ON, MarkedStratum, Marking
 from holdfast.maintenance.recompute import recount
-from holdfast.maintenance.served import RowBackend, Served, States
+from holdfast.maintenance.served import Served, States
 from holdfast.maintenance.stratum import Figures, RuleChange, Stratum, predicates_read
 from holdfast.maintenance.watch import Watch
 from holdfast.modules import Allotment, Module, Service, allot
@@ -225,8 +224,7 @@ class Maintainer:
         if algorithm.keeps_nonrecursive and algorithm.name != "recompute":
             self._count(plan, recursive=algorithm.keeps_recursive or modular is not None, served=modular is None)
         watch.node(", ".join(shown_names(node.predicates, self.backend.relations)))
-        rows = cast("RowBackend", self.backend)  # where a backend has no rows there are no modules
-        served = [Served(service, rows) for service in plan.allotment.services] if modular else []
+        served = [Served(service, self.backend) for service in plan.allotment.services] if modular else []
         for one in served:
             self.backend.write_out(slice_.predicate for slice_ in one.service.reads)
         kept, added = (plan.generic, plan.added_generic) if served else (plan.kept, plan.added)

@@ -14,10 +14,10 @@ from collections.abc import Callable, Sequence
 from functools import partial, reduce
 from operator import or_
 
-from holdfast.backends.protocol import Facts, KeptFacts
+from holdfast.backends.protocol import Backend, Facts, KeptFacts, Leave
 from holdfast.maintenance import dred_counting
 from holdfast.maintenance.seminaive import NodeFigures
-from holdfast.maintenance.served import Leave, RowBackend, Served, States
+from holdfast.maintenance.served import Served, States
 from holdfast.maintenance.stratum import Stratum
 from holdfast.maintenance.watch import Watch
 from holdfast.modules import Allotment, Rows
@@ -29,7 +29,7 @@ from holdfast.program.show import shown_names
 # --- Algorithm 2 ---------------------------------------------------------------------------------------
 
 
-def materialise(planner: Planner, backend: RowBackend, watch: Watch, allotment: Allotment, states: States,
+def materialise(planner: Planner, backend: Backend, watch: Watch, allotment: Allotment, states: States,
                 leave: Leave | None = None) -> NodeFigures:
     """MAT-MOD for one hyper-node; earlier ones are complete.
 
@@ -49,7 +49,7 @@ def materialise(planner: Planner, backend: RowBackend, watch: Watch, allotment: 
 class Evaluation:
     """A hyper-node from scratch: its facts come into K, and J is K and what the node reads elsewhere."""
 
-    def __init__(self, planner: Planner, backend: RowBackend, watch: Watch, generic: Sequence[Rule], K: KeptFacts,
+    def __init__(self, planner: Planner, backend: Backend, watch: Watch, generic: Sequence[Rule], K: KeptFacts,
                  J: Facts, leave: Leave | None = None) -> None:
         self.planner, self.backend, self.watch, self.leave = planner, backend, watch, leave
         self.generic, self.K, self.J = generic, K, J

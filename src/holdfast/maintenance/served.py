@@ -7,42 +7,21 @@ nothing has to be undone when an update is taken back.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Container
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from holdfast.backends.protocol import Backend, Compact, Facts
 from holdfast.modules import Rows, Service
-from holdfast.program.model import Const
 from holdfast.program.patterns import Slice
-
-
-class RowBackend(Backend, Protocol):
-    """A backend that can show facts as rows of codes and take them in, which modules need."""
-
-    def rows(self, predicate: str, facts: Facts) -> Rows:
-        """The rows of a set's facts of one predicate."""
-        ...
-
-    def leave(self, name: str, size: int, known: Callable[[int], Compact]) -> None:
-        """Not all facts of a predicate are rows: there are so many, and these are known elsewhere."""
-        ...
-
-    def code(self, constant: Const) -> int:
-        """The code of a constant."""
-        ...
-
-
-Leave = Callable[[str, int, Callable[[int], Compact]], None]
-"""Takes note of facts that are not written out: a predicate, how many there are, and who knows them."""
 
 
 class Served:
     """A service on a backend."""
 
-    def __init__(self, service: Service, backend: RowBackend) -> None:
+    def __init__(self, service: Service, backend: Backend) -> None:
         self.service = service
         self.backend = backend
         self.predicate = service.slice.predicate
@@ -53,7 +32,8 @@ class Served:
     def rows(self, facts: Facts, slice_: Slice | None = None) -> Rows:
         """The facts in a slice, in the service's own if no other is said, as the module sees them."""
         slice_ = slice_ or self.service.slice
-        rows = self.backend.rows(slice_.predicate, facts)
+        held = self.backend.rows(slice_.predicate, facts)
+        rows = held if isinstance(held, np.ndarray) else held.codes()
         for column, constant in slice_.fixed:
             rows = rows[rows[:, column] == self.backend.code(constant)]
         return rows if slice_.columns == tuple(range(rows.shape[1])) else rows[:, list(slice_.columns)]

@@ -59,7 +59,7 @@ def same(there: holdfast.KnowledgeBase, here: holdfast.KnowledgeBase) -> None:
 
 def main() -> None:
     session = spark_session(SparkOptions("local-cluster[2,1,512]", CONF))
-    there = holdfast.from_text(TEXT, {"edge": EDGES}, engine=session)
+    there = holdfast.from_text(TEXT, {"edge": EDGES}, engine=session, modules=())  # the work is for executors
     here = holdfast.from_text(TEXT, {"edge": EDGES})
     same(there, here)
     tell("opened")

@@ -27,7 +27,7 @@ path(x, z) :- path(x, y), edge(y, z).
 def test_facts_come_and_go_as_dataframes(spark: SparkSession, way: str) -> None:
     engine = session(spark, way)
     edges = engine.createDataFrame([(1, 2), (2, 3), (1, 2), (3, 1)], "x int, y long")
-    kb = holdfast.from_text(REACH, {"edge": edges}, engine=engine)
+    kb = holdfast.from_text(REACH, {"edge": edges}, engine=engine, modules=())
     assert len(kb["edge"]) == 3
     assert len(kb["path"]) == 9
     before = kb["path"]
@@ -83,7 +83,7 @@ def test_updates_leave_nothing_behind(spark: SparkSession) -> None:
     """Blocks and views are those of the present state and perhaps of the one before."""
     engine = spark.newSession()
     engine.conf.set("spark.holdfast.foldRows", "0")  # every update makes new DataFrames
-    kb = holdfast.from_text(REACH, {"edge": [(1, 2), (2, 3)]}, engine=engine)
+    kb = holdfast.from_text(REACH, {"edge": [(1, 2), (2, 3)]}, engine=engine, modules=())
     held = []
     for number in range(3):
         with kb.update() as update:

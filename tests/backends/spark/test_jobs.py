@@ -24,7 +24,7 @@ def evaluated(spark: SparkSession, way: str, rules: int) -> tuple[int, int]:
     context, group = spark.sparkContext, f"{way} {rules}"
     context.setJobGroup(group, "counted")
     try:
-        kb = holdfast.from_text(text, dict.fromkeys(names, EDGES), engine=session(spark, way))
+        kb = holdfast.from_text(text, dict.fromkeys(names, EDGES), engine=session(spark, way), modules=())
     finally:
         context.setLocalProperty("spark.jobGroup.id", None)  # type: ignore[arg-type]
     assert len(kb["path"]) == 6

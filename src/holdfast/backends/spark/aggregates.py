@@ -48,7 +48,7 @@ def _grouped(rule: AggregateRule, group: Sequence[str], value: str, facts: Frame
 def _touched(rule: AggregateRule, facts: Frame, changed: Frame) -> Frame:
     """The facts of the groups that a changed fact belongs to."""
     agree = " AND ".join(f"f.c{column} = g.c{column}" for column in rule.group) or "true"
-    query = f"SELECT f.* FROM {facts.table} f LEFT SEMI JOIN {changed.table} g ON {agree}"
+    query = f"SELECT {changed.sent('g', facts)}f.* FROM {facts.table} f LEFT SEMI JOIN {changed.table} g ON {agree}"
     return Frame(facts.space, query, [facts, changed])
 
 

@@ -49,9 +49,10 @@ class SparkBag:
         for name, many in self.many.items():
             columns = ", ".join(f"c{place}" for place in range(self.engine.width(name)))
             query, space = f"SELECT {columns} FROM {many.frame.table}", many.frame.space
-            form = Far(Frame(space, query, [many.frame]), many.facts)
+            form = Far(whole := Frame(space, query, [many.frame], (many.frame, "true")), many.facts)
             if many.mark is not None:
-                unknown = Frame(space, f"{query} WHERE new", [many.frame])
+                new = Frame(space, f"{query} WHERE new", [many.frame], (many.frame, "new"))
+                unknown = whole if many.unknown == many.facts else new
                 form = replace(form, rest=(many.mark, Far(unknown, many.unknown, frozenset({many.mark}))))
             forms[name] = form
         return SparkFacts(self.engine, forms)
@@ -123,8 +124,9 @@ class SparkCounters:
             return Local(frozenset(row for row in form.rows if not stored.records[row][self.place]))
         asked = self.engine.frame(predicate, form)
         numbers = stored.numbers(self.place)
-        counted = (f"SELECT {stored.list} FROM (SELECT n.* FROM {numbers.table} n LEFT SEMI JOIN {asked.table} a ON "
-                   f"{stored.equal('n', 'a')}) GROUP BY {stored.list} HAVING sum(k) <> 0")
+        held = (f"SELECT {asked.sent('a', numbers)}n.* FROM {numbers.table} n LEFT SEMI JOIN {asked.table} a "
+                f"ON {stored.equal('n', 'a')}")
+        counted = f"SELECT {stored.list} FROM ({held}) GROUP BY {stored.list} HAVING sum(k) <> 0"
         query = f"SELECT a.* FROM {asked.table} a LEFT ANTI JOIN ({counted}) m ON {stored.equal('a', 'm')}"
         known = form.apart if isinstance(form, Far) else frozenset()
         return Far(Frame(stored.space, query, [asked, numbers]), apart=known)

@@ -17,9 +17,10 @@ from holdfast.backends.spark.values import NativeRow, inline_rows, spark_type, t
 from holdfast.spark_session import spark_errors
 from holdfast.values import Type
 
-SETTINGS = {"driverRows": 50_000, "foldRows": 20_000, "broadcastRows": 500_000}
+SETTINGS = {"driverRows": 50_000, "foldRows": 20_000, "broadcastRows": 500_000, "moduleRows": 1_000_000}
 """Up to how many rows a delta comes to the driver; after how many records they are folded into the base; up to how many
-rows, by estimate, bindings are sent to the facts rather than the other way round."""
+rows, by estimate, bindings are sent to the facts rather than the other way round; up to how many facts a program may
+begin with if modules are to serve its rules on the driver."""
 
 _numbers = count(1)
 _unused: deque[tuple[SparkSession, str, Any]] = deque()
@@ -28,10 +29,12 @@ _unused: deque[tuple[SparkSession, str, Any]] = deque()
 class Frame:
     """A DataFrame, or the text of a query, that reads others; these stay as long as it does."""
 
-    def __init__(self, space: Space, query: str, needs: Sequence[Frame] = ()) -> None:
+    def __init__(self, space: Space, query: str, needs: Sequence[Frame] = (), part_of: tuple[Frame, str] | None = None
+                 ) -> None:
         self.space = space
         self.query = query  # in parentheses it may stand for a table
         self.needs = tuple(needs)
+        self._part_of = part_of
 
     @property
     def table(self) -> str:
@@ -39,9 +42,18 @@ class Frame:
         return f"({self.query})"
 
     @property
-    def is_here(self) -> bool:
-        """Whether it reads nothing but rows of the driver."""
-        return all(need.is_here for need in self.needs)
+    def part_of(self) -> tuple[Frame, str]:
+        """A frame and a condition: it has the facts of that one for which this holds; it may be the whole of itself."""
+        return self._part_of or (self, "true")
+
+    @property
+    def is_small(self) -> bool:
+        """Whether it reads nothing but what the driver had."""
+        return all(need.is_small for need in self.needs)
+
+    def sent(self, alias: str, *others: Frame) -> str:
+        """A hint: in a join with others that are not small it is sent to these, under its name there."""
+        return f"/*+ BROADCAST({alias}) */ " if self.is_small and not all(o.is_small for o in others) else ""
 
     def dataframe(self) -> DataFrame:
         """The DataFrame; nothing is computed yet."""
@@ -54,12 +66,14 @@ class Named(Frame):
     A view belongs to its frame's session.  Those of the user's frames are global, so that ours sees them.
     """
 
-    def __init__(self, space: Space, frame: DataFrame, held: Any = None, needs: Sequence[Frame] = ()) -> None:
+    def __init__(self, space: Space, frame: DataFrame, held: Any = None, needs: Sequence[Frame] = (), *,
+                 is_small: bool = False) -> None:
         name = f"holdfast_{next(_numbers)}"
         is_ours = frame.sparkSession is space.session
         self.name = name if is_ours else f"global_temp.{name}"
         super().__init__(space, f"SELECT * FROM {self.name}", needs)
         self.frame = frame
+        self._is_small = is_small
         if is_ours:
             frame.createOrReplaceTempView(name)
         else:
@@ -73,9 +87,9 @@ class Named(Frame):
         return self.name
 
     @property
-    def is_here(self) -> bool:
-        """It has blocks or is somebody else's."""
-        return False
+    def is_small(self) -> bool:
+        """Whether the driver had it, and it was not much."""
+        return self._is_small
 
     def lend(self) -> None:
         """Somebody outside holds it now: Spark frees its blocks when it sees that nobody does."""
@@ -108,9 +122,10 @@ class Space:
         conf, context = self.session.conf, session.sparkContext
         conf.set("spark.sql.constraintPropagation.enabled", "false")  # it fails on what is worked out in a loop
         conf.set("spark.sql.ansi.enabled", "true")
+        conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")  # by the size in memory, where columns are compressed
         conf.set("spark.sql.adaptive.enabled", "false")  # it makes a job of each shuffle, and rounds were no faster
         conf.set("spark.sql.unionOutputPartitioning", "false")  # sets of several segments could not be "zipped"
-        self.driver_rows, self.fold_rows, self.broadcast_rows = (
+        self.driver_rows, self.fold_rows, self.broadcast_rows, self.module_rows = (
             int(session.conf.get(f"spark.holdfast.{name}", str(default)) or 0) for name, default in SETTINGS.items())
         self.partitions = max(2, context.defaultParallelism)
         master = context.master or ""
@@ -121,10 +136,9 @@ class Space:
         with spark_errors():
             return self.session.sql(query)
 
-    def fetched(self, query: str, *, broadcasts: bool = True) -> pa.Table:
+    def fetched(self, query: str) -> pa.Table:
         """What a query gives, brought to the driver: one job, and one for each side of a join that is broadcast."""
         self._expect(large=False)
-        self.session.conf.set("spark.sql.autoBroadcastJoinThreshold", "10MB" if broadcasts else "-1")
         with spark_errors():
             return self.session.sql(query).toArrow()
 
@@ -135,27 +149,25 @@ class Space:
         `forgets`, which has to be at times.
         """
         self._expect(large=True)
-        self.session.conf.set("spark.sql.autoBroadcastJoinThreshold", "10MB")
         with spark_errors():
-            made = self.session.sql(query).coalesce(self.partitions)  # or each union would have more
+            made = self.session.sql(query).coalesce(self.partitions)._jdf  # or each union would have more
+            # Told nothing but rows and their types, Spark neither keeps the plan nor believes that the rows are
+            # partitioned as it said, which they need not be when Spark has changed it on the way.
+            rows = made.queryExecution().toRdd()
+            plain = self.session._jsparkSession.internalCreateDataFrame(rows, made.schema(), False)
+            kept = ClassicFrame(plain, self.session)
+            is_copied = forgets and not self._is_alone
+            kept.persist(StorageLevel(True, True, False, True, 2 if is_copied else 1))  # columns, not serialised rows
             if self._is_alone or forgets:
-                level = StorageLevel.MEMORY_AND_DISK if self._is_alone else StorageLevel.MEMORY_AND_DISK_2
-                kept = made.localCheckpoint(eager=False, storageLevel=level)
-                rows = held = kept._jdf.queryExecution().analyzed().rdd()
-            else:
-                held = made.persist(StorageLevel.MEMORY_AND_DISK)
-                rows = made._jdf.queryExecution().toRdd()
-            # Spark believes that the rows are partitioned as its plan said, which they need not be when it has changed
-            # the plan on the way; told nothing, it believes nothing
-            plain = self.session._jsparkSession.internalCreateDataFrame(rows, made._jdf.schema(), False)
-            named = Named(self, ClassicFrame(plain, self.session), held)
+                kept._jdf.queryExecution().withCachedData().cacheBuilder().cachedColumnBuffers().localCheckpoint()
+            named = Named(self, kept, kept)
             told = self.session.sql(f"SELECT {', '.join(figures)} FROM {named.table}").toArrow()
         return named, [column[0].as_py() or 0 for column in told.columns]
 
     def given(self, table: pa.Table) -> Named:
         """A table of the driver."""
         with spark_errors():
-            return Named(self, self.session.createDataFrame(table))
+            return Named(self, self.session.createDataFrame(table), is_small=table.num_rows <= self.broadcast_rows)
 
     def rows(self, rows: Iterable[NativeRow], types: Sequence[Type]) -> Frame:
         """Rows of the driver."""

@@ -55,8 +55,7 @@ class Heads:
         if most and expected <= 4 * most:
             is_little = expected <= min(most, _LITTLE)  # then to group and to limit it takes longer than it saves
             query = self._told(once or is_little)
-            is_here = all(need.is_here for frames in self._frames.values() for need in frames)
-            table = self.space.fetched(query if is_little else f"{query} LIMIT {most + 1}", broadcasts=not is_here)
+            table = self.space.fetched(query if is_little else f"{query} LIMIT {most + 1}")
             if table.num_rows <= most:
                 return SparkBag(engine, self._few(table))
         return self._many(engine, once, known)
@@ -147,7 +146,8 @@ class Heads:
         if form is NOTHING:
             return f"SELECT *, true AS new FROM ({query})"
         facts, stored = engine.frame(predicate, form), self.stored[predicate]
-        return (f"SELECT q.*, f.known IS NULL AS new FROM ({query}) q LEFT JOIN "
+        hint = facts.sent("f", *self._frames[predicate])
+        return (f"SELECT {hint}q.*, f.known IS NULL AS new FROM ({query}) q LEFT JOIN "
                 f"(SELECT *, true AS known FROM {facts.table}) f ON {stored.equal('q', 'f')}")
 
     def _view(self, kept: Named, number: int, predicate: str) -> Frame:

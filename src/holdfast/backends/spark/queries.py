@@ -96,7 +96,8 @@ class Writer:
         if not query.columns and query.text == "SELECT 0L AS none":
             where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
             return Query(f"SELECT {listed} FROM {frame.table} f{where}", columns, _size(atom.predicate, form), needs)
-        hint = "/*+ BROADCAST(b) */ " if query.rows < self.few and _is_large(atom.predicate, form, query.rows) else ""
+        is_few = query.rows < self.few and _is_large(atom.predicate, form, query.rows)
+        hint = "/*+ BROADCAST(b) */ " if is_few else _sent(query, frame)
         rows = query.rows * max(1e-3, self._fanout(atom.predicate, key, len(atom.arguments), form))
         joined = f"JOIN {frame.table} f ON {' AND '.join(conditions)}" if conditions else f"CROSS JOIN {frame.table} f"
         return Query(f"SELECT {hint}{listed} FROM ({query.text}) b {joined}", columns, rows, needs)
@@ -109,7 +110,8 @@ class Writer:
         if query.rows < self.few and _is_large(atom.predicate, form, query.rows):
             wanted = " AND ".join(conditions).replace("b.", "w.")
             facts = f"(SELECT /*+ BROADCAST(w) */ f.* FROM {facts} f LEFT SEMI JOIN ({query.text}) w ON {wanted})"
-        text = f"SELECT {listed} FROM ({query.text}) b LEFT ANTI JOIN {facts} f ON {' AND '.join(conditions)}"
+        hint = frame.sent("f", *query.needs)
+        text = f"SELECT {hint}{listed} FROM ({query.text}) b LEFT ANTI JOIN {facts} f ON {' AND '.join(conditions)}"
         return Query(text, columns, query.rows, [*query.needs, frame])
 
     def _key(self, atom: Atom | Negated, key: tuple[int, ...], query: Query) -> list[str]:
@@ -137,6 +139,12 @@ def _select(live: Sequence[Var], held: Mapping[Var, str]) -> tuple[str, Columns]
     """The columns that go on."""
     columns = {variable: f"v{place}" for place, variable in enumerate(live)}
     return ", ".join(f"{held[variable]} AS {column}" for variable, column in columns.items()) or "0L AS none", columns
+
+
+def _sent(query: Query, facts: Frame) -> str:
+    """The hint to send what is small to what is not."""
+    bindings = Frame(facts.space, query.text, query.needs)
+    return bindings.sent("b", facts) or facts.sent("f", bindings)
 
 
 def _size(predicate: str, form: Form) -> float:

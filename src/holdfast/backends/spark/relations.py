@@ -144,7 +144,8 @@ class Stored:
 
     def anti(self, left: Frame, right: Frame) -> Frame:
         """The rows of one frame that are not in another."""
-        query = f"SELECT l.* FROM {left.table} l LEFT ANTI JOIN {right.table} r ON {self.equal('l', 'r')}"
+        hint = right.sent("r", left)
+        query = f"SELECT {hint}l.* FROM {left.table} l LEFT ANTI JOIN {right.table} r ON {self.equal('l', 'r')}"
         return Frame(self.space, query, [left, right])
 
     def append(self, flag: int, frame: Frame, number: int) -> None:
@@ -181,7 +182,8 @@ class Stored:
             if keys:
                 frame = self.space.rows(keys, self.types)
                 needs.append(frame)
-                held = (f"SELECT b.* FROM ({held}) b LEFT ANTI JOIN {frame.table} m ON {self.equal('b', 'm')}")
+                held = (f"SELECT {frame.sent('m', self.base)}b.* FROM ({held}) b LEFT ANTI JOIN {frame.table} m "
+                        f"ON {self.equal('b', 'm')}")
             parts.append(held)
         if rows or not parts:
             told = self.space.given(table_of_rows(rows, self.types, k=[self.records[row][place] for row in rows]))
@@ -217,25 +219,35 @@ class Stored:
             held = f"SELECT {self.list}, e, i, n, r FROM {self.base.table}"
             if self.records:
                 needs += [keys := self.space.rows(self.records, self.types)]
-                held = f"SELECT b.* FROM ({held}) b LEFT ANTI JOIN {keys.table} m ON {self.equal('b', 'm')}"
+                held = (f"SELECT {keys.sent('m', self.base)}b.* FROM ({held}) b LEFT ANTI JOIN {keys.table} m "
+                        f"ON {self.equal('b', 'm')}")
             parts.append(held)
         return Frame(self.space, " UNION ALL ".join(parts), needs)
 
     def _fold_all(self) -> None:
-        """One grouping adds up what is known of each fact; there is none if it is all in one frame."""
+        """One grouping adds up what is known of each fact; there is none if no fact is in two frames."""
         shares: dict[Frame, list[str]] = {}
+
+        def add(frame: Frame, place: int, times: str) -> None:
+            whole, condition = frame.part_of
+            shares.setdefault(whole, ["0L"] * len(STATE))[place] += f" + IF({condition}, {times}, 0L)"
+
         for flag in (E, I):
-            for sign, frames in (("1L", self.added[flag]), ("-1L", self.removed[flag])):
-                for frame in frames:
-                    shares.setdefault(frame, ["0L"] * len(STATE))[flag] += f" + {sign}"
+            for frame in self.added[flag]:
+                add(frame, flag, "1L")
+            for frame in self.removed[flag]:
+                add(frame, flag, "-1L")
         for place, logs in self.logs.items():
             for log in logs:
-                shares.setdefault(log.frame, ["0L"] * len(STATE))[place] += f" + {log.sign} * {log.times}"
+                add(log.frame, place, f"{log.sign} * {log.times}")
         parts = [f"SELECT {self.list}, {', '.join(f'{w} AS {name}' for w, name in zip(what, STATE, strict=True))} "
                  f"FROM {frame.table}" for frame, what in shares.items()]
         needs = list(shares)
-        if len(parts) == 1 and self.base is None and not self.records:
-            self._replace(Frame(self.space, parts[0], needs))
+        # what came to I at one time has nothing in common with what came at another
+        segments = {frame.part_of[0] for frame in self.added[I] if frame.part_of[1] == "true"}
+        is_apart = len(parts) == 1 or (segments.issuperset(shares) and not any(self.removed))
+        if is_apart and self.base is None and not self.records:
+            self._replace(Frame(self.space, " UNION ALL ".join(parts), needs))
             return
         needs += [state := self._state()]
         parts += [f"SELECT * FROM {state.table}"]

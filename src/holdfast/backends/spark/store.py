@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from holdfast.backends.protocol import Facts, Unwritten
+from holdfast.backends.protocol import Facts, Leave, Unwritten
 from holdfast.backends.spark.aggregates import aggregated
 from holdfast.backends.spark.counters import SparkBag, SparkCounters
 from holdfast.backends.spark.exchange import SparkRows, native_frame
@@ -43,7 +43,7 @@ from holdfast.backends.spark.values import (
 )
 from holdfast.encoding import Codes, Dictionary
 from holdfast.plans.model import AggregatePlan, AnyPlan, Plan, Read
-from holdfast.program.model import Atom, Relation
+from holdfast.program.model import Atom, Const, Relation
 
 _NO_FRAMES: Mapping[str, Sequence[Any]] = MappingProxyType({})
 
@@ -103,7 +103,8 @@ class SparkBackend:
         self.statistics = StoredStatistics(self.stored)
         self.functions = Functions(self.space.session)
         self.packings = 0  # facts have no places
-        self.unwritten: dict[str, Unwritten] = {}  # modules serve no rules here
+        self.leave: Leave | None = None
+        self.unwritten: dict[str, Unwritten] = {}  # what modules derive is written out here
         for relation in relations.values():
             self.add_relation(relation)
 
@@ -168,11 +169,23 @@ class SparkBackend:
 
     def rows(self, predicate: str, facts: Facts) -> Codes | SparkRows:
         """The rows of a set's facts of one predicate; many stay where they are."""
-        form, relation = own(facts).form(predicate), self.relations[predicate]
+        relation = self.relations[predicate]
+        if self.is_open(own(facts).form(predicate)):
+            facts.sizes()  # which computes it
+        form = own(facts).form(predicate)
         if isinstance(form, Local):
             table = table_of_rows(form.rows, self.stored[predicate].types)
             return codes_of_table(table, relation, self.dictionary)
         return SparkRows(relation, self.frame(predicate, form), size(predicate, form), self.dictionary)
+
+    def code(self, constant: Const) -> int:
+        """The code of a constant."""
+        return self.dictionary.encode_value(constant.value, constant.type)
+
+    @property
+    def most_for_modules(self) -> int:
+        """Modules work on the driver: their edges have to fit; -1 if there are to be none."""
+        return self.space.module_rows or -1
 
     def derivations(self, predicate: str) -> tuple[Codes, list[int], list[int]]:
         """The rows of I of one predicate, and for each of them Cn and Cr; all of them come to the driver."""
@@ -216,7 +229,8 @@ class SparkBackend:
     def joined(self, predicate: str, left: Form, right: Form, how: str) -> Frame:
         """The rows of one form that are (`SEMI`) or are not (`ANTI`) in another."""
         stored, one, other = self.stored[predicate], self.frame(predicate, left), self.frame(predicate, right)
-        query = f"SELECT l.* FROM {one.table} l LEFT {how} JOIN {other.table} r ON {stored.equal('l', 'r')}"
+        query = (f"SELECT {other.sent('r', one)}l.* FROM {one.table} l LEFT {how} JOIN {other.table} r "
+                 f"ON {stored.equal('l', 'r')}")
         return Frame(self.space, query, [one, other])
 
     def together(self, predicate: str, left: Form, right: Form) -> Frame:
