@@ -38,19 +38,16 @@ def absent() -> dict[str, str]:
 
 def _workload(name: str) -> Workload:
     program = SOURCES[name].program()
-    rules = "\n".join(line for line in program.splitlines() if not line.startswith(("%", "//")))
-    plain = re.sub(r"'([^']+)'", lambda found: _plain(found[1]), rules) + "\n"
+    rules = "\n".join(line for line in program.splitlines() if not line.startswith(("%", "//"))) + "\n"
+    quoted = sorted(set(re.findall(r"'([^']+)'", rules)))  # numbered, for DuckDB takes capitals for small letters
+    plain = {relation: f"r{number}_" + re.sub(r"\W", "_", relation) for number, relation in enumerate(quoted)}
 
     def facts(size: Size) -> Facts:
-        return {_plain(relation) if f"'{relation}'(" in program else relation: rows
-                for relation, rows in SOURCES[name].facts[size]().items() if f"'{relation}'(" in program
-                or re.search(rf"\b{re.escape(relation)}\(", program)}
+        return {plain.get(relation, relation): rows for relation, rows in SOURCES[name].facts[size]().items()
+                if relation in plain or re.search(rf"\b{re.escape(relation)}\(", rules)}
 
-    return Workload(KEYS[name], name, plain, {size: lambda size=size: facts(size) for size in SIZES}, COUNTS[name])
-
-
-def _plain(name: str) -> str:
-    return "r_" + re.sub(r"\W", "_", name)
+    said = re.sub(r"'([^']+)'", lambda found: plain[found[1]], rules)
+    return Workload(KEYS[name], name, said, {size: lambda size=size: facts(size) for size in SIZES}, COUNTS[name])
 
 
 EVERY: Mapping[str, Workload] = {**WORKLOADS, **workloads()}

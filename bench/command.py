@@ -25,6 +25,7 @@ from bench.workloads import SIZES, Size
 
 LIMITS: Mapping[Size, tuple[float, float]] = {"small": (90, 20), "paper": (90, 10), "max": (600, 120)}
 """Seconds for one process of ours, and for one run of another system."""
+RUNS: Mapping[Size, int] = {"small": 3, "paper": 2, "max": 2}  # so that size paper is done in some 40 minutes
 _ROOM = 160  # columns for a table in a file or a pipe
 
 
@@ -36,6 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for each in (console, progress):
         if not each.is_terminal:
             each.width = _ROOM
+    asked.runs = asked.runs or RUNS[asked.size]
     seconds, peers = LIMITS[asked.size]
     limits = Limits(asked.timeout or seconds, int(asked.memory * 2**30), asked.peer_timeout or peers,
                     strict=asked.timeout is not None)
@@ -96,7 +98,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench", description="Measure holdfast: the papers' tables, other "
                                      "systems beside ours, updates, waiting.")
     parser.add_argument("--size", choices=SIZES, default="paper", help="how many facts (default: paper)")
-    parser.add_argument("--runs", type=_positive, default=3, help="runs of each system (default: 3)")
+    parser.add_argument("--runs", type=_positive, help="runs of each system (default: "
+                        f"{', '.join(f'{size} {runs}' for size, runs in RUNS.items())})")
     parser.add_argument("--only", nargs="+", metavar="KEY", help="only these tables, or rows: evaluation/chain")
     parser.add_argument("--without", nargs="+", metavar="KEY", default=[], help="not these")
     parser.add_argument("--list", action="store_true", help="show the keys of all tables, and measure nothing")

@@ -55,8 +55,9 @@ def _circumstances(result: Result) -> Iterator[str]:
            f"{machine['system']}, Python {machine['python']}; "
            f"{', '.join(f'{name} {version}' for name, version in machine['packages'].items())}")
     yield (f"- Medians of up to {result.runs} runs; ± is half of what lies between the quickest and the slowest, "
-           "of five runs or more that of the middle half. Every process is warmed up before its clock starts, and "
-           "nothing is shown whose result was not checked.")
+           "of five runs or more that of the middle half. Nothing is shown whose result was not checked.")
+    yield ("- Warm-up: before the clock starts, a process of ours has loaded its compiled kernels, and in tables of "
+           "updates has done the same once on few facts; one of another system has imported it.")
     if result.limits:
         yield (f"- A process of ours is stopped after {result.limits['seconds']:g} s where its table has no limit of "
                f"its own, a run of another system after {result.limits['peers']:g} s, either at "

@@ -9,13 +9,17 @@ from pathlib import Path
 
 import pytest
 
+import holdfast
 from bench import readme
+from bench.beside_papers import with_peers
 from bench.own import Job, measured
+from bench.papers.deletions import SCRATCH, keeping
+from bench.papers.measuring import fingerprint
 from bench.profiles import Part, Profile, slowest
 from bench.report import text
 from bench.results import Result, read
 from bench.sections import chosen
-from bench.sheets import duration, sheets, times
+from bench.sheets import as_markdown, duration, sheets, times
 from bench.streaming_peers import updates_beside_pathway
 from bench.summary import summary
 from bench.tables import OURS, Figure, PaperTable, Row
@@ -131,3 +135,24 @@ def test_the_readme_has_the_figures_of_a_committed_result() -> None:
     assert path is not None
     assert readme.rewritten(page, readme.block(read(path))) == page, "python -m bench.readme puts them there"
     assert page.count("times as long |") == readme.FIGURES
+
+
+def test_other_systems_stand_beside_a_paper_once_for_each_program() -> None:
+    ours, theirs = Figure("holdfast", "DRed", runs=(1.0,), paper=9.0), Figure("duckdb", "loop", failure="over 10 s")
+    paper = PaperTable("k", "a-paper", "Table 1", "", (Row("SSPE, few deleted", (ours,)), Row("SSPE, many", (ours,)),
+                                                       Row("DAG-R", (ours,))))
+    evaluation = PaperTable("evaluation", "", "E", "", (Row("sspe: 3 → 7 facts", (ours, theirs)),))
+    beside, same = with_peers([paper, evaluation])
+    assert [[figure.name for figure in row.figures] for row in beside.rows] == [
+        ["holdfast (DRed)", "duckdb"], ["holdfast (DRed)"], ["holdfast (DRed)"]]
+    assert "over 10 s" in as_markdown(sheets(beside)[0])
+    assert same is evaluation
+
+
+def test_rematerialisation_without_counters_finds_the_same() -> None:
+    program, facts = "p(x) :- e(x, y). p(y) :- p(x), e(x, y).", {"e": [(1, 2), (2, 3)]}
+    found = set()
+    for counters in SCRATCH.values():
+        with keeping(counters):
+            found.add(fingerprint(holdfast.from_text(program, facts=facts, modules=())))
+    assert found == {fingerprint(holdfast.from_text(program, facts=facts))}

@@ -85,7 +85,7 @@ def check(s: Stratum, S: Facts, proves: Proves) -> None:
 
     The printed procedure goes into the depth and stops expanding a fact the moment it is proved.  Set at a time, each
     waiting fact is given some instances, and ever more as long as it is neither proved nor has no more.  To begin with
-    one and to double was up to seven times slower: what is saved of a rule's instances is spent on rounds.
+    one and to double is up to four times slower: what it saves of a rule's instances it spends on rounds.
     """
     C, P, Y = s.backend.checked, s.backend.proved, s.backend.delayed
     W, waiting = S - C, dict[int, Facts]()  # waiting: by the number of instances that are due next
