@@ -25,6 +25,7 @@ from holdfast.values import Type
 
 Facts: TypeAlias = str | Path | Sequence[str | Path] | Mapping[str, FactData] | None
 """A folder, RDF files, several of these, or data by relation name."""
+_ENDINGS = f"facts files end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}; all but Parquet also in .gz"
 
 Hints: TypeAlias = Mapping[tuple[str, int], Type]
 
@@ -180,9 +181,8 @@ def _warnings_of_unread(program: Program, paths: Sequence[Path]) -> Iterator[Dia
         return
     for folder in filter(Path.is_dir, paths):
         for path in filter(None, (unread_facts(folder, relation) for relation in empty)):
-            help = f"facts files end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}; all but Parquet also in .gz"
             message = f"{path.as_posix()} is not read: it has a relation's name, but not the ending of a facts file"
-            yield Diagnostic("W0008", message, help=help, severity=Severity.WARNING)
+            yield Diagnostic("W0008", message, help=_ENDINGS, severity=Severity.WARNING)
 
 
 def _directed(relation: Relation, io: Io, folders: Sequence[Path]) -> Iterator[_Input]:
@@ -193,7 +193,10 @@ def _directed(relation: Relation, io: Io, folders: Sequence[Path]) -> Iterator[_
         name = io.parameters.get("filename", f"{relation.display}.facts")
         message = f"cannot find {name}, the facts of {relation.display}, in {where}"
         help = "name the folder with -F (facts=… in Python), or take the .input away"
-        raise UsageError(Diagnostic("E0601", message, io.span, help=help))
+        others = [unread_facts(folder, relation) for folder in folders if folder.is_dir()]
+        notes = [f"{path.as_posix()} is there, but does not end as a facts file does; {_ENDINGS}"
+                 for path in others if path is not None and "filename" not in io.parameters]
+        raise UsageError(Diagnostic("E0601", message, io.span, notes=tuple(notes), help=help))
     for path in existing:
         yield _Input(relation, path, io.parameters)
 
