@@ -126,6 +126,22 @@ def test_several_updates_are_one_pass() -> None:
     assert {figures.algorithm for figures in change.figures} == {"window"}
 
 
+def test_ctrl_c_in_a_window_leaves_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+    kb, other = holdfast.from_text(RULES), holdfast.from_text(RULES)
+    for base in (kb, other):
+        base.apply(UPDATES[0])
+    queue = filled(UPDATES[1:8])
+    with monkeypatch.context() as broken, pytest.raises(KeyboardInterrupt):
+        broken.setattr("holdfast.maintenance.window.WindowStratum._count", _ctrl_c)
+        next(kb.stream(queue, lookahead="window"))
+    assert set(kb["path"]) == set(other["path"])
+    assert told(kb.stream(UPDATES[1:8], lookahead="window")) == told(other.stream(UPDATES[1:8], lookahead="none"))
+
+
+def _ctrl_c(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
 def test_rules_change_between_windows() -> None:
     updates = [*UPDATES[:4], Update(add_rules=["lonely(x) :- path(x, 3)."]), *UPDATES[4:8]]
     one, other = holdfast.from_text(RULES), holdfast.from_text(RULES)
