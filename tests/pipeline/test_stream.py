@@ -18,13 +18,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast import pipeline
+import holdfast
+from holdfast import Update, UpdateQueue, pipeline
 from holdfast.cli import submit
 from tests.pipeline.graphs import PIPELINE, Story, feed_of, paths_of
 from tests.pipeline.kills import kill
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 STEPS = ("read", "logged", "applied", "written", "committed")
 
@@ -49,6 +50,28 @@ class StopAt:
 def check(story: Story, folder: Path) -> None:
     assert feed_of(folder / "feed") == story.feed()
     assert paths_of(folder / "paths") == story.paths[-1]
+
+
+def test_a_micro_batch_is_an_update_in_a_queue(spark: SparkSession, tmp_path: Path) -> None:
+    """Structured Streaming as a producer: each batch is put into the queue that a stream takes from."""
+    source, queue = tmp_path / "edges", UpdateQueue()
+    source.mkdir()
+    for number in range(3):
+        (source / f"{number}.csv").write_text(f"{number},{number + 1}\n", encoding="utf-8")
+    frame = spark.readStream.schema("x INT, y INT").option("maxFilesPerTrigger", 1).csv(str(source))
+
+    def put(batch: DataFrame, number: int) -> None:
+        queue.put(Update(insert={"edge": batch.toPandas()}))
+
+    kb = holdfast.from_text("path(x, y) :- edge(x, y). path(x, z) :- path(x, y), edge(y, z).")
+    query = frame.writeStream.trigger(availableNow=True).foreachBatch(put).start()
+    try:
+        answers = [next(answer) for answer in [kb.stream(queue)] for _ in range(3)]
+    finally:
+        query.awaitTermination(60)
+        query.stop()
+    assert [answer.number for answer in answers] == [1, 2, 3]
+    assert set(kb["path"]) == {(x, y) for x in range(4) for y in range(x + 1, 4)}
 
 
 def test_an_uninterrupted_stream(spark: SparkSession, tmp_path: Path) -> None:

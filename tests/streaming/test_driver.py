@@ -126,6 +126,22 @@ def test_several_updates_are_one_pass() -> None:
     assert {figures.algorithm for figures in change.figures} == {"window"}
 
 
+def test_ctrl_c_in_a_window_leaves_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+    kb, other = holdfast.from_text(RULES), holdfast.from_text(RULES)
+    for base in (kb, other):
+        base.apply(UPDATES[0])
+    queue = filled(UPDATES[1:8])
+    with monkeypatch.context() as broken, pytest.raises(KeyboardInterrupt):
+        broken.setattr("holdfast.maintenance.window.WindowStratum._count", _ctrl_c)
+        next(kb.stream(queue, lookahead="window"))
+    assert set(kb["path"]) == set(other["path"])
+    assert told(kb.stream(UPDATES[1:8], lookahead="window")) == told(other.stream(UPDATES[1:8], lookahead="none"))
+
+
+def _ctrl_c(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
 def test_rules_change_between_windows() -> None:
     updates = [*UPDATES[:4], Update(add_rules=["lonely(x) :- path(x, 3)."]), *UPDATES[4:8]]
     one, other = holdfast.from_text(RULES), holdfast.from_text(RULES)
@@ -256,6 +272,32 @@ def test_example_3_of_the_paper(algorithm: str) -> None:
     assert second.change is not None
     assert sum(figures.deletion for figures in second.change.figures) == 0
     assert {name for name in kb.relations if len(kb[name])} == {"p2", "p3", "q", "r"}
+
+
+@pytest.mark.parametrize("algorithm", ["dred", "backward-forward-counting"])
+def test_each_fact_is_linked_to_its_own_head(algorithm: str) -> None:
+    """Rows that are new and consecutive, and others; part of what came together goes."""
+    kb, given = holdfast.from_text("q(x) :- p(x). r(x, 1) :- q(x)."), set[int]()
+    changes = [((), (5, 3, 1)), ((3,), ()), ((), (9, 3, 7)), ((9,), (4,)), ((3, 5), (9,)), ((9, 1), ()), ((), ())]
+    updates = [Update(insert={"p": [(x,) for x in come]}, delete={"p": [(x,) for x in gone]}) for gone, come in changes]
+    stream, saved = kb.stream(filled(updates), algorithm=algorithm, lookahead="marks"), 0
+    for (gone, come), answer in zip(changes, stream, strict=True):
+        given = given.difference(gone).union(come)
+        saved += answer.marks.saved
+        assert (set(kb["q"]), set(kb["r"])) == ({(x,) for x in given}, {(x, 1) for x in given})
+    assert saved == (12 if algorithm == "dred" else 6)
+
+
+def test_marked_facts_are_there_until_they_go() -> None:
+    """b(1) is covered when it comes, and negated beside a(1): it is there all the same."""
+    kb, queue = holdfast.from_text("p(x) :- a(x), !b(x). p(x) :- b(x), c(x).", facts={"c": [(2,)]}), UpdateQueue()
+    queue.put(Update(insert={"a": [(1,)], "b": [(1,), (2,)]}))
+    queue.put(Update(delete={"b": [(1,), (2,)]}))
+    queue.close()
+    stream = kb.stream(queue, algorithm="dred-counting", lookahead="marks")
+    assert (next(stream).marks.implicit, set(kb["p"])) == (1, {(2,)})
+    assert (next(stream).marks.saved, set(kb["p"])) == (1, {(1,)})
+    assert kb.counters("p") == {(1,): (1, 0)}
 
 
 def test_marks_of_a_state_that_is_no_more() -> None:
