@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -78,8 +79,11 @@ def campuses(spark: SparkSession, number: int) -> Frames:
 
 def university_program() -> str:
     """The rules of `bench.ontology`, with declarations."""
-    classes = {*SUBCLASSES, *DOMAINS, *RANGES, *" ".join(SUBCLASSES.values()).split()}
-    return "".join(f".decl {name}(x: number)\n" for name in sorted(classes)) + program()
+    used = set(re.findall(r"(\w+)\(([^)]*)\)", program()))
+    kinds = {name: "x: number, y: number" if "," in arguments else "x: number" for name, arguments in used}
+    kinds |= {name: "x: number, y: number" if len(rows[0]) == 2 else "x: number"
+              for name, rows in universities(1).items()}
+    return "".join(f".decl {name}({columns})\n" for name, columns in sorted(kinds.items())) + program()
 
 
 def university_update() -> tuple[str, list[tuple[int, int]], list[tuple[int, int]]]:

@@ -122,7 +122,7 @@ class Space:
         conf, context = self.session.conf, session.sparkContext
         conf.set("spark.sql.constraintPropagation.enabled", "false")  # it fails on what is worked out in a loop
         conf.set("spark.sql.ansi.enabled", "true")
-        conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")  # by the size in memory, where columns are compressed
+        conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")  # what is sent is said by hints
         conf.set("spark.sql.adaptive.enabled", "false")  # it makes a job of each shuffle, and rounds were no faster
         conf.set("spark.sql.unionOutputPartitioning", "false")  # sets of several segments could not be "zipped"
         self.driver_rows, self.fold_rows, self.broadcast_rows, self.module_rows = (
@@ -150,17 +150,19 @@ class Space:
         """
         self._expect(large=True)
         with spark_errors():
-            made = self.session.sql(query).coalesce(self.partitions)._jdf  # or each union would have more
-            # Told nothing but rows and their types, Spark neither keeps the plan nor believes that the rows are
-            # partitioned as it said, which they need not be when Spark has changed it on the way.
-            rows = made.queryExecution().toRdd()
-            plain = self.session._jsparkSession.internalCreateDataFrame(rows, made.schema(), False)
-            kept = ClassicFrame(plain, self.session)
-            is_copied = forgets and not self._is_alone
-            kept.persist(StorageLevel(True, True, False, True, 2 if is_copied else 1))  # columns, not serialised rows
+            made = self.session.sql(query).coalesce(self.partitions)  # or each union would have more
             if self._is_alone or forgets:
-                kept._jdf.queryExecution().withCachedData().cacheBuilder().cachedColumnBuffers().localCheckpoint()
-            named = Named(self, kept, kept)
+                # rows as they are: PySpark's own levels pack them, and to unpack them is most of what a scan takes
+                level = StorageLevel(True, True, False, True, 1 if self._is_alone else 2)
+                kept = made.localCheckpoint(eager=False, storageLevel=level)
+                rows = held = kept._jdf.queryExecution().analyzed().rdd()
+            else:
+                held = made.persist(StorageLevel.MEMORY_AND_DISK)
+                rows = made._jdf.queryExecution().toRdd()
+            # Spark believes that the rows are partitioned as its plan said, which they need not be when it has changed
+            # the plan on the way; told nothing, it believes nothing
+            plain = self.session._jsparkSession.internalCreateDataFrame(rows, made._jdf.schema(), False)
+            named = Named(self, ClassicFrame(plain, self.session), held)
             told = self.session.sql(f"SELECT {', '.join(figures)} FROM {named.table}").toArrow()
         return named, [column[0].as_py() or 0 for column in told.columns]
 
