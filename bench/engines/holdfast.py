@@ -20,7 +20,7 @@ from holdfast.modules import MODULES
 
 def run(workload: Workload, variant: str, folder: Path) -> Measured:
     """Materialise once."""
-    holdfast.from_text("ready(1).")  # nobody looks: everything is loaded now
+    holdfast.from_text("ready(x, z) :- ready(x, y), ready(y, z). ready(1, 2).")  # nobody looks: loads all kernels
     begun = time.perf_counter()
     facts = data.tables(workload, folder)
     before = own()
