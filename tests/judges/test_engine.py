@@ -60,6 +60,13 @@ def test_counters_agree(sketch: Sketch, large: bool, late: int) -> None:
     assert counters_of(kb, sketch) == {p.name: expected.counters.get(p.name, {}) for p in sketch.predicates}
 
 
+def test_a_rule_that_is_there_twice_waits_twice() -> None:
+    with patch.object(TableStatistics, "many", 0.0), patch.object(planner, "_LATE", 0):
+        kb = holdfast.from_text("p(1). p(y), p(y) :- p(x), e(x, y). p(y) :- p(x), f(x, y).",
+                                {"e": [(1, 2), (2, 3)], "f": [(1, 3)]}, modules=())
+    assert kb.counters("p") == {(1,): (1, 0), (2,): (0, 2), (3,): (0, 3)}
+
+
 @settings(max_examples=100, deadline=None, suppress_health_check=SLOW)
 @given(sketches(EVERYTHING), st.integers(0, 2**32))
 def test_order_does_not_matter(sketch: Sketch, seed: int) -> None:

@@ -41,7 +41,8 @@ def materialise(planner: Planner, backend: Backend, watch: Watch, enough: Mappin
     Cn.add(N)
     Δ = explicit | N.support()
     instances = len(N)
-    late, missed = tuple[Rule, ...](), dict[Rule, list[Facts]]()  # rules that wait until the others are done
+    late, missed = tuple[Rule, ...](), dict[int, list[Facts]]()  # rules that wait until the others are done; by place,
+    # since a rule may be there twice
     while Δ or missed:
         if Δ:
             facts += len(Δ)
@@ -51,12 +52,12 @@ def materialise(planner: Planner, backend: Backend, watch: Watch, enough: Mappin
                 break
             if not missed:
                 late = planner.late(Δ.sizes())
-            for rule in late:
-                missed.setdefault(rule, []).append(Δ)
+            for place in range(len(late)):
+                missed.setdefault(place, []).append(Δ)
             Π_r = tuple(rule for rule in planner.node.recursive if rule not in late)
         else:  # in turn, so that all others are done with what one told before the next begins
-            rule = next(iter(missed))
-            Δ, Π_r = _union(missed.pop(rule)), (rule,)
+            place = next(iter(missed))
+            Δ, Π_r = _union(missed.pop(place)), (late[place],)
         sources = {Read.ALL: I, Read.OLD: I - Δ, Read.DELTA: Δ, Read.ABSENT: I}
         N = backend.apply(planner.recursive(Δ.sizes(), Π_r), sources)  # Π_r⟦I : Δ⟧
         Cr.add(N)
