@@ -512,7 +512,7 @@ def _materialised(program: tree.Program, facts: Facts, engine: Engine, limits: L
     progress.started(len(loaded.program.nodes))
     states, relations = States(), loaded.program.relations
     if loaded.program.size_limits or len(E) > backend.most_for_modules:
-        modules = ()  # what is incomplete on purpose depends on the rounds
+        modules = ()  # what is incomplete on purpose depends on the rounds; and modules work in this process
     figures = []
     for node in loaded.program.nodes:
         planner, allotment = Planner(node, backend.statistics), allot(node, relations, modules)

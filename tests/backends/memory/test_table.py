@@ -180,18 +180,20 @@ def test_no_grid_while_the_numbers_of_both_columns_grow() -> None:
 @pytest.mark.parametrize("growing", [0, 1])
 def test_a_grid_grows_with_the_numbers_of_one_column(growing: int) -> None:
     """As the lengths of paths do: each round brings larger ones."""
-    table, facts = Table("t", 2), list[Fact]()
+    told = list[int]()
+    table, facts = Table("t", 2, told.append), list[Fact]()
     for x in range(60):
         plane = [(x, y) for y in range(12)] if growing == 0 else [(y, x) for y in range(12)]
         facts += plane
-        told = [*plane[::-1], *facts[-40:]]
-        ids = table.intern(rows(told, 2))
-        assert as_facts(table.rows[ids]) == told
+        given = [*plane[::-1], *facts[-40:]]
+        ids = table.intern(rows(given, 2))
+        assert as_facts(table.rows[ids]) == given
         assert table.size == len(facts)
     found = table.membership
     assert isinstance(found, GriddedRows)
     assert (found.growing, found.largest) == (growing, 59)
     assert found.nbytes == 60 * 12 * 4 <= found.cells.nbytes
+    assert told[-1] > table.nbytes - 13 * (2 * 8 + 9), "a grid that grows is told of, limits count it"
     assert as_facts(table.rows[table.find(rows(facts, 2))]) == facts
     assert (table.find(rows([(x + 60, y) if growing == 0 else (x, y + 60) for x, y in facts], 2)) == -1).all()
     far = (2000, 3) if growing == 0 else (3, 2000)

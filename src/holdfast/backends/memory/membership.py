@@ -86,8 +86,8 @@ class GriddedRows:
         """The memory it takes, untouched room not included."""
         return (self.largest + 1) * self.cells[:1].nbytes
 
-    def has_room(self, new: Rows, known: int) -> bool:
-        """Whether the grid has a cell for each of some rows, or can be given one without being mostly empty."""
+    def make_room(self, new: Rows, known: int) -> bool:
+        """See that each of some rows has a cell; gives whether it has, without the grid being mostly empty."""
         if not kernels.in_grid(new, self.grid):
             largest, fixed = _largest(new)[[self.growing, 1 - self.growing]].tolist()
             side = self.cells.shape[1]

@@ -59,9 +59,13 @@ class Table:
         """Make room for new facts, going over to a grid or back where that has become the better way."""
         known = self.membership
         match known:
-            case GriddedRows() if not known.has_room(new, self.size):
-                self.membership = hashed(self.rows[: self.size])
-                self._prepare_membership(new, coming)
+            case GriddedRows():
+                before = known.nbytes
+                if not known.make_room(new, self.size):
+                    self.membership = hashed(self.rows[: self.size])
+                    self._prepare_membership(new, coming)
+                elif known.nbytes > before:
+                    self._grown(self.nbytes)
             case HashedRows() if not known.has_room(len(new)):
                 grid = suitable_grid(self.rows[: self.size], new) if known.may_be_gridded else None
                 if grid is None:
