@@ -102,7 +102,7 @@ def test_slots_are_a_power_of_two_and_not_too_full(count: int) -> None:
 
 @pytest.fixture
 def grids_early(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(membership, "_WORTH_A_GRID", 50)
+    monkeypatch.setattr(membership, "_WORTH_A_SQUARE", 50)
 
 
 def square(side: int) -> list[Fact]:
@@ -207,7 +207,7 @@ def test_a_grid_grows_with_the_numbers_of_one_column(growing: int) -> None:
        batches(2, SMALL), st.lists(st.tuples(ANY, ANY), max_size=20))
 def test_gridded_table_is_a_dict(inside: Batches, after: Batches, strangers: list[Fact]) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(membership, "_WORTH_A_GRID", 20)
+        patch.setattr(membership, "_WORTH_A_SQUARE", 20)
         check_against_model(Table("t", 2), [square(9)[::-1], *inside, *after], strangers)
 
 

@@ -18,7 +18,14 @@ FULL = 0.7  # of the slots; more makes probing long, less wastes memory
 
 
 def enlarged(column: NDArray[Any], room: int) -> Any:
-    """A column with more room; the room takes no memory until it is written to."""
+    """A column with more room, in which anything may stand; it takes no memory until it is written to."""
+    larger = np.empty((room, *column.shape[1:]), column.dtype)
+    larger[: len(column)] = column
+    return larger
+
+
+def padded(column: NDArray[Any], room: int) -> Any:
+    """A column with more room, full of zeros; it takes no memory until it is written to."""
     larger = np.zeros((room, *column.shape[1:]), column.dtype)
     larger[: len(column)] = column
     return larger

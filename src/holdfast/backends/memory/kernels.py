@@ -21,7 +21,7 @@ from numba import boolean, int32, int64, njit, types, uint8, uint64, void
 
 BLOCK = 128
 MANY = 1 << 22
-SPLIT = 1 << 21  # slots from which on a hash table has two halves: below, two threads do not pay
+SPLIT = 1 << 20  # slots from which on a hash table has two halves: below, two threads do not pay
 
 _rows = int64[:, ::1]
 _slots = uint64[::1]
@@ -194,24 +194,31 @@ def intern(new, half, size, rows, slots, ids, places, halves):
     return size
 
 
+@njit(inline="always")
+def _cell(rows, row):
+    """Where a grid has the place of a fact with one or two columns."""
+    return rows[row, 0], rows[row, 1] if rows.shape[1] > 1 else int64(0)
+
+
 @njit(boolean(_rows, _grid), nogil=True, cache=True)
 def in_grid(new, grid):
-    """Whether a grid has a cell for each of some pairs."""
+    """Whether a grid has a cell for each of some facts."""
     for i in range(len(new)):
-        if not (0 <= new[i, 0] < grid.shape[0] and 0 <= new[i, 1] < grid.shape[1]):
+        x, y = _cell(new, i)
+        if not (0 <= x < grid.shape[0] and 0 <= y < grid.shape[1]):
             return False
     return True
 
 
 @njit(int64(_rows, _rows, int64, _grid, _ids), nogil=True, cache=True)
 def intern_in_grid(new, rows, size, grid, ids):
-    """As `intern`, for pairs: a cell of the grid has the row id plus 1, or 0."""
+    """As `intern`: a cell of the grid has the row id plus 1, or 0."""
     for i in range(len(new)):
-        x, y = new[i, 0], new[i, 1]
+        x, y = _cell(new, i)
         row = int64(grid[x, y])
         if row == 0:
-            rows[size, 0] = x
-            rows[size, 1] = y
+            for column in range(rows.shape[1]):
+                rows[size, column] = new[i, column]
             size += 1
             row = size
             grid[x, y] = row
@@ -388,7 +395,7 @@ def _find_rows(wanted, block, rows, slots, grid, found):
     """The row ids of a block of facts in a table, -1 for those it does not have."""
     if len(grid):
         for k in range(block):
-            x, y = wanted[k, 0], wanted[k, wanted.shape[1] - 1]
+            x, y = _cell(wanted, k)
             inside = 0 <= x < grid.shape[0] and 0 <= y < grid.shape[1]
             found[k] = int64(grid[x, y]) - 1 if inside else int64(-1)
         return

@@ -11,7 +11,7 @@ from typing import cast
 
 import numpy as np
 
-from holdfast.backends.memory.arrays import Ids, enlarged
+from holdfast.backends.memory.arrays import Ids, padded
 from holdfast.backends.memory.facts import Momentary
 from holdfast.backends.memory.store import MemoryBackend, MemoryBag
 from holdfast.backends.protocol import Bag, Facts
@@ -62,7 +62,7 @@ class Links:
             self._packings, self._heads = self._backend.packings, {}
         room, (_, known) = len(self._backend.tables[_read(rule)].rows), self._heads.get(id(rule), (rule, None))
         if known is None or len(known) < room:
-            known = np.zeros(room, np.int32) if known is None else enlarged(known, room)
+            known = np.zeros(room, np.int32) if known is None else padded(known, room)
             self._heads[id(rule)] = rule, known
         return known
 

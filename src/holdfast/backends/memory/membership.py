@@ -1,4 +1,4 @@
-"""Which row a fact has: by hashing, or, for pairs that fill much of their square, by looking at a place in a grid."""
+"""Which row a fact has: by hashing, or, where numbers fill much of their line or square, by a place in a grid."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.backends.memory import kernels
-from holdfast.backends.memory.arrays import FULL, FULLEST, Ids, Rows, Slots, enlarged, more_slots, slots_for
+from holdfast.backends.memory.arrays import FULL, FULLEST, Ids, Rows, Slots, more_slots, padded, slots_for
 from holdfast.backends.memory.threads import side_by_side, worth_splitting
 
 NO_SLOTS: Slots = np.empty(0, np.uint64)
 NO_GRID: NDArray[np.int32] = np.empty((0, 0), np.int32)
 _NOWHERE = np.empty(0, np.int64)
 _CELLS = 8  # a fact may take so many cells of a grid: 32 bytes; a hash table takes 11 to 23
-_WORTH_A_GRID = 1 << 16  # facts; a smaller hash table stays in the cache anyway
+_WORTH_A_SQUARE = 1 << 16  # facts; a smaller hash table stays in the cache anyway
+_WORTH_A_LINE = 1 << 12
 
 
 class HashedRows:
@@ -64,7 +65,7 @@ class HashedRows:
 
 
 class GriddedRows:
-    """Row ids of pairs of small numbers, each in its own cell: one read, no comparison.
+    """Row ids of small numbers or pairs of them, each in its own cell: one read, no comparison.
 
     Values of one column may grow: their cells are added at the end, and take no memory until they are written to.
     """
@@ -89,11 +90,11 @@ class GriddedRows:
     def make_room(self, new: Rows, known: int) -> bool:
         """See that each of some rows has a cell; gives whether it has, without the grid being mostly empty."""
         if not kernels.in_grid(new, self.grid):
-            largest, fixed = _largest(new)[[self.growing, 1 - self.growing]].tolist()
-            side = self.cells.shape[1]
-            if new.min() < 0 or fixed >= side or (largest + 1) * side > _CELLS * known:
+            largest, side = int(new[:, self.growing].max()), self.cells.shape[1]
+            others = np.delete(new, self.growing, axis=1)
+            if new.min() < 0 or others.max(initial=0) >= side or (largest + 1) * side > _CELLS * known:
                 return False
-            self.cells = enlarged(self.cells, 2 * (largest + 1))
+            self.cells = padded(self.cells, 2 * (largest + 1))
         self.largest = max(self.largest, int(new[:, self.growing].max(initial=0)))
         return True
 
@@ -103,11 +104,28 @@ class GriddedRows:
 
 
 def suitable_grid(rows: Rows, new: Rows) -> GriddedRows | None:
-    """A grid with some rows in it and cells for more, if that is worth its memory.
+    """A grid with some rows in it and cells for more, if that is worth its memory."""
+    match rows.shape[1]:
+        case 1:
+            return _suitable_line(rows, new)
+        case 2:
+            return _suitable_square(rows, new)
+    return None
 
-    Only while the numbers of one column do not grow: the first half of the rows must span what all do.
-    """
-    if rows.shape[1] != 2 or len(rows) < _WORTH_A_GRID or min(rows.min(), new.min(initial=0)) < 0:
+
+def _suitable_line(rows: Rows, new: Rows) -> GriddedRows | None:
+    facts, lowest = len(rows) + len(new), min(rows.min(initial=0), new.min(initial=0))
+    reach = int(max(rows.max(initial=0), new.max(initial=0)))
+    if facts < _WORTH_A_LINE or lowest < 0 or reach >= _CELLS * facts:
+        return None
+    found = GriddedRows(np.zeros((2 * (reach + 1), 1), np.int32), 0, reach)
+    found.cells[rows[:, 0], 0] = np.arange(1, len(rows) + 1, dtype=np.int32)
+    return found
+
+
+def _suitable_square(rows: Rows, new: Rows) -> GriddedRows | None:
+    """Only while the numbers of one column do not grow: the first half of the rows must span what all do."""
+    if len(rows) < _WORTH_A_SQUARE or min(rows.min(), new.min(initial=0)) < 0:
         return None
     half = len(rows) // 2
     early, late = (_largest(part) for part in (rows[:half], rows[half:]))

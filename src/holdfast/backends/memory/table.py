@@ -14,13 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.backends.memory import kernels
-from holdfast.backends.memory.arrays import Ids, Rows, enlarged
+from holdfast.backends.memory.arrays import Ids, Rows, enlarged, padded
 from holdfast.backends.memory.index import Index
 from holdfast.backends.memory.membership import GriddedRows, HashedRows, hashed, suitable_grid
 
 _FIRST_ROOM = 64
 _PART = 1 << 16  # rows interned at once; two threads number them half by half, and one half should not go on long
 _GROWTH = 4  # pages of room that is not used yet cost nothing until they are touched
+_LARGE, _ROOM_OF_LARGE = 1 << 14, 1 << 20  # rows from which on a table gets room for so many
 _MOST_ROWS = 2**31 - 2
 
 
@@ -131,14 +132,15 @@ class Table:
     def _reserve(self, more: int, coming: int) -> None:
         wanted = self.size + more
         if wanted > len(self.rows):
-            self._more_rows(max(wanted, min(max(wanted + coming, len(self.rows) * _GROWTH), _MOST_ROWS)))
+            room = max(wanted + coming, len(self.rows) * _GROWTH, _ROOM_OF_LARGE if wanted > _LARGE else 0)
+            self._more_rows(max(wanted, min(room, _MOST_ROWS)))
 
     def _more_rows(self, room: int) -> None:
         if room > _MOST_ROWS:
             raise MemoryError(f"{self.name} has more than {_MOST_ROWS:,} facts")
         self.rows = enlarged(self.rows, room)
-        self.status = enlarged(self.status, room)
-        self.proof = enlarged(self.proof, room)
-        self.nonrecursive = enlarged(self.nonrecursive, room)
-        self.recursive = enlarged(self.recursive, room)
+        self.status = padded(self.status, room)
+        self.proof = padded(self.proof, room)
+        self.nonrecursive = padded(self.nonrecursive, room)
+        self.recursive = padded(self.recursive, room)
         self._grown(self.nbytes)

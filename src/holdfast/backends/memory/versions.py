@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.backends.memory.aggregates import aggregate
-from holdfast.backends.memory.arrays import Ids, enlarged
+from holdfast.backends.memory.arrays import Ids, padded
 from holdfast.backends.memory.facts import Momentary, marked
 from holdfast.backends.memory.pipeline import Probe, Views, naming_the_rule
 from holdfast.backends.memory.store import MemoryBackend, _in_groups, _own, _probed, _walkable, _walked
@@ -133,7 +133,7 @@ class Versions:
         if known is None:
             known = self._differences[predicate] = np.zeros(room, np.int64)
         elif len(known) < room:
-            known = self._differences[predicate] = enlarged(known, room)
+            known = self._differences[predicate] = padded(known, room)
         return known
 
 
