@@ -73,19 +73,19 @@ def coded(pairs: NDArray[np.int64]) -> NDArray[np.int64]:
 def test_a_large_table_has_two_halves_and_grows(monkeypatch: pytest.MonkeyPatch) -> None:
     always_two_threads(monkeypatch, 1_000)
     random = np.random.default_rng(7)
-    everything = random.integers(0, 2**31, (1_900_000, 2))
+    everything = random.integers(0, 2**31, (950_000, 2))
     table = Table("t", 2)
-    first = table.intern(everything[:1_400_000])
+    first = table.intern(everything[:700_000])
     assert len(table.membership.slots) == kernels.SPLIT
-    again = everything[random.integers(0, len(everything), 900_000)]
+    again = everything[random.integers(0, len(everything), 450_000)]
     second = table.intern(again)
     assert len(table.membership.slots) == 2 * kernels.SPLIT
-    assert (table.rows[first] == everything[:1_400_000]).all()
+    assert (table.rows[first] == everything[:700_000]).all()
     assert (table.rows[second] == again).all()
-    distinct = np.unique(np.concatenate([coded(everything[:1_400_000]), coded(again)]))
+    distinct = np.unique(np.concatenate([coded(everything[:700_000]), coded(again)]))
     assert table.size == len(distinct)
     assert (np.sort(coded(table.rows[: table.size])) == distinct).all()
-    assert (table.find(everything[:1_400_000]) == first).all()
+    assert (table.find(everything[:700_000]) == first).all()
     assert (table.find(everything[:1000] + np.array([2**31, 0])) == -1).all()
 
 
@@ -211,6 +211,27 @@ def test_gridded_table_is_a_dict(inside: Batches, after: Batches, strangers: lis
         check_against_model(Table("t", 2), [square(9)[::-1], *inside, *after], strangers)
 
 
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.lists(st.tuples(st.integers(0, 300)), min_size=20, max_size=150), max_size=5), batches(1, SMALL),
+       st.lists(st.tuples(ANY), max_size=20))
+def test_table_with_a_line_of_cells_is_a_dict(inside: Batches, after: Batches, strangers: list[Fact]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(membership, "_WORTH_A_LINE", 20)
+        table = Table("t", 1)
+        check_against_model(table, [[(x,) for x in range(99, -1, -1)]], [])
+        assert isinstance(table.membership, GriddedRows)
+        check_against_model(Table("t", 1), [[(x,) for x in range(99, -1, -1)], *inside, *after], strangers)
+
+
+def test_far_numbers_get_no_line_of_cells() -> None:
+    few, many = rows([(x,) for x in range(1000)], 1), rows([(x,) for x in range(5000)], 1)
+    assert suitable_grid(few, rows([], 1)) is None
+    assert suitable_grid(rows([], 1), many) is not None
+    assert suitable_grid(many, rows([(-1,)], 1)) is None
+    assert suitable_grid(many, rows([(8 * 5001,)], 1)) is None
+    assert suitable_grid(many, rows([(8 * 5001 - 1,)], 1)) is not None
+
+
 # --- what it says of itself --------------------------------------------------------------------------
 
 
@@ -248,9 +269,9 @@ def test_rows_that_all_fall_into_one_half_of_a_large_table() -> None:
     one_half = np.ascontiguousarray(candidates[ids >= 0])
     assert halves[1] == 0 < 1_200_000 < halves[0] == len(one_half)
     table = Table("t", 2)
-    table.intern(one_half[:900_000])  # at once: in a smaller table, of one half, they would all be neighbours
+    table.intern(one_half[:450_000])  # at once: in a smaller table, of one half, they would all be neighbours
     assert len(table.membership.slots) == kernels.SPLIT
-    for begin in range(900_000, len(one_half), 30_000):
+    for begin in range(450_000, len(one_half), 30_000):
         table.intern(one_half[begin : begin + 30_000])
     assert len(table.membership.slots) > kernels.SPLIT
     assert table.size == len(one_half)

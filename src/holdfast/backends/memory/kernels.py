@@ -21,6 +21,7 @@ from numba import boolean, int32, int64, njit, types, uint8, uint64, void
 
 BLOCK = 128
 MANY = 1 << 22
+FEW_OTHERS = 4  # known heads of a group for each that was told
 SPLIT = 1 << 20  # slots from which on a hash table has two halves: below, two threads do not pay
 
 _rows = int64[:, ::1]
@@ -238,6 +239,26 @@ def close_gap(rows, gap, begin, end, slots, ids, places):
             ids[i] -= begin - gap
 
 
+@njit
+def _find_key(rows, row, key, entries, slots):
+    """The number of one row's key in an index, -1 if it has none; the slot where that was seen, and the key's hash."""
+    mask = _reach(slots)
+    state = _hash_key(rows, row, key)
+    slot = state >> _drop(slots)
+    while slots[slot] != 0:
+        if ((slots[slot] ^ state) & _HIGH) == 0:
+            number = np.int64(slots[slot] & _LOW) - 1
+            same = True
+            for k in range(len(key)):
+                if rows[row, key[k]] != entries[number, k]:
+                    same = False
+                    break
+            if same:
+                return number, slot, state
+        slot = _following_slot(slot, mask)
+    return int64(-1), slot, state
+
+
 @njit(types.UniTuple(int64, 2)(_rows, int64, int64, _codes, _slots, _ids, _rows, _ids, _ids, int64, int64, int64),
       nogil=True, cache=True)
 def grow_index(rows, begin, end, key, slots, direct, entries, tail_key, following, settled, keys, most_keys):
@@ -251,26 +272,9 @@ def grow_index(rows, begin, end, key, slots, direct, entries, tail_key, followin
     none.  `tail_key` and `following` (the key's next older row) belong to row `settled` and after.  The caller has
     made room.
     """
-    mask = _reach(slots)
-    drop = _drop(slots)
     width = len(key)
     for row in range(begin, end):
-        state = _hash_key(rows, row, key)
-        slot = state >> drop
-        tag = state & _HIGH
-        number = int64(-1)
-        while slots[slot] != 0:
-            if (slots[slot] & _HIGH) == tag:
-                candidate = np.int64(slots[slot] & _LOW) - 1
-                same = True
-                for k in range(width):
-                    if rows[row, key[k]] != entries[candidate, k]:
-                        same = False
-                        break
-                if same:
-                    number = candidate
-                    break
-            slot = _following_slot(slot, mask)
+        number, slot, state = _find_key(rows, row, key, entries, slots)
         if number < 0:
             if keys == most_keys:
                 return row, keys
@@ -280,7 +284,7 @@ def grow_index(rows, begin, end, key, slots, direct, entries, tail_key, followin
                 entries[number, k] = rows[row, key[k]]
             entries[number, width] = 0
             entries[number, width + 1] = -1
-            slots[slot] = tag | np.uint64(number + 1)
+            slots[slot] = (state & _HIGH) | np.uint64(number + 1)
             if width == 1 and 0 <= rows[row, key[0]] < len(direct):
                 direct[rows[row, key[0]]] = number + 1
         following[row - settled] = entries[number, width + 1]
@@ -599,8 +603,13 @@ def _count_in_place(facts, start, step, length, source, here, counts, column, ou
 
 
 @njit
-def _complete(bindings, i, constants, outputs, column, counts, weights, out, begin, end):
-    """Write what all rows of a group have in common, and the weights of those that were counted in place."""
+def _complete(bindings, i, constants, outputs, here, begin, end, tallied, heads):
+    """Write what all rows of a group have in common, and the weights of those that were counted in place.
+
+    Those that an index of the heads shows to be known go to `known` instead, if it has few others of the group: that is
+    read in order, where each head by itself would be a cache miss or two.  Gives how many rows there are now.
+    """
+    column, counts, weights, out = tallied
     for other in range(len(outputs)):
         origin = outputs[other]
         if origin < FROM_FACT or origin >= FROM_PLACE:
@@ -611,20 +620,55 @@ def _complete(bindings, i, constants, outputs, column, counts, weights, out, beg
         for k in range(begin, end):
             if 0 <= out[k, column] < len(counts):
                 weights[k] = int32(counts[out[k, column]] & _LOW)
+    head_key, head_slots, head_entries, head_ids, head_values, known, known_weights = heads
+    if begin == end or not (len(counts) and len(head_entries)):
+        return end
+    number, _, _ = _find_key(out, begin, head_key, head_entries, head_slots)
+    if number < 0:
+        return end
+    run = head_entries[number, len(head_key)]
+    first, stop = run >> 32, run & 0xFFFFFFFF
+    if stop - first > FEW_OTHERS * (end - begin):
+        return end
+    before = found = int64(known[len(known) - 1])
+    for place in range(first, stop):
+        value = head_values[place, 0]
+        if 0 <= value < len(counts) and (counts[value] >> _SHIFT) == here:
+            known[found] = head_ids[place]
+            known_weights[found] = int32(counts[value] & _LOW)
+            counts[value] = 0
+            found += 1
+    known[len(known) - 1] = found
+    if found == before:
+        return end
+    kept = begin
+    for k in range(begin, end):
+        value = out[k, column]
+        if 0 <= value < len(counts) and counts[value] == 0:
+            continue
+        for other in range(len(outputs)):
+            out[kept, other] = out[k, other]
+        weights[kept] = weights[k]
+        kept += 1
+    return kept
 
 
 @njit(types.UniTuple(int64, 3)(
     _rows, int64, int64, int64, _codes, _rows, _bytes, _bytes, int64, int64, _slots, _ids, _rows, _ids, _rows, _ids,
-    int64, _codes, _codes, _codes, _codes, _codes, _slots, _slots, _ids, _rows), nogil=True, cache=True)
+    int64, _codes, _codes, _codes, _codes, _codes, _slots, _slots, _ids, _codes, _slots, _rows, _ids, _rows, _ids, _ids,
+    _rows), nogil=True, cache=True)
 def tally(bindings, count, i, cursor, constants, rows, status, visible, low, high, slots, direct, entries, ids, values,
-          following, settled, origins, others, outputs, group, told, seen, counts, weights, out):
+          following, settled, origins, others, outputs, group, told, seen, counts, weights, head_key, head_slots,
+          head_entries, head_ids, head_values, known, known_weights, out):
     """As `expand`, but what neighbouring bindings tell alike is written once, with how often in `weights`.
 
     Bindings that agree in the columns `group`, all that the outputs take from them, are tallied together.  `told` are
     the output columns that come from the joined fact, at least one.  `seen` is a hash table that needs no emptying: an
     entry holds for the group whose number is in its upper half, and its last place counts the groups.  If there is only
-    one such column, values below the length of `counts` are counted there, in their own place.  Stops also after very
-    many instances, so that limits and Ctrl-C are seen.
+    one such column, values below the length of `counts` are counted there, in their own place; and if there is an index
+    of the heads by all other columns, those it shows to be known are not written: `known` gets their row ids and in its
+    last place their number, `known_weights` how often each was told.  Stops also after very many instances, so that
+    limits and Ctrl-C are seen.
     """
     n = int64(0)
     room = out.shape[0]
@@ -640,6 +684,8 @@ def tally(bindings, count, i, cursor, constants, rows, status, visible, low, hig
     here = seen[len(seen) - 1] + _ONE
     first = i
     of_group = int64(0)  # where its rows begin
+    tallied = (column, counts, weights, out)
+    heads = (head_key, head_slots, head_entries, head_ids, head_values, known, known_weights)
     instances = int64(0)
     while i < count and instances < MANY:
         begin_block = i
@@ -649,8 +695,11 @@ def tally(bindings, count, i, cursor, constants, rows, status, visible, low, hig
         _touch_runs(numbers, block, entries, width, values)
         while i < begin_block + block and instances < MANY:
             if i > first and not _agree(bindings, i - 1, i, group):
-                _complete(bindings, i - 1, constants, outputs, column, counts, weights, out, of_group, n)
+                n = _complete(bindings, i - 1, constants, outputs, here, of_group, n, tallied, heads)
                 of_group = n
+                if known[len(known) - 1] > room:
+                    seen[len(seen) - 1] = here
+                    return n, i, cursor
                 here += _ONE
             number = numbers[i - begin_block]
             begin, place, row = int64(0), int64(-1), int64(-1)
@@ -693,7 +742,7 @@ def tally(bindings, count, i, cursor, constants, rows, status, visible, low, hig
                         one, n = _count_in_place(facts, fact, step, int64(1), source, here, counts, column, out, n)
                         if one == 0:
                             seen[len(seen) - 1] = here
-                            _complete(bindings, i, constants, outputs, column, counts, weights, out, of_group, n)
+                            n = _complete(bindings, i, constants, outputs, here, of_group, n, tallied, heads)
                             return n, i, -tail_rows[k] - 2 if in_tail else fact
                         continue
                     state = np.uint64(value) * _MULTIPLIER
@@ -705,7 +754,7 @@ def tally(bindings, count, i, cursor, constants, rows, status, visible, low, hig
                         if (entry >> _SHIFT) != here:
                             if n == room:
                                 seen[len(seen) - 1] = here
-                                _complete(bindings, i, constants, outputs, column, counts, weights, out, of_group, n)
+                                n = _complete(bindings, i, constants, outputs, here, of_group, n, tallied, heads)
                                 return n, i, -tail_rows[k] - 2 if in_tail else fact
                             seen[slot] = here << _SHIFT | np.uint64(n)
                             for other in range(len(told)):
@@ -713,19 +762,19 @@ def tally(bindings, count, i, cursor, constants, rows, status, visible, low, hig
                             weights[n] = 1
                             n += 1
                             break
-                        known = int64(entry & _LOW)
-                        same = out[known, column] == value
+                        earlier = int64(entry & _LOW)
+                        same = out[earlier, column] == value
                         for other in range(1, len(told)):
-                            same &= out[known, told[other]] == facts[fact, outputs[told[other]] & _COLUMN]
+                            same &= out[earlier, told[other]] == facts[fact, outputs[told[other]] & _COLUMN]
                         if same:
-                            weights[known] += 1
+                            weights[earlier] += 1
                             break
                         slot = (slot + 1) & mask
             cursor = int64(-1)
             i += 1
     seen[len(seen) - 1] = here
     if of_group < n:
-        _complete(bindings, i - 1, constants, outputs, column, counts, weights, out, of_group, n)
+        n = _complete(bindings, i - 1, constants, outputs, here, of_group, n, tallied, heads)
     return n, i, cursor
 
 

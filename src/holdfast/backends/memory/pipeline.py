@@ -21,6 +21,7 @@ from holdfast.backends.memory.arithmetic import Undefined
 from holdfast.backends.memory.arrays import Ids, Rows
 from holdfast.backends.memory.facts import FactSet, Kept, Listed, Momentary, as_bytes
 from holdfast.backends.memory.functors import Bindings, evaluate, holds, spread
+from holdfast.backends.memory.membership import NO_SLOTS
 from holdfast.backends.memory.table import Table
 from holdfast.backends.memory.threads import side_by_side, worth_splitting
 from holdfast.encoding import Dictionary
@@ -30,6 +31,9 @@ from holdfast.program.model import AggregateRule, Argument, Const, Rule, Term, V
 
 BATCH = 32_768
 _NO_IDS: Ids = np.empty(0, np.int32)
+_NONE_KNOWN: Ids = np.zeros(1, np.int32)
+_NO_KEY = np.empty(0, np.int64)
+_NO_ROWS: Rows = np.empty((0, 0), np.int64)
 _NO_STATUS: NDArray[np.uint8] = np.empty(0, np.uint8)
 _ONE_BINDING: Rows = np.empty((1, 0), np.int64)
 _Codes = NDArray[np.int64]
@@ -119,7 +123,7 @@ class Pipeline:
         step = self.steps[-1] if self.steps else None
         if self.projections or not isinstance(step, _Join) or isinstance(step.step, Keep) or not step.shape.tells_alike:
             return None
-        step.may_tally = True
+        step.may_tally, step.heads = True, self.tables[self.plan.told[0][0]]
         return step
 
     def run(self, views: Views, quota: Ids = _NO_IDS) -> Iterator[tuple[str, Ids, Weights]]:
@@ -137,8 +141,11 @@ class Pipeline:
                     before = table.size
                     new = before - first.setdefault(predicate, before)
                     coming = (int(new / done) - new) // 2 if done else 0  # fewer in what is left than in what is done
-                    weights = self.tallying.weights if self.tallying is not None else NO_WEIGHTS
-                    yield predicate, table.intern(rows, coming), weights
+                    if self.tallying is None:
+                        yield predicate, table.intern(rows, coming), NO_WEIGHTS
+                    else:
+                        yield predicate, *self.tallying.known
+                        yield predicate, table.intern(rows, coming), self.tallying.weights
                     self.watch.batch(table.size - before)
                 done = self.steps[0].done
         if limited is not None:
@@ -323,12 +330,14 @@ class _Join(_Runnable):
 
     may_tally = False
     weights = NO_WEIGHTS  # of the last batch
+    known = _NO_IDS, NO_WEIGHTS  # heads of the last batch that are not among its rows, since their row ids are known
 
     def __init__(self, step: Join | Keep, table: Table, shape: _Shape) -> None:
         self.step = step
         self.table = table
         self.shape = shape
         self.rooms = _Room(len(shape.outputs)), _Room(len(shape.outputs))
+        self.heads: Table | None = None
         self.goal, self.quota = -1, _NO_IDS
         self.fan_out, self.instances, self.distinct = 0.0, 0, 0
 
@@ -355,7 +364,10 @@ class _Join(_Runnable):
             bindings = _grouped(bindings, self.shape.group)
         met = 0
         for room, count in self._joined(bindings, tallies):
-            self.weights = room.weights[:count] if tallies else NO_WEIGHTS
+            if tallies:
+                self.weights, self.known = room.weights[:count], room.known_heads()
+            else:
+                self.weights, self.known = NO_WEIGHTS, (_NO_IDS, NO_WEIGHTS)
             met += self._weighed(count)
             yield room.buffer.rows[:count]
         self.fan_out = met / max(1, len(bindings))
@@ -385,11 +397,12 @@ class _Join(_Runnable):
 
     def _weighed(self, count: int) -> int:
         """The instances of a batch; remembers how many were alike."""
-        if not len(self.weights):
+        known, weights = self.known
+        if not len(self.weights) and not len(known):
             return count
-        instances = int(self.weights.sum())
+        instances = int(self.weights.sum()) + int(weights.sum())
         self.instances += instances
-        self.distinct += count
+        self.distinct += count + len(known)
         return instances
 
     def _joined(self, bindings: Rows, tallies: bool) -> Iterator[tuple[_Room, int]]:
@@ -404,14 +417,14 @@ class _Join(_Runnable):
                 (bindings, middle, i, cursor, *self._arguments(room, tallies)),
                 (bindings, total, j, other_cursor, *self._arguments(other, tallies)),
             )
-            if count:
+            if count or room.has_known:
                 yield room, count
-            if other_count:
+            if other_count or other.has_known:
                 yield other, other_count
         for place, stop, after in ((i, middle, cursor), (j, total, other_cursor)):
             while place < stop:
                 count, place, after = kernel(bindings, stop, place, after, *self._arguments(room, tallies))
-                if count:
+                if count or room.has_known:
                     yield room, count
 
     def _facts(self) -> tuple[Any, ...]:
@@ -430,9 +443,19 @@ class _Join(_Runnable):
         if tallies:
             room.prepare_tally(_COUNTED_IN_PLACE if len(self.shape.told) == 1 else 0)
             return (*self._run_facts(), self.shape.outputs, self.shape.group, self.shape.told, room.seen, room.counts,
-                    room.weights, out)
+                    room.weights, *self._known_heads(), room.known, room.known_weights, out)
         limit = (self.goal, self.quota) if len(self.quota) else (-1, _NO_IDS)
         return *self._facts(), *limit, out
+
+
+    def _known_heads(self) -> tuple[Any, ...]:
+        """An index of the heads by all columns but the one that facts tell, as `kernels.tally` takes it."""
+        told = self.shape.told.tolist()
+        key = tuple(column for column in range(len(self.shape.outputs)) if column not in told)
+        index = self.heads.present_index(key) if self.heads is not None and key and len(told) == 1 else None
+        if index is None:
+            return _NO_KEY, NO_SLOTS, _NO_ROWS, _NO_IDS, _NO_ROWS
+        return index.key, index.slots, index.entries[: index.keys], index.ids, index.values
 
 
 class _Lookup(_Runnable):
@@ -519,13 +542,26 @@ class _Room:
         self.buffer = _Buffer(width)
         self.seen: NDArray[np.uint64] = np.empty(0, np.uint64)
         self.counts = self.seen
-        self.weights = NO_WEIGHTS
+        self.weights = self.known_weights = NO_WEIGHTS
+        self.known: Ids = _NONE_KNOWN
+
+    @property
+    def has_known(self) -> bool:
+        """Whether the last batch has heads whose row ids are known."""
+        return bool(self.known[-1])
+
+    def known_heads(self) -> tuple[Ids, Weights]:
+        """Those heads, and how many instances each stands for."""
+        count = self.known[-1]
+        return self.known[:count].copy(), self.known_weights[:count]
 
     def prepare_tally(self, counted_in_place: int) -> None:
         """Make what only a tally needs, on first use, and again before the number of groups fills its 32 bits."""
         if not len(self.seen) or self.seen[-1] > _MOST_GROUPS:
             self.seen, self.weights = np.zeros(_TALLY_SLOTS, np.uint64), np.empty(BATCH, np.int32)
             self.counts = np.zeros(counted_in_place, np.uint64)
+            self.known, self.known_weights = np.zeros(2 * BATCH + 1, np.int32), np.empty(2 * BATCH, np.int32)
+        self.known[-1] = 0
 
 
 class _Buffer:

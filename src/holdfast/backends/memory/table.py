@@ -100,6 +100,10 @@ class Table:
             self._grown(self.nbytes)
         return index
 
+    def present_index(self, key: tuple[int, ...]) -> Index | None:
+        """The index on some columns, as it is, if there is one."""
+        return self._indexes.get(key)
+
     def matching(self, key: tuple[int, ...], values: Rows) -> Ids:
         """The rows whose `key` columns, ascending, have one of some distinct tuples of values."""
         if len(key) == self.arity:
