@@ -376,13 +376,11 @@ class KnowledgeBase:
     def write_outputs(self, folder: str | Path) -> list[Path]:
         """Write each `.output` relation to a file in the folder; gives the files.  An RDF file may hold several."""
         from holdfast.formats.facts_files import write_relation
-        from holdfast.formats.paths import output_path
         from holdfast.formats.rdf import is_rdf
         from holdfast.formats.rdf_writing import write_rdf
 
         folder = Path(folder)
-        outputs = [(r, io.parameters) for r in self.program.relations.values() for io in r.io if io.kind == "output"]
-        wanted = [(output_path(folder, relation, parameters), relation, parameters) for relation, parameters in outputs]
+        wanted = _output_files(self.program, folder)
         folder.mkdir(parents=True, exist_ok=True)
         paths = list(dict.fromkeys(path for path, _, _ in wanted))
         for path in filter(is_rdf, paths):
@@ -470,23 +468,34 @@ class _Views(Mapping[str, RelationView]):
 
 
 def open(program: str | Path, facts: Facts = None, *, engine: Engine = "memory", limits: Limits | None = None,
-         progress: Progress | None = None, modules: Iterable[str | Module] = MODULES) -> KnowledgeBase:
+         progress: Progress | None = None, modules: Iterable[str | Module] = MODULES,
+         output: str | Path | None = None) -> KnowledgeBase:
     """Read a program file, load its facts and compute everything that follows.
 
     The engine is "memory", "spark", or a Spark session.  `modules` are those that may serve recursive rules, by name or
     as they are; all that there are if nothing is said.  On Spark they work on the driver, and serve no rules of a
-    program that begins with more than `spark.holdfast.moduleRows` facts.
+    program that begins with more than `spark.holdfast.moduleRows` facts.  With the `output` folder that `write_outputs`
+    will be given, what it could not write there by its name is told before anything is computed.
     """
     path = Path(program)
     return from_text(_read(path), facts, engine=engine, name=path.as_posix(), limits=limits, progress=progress,
-                     modules=modules)
+                     modules=modules, output=output)
 
 
 def from_text(text: str, facts: Facts = None, *, engine: Engine = "memory", name: str = "<text>",
               limits: Limits | None = None, progress: Progress | None = None,
-              modules: Iterable[str | Module] = MODULES) -> KnowledgeBase:
+              modules: Iterable[str | Module] = MODULES, output: str | Path | None = None) -> KnowledgeBase:
     """As `open`, for a program given as text."""
-    return _materialised(parse(text, name), facts, engine, limits, progress or Silent(), named(modules))
+    return _materialised(parse(text, name), facts, engine, limits, progress or Silent(), named(modules), output)
+
+
+def _output_files(program: Program, folder: Path) -> list[tuple[Path, Relation, Mapping[str, str]]]:
+    """Where each `.output` goes; one that cannot be written is an error."""
+    from holdfast.formats.paths import output_path
+
+    outputs = [(relation, io.parameters) for relation in program.relations.values() for io in relation.io
+               if io.kind == "output"]
+    return [(output_path(folder, relation, parameters), relation, parameters) for relation, parameters in outputs]
 
 
 def _read(path: Path) -> str:
@@ -498,10 +507,12 @@ def _read(path: Path) -> str:
 
 
 def _materialised(program: tree.Program, facts: Facts, engine: Engine, limits: Limits | None, progress: Progress,
-                  modules: tuple[Module, ...]) -> KnowledgeBase:
+                  modules: tuple[Module, ...], output: str | Path | None = None) -> KnowledgeBase:
     make_backend = _engine(engine, progress)
     watch = Watch(limits, progress)
     loaded = load(program, facts, Dictionary(), keeps_frames=engine != "memory")
+    if output is not None:
+        _output_files(loaded.program, Path(output))
     backend = make_backend(loaded.program.relations, loaded.dictionary, watch)
     E = backend.explicit
     for name in (*loaded.rows, *(name for name in loaded.frames if name not in loaded.rows)):

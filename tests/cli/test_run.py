@@ -203,6 +203,7 @@ def test_output_in_a_format_that_there_is_not(reach: Path) -> None:
     reach.write_text('@prefix ex: <http://e/> .\nex:p(ex:a, ex:b).\n.output ex:p(filename="p.xml")\n', encoding="utf-8")
     assert holdfast("run", reach, "-D", "out").code == 0
     assert "<rdf:RDF" in Path("out/p.xml").read_text(encoding="utf-8")
-    reach.write_text('p(1).\n.output p(filename="p.json.gz")\n', encoding="utf-8")
-    result = holdfast("run", reach, "-D", "out")
+    endless = 'p(1).\np(x + 1) :- p(x).\n.output p(filename="p.json.gz")\n'
+    reach.write_text(endless, encoding="utf-8")
+    result = holdfast("run", reach, "-D", "out", "--limit-rounds", "9")  # told before anything is computed
     assert result.code == 2 and "error[E0618]: p.json.gz cannot be written" in result.err

@@ -46,7 +46,7 @@ def run_program(
     files.writable_folder(output)
     files.writable_file(stats)
     base = evaluate(program, facts, (limit_facts, limit_rounds, limit_seconds, limit_memory), no_module,
-                    options.engine(engine, master, conf))
+                    options.engine(engine, master, conf), output)
     terminal.diagnostics([] if json else base.program.warnings)
     written = [] if output is None else base.write_outputs(output)
     if stats is not None:
