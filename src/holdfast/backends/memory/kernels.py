@@ -240,6 +240,14 @@ def close_gap(rows, gap, begin, end, slots, ids, places):
 
 
 @njit
+def _agree(rows, i, j, columns):
+    for k in range(len(columns)):
+        if rows[i, columns[k]] != rows[j, columns[k]]:
+            return False
+    return True
+
+
+@njit
 def _find_key(rows, row, key, entries, slots):
     """The number of one row's key in an index, -1 if it has none; the slot where that was seen, and the key's hash."""
     mask = _reach(slots)
@@ -273,8 +281,10 @@ def grow_index(rows, begin, end, key, slots, direct, entries, tail_key, followin
     made room.
     """
     width = len(key)
+    number = int64(-1)
     for row in range(begin, end):
-        number, slot, state = _find_key(rows, row, key, entries, slots)
+        if row == begin or not _agree(rows, row - 1, row, key):  # often neighbours have the same key
+            number, slot, state = _find_key(rows, row, key, entries, slots)
         if number < 0:
             if keys == most_keys:
                 return row, keys
@@ -443,14 +453,6 @@ def _emit(bindings, i, facts, fact, columns, constants, outputs, out, n):
             out[n, column] = facts[fact, columns[origin & _COLUMN]]
         else:
             out[n, column] = bindings[i, origin]
-
-
-@njit
-def _agree(bindings, i, j, columns):
-    for k in range(len(columns)):
-        if bindings[i, columns[k]] != bindings[j, columns[k]]:
-            return False
-    return True
 
 
 @njit

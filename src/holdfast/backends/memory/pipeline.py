@@ -406,26 +406,36 @@ class _Join(_Runnable):
         return instances
 
     def _joined(self, bindings: Rows, tallies: bool) -> Iterator[tuple[_Room, int]]:
-        """Where the next rows are and how many: two threads take half of the bindings each, until one has no more."""
-        kernel, total, (room, other) = _tally if tallies else _expand, len(bindings), self.rooms
-        splits = worth_splitting(total * max(1, int(self.fan_out)) if tallies else total) and not len(self.quota)
-        middle = total // 2 if splits else total
-        i, cursor, j, other_cursor = 0, -1, middle, -1
-        while i < middle and j < total:
-            (count, i, cursor), (other_count, j, other_cursor) = side_by_side(
-                kernel,
-                (bindings, middle, i, cursor, *self._arguments(room, tallies)),
-                (bindings, total, j, other_cursor, *self._arguments(other, tallies)),
-            )
-            if count or room.has_known:
-                yield room, count
-            if other_count or other.has_known:
-                yield other, other_count
-        for place, stop, after in ((i, middle, cursor), (j, total, other_cursor)):
-            while place < stop:
-                count, place, after = kernel(bindings, stop, place, after, *self._arguments(room, tallies))
+        """Where the next rows are and how many: two threads take half of the bindings each; when one has no more, half
+        of what the other has left, while that is worth it."""
+        kernel, (room, other) = _tally if tallies else _expand, self.rooms
+        i, cursor, stop = 0, -1, len(bindings)  # the bindings that are left, and where to go on with the first
+        while i < stop:
+            middle = (i + stop) // 2 if self._splits(stop - i, tallies) else stop
+            j, other_cursor = middle, -1
+            while i < middle and j < stop:
+                (count, i, cursor), (other_count, j, other_cursor) = side_by_side(
+                    kernel,
+                    (bindings, middle, i, cursor, *self._arguments(room, tallies)),
+                    (bindings, stop, j, other_cursor, *self._arguments(other, tallies)),
+                )
                 if count or room.has_known:
                     yield room, count
+                if other_count or other.has_known:
+                    yield other, other_count
+            while middle == stop and i < stop:
+                count, i, cursor = kernel(bindings, stop, i, cursor, *self._arguments(room, tallies))
+                if count or room.has_known:
+                    yield room, count
+            if i < middle:
+                stop = middle
+            else:
+                i, cursor = j, other_cursor
+
+    def _splits(self, bindings: int, tallies: bool) -> bool:
+        """Whether two threads share so many bindings."""
+        work = bindings * max(1, int(self.fan_out)) if tallies else bindings
+        return worth_splitting(work) and not len(self.quota)
 
     def _facts(self) -> tuple[Any, ...]:
         shape, index = self.shape, self.index
