@@ -435,7 +435,7 @@ class _Join(_Runnable):
     def _splits(self, bindings: int, tallies: bool) -> bool:
         """Whether two threads share so many bindings."""
         work = bindings * max(1, int(self.fan_out)) if tallies else bindings
-        return worth_splitting(work) and not len(self.quota)
+        return bindings > 1 and worth_splitting(work) and not len(self.quota)
 
     def _facts(self) -> tuple[Any, ...]:
         shape, index = self.shape, self.index
