@@ -169,13 +169,12 @@ class KnowledgeBase:
         """Make several updates of facts the new state, passing over the states between them; says the net change."""
         prepared = self._prepared(updates)
         nothing = self._backend.facts({})
-        gone, come, E = nothing, nothing, self._backend.explicit
+        gone, come = nothing, nothing
         for _, (delete, insert) in prepared:
             gone, come = gone | delete, (come - delete) | insert
-        no_ops = sum(given for given, _ in prepared) - len((gone & E) - come) - len(come - E)
         with self._limited(True) as watch:
             outcome = self._maintainer.run(gone, come, None, self._choice(algorithm, self.program), watch)
-        change = self._change(outcome, self.program, no_ops)
+        change = self._change(outcome, self.program, sum(given for given, _ in prepared) - outcome.explicit)
         self._backend.tidy(outcome.removed)
         return change
 
@@ -208,7 +207,7 @@ class KnowledgeBase:
         if not isinstance(self._backend, MemoryBackend):
             return None
 
-        def look() -> FactSet | None:
+        def look() -> tuple[object, FactSet] | None:
             following = ahead.ahead()
             if not following or following[0].update is None or not following[0].is_plain:
                 return None
@@ -219,7 +218,7 @@ class KnowledgeBase:
             except HoldfastError:
                 return None  # it will be refused when it is its turn
             self._ahead = found
-            return self._backend.known_facts(*found[0][2])
+            return update.delete, self._backend.known_facts(*found[0][2])
 
         self._maintainer.marking = Marking(look, Links(self._backend), derived(self.program))
         return self._maintainer.marking
@@ -265,23 +264,20 @@ class KnowledgeBase:
         choice = self._choice(algorithm, during)
         backend, maintainer = self._backend, self._maintainer
         deletions, insertions = (self._encoded(facts, during) for facts in (update.delete, update.insert))
-        fresh = [relation for name, relation in during.relations.items() if name not in backend.relations]
-        retyped = [] if program is self.program else [
-            relation for name, relation in backend.relations.items()
-            if name in during.relations and during.relations[name].types != relation.types]
+        fresh, retyped = ([], []) if program is self.program else _other_relations(backend.relations, during.relations)
         try:
             self._replace(retyped, during.relations)
             for relation in fresh:
                 backend.add_relation(relation)
             rules = None if program is self.program else during
-            gone, come, E = backend.known_facts(*deletions), backend.facts(*insertions), backend.explicit
+            seen = maintainer.marking.deletions(update.delete, maintainer.state) if maintainer.marking else None
+            gone, come = seen or backend.known_facts(*deletions), backend.facts(*insertions)
             given = sum(len(rows) for codes, frames in (deletions, insertions) for rows in codes.values())
             given += sum(frame.count() for _, frames in (deletions, insertions) for several in frames.values()
                          for frame in several)
-            no_ops = given - len((gone & E) - come) - len(come - E)
             with self._limited(keep) as watch:
                 outcome = maintainer.run(gone, come, rules, choice, watch, keep=keep)
-            change = self._change(outcome, during, no_ops)
+            change = self._change(outcome, during, given - outcome.explicit)
         except BaseException:
             self._drop(fresh)
             self._replace(retyped, self.program.relations)
@@ -361,8 +357,8 @@ class KnowledgeBase:
         return Change(added, removed, outcome.figures, no_ops)
 
     def _views(self, facts: FactSet, program: Program) -> dict[str, RelationView]:
-        sizes = facts.sizes()
-        relations = [r for name, r in program.relations.items() if sizes.get(name) and not r.auxiliary]
+        found = sorted((name for name, size in facts.sizes().items() if size), key=program.places.__getitem__)
+        relations = [program.relations[name] for name in found if not program.relations[name].auxiliary]
         return {r.name: RelationView(r, self._backend.rows(r.name, facts), self._dictionary) for r in relations}
 
     def counters(self, name: str) -> dict[Row, tuple[int, int]]:
@@ -550,6 +546,12 @@ def _maintainer(program: Program, backend: Backend, modules: tuple[Module, ...],
     from holdfast.maintenance.maintainer import Maintainer
 
     return Maintainer(program, backend, modules, states)
+
+
+def _other_relations(old: Mapping[str, Relation], new: Mapping[str, Relation]) -> tuple[list[Relation], list[Relation]]:
+    """New relations that there were none of, and old ones that have other types now."""
+    return ([relation for name, relation in new.items() if name not in old],
+            [relation for name, relation in old.items() if name in new and new[name].types != relation.types])
 
 
 def _missing(old: Program, new: Program) -> dict[str, Relation]:

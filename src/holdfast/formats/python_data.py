@@ -18,6 +18,7 @@ from holdfast.spark_session import spark_errors
 from holdfast.values import Type, Value
 
 FactData: TypeAlias = Any  # what a user may give; `encode_facts` tells apart and refuses the rest
+_PLAIN = frozenset({list, tuple})
 _SHAPES = "a list of tuples, a list of dicts, a dict of columns, a pandas or Spark DataFrame or an Arrow table"
 
 
@@ -37,6 +38,8 @@ def encode_facts(data: FactData, relation: Relation, dictionary: Dictionary) -> 
     only where it declares none, or where the frame's columns have no names.
     """
     origin = f"facts for relation {relation.display}"
+    if data.__class__ is list and _PLAIN.issuperset(map(type, data)):  # as nearly all updates have them
+        return _encode_rows(data, relation, dictionary, origin)
     table = _as_table(data)
     if table is not None and table.num_columns:
         return encode_table(table, relation, dictionary, origin)
