@@ -249,8 +249,8 @@ STREAM_MUTANTS = [
     Mutant("rules copy that join", marking.copies, "len(set(variables)) == len(variables)", "True", MARKS, hint=7),
     Mutant("links outlive the rows", links.Links._beside, "if self._packings != self._backend.packings:", "if False:",
            MARKS, hint=51),
-    Mutant("links are believed where there are none", links.Links.heads, "[self._beside(rule)[known[name]] > 0]",
-           "[self._beside(rule)[known[name]] >= 0]", MARKS, hint=51),
+    Mutant("links are believed where there are none", links.Links.heads, "self._beside(rule), known, heads)",
+           "np.maximum(self._beside(rule), 1), known, heads)", MARKS, hint=51),
     # windows
     Mutant("negated facts count as there", Versions._run, "~held if isinstance(atom, Negated) else held", "held",
            WINDOW),

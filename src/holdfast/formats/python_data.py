@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
 from typing import Any, NoReturn, TypeAlias, cast
 
 import numpy as np
@@ -48,6 +49,19 @@ def encode_facts(data: FactData, relation: Relation, dictionary: Dictionary) -> 
     if isinstance(data, Mapping):
         return _encode_columns(data, relation, dictionary, origin)
     return _encode_rows(_rows(data, relation), relation, dictionary, origin)
+
+
+def encode_several(parts: Sequence[FactData], relation: Relation, dictionary: Dictionary) -> list[Codes]:
+    """As `encode_facts`, for several parts; plain rows of all of them in one go."""
+    if len(parts) > 1 and all(part.__class__ is list and _PLAIN.issuperset(map(type, part)) for part in parts):
+        try:
+            codes = dictionary.encode_rows([row for part in parts for row in part], relation.types)
+        except EncodingError:
+            pass  # one by one it is told where
+        else:
+            ends = list(accumulate(map(len, parts)))
+            return [codes[begin:end] for begin, end in zip([0, *ends], ends, strict=False)]
+    return [encode_facts(part, relation, dictionary) for part in parts]
 
 
 def sniff_python(data: FactData, names: Sequence[str] | None = None) -> tuple[Type, ...]:

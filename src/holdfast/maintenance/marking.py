@@ -143,7 +143,7 @@ class Marking:
 
     def cover(self, s: Stratum, covered: Covered, *, passes_on: bool) -> None:
         """Lines 12 and 29: heads of instances with a marked fact are marked; DRed uses them to mark others."""
-        heads = covered.instances.support()
+        heads = covered.instances.support().worked_out()
         self._implicit += len(heads)
         self._met.setdefault(s.O, []).append(covered)
         self._vain[s.O] = 0
@@ -246,10 +246,12 @@ class MarkedStratum(Stratum):
         """The instances of copying rules; those of marked facts are known, whenever they were met."""
         copied = Stratum.changed(self, rules.copying, J, self.come, self.gone)
         self.marking.links.learn(rules.copying, self.come, copied)
-        if marked is not None:
-            known, instances = self.marking.links.heads(rules.copying, marked.of(rules.copied) & J)
+        if marked is None:
+            return [copied]
+        for rule in rules.copying:
+            known, instances = self.marking.links.heads(rule, marked, J)
             if known:
-                self.marking.cover(self, Covered(known, rules.copying, instances), passes_on=self.passes_on)
+                self.marking.cover(self, Covered(known, (rule,), instances), passes_on=self.passes_on)
         return [copied]
 
     def _without(self, rules: Sequence[Rule], I: Facts, T: Facts, P: Facts, N: Facts) -> Bag:

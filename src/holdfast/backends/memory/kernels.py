@@ -905,6 +905,25 @@ def among(ids, others, wanted, out):
     return n
 
 
+@njit(void(_ids, int64, _ids, _ids), nogil=True, cache=True)
+def link(ids, first, heads, links):
+    """Write beside each of some rows its head, one more so that 0 is none; without ids, of the rows from a first on."""
+    for k in range(len(heads)):
+        links[ids[k] if len(ids) else first + k] = heads[k] + 1
+
+
+@njit(int64(_ids, _bytes, _bytes, _ids, _ids, _ids), nogil=True, cache=True)
+def linked(ids, status, visible, links, facts, heads):
+    """Those of some rows that are visible and have a head beside them, and these heads; gives how many."""
+    n = int64(0)
+    for row in ids:
+        if visible[status[row]] and links[row]:
+            facts[n] = row
+            heads[n] = links[row] - 1
+            n += 1
+    return n
+
+
 @njit(types.UniTuple(int64, 2)(_ids), nogil=True, cache=True)
 def ends(ids):
     """The least and the greatest of some ids."""

@@ -11,11 +11,14 @@ from typing import cast
 
 import numpy as np
 
+from holdfast.backends.memory import kernels
 from holdfast.backends.memory.arrays import Ids, enlarged
-from holdfast.backends.memory.facts import Momentary
+from holdfast.backends.memory.facts import FactSet, Momentary, as_bytes
 from holdfast.backends.memory.store import MemoryBackend, MemoryBag
 from holdfast.backends.protocol import Bag, Facts
 from holdfast.program.model import Atom, Rule
+
+_NO_IDS: Ids = np.empty(0, np.int32)
 
 
 class Links:
@@ -32,26 +35,25 @@ class Links:
         assert isinstance(met, MemoryBag)
         taken = dict.fromkeys(met.rows, 0)
         for rule in rules:
-            ids = _walked(come, _read(rule))
-            if len(ids):
-                begin = taken[rule.predicate]
-                taken[rule.predicate] = begin + len(ids)
-                self._beside(rule)[ids] = met.rows[rule.predicate][begin : taken[rule.predicate]] + 1
-
-    def heads(self, rules: Sequence[Rule], facts: Facts) -> tuple[Momentary, MemoryBag]:
-        """Those of some facts all of whose instances by some copying rules are known, and these instances."""
-        assert isinstance(facts, Momentary)
-        tables, known = self._backend.tables, dict(facts.rows)
-        for rule in rules:
             name = _read(rule)
-            if name in known:
-                known[name] = known[name][self._beside(rule)[known[name]] > 0]
-        found: dict[str, list[Ids]] = {}
-        for rule in rules:
-            if len(known.get(_read(rule), ())):
-                found.setdefault(rule.predicate, []).append(self._beside(rule)[known[_read(rule)]] - 1)
-        heads = {name: parts[0] if len(parts) == 1 else np.concatenate(parts) for name, parts in found.items()}
-        return Momentary(tables, {name: ids for name, ids in known.items() if len(ids)}), MemoryBag(tables, heads)
+            if size := come.sizes().get(name):
+                begin = taken[rule.predicate]
+                taken[rule.predicate] = begin + size
+                run = come.run(name)  # then a plan walks from its first row to its last
+                kernels.link(_NO_IDS if run else come.ids(name), run[0] if run else 0,
+                             met.rows[rule.predicate][begin : begin + size], self._beside(rule))
+
+    def heads(self, rule: Rule, facts: Facts, J: Facts) -> tuple[Momentary, MemoryBag]:
+        """Those of some facts that are in J and whose instance by a copying rule is known, and these instances."""
+        assert isinstance(facts, Momentary)
+        assert isinstance(J, FactSet)
+        tables, name = self._backend.tables, _read(rule)
+        ids = facts.ids(name)
+        known, heads = np.empty(len(ids), np.int32), np.empty(len(ids), np.int32)
+        visible = as_bytes(J.formula(name).truth({}))
+        count = kernels.linked(ids, tables[name].status, visible, self._beside(rule), known, heads)
+        found = {name: known[:count]} if count else {}
+        return Momentary(tables, found), MemoryBag(tables, {rule.predicate: heads[:count]} if count else {})
 
     def clear(self) -> None:
         """Forget all."""
@@ -69,9 +71,3 @@ class Links:
 
 def _read(rule: Rule) -> str:
     return cast("Atom", rule.body[0]).predicate
-
-
-def _walked(facts: Momentary, predicate: str) -> Ids:
-    """In the order in which a plan walks through them: consecutive rows from the first one on."""
-    run = facts.run(predicate)
-    return facts.ids(predicate) if run is None else np.arange(*run, dtype=np.int32)

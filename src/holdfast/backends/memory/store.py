@@ -40,7 +40,7 @@ class Watch(_Protocol):
         ...
 
 
-_NO_QUOTA: Ids = np.empty(0, np.int32)
+_NO_IDS: Ids = np.empty(0, np.int32)
 _NO_VALUES = np.empty(0, np.int64)
 _GROWTH = 4  # of room for heads; it takes no memory until it is written to
 _FEW = 4_096  # rows of facts that are gone do not matter
@@ -339,17 +339,17 @@ class MemoryBackend:
         pipelines = [self._pipeline(plan) for plan in plans if isinstance(plan, Plan)]
         with self.seen(pipelines, sources) as views:
             for pipeline in pipelines:
-                for predicate, ids, weights in pipeline.run(views, quotas.get(pipeline.plan, _NO_QUOTA)):
+                for predicate, ids, weights in pipeline.run(views, quotas.get(pipeline.plan, _NO_IDS)):
                     heads[predicate].add(ids, weights)
         return MemoryBag(self.tables, {name: found.ids[: found.size] for name, found in heads.items()},
                          {name: found.weights[: found.size] for name, found in heads.items() if len(found.weights)})
 
     def seen(self, pipelines: Sequence[Pipeline], sources: Mapping[Read, Facts]) -> _Seen:
         """What some pipelines see of the sources, for a while."""
-        own = {read: _own(facts) for read, facts in sources.items()}
         # before anything is marked: a formula that is worked out needs the scratch bits for itself
-        walks = {(read, name): _walkable(own[read], name) for pipeline in pipelines for read, name in pipeline.walked}
-        probed = {(read, name): own[read] for pipeline in pipelines for read, name in pipeline.probed}
+        walks = {place: _walkable(_own(sources[place[0]]), place[1])
+                 for pipeline in pipelines for place in pipeline.walked}
+        probed = {place: _own(sources[place[0]]) for pipeline in pipelines for place in pipeline.probed}
         return _Seen(walks, probed)
 
     def expand(self, plans: Sequence[Plan], sources: Mapping[Read, Facts], most: int) -> tuple[MemoryBag, FactSet]:
@@ -403,7 +403,7 @@ class _Heads:
 
     def __init__(self) -> None:
         self.size = 0
-        self.ids: Ids = np.empty(0, np.int32)
+        self.ids = _NO_IDS
         self.weights = NO_WEIGHTS  # none, or one for each
 
     def add(self, ids: Ids, weights: Weights) -> None:
@@ -440,7 +440,7 @@ class _Seen:
 
 def _walkable(facts: FactSet, predicate: str) -> FactSet:
     """A formula as the rows it stands for; runs of rows and kept sets are walked as they are."""
-    if isinstance(facts, Kept) or facts.run(predicate) is not None:
+    if isinstance(facts, Momentary | Kept) or facts.run(predicate) is not None:
         return facts
     return Momentary(facts.tables, {predicate: facts.ids(predicate)})
 
