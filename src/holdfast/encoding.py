@@ -184,8 +184,9 @@ class Dictionary:
         ids: list[int | None] = list(map(self._integers.get, integers))
         if None not in ids:
             return np.array(ids, np.int64)
-        return np.fromiter((self.id_of(i) if id is None else id for i, id in zip(integers, ids, strict=True)),
-                           np.int64, len(integers))
+        for integer in dict.fromkeys(i for i, id in zip(integers, ids, strict=True) if id is None):
+            self._add(integer)
+        return np.array(list(map(self._integers.get, integers)), np.int64)
 
     def _encode_any(self, values: Sequence[Value]) -> Codes:
         return np.fromiter(map(self.id_of, values), np.int64, len(values))

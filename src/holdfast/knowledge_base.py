@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -206,15 +205,14 @@ class KnowledgeBase:
             return None
 
         def look() -> tuple[object, FactSet] | None:
-            plain = takewhile(lambda item: item.is_plain, ahead.ahead(_ENCODED_AHEAD))
-            following = [item.update for item in plain if item.update is not None]
-            if not following:
+            following = ahead.ahead(_ENCODED_AHEAD)
+            if not following or following[0].update is None or not following[0].is_plain:
                 return None
             try:
                 deletions, _ = self._codes_of.ahead(following, self.program)
             except HoldfastError:
                 return None  # it will be refused when it is its turn
-            return following[0], self._backend.known_facts(*deletions)
+            return following[0].update, self._backend.known_facts(*deletions)
 
         self._maintainer.marking = Marking(look, Links(self._backend), derived(self.program))
         return self._maintainer.marking

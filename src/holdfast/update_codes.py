@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from itertools import takewhile
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -19,6 +20,20 @@ Both: TypeAlias = tuple[Encoded, Encoded]
 """What an update deletes and what it inserts."""
 
 
+class Waiting(Protocol):
+    """An update in a queue, or what could not be read as one."""
+
+    @property
+    def update(self) -> Update | None:
+        """None if it could not be read."""
+        ...
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it changes facts and no rules."""
+        ...
+
+
 class UpdateCodes:
     """Encodes updates, under one program or another.  What was encoded ahead is used once."""
 
@@ -32,17 +47,18 @@ class UpdateCodes:
         found = self._ahead.pop(id(update), None) if self._ahead else None
         return found[2] if found is not None and found[1] is program else self.together([update], program)[0]
 
-    def ahead(self, updates: Sequence[Update], program: Program) -> Both:
-        """Those of the first of some updates; the others are encoded with it, unless it is known already."""
-        found = self._ahead.get(id(updates[0]))
+    def ahead(self, waiting: Sequence[Waiting], program: Program) -> Both:
+        """Those of the first update that waits; unless it is known already, those after it are encoded with it."""
+        found = self._ahead.get(id(waiting[0].update))
         if found is None or found[1] is not program:
+            updates = [item.update for item in takewhile(lambda item: item.is_plain, waiting)]
+            given = [update for update in updates if update is not None]
             try:
-                both = self.together(updates, program)
+                both = self.together(given, program)
             except HoldfastError:  # perhaps not because of the first
-                updates = updates[:1]
-                both = self.together(updates, program)
-            self._ahead = {id(update): (update, program, codes) for update, codes in zip(updates, both, strict=True)}
-            found = self._ahead[id(updates[0])]
+                both = self.together(given[:1], program)
+            self._ahead = {id(update): (update, program, codes) for update, codes in zip(given, both, strict=False)}
+            found = self._ahead[id(given[0])]
         return found[2]
 
     def forget(self) -> None:

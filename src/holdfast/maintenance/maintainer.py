@@ -240,15 +240,16 @@ class Maintainer:
         kept, added = (plan.generic, plan.added_generic) if served else (plan.kept, plan.added)
         removed = replace(plan.removed, recursive=()) if plan.succession and algorithm.name == "exact" else plan.removed
         given = self._E_minus.of(node.predicates), self._E_plus.of(node.predicates)
-        passes_on = algorithm.name in PASSING_ON
+        passes_on, beside = algorithm.name in PASSING_ON, () if algorithm.keeps_nonrecursive else kept.recursive
         if self._marks is not None:
             self._marks.marked()
         change, figures = (kept, removed, added), Figures(shown)
-        if self._marks is None or modular or not self._marks.concerns(node, kept.nonrecursive, passes_on=passes_on):
+        if self._marks is None or modular or not self._marks.concerns(node, kept.nonrecursive, beside,
+                                                                      passes_on=passes_on):
             s = Stratum(plan.planner, self.backend, watch, *given, *change, plan.around, figures, served, self.states)
         else:
             s = MarkedStratum(plan.planner, self.backend, watch, *given, *change, plan.around, figures, served,
-                              self.states, marking=self._marks, passes_on=passes_on)
+                              self.states, marking=self._marks, passes_on=passes_on, beside=beside)
         if algorithm.name != "exact":
             self.states.drop(plan.predicates)
         (modular or algorithm.maintain)(s)

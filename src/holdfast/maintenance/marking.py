@@ -42,6 +42,19 @@ class Marks:
     saved: int = 0
 
 
+class Copying:
+    """A copying rule of a hyper-node."""
+
+    def __init__(self, rule: Rule, node: HyperNode) -> None:
+        self.rules = (rule,)
+        [self.read] = _read(rule)
+        # different facts have different heads
+        self.tells_apart = set(rule.arguments).issuperset(cast("Atom", rule.body[0]).arguments)
+        heads = [other.predicate for other in (*node.nonrecursive, *node.recursive)]
+        heads += [other.predicate for other in node.aggregates]
+        self.is_all = self.tells_apart and heads.count(rule.predicate) == 1  # a head has no other derivation
+
+
 @dataclass(frozen=True)
 class Covered:
     """Facts all of whose instances by some rules of one hyper-node are known, and those instances."""
@@ -49,15 +62,19 @@ class Covered:
     facts: Facts
     rules: Sequence[Rule]
     instances: SummableBag
+    copying: Copying | None = None  # if there is one rule, and it copies
 
 
 class Coverable:
     """The rules of a hyper-node that read nothing of it and may meet marked facts: copying ones and others, and what
-    each kind reads."""
+    each kind reads.  Where rules that take the same step beside them read the same facts, that step stays."""
 
-    def __init__(self, rules: Sequence[Rule], certain: Callable[[str], bool]) -> None:
-        own = [rule for rule in rules if any(map(certain, _read(rule)))]
+    def __init__(self, node: HyperNode, rules: Sequence[Rule], beside: Sequence[Rule], certain: Callable[[str], bool]
+                 ) -> None:
+        elsewhere = {name for rule in beside for name in _read(rule)}
+        own = [rule for rule in rules if any(map(certain, _read(rule))) and elsewhere.isdisjoint(_read(rule))]
         self.copying = tuple(rule for rule in own if copies(rule))
+        self.each_copying = tuple(Copying(rule, node) for rule in self.copying)
         self.others = tuple(rule for rule in own if not copies(rule))
         self.rest = tuple(rule for rule in rules if rule not in own)
         self.uncopied = self.others + self.rest
@@ -101,7 +118,7 @@ class Marking:
         self._met: dict[tuple[str, ...], list[Covered]] = {}  # during this update, for the next
         self._known: dict[tuple[str, ...], list[Covered]] = {}  # by the last update, for this one
         self._valid: object = None  # the state of which `_known` speaks
-        self._coverable: dict[tuple[tuple[str, ...], bool], Coverable] = {}
+        self._coverable: dict[tuple[tuple[str, ...], bool, bool], Coverable] = {}
         self._vain: dict[tuple[str, ...], int] = {}  # updates since something was covered in a hyper-node
 
     def begin(self, state: object) -> None:
@@ -143,8 +160,8 @@ class Marking:
 
     def cover(self, s: Stratum, covered: Covered, *, passes_on: bool) -> None:
         """Lines 12 and 29: heads of instances with a marked fact are marked; DRed uses them to mark others."""
-        heads = covered.instances.support().worked_out()
-        self._implicit += len(heads)
+        heads = covered.instances.support()
+        self._implicit += len(covered.instances if covered.copying and covered.copying.tells_apart else heads)
         self._met.setdefault(s.O, []).append(covered)
         self._vain[s.O] = 0
         if passes_on and self._marked is not None:
@@ -154,25 +171,26 @@ class Marking:
         """Line 32: what the last update met for this one, if all it speaks of goes."""
         return [known for known in self._known.get(s.O, ()) if not known.facts - (s.D - s.A)]
 
-    def concerns(self, node: HyperNode, rules: Sequence[Rule], *, passes_on: bool) -> bool:
+    def concerns(self, node: HyperNode, rules: Sequence[Rule], beside: Sequence[Rule], *, passes_on: bool) -> bool:
         """Whether marks can be used or made in a hyper-node, by its rules that read nothing of it.
 
         Where nothing has been covered for long, there is another try with every update whose number since is a power
         of two: a stream to which marks are of no use spends next to nothing on them.
         """
+        if not self.coverable(node, rules, beside, passes_on=passes_on):
+            return False  # then nothing is known either
         if node.predicates in self._known:
             return True
-        if not self.coverable(node, rules, passes_on=passes_on):
-            return False
         vain = self._vain[node.predicates] = self._vain.get(node.predicates, 0) + 1
         return vain <= PATIENCE or vain & (vain - 1) == 0
 
-    def coverable(self, node: HyperNode, rules: Sequence[Rule], *, passes_on: bool) -> Coverable:
+    def coverable(self, node: HyperNode, rules: Sequence[Rule], beside: Sequence[Rule], *, passes_on: bool
+                  ) -> Coverable:
         """The rules that may meet marked facts: explicit ones, or any; sorted once."""
-        place = node.predicates, passes_on
+        place = node.predicates, passes_on, bool(beside)
         found = self._coverable.get(place)
         if found is None:
-            found = Coverable(rules, lambda name: passes_on or name not in self.derived)
+            found = Coverable(node, rules, beside, lambda name: passes_on or name not in self.derived)
             self._coverable[place] = found
         return found
 
@@ -187,6 +205,8 @@ class MarkedStratum(Stratum):
 
     marking: Marking = field(kw_only=True)
     passes_on: bool = field(kw_only=True)
+    beside: Sequence[Rule] = field(kw_only=True)  # the rules whose first deletions are the same step as the others'
+    underived: Facts | None = None  # marked facts that are known to have no derivation left
 
     def changed(self, rules: Iterable[Rule], I: Facts, P: Facts, N: Facts) -> Bag:
         """Π⟦I : P, N⟧, of what goes and of what comes."""
@@ -196,14 +216,10 @@ class MarkedStratum(Stratum):
             return self._inserted(I)
         return Stratum.changed(self, rules, I, P, N)
 
-    def follows(self, rules: Iterable[Rule], Ip: Facts, In: Facts, Δ: Facts) -> Bag:
-        """Π_r⟦Ip, In : Δ⟧; before each step there is a look at the next update."""
-        self.marking.marked()
-        return Stratum.follows(self, rules, Ip, In, Δ)
-
     def derived_goals(self, rules: Iterable[Rule], Ip: Facts, In: Facts, goals: Facts) -> Bag:
-        """Rules run backwards, after a look."""
-        self.marking.marked()
+        """Rules run backwards; not for facts whose only derivation was marked and is gone."""
+        if self.underived is not None:
+            goals = goals - self.underived
         return Stratum.derived_goals(self, rules, Ip, In, goals)
 
     def supporting(self, rules: Iterable[Rule], goals: Facts, most: int) -> tuple[Facts, Facts]:
@@ -219,9 +235,14 @@ class MarkedStratum(Stratum):
         for covered in known:
             self.marking.saves(len(covered.instances))
             self.figures.deletion -= len(covered.instances)  # which the algorithm is about to count
-            bags += covered.instances, self._without(covered.rules, I, covered.facts, self.gone, self.come)
+            bags.append(covered.instances)
+            if covered.copying is not None and covered.copying.is_all:
+                heads = covered.instances.support()
+                self.underived = heads if self.underived is None else self.underived | heads
+            if covered.copying is None or len(covered.facts) < self.gone.sizes()[covered.copying.read]:
+                bags.append(self._without(covered.rules, I, covered.facts, self.gone, self.come))
         own = {id(rule) for covered in known for rule in covered.rules}
-        rest = [rule for rule in rules if id(rule) not in own]
+        rest = tuple(rule for rule in rules if id(rule) not in own)
         return _sum([*bags, *self._changed(rest, I, self.gone, self.come)])
 
     def _changed(self, rules: Sequence[Rule], I: Facts, P: Facts, N: Facts) -> list[Bag]:
@@ -232,7 +253,7 @@ class MarkedStratum(Stratum):
         """Line 28, by the rules that read nothing of their head's own hyper-node; and what is known of marked facts is
         kept (line 29)."""
         marked, come, gone = self.marking.marked(), self.come, self.gone
-        rules = self.marking.coverable(self.node, self.kept.nonrecursive, passes_on=self.passes_on)
+        rules = self.marking.coverable(self.node, self.kept.nonrecursive, self.beside, passes_on=self.passes_on)
         copied = self._copied(rules, marked, J) if rules.copying else []
         T = marked.of(rules.joined) if marked is not None and rules.others else None
         if not T or T - (self.A - self.D):
@@ -248,10 +269,11 @@ class MarkedStratum(Stratum):
         self.marking.links.learn(rules.copying, self.come, copied)
         if marked is None:
             return [copied]
-        for rule in rules.copying:
-            known, instances = self.marking.links.heads(rule, marked, J)
+        for copying in rules.each_copying:
+            known, instances = self.marking.links.heads(copying.rules[0], marked, J)
             if known:
-                self.marking.cover(self, Covered(known, (rule,), instances), passes_on=self.passes_on)
+                covered = Covered(known, copying.rules, instances, copying)
+                self.marking.cover(self, covered, passes_on=self.passes_on)
         return [copied]
 
     def _without(self, rules: Sequence[Rule], I: Facts, T: Facts, P: Facts, N: Facts) -> Bag:
@@ -269,6 +291,8 @@ def _fewer(sizes: Mapping[str, int], less: Mapping[str, int]) -> Mapping[str, in
 
 
 def _sum(bags: Sequence[Bag]) -> Bag:
+    if len(bags) == 1:
+        return bags[0]
     return reduce(add, cast("Sequence[SummableBag]", bags))
 
 

@@ -917,7 +917,7 @@ def linked(ids, status, visible, links, facts, heads):
     """Those of some rows that are visible and have a head beside them, and these heads; gives how many."""
     n = int64(0)
     for row in ids:
-        if visible[status[row]] and links[row]:
+        if visible[status[row]] and row < len(links) and links[row]:
             facts[n] = row
             heads[n] = links[row] - 1
             n += 1
