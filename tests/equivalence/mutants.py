@@ -43,6 +43,7 @@ class Mutant:
     policy: str
     modules: bool = False  # whether they take part; then the scripts are of closures
     hint: int = 0  # a script that is known to show it, to be tried first
+    anew: bool = False  # whether closures begin anew with every step, as they do when most of their values are gone
 
     def __str__(self) -> str:
         return f"{self.policy}: {self.name}"
@@ -233,9 +234,9 @@ STREAM_MUTANTS = [
     Mutant("all that copying rules read is covered", marking.MarkedStratum._deleted, "or len(covered.facts) < "
            "self.gone.sizes()[covered.copying.read]:", ":", MARKS, hint=27),
     Mutant("rules that were not covered delete nothing", marking.MarkedStratum._deleted,
-           "if id(rule) not in own]", "if not own]", MARKS, hint=26),
+           "if id(rule) not in own)", "if not own)", MARKS, hint=26),
     Mutant("rules that were covered delete again", marking.MarkedStratum._deleted,
-           "if id(rule) not in own]", "]", MARKS, hint=6),
+           "if id(rule) not in own)", ")", MARKS, hint=6),
     Mutant("what is marked is not inserted", marking.MarkedStratum._inserted, "_sum([*copied, met, self._without",
            "_sum([*copied, self._without", MARKS, hint=3),
     Mutant("what is not marked is not inserted", marking.MarkedStratum._inserted,
@@ -299,5 +300,12 @@ STREAM_MUTANTS = [
         (1, "what goes was not there", window_module._words, "np.where(comes[first] == 1, np.int64(0), versions.every)",
          "np.zeros(len(first), np.int64)"),
         (1, "words are a state early", window_module._words, "enumerate(moved, 1)", "enumerate(moved)"),
+    ]),
+    *(Mutant(*values, WINDOW, modules=True, hint=hint, anew=True) for hint, *values in [
+        (1, "what was lost is still ground", window_module._Between.before, "- moved) | held", ") | held"),
+        (1, "the ground is that of the first state", window_module._Between.before, "(words >> self.number) & 1",
+         "words & 1"),
+        (26, "what is read elsewhere is as in the first state", window_module._Between.read,
+         "self.versions.before(self.number, slice.predicate)", "self.versions.before(0, slice.predicate)"),
     ]),
 ]
