@@ -22,6 +22,7 @@ from holdfast.maintenance import (
     window,
     window_module,
 )
+from holdfast.maintenance.agenda import Agenda
 from holdfast.maintenance.maintainer import Maintainer
 from holdfast.maintenance.served import Served, States
 from holdfast.maintenance.stratum import Stratum
@@ -156,6 +157,9 @@ MUTANTS = [
     Mutant("a fact deleted and inserted is deleted", Maintainer._maintain, "(deletions & E) - insertions",
            "deletions & E", "auto"),
     Mutant("a fact inserted twice is counted twice", Maintainer._maintain, "insertions - E", "insertions", "auto"),
+    Mutant("what changed is not passed on", Agenda.due, "for reader in self._readers.get(name, ()):",
+           "for reader in ():", "auto"),
+    Mutant("a hyper-node is done before what it reads", Agenda.due, "heapify(due)", "due.sort(reverse=True)", "auto"),
     Mutant("explicit facts stay explicit", Maintainer.become, "E -= explicit[0]", "pass", "recompute"),
 ]
 MUTANTS += [Mutant(*values, modules=True) for values in [

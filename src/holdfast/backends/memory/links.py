@@ -40,6 +40,7 @@ class Links:
                 begin = taken[rule.predicate]
                 taken[rule.predicate] = begin + size
                 link.learn(come, met.rows[rule.predicate][begin : begin + size])
+        assert all(taken[name] == len(heads) for name, heads in met.rows.items()), "a fact has one instance by a rule"
 
     def heads(self, rule: Rule, facts: Facts, J: Facts) -> tuple[Momentary, MemoryBag]:
         """Those of some facts that are in J and whose instance by a copying rule is known, and these instances."""
