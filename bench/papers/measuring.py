@@ -72,12 +72,16 @@ class Work:
     changed: int = 0  # net, in all relations
 
     def __add__(self, other: Work) -> Work:
-        return Work(*(one + two for one, two in zip(asdict(self).values(), asdict(other).values(), strict=True)))
+        return Work(self.deletion + other.deletion, self.backward + other.backward, self.forward + other.forward,
+                    self.insertion + other.insertion, self.overdeleted + other.overdeleted,
+                    self.rederived + other.rederived, self.changed + other.changed)
 
     @staticmethod
     def of(change: Change) -> Work:
         """The work of one update."""
         nodes = change.figures
+        if not nodes:
+            return Work(changed=len(change))
         return Work(sum(node.deletion for node in nodes), sum(node.backward for node in nodes),
                     sum(node.forward for node in nodes), sum(node.insertion for node in nodes),
                     sum(node.overdeleted for node in nodes), sum(node.rederived for node in nodes), len(change))

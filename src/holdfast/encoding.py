@@ -179,6 +179,15 @@ class Dictionary:
         table.update(zip(keys, range(first, first + len(keys)), strict=True))
         self._values.extend(values)
 
+    def _encode_integers(self, integers: list[int]) -> Codes:
+        """The ids of integers, in order."""
+        ids: list[int | None] = list(map(self._integers.get, integers))
+        if None not in ids:
+            return np.array(ids, np.int64)
+        for integer in dict.fromkeys(i for i, id in zip(integers, ids, strict=True) if id is None):
+            self._add(integer)
+        return np.array(list(map(self._integers.get, integers)), np.int64)
+
     def _encode_any(self, values: Sequence[Value]) -> Codes:
         return np.fromiter(map(self.id_of, values), np.int64, len(values))
 
@@ -213,9 +222,9 @@ class Dictionary:
         """The codes of rows, one column for each type."""
         rows = rows if isinstance(rows, list) else list(rows)
         arity = len(types)
-        for number, row in enumerate(rows):
-            if len(row) != arity:
-                raise EncodingError(f"{len(row)} values where {arity} are expected", row, number)
+        if not {arity}.issuperset(map(len, rows)):
+            number, row = next((number, row) for number, row in enumerate(rows) if len(row) != arity)
+            raise EncodingError(f"{len(row)} values where {arity} are expected", row, number)
         codes = np.empty((len(rows), arity), np.int64)
         for column, type in enumerate(types):
             codes[:, column] = self.encode_values([row[column] for row in rows], type, column)
@@ -245,6 +254,8 @@ class Dictionary:
                     return float_codes(np.array(values, np.float64))
                 case Type.SYMBOL | Type.ANY if kinds == {str}:
                     return self.encode_strings(cast("list[str]", values))
+                case Type.ANY if kinds == {int}:
+                    return self._encode_integers(cast("list[int]", values))
         except (OverflowError, EncodingError):
             return None  # the slow way says which value it was
         return None

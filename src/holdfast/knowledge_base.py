@@ -8,16 +8,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
-
-import numpy as np
+from typing import TYPE_CHECKING, TypeAlias
 
 from holdfast.backends.protocol import Backend
 from holdfast.backends.protocol import Facts as FactSet
 from holdfast.editing import edited
 from holdfast.encoding import Codes, Dictionary
 from holdfast.errors import Diagnostic, HoldfastError, UsageError
-from holdfast.formats.python_data import FactData, encode_facts
 from holdfast.language import parse, parse_body, tree
 from holdfast.language.editing import rules_named
 from holdfast.language.printer import show
@@ -37,7 +34,8 @@ from holdfast.program.similar import similar
 from holdfast.relation_view import RelationView
 from holdfast.settings import Limits, Progress, Silent
 from holdfast.spark_session import SparkOptions
-from holdfast.updates import Change, Impact, Several, Update, Updating
+from holdfast.update_codes import UpdateCodes
+from holdfast.updates import Change, Impact, Update, Updating
 from holdfast.values import Row
 
 if TYPE_CHECKING:
@@ -52,9 +50,7 @@ if TYPE_CHECKING:
 ENGINES = ("memory", "spark")
 Engine: TypeAlias = "str | SparkOptions | SparkSession"
 MOST_TOGETHER = 62  # updates in one pass: each has a bit of a word, and so has the state before them
-_Encoded: TypeAlias = "tuple[dict[str, Codes], dict[str, list[Any]]]"
-_Ahead: TypeAlias = "tuple[Mapping[str, FactData | Several], Program, _Encoded]"
-"""Facts of the next update that were encoded when it was looked at, under which program."""
+_ENCODED_AHEAD = 8  # updates that wait, at a time
 _SILENCE = 2.0  # seconds of compiling before the user is told
 
 
@@ -84,7 +80,7 @@ class KnowledgeBase:
         self.program: Program = loaded.program
         self.statistics = statistics
         self._maintainer = _maintainer(self.program, backend, modules, states)
-        self._ahead: Sequence[_Ahead] = ()
+        self._codes_of = UpdateCodes(self._dictionary, backend.takes, self._relation)
 
     @cached_property
     def _together(self) -> Together:
@@ -169,13 +165,12 @@ class KnowledgeBase:
         """Make several updates of facts the new state, passing over the states between them; says the net change."""
         prepared = self._prepared(updates)
         nothing = self._backend.facts({})
-        gone, come, E = nothing, nothing, self._backend.explicit
+        gone, come = nothing, nothing
         for _, (delete, insert) in prepared:
             gone, come = gone | delete, (come - delete) | insert
-        no_ops = sum(given for given, _ in prepared) - len((gone & E) - come) - len(come - E)
         with self._limited(True) as watch:
             outcome = self._maintainer.run(gone, come, None, self._choice(algorithm, self.program), watch)
-        change = self._change(outcome, self.program, no_ops)
+        change = self._change(outcome, self.program, sum(given for given, _ in prepared) - outcome.explicit)
         self._backend.tidy(outcome.removed)
         return change
 
@@ -198,7 +193,8 @@ class KnowledgeBase:
 
     def marking(self, ahead: UpdateQueue | None) -> Marking | None:
         """Mark what the next update in a queue deletes while another one is applied; with None, no more."""
-        self._ahead, self._maintainer.marking = (), None
+        self._maintainer.marking = None
+        self._codes_of.forget()
         if ahead is None:  # nothing is imported then: the interpreter may be about to end
             return None
         from holdfast.backends.memory.links import Links
@@ -208,18 +204,15 @@ class KnowledgeBase:
         if not isinstance(self._backend, MemoryBackend):
             return None
 
-        def look() -> FactSet | None:
-            following = ahead.ahead()
+        def look() -> tuple[object, FactSet] | None:
+            following = ahead.ahead(_ENCODED_AHEAD)
             if not following or following[0].update is None or not following[0].is_plain:
                 return None
-            update = following[0].update
             try:
-                found = [(facts, self.program, self._encoded(facts, self.program))
-                         for facts in (update.delete, update.insert)]
+                deletions, _ = self._codes_of.ahead(following, self.program)
             except HoldfastError:
                 return None  # it will be refused when it is its turn
-            self._ahead = found
-            return self._backend.known_facts(*found[0][2])
+            return following[0].update, self._backend.known_facts(*deletions)
 
         self._maintainer.marking = Marking(look, Links(self._backend), derived(self.program))
         return self._maintainer.marking
@@ -240,7 +233,8 @@ class KnowledgeBase:
         if any(update.add_rules or update.remove_rules for update in updates):
             message = "updates that change rules are applied one by one"
             raise UsageError(Diagnostic("E0918", message, help="use apply for them, and stream to have both"))
-        encoded = [[self._encoded(facts, self.program)[0] for facts in (u.delete, u.insert)] for u in updates]
+        both = self._codes_of.together(updates, self.program)
+        encoded = [(delete, insert) for (delete, _), (insert, _) in both]
         insertions = [self._backend.facts(insert) for _, insert in encoded]  # a fact may go before it has come
         deletions = [self._backend.known_facts(delete) for delete, _ in encoded]
         given = [sum(map(len, (*delete.values(), *insert.values()))) for delete, insert in encoded]
@@ -264,24 +258,21 @@ class KnowledgeBase:
         during = with_relations(program, _missing(self.program, program))
         choice = self._choice(algorithm, during)
         backend, maintainer = self._backend, self._maintainer
-        deletions, insertions = (self._encoded(facts, during) for facts in (update.delete, update.insert))
-        fresh = [relation for name, relation in during.relations.items() if name not in backend.relations]
-        retyped = [] if program is self.program else [
-            relation for name, relation in backend.relations.items()
-            if name in during.relations and during.relations[name].types != relation.types]
+        deletions, insertions = self._codes_of.of(update, during)
+        fresh, retyped = ([], []) if program is self.program else _other_relations(backend.relations, during.relations)
         try:
             self._replace(retyped, during.relations)
             for relation in fresh:
                 backend.add_relation(relation)
             rules = None if program is self.program else during
-            gone, come, E = backend.known_facts(*deletions), backend.facts(*insertions), backend.explicit
+            seen = maintainer.marking.deletions(update, maintainer.state) if maintainer.marking else None
+            gone, come = seen or backend.known_facts(*deletions), backend.facts(*insertions)
             given = sum(len(rows) for codes, frames in (deletions, insertions) for rows in codes.values())
             given += sum(frame.count() for _, frames in (deletions, insertions) for several in frames.values()
                          for frame in several)
-            no_ops = given - len((gone & E) - come) - len(come - E)
             with self._limited(keep) as watch:
                 outcome = maintainer.run(gone, come, rules, choice, watch, keep=keep)
-            change = self._change(outcome, during, no_ops)
+            change = self._change(outcome, during, given - outcome.explicit)
         except BaseException:
             self._drop(fresh)
             self._replace(retyped, self.program.relations)
@@ -333,22 +324,6 @@ class KnowledgeBase:
             if relation.name in self._backend.relations:  # making it may have reached a limit
                 self._backend.drop_relation(relation.name)
 
-    def _encoded(self, facts: Mapping[str, FactData | Several], program: Program) -> _Encoded:
-        """The facts as codes, and those that the backend takes as they are."""
-        for looked_at, under, encoded in self._ahead:
-            if looked_at is facts and under is program:
-                return encoded
-        found: dict[str, list[Codes]] = {}
-        frames: dict[str, list[Any]] = {}
-        for name, data in facts.items():
-            relation = self._relation(name, program)
-            for part in data.parts if isinstance(data, Several) else (data,):
-                if self._backend.takes(part):
-                    frames.setdefault(relation.name, []).append(part)
-                else:
-                    found.setdefault(relation.name, []).append(encode_facts(part, relation, self._dictionary))
-        return {name: np.ascontiguousarray(np.concatenate(parts)) for name, parts in found.items()}, frames
-
     def _choice(self, algorithm: str | Choice, program: Program) -> Choice:
         """What was asked for, with predicates for the relations' names."""
         if isinstance(algorithm, str):
@@ -361,8 +336,8 @@ class KnowledgeBase:
         return Change(added, removed, outcome.figures, no_ops)
 
     def _views(self, facts: FactSet, program: Program) -> dict[str, RelationView]:
-        sizes = facts.sizes()
-        relations = [r for name, r in program.relations.items() if sizes.get(name) and not r.auxiliary]
+        found = sorted((name for name, size in facts.sizes().items() if size), key=program.places.__getitem__)
+        relations = [program.relations[name] for name in found if not program.relations[name].auxiliary]
         return {r.name: RelationView(r, self._backend.rows(r.name, facts), self._dictionary) for r in relations}
 
     def counters(self, name: str) -> dict[Row, tuple[int, int]]:
@@ -561,6 +536,12 @@ def _maintainer(program: Program, backend: Backend, modules: tuple[Module, ...],
     from holdfast.maintenance.maintainer import Maintainer
 
     return Maintainer(program, backend, modules, states)
+
+
+def _other_relations(old: Mapping[str, Relation], new: Mapping[str, Relation]) -> tuple[list[Relation], list[Relation]]:
+    """New relations that there were none of, and old ones that have other types now."""
+    return ([relation for name, relation in new.items() if name not in old],
+            [relation for name, relation in old.items() if name in new and new[name].types != relation.types])
 
 
 def _missing(old: Program, new: Program) -> dict[str, Relation]:

@@ -28,7 +28,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("relation_view",),
     ("loading",),
     ("updates",),
-    ("editing", "update_lines"),
+    ("editing", "update_codes", "update_lines"),
     ("streaming",),
     ("knowledge_base",),
     ("__init__",),

@@ -22,6 +22,7 @@ from holdfast.maintenance import (
     window,
     window_module,
 )
+from holdfast.maintenance.agenda import Agenda
 from holdfast.maintenance.maintainer import Maintainer
 from holdfast.maintenance.served import Served, States
 from holdfast.maintenance.stratum import Stratum
@@ -43,6 +44,7 @@ class Mutant:
     policy: str
     modules: bool = False  # whether they take part; then the scripts are of closures
     hint: int = 0  # a script that is known to show it, to be tried first
+    anew: bool = False  # whether closures begin anew with every step, as they do when most of their values are gone
 
     def __str__(self) -> str:
         return f"{self.policy}: {self.name}"
@@ -82,12 +84,15 @@ MUTANTS = [
            "s.changed(s.kept.nonrecursive, J, come, gone - gone)", DREDC),
     Mutant("negation in recursive rules is passed over", first_ins, "s.changed(s.kept.recursive, J, come, gone)",
            "s.changed(s.kept.recursive, J, come, gone - gone)", DREDC),
-    Mutant("rules go without their derivations", first, "s.instances(s.removed.nonrecursive, I),", "", DREDC),
-    Mutant("recursive rules go without their derivations", first, "s.instances(s.removed.recursive, I), ", "", DREDC),
-    Mutant("rules come without their derivations", first_ins, "s.instances(s.added.nonrecursive, J),", "", DREDC),
-    Mutant("recursive rules come without their derivations", first_ins, ", s.instances(s.added.recursive, J)]", "]",
-           DREDC),
-    Mutant("new recursive rules do not go on", insert, "(*s.kept.recursive, *s.added.recursive)", "s.kept.recursive",
+    Mutant("rules go without their derivations", first, "s.instances(s.removed.nonrecursive, I)",
+           "s.instances((), I)", DREDC),
+    Mutant("recursive rules go without their derivations", first,
+           "recursive.append(s.instances(s.removed.recursive, I))", "pass", DREDC),
+    Mutant("rules come without their derivations", first_ins, "s.instances(s.added.nonrecursive, J)",
+           "s.instances((), J)", DREDC),
+    Mutant("recursive rules come without their derivations", first_ins,
+           "recursive.append(s.instances(s.added.recursive, J))", "pass", DREDC),
+    Mutant("new recursive rules do not go on", insert, "s.kept.recursive + s.added.recursive", "s.kept.recursive",
            DREDC),
     Mutant("insertions leave Cn", insert, "s.Cn.add(bag)", "pass", DREDC),
     Mutant("explicit insertions leave Cn", insert, "s.Cn.add(s.E_plus)", "pass", DREDC),
@@ -100,7 +105,7 @@ MUTANTS = [
     Mutant("explicit facts are not rederived", dred.rederive, "R = explicit | instances.support()",
            "R = instances.support()", DRED),
     Mutant("the loop of deletions stops", dred.overdelete, "N = instances.support()", "N = Δ", DRED),
-    Mutant("aggregates are not overdeleted", dred.first_deletions, "s.aggregates_touched(I),", "", DRED),
+    Mutant("aggregates are not overdeleted", dred.first_deletions, "if s.kept.aggregates:", "if False:", DRED),
     Mutant("negation: what comes deletes nothing", dred.first_deletions, "s.changed(rules, I, s.gone, s.come)",
            "s.changed(rules, I, s.gone, s.come - s.come)", DRED),
     # B/F and B/F^c
@@ -152,6 +157,9 @@ MUTANTS = [
     Mutant("a fact deleted and inserted is deleted", Maintainer._maintain, "(deletions & E) - insertions",
            "deletions & E", "auto"),
     Mutant("a fact inserted twice is counted twice", Maintainer._maintain, "insertions - E", "insertions", "auto"),
+    Mutant("what changed is not passed on", Agenda.due, "for reader in self._readers.get(name, ()):",
+           "for reader in ():", "auto"),
+    Mutant("a hyper-node is done before what it reads", Agenda.due, "heapify(due)", "due.sort(reverse=True)", "auto"),
     Mutant("explicit facts stay explicit", Maintainer.become, "E -= explicit[0]", "pass", "recompute"),
 ]
 MUTANTS += [Mutant(*values, modules=True) for values in [
@@ -221,33 +229,34 @@ LOOKUP_MUTANTS = [
 STREAM_MUTANTS = [
     # marking
     Mutant("covered facts may stay", marking.Marking.covered, "if not known.facts - (s.D - s.A)", "", MARKS, hint=37),
-    Mutant("what was met is deleted twice", marking.MarkedStratum._deleted, "bags += covered.instances, ",
-           "bags += covered.instances, covered.instances, ", MARKS, hint=6),
-    Mutant("what was met is not deleted", marking.MarkedStratum._deleted, "bags += covered.instances, ",
-           "bags += ", MARKS, hint=3),
-    Mutant("what is not covered is not deleted", marking.MarkedStratum._deleted, ", self._without(covered.rules, I, "
-           "covered.facts, self.gone, self.come)", ",", MARKS, hint=27),
+    Mutant("what was met is deleted twice", marking.MarkedStratum._deleted, "bags.append(covered.instances)",
+           "bags += covered.instances, covered.instances", MARKS, hint=6),
+    Mutant("what was met is not deleted", marking.MarkedStratum._deleted, "bags.append(covered.instances)",
+           "bags.append(self.backend.apply((), {}))", MARKS, hint=3),
+    Mutant("what is not covered is not deleted", marking.MarkedStratum._deleted, "if covered.copying is None or len("
+           "covered.facts) < self.gone.sizes()[covered.copying.read]:", "if False:", MARKS, hint=27),
+    Mutant("all that copying rules read is covered", marking.MarkedStratum._deleted, "or len(covered.facts) < "
+           "self.gone.sizes()[covered.copying.read]:", ":", MARKS, hint=27),
     Mutant("rules that were not covered delete nothing", marking.MarkedStratum._deleted,
-           "if id(rule) not in own] if own else rules", "if not own] if own else rules", MARKS, hint=26),
+           "if id(rule) not in own)", "if not own)", MARKS, hint=26),
     Mutant("rules that were covered delete again", marking.MarkedStratum._deleted,
-           "if id(rule) not in own] if own else rules", "] if own else rules", MARKS, hint=6),
-    Mutant("what is marked is not inserted", marking.MarkedStratum._inserted, "_sum([copied, met, self._without",
-           "_sum([copied, self._without", MARKS, hint=3),
+           "if id(rule) not in own)", ")", MARKS, hint=6),
+    Mutant("what is marked is not inserted", marking.MarkedStratum._inserted, "_sum([*copied, met, self._without",
+           "_sum([*copied, self._without", MARKS, hint=3),
     Mutant("what is not marked is not inserted", marking.MarkedStratum._inserted,
-           "_sum([copied, met, self._without(rules.others, J, T, come, gone), *rest])", "_sum([copied, met, *rest])",
+           "_sum([*copied, met, self._without(rules.others, J, T, come, gone), *rest])", "_sum([*copied, met, *rest])",
            MARKS, hint=33),
     Mutant("rules that read nothing marked insert nothing", marking.MarkedStratum._inserted,
-           "_sum([copied, *self._changed((*rules.others, *rules.rest), J, come, gone)])",
-           "_sum([copied, *self._changed(rules.others, J, come, gone)])", MARKS, hint=2),
+           "self._changed(rules.uncopied, J, come, gone)", "self._changed(rules.others, J, come, gone)", MARKS, hint=2),
     Mutant("some marked facts came now, and all count as met", marking.MarkedStratum._inserted,
            "if not T or T - (self.A - self.D):", "if not T:", MARKS, hint=2),
     Mutant("instances with two marked facts are met twice", marking.MarkedStratum._without,
            "Read.ALL: I - T, Read.OLD: (I - T) - left", "Read.ALL: I, Read.OLD: I - left", MARKS, hint=35),
     Mutant("rules copy that join", marking.copies, "len(set(variables)) == len(variables)", "True", MARKS, hint=7),
-    Mutant("links outlive the rows", links.Links._beside, "if self._packings != self._backend.packings:", "if False:",
+    Mutant("links outlive the rows", links.Links._of, "if self._packings != self._backend.packings:", "if False:",
            MARKS, hint=51),
-    Mutant("links are believed where there are none", links.Links.heads, "[self._beside(rule)[known[name]] > 0]",
-           "[self._beside(rule)[known[name]] >= 0]", MARKS, hint=51),
+    Mutant("links are believed where there are none", links._Link.heads, "visible, self._heads, known",
+           "visible, np.maximum(self._heads, 1), known", MARKS, hint=51),
     # windows
     Mutant("negated facts count as there", Versions._run, "~held if isinstance(atom, Negated) else held", "held",
            WINDOW),
@@ -295,5 +304,12 @@ STREAM_MUTANTS = [
         (1, "what goes was not there", window_module._words, "np.where(comes[first] == 1, np.int64(0), versions.every)",
          "np.zeros(len(first), np.int64)"),
         (1, "words are a state early", window_module._words, "enumerate(moved, 1)", "enumerate(moved)"),
+    ]),
+    *(Mutant(*values, WINDOW, modules=True, hint=hint, anew=True) for hint, *values in [
+        (1, "what was lost is still ground", window_module._Between.before, "- moved) | held", ") | held"),
+        (1, "the ground is that of the first state", window_module._Between.before, "(words >> self.number) & 1",
+         "words & 1"),
+        (26, "what is read elsewhere is as in the first state", window_module._Between.read,
+         "self.versions.before(self.number, slice.predicate)", "self.versions.before(0, slice.predicate)"),
     ]),
 ]

@@ -22,6 +22,7 @@ from .test_marking import POLICIES, with_marks
 from .test_window import in_windows
 
 ENOUGH = 100  # scripts
+ALWAYS_STALE = -(10**9)  # values without edges that a closure has to spare
 # Those that catch most are tried first, without and with closures.
 SHARP = {False: (0, 2, 8, 31, 29, 6), True: (1, 6, 3, 57, 7, 12, 10, 19)}
 
@@ -81,6 +82,8 @@ def caught_ahead(way: str, hint: int = 0, *, modules: bool = False) -> int | Non
 @pytest.mark.parametrize("mutant", STREAM_MUTANTS, ids=str)
 def test_mutant_of_streams_is_caught(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("holdfast.backends.memory.store._FEW", 0)  # row ids change often
+    if mutant.anew:
+        monkeypatch.setattr("holdfast.modules.closure._SPARE", ALWAYS_STALE)
     with broken(mutant):
         assert caught_ahead(mutant.policy, mutant.hint, modules=mutant.modules) is not None
 
@@ -89,3 +92,9 @@ def test_mutant_of_streams_is_caught(mutant: Mutant, monkeypatch: pytest.MonkeyP
 def test_what_is_whole_in_streams_is_not_caught(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(f"{__name__}.ENOUGH", 4)
     assert caught_ahead(way) is None
+
+
+def test_closures_that_begin_anew_are_not_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(f"{__name__}.ENOUGH", 4)
+    monkeypatch.setattr("holdfast.modules.closure._SPARE", ALWAYS_STALE)
+    assert caught_ahead(WINDOW, 26, modules=True) is None

@@ -288,6 +288,30 @@ def test_each_fact_is_linked_to_its_own_head(algorithm: str) -> None:
     assert saved == (12 if algorithm == "dred" else 6)
 
 
+@pytest.mark.parametrize("algorithm", ["dred", "backward-forward"])
+def test_a_marked_head_may_have_other_derivations(algorithm: str) -> None:
+    """q by another rule, r by another fact, s because it is explicit; t has none, and is not looked for."""
+    rules = "q(x, y) :- p(x, y). q(x, y) :- o(x, y). r(x) :- p(x, _). s(x, y) :- p(x, y). t(y, x) :- p(x, y)."
+    kb = holdfast.from_text(rules, facts={"o": [(1, 2)], "p": [(1, 3)], "s": [(1, 2)]})
+    updates = [Update(insert={"p": [(1, 2)]}), Update(insert={"p": [(5, 5)]}), Update(delete={"p": [(1, 2)]})]
+    *_, last = kb.stream(filled(updates), algorithm=algorithm, lookahead="marks")
+    assert last.marks.saved == 4
+    assert last.change is not None
+    assert {name: set(view) for name, view in last.change.removed.items()} == {"p": {(1, 2)}, "t": {(2, 1)}}
+
+
+def test_what_was_seen_ahead_is_not_believed_after_another_update() -> None:
+    """When the last update was looked at, p(3) was never seen."""
+    kb = holdfast.from_text("q(x) :- p(x).")
+    stream = kb.stream(filled([Update(insert={"p": [(1,)]}), Update(delete={"p": [(1,), (3,)]})]), algorithm="dred",
+                       lookahead="marks")
+    next(stream)
+    kb.apply_all([Update(insert={"p": [(3,)]})])
+    last = next(stream).change
+    assert last is not None
+    assert set(last.removed["q"]) == {(1,), (3,)}
+
+
 def test_marked_facts_are_there_until_they_go() -> None:
     """b(1) is covered when it comes, and negated beside a(1): it is there all the same."""
     kb, queue = holdfast.from_text("p(x) :- a(x), !b(x). p(x) :- b(x), c(x).", facts={"c": [(2,)]}), UpdateQueue()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
 from typing import Any, NoReturn, TypeAlias, cast
 
 import numpy as np
@@ -18,6 +19,7 @@ from holdfast.spark_session import spark_errors
 from holdfast.values import Type, Value
 
 FactData: TypeAlias = Any  # what a user may give; `encode_facts` tells apart and refuses the rest
+_PLAIN = frozenset({list, tuple})
 _SHAPES = "a list of tuples, a list of dicts, a dict of columns, a pandas or Spark DataFrame or an Arrow table"
 
 
@@ -37,6 +39,8 @@ def encode_facts(data: FactData, relation: Relation, dictionary: Dictionary) -> 
     only where it declares none, or where the frame's columns have no names.
     """
     origin = f"facts for relation {relation.display}"
+    if data.__class__ is list and _PLAIN.issuperset(map(type, data)):  # as nearly all updates have them
+        return _encode_rows(data, relation, dictionary, origin)
     table = _as_table(data)
     if table is not None and table.num_columns:
         return encode_table(table, relation, dictionary, origin)
@@ -45,6 +49,19 @@ def encode_facts(data: FactData, relation: Relation, dictionary: Dictionary) -> 
     if isinstance(data, Mapping):
         return _encode_columns(data, relation, dictionary, origin)
     return _encode_rows(_rows(data, relation), relation, dictionary, origin)
+
+
+def encode_several(parts: Sequence[FactData], relation: Relation, dictionary: Dictionary) -> list[Codes]:
+    """As `encode_facts`, for several parts; plain rows of all of them in one go."""
+    if len(parts) > 1 and all(part.__class__ is list and _PLAIN.issuperset(map(type, part)) for part in parts):
+        try:
+            codes = dictionary.encode_rows([row for part in parts for row in part], relation.types)
+        except EncodingError:
+            pass  # one by one it is told where
+        else:
+            ends = list(accumulate(map(len, parts)))
+            return [codes[begin:end] for begin, end in zip([0, *ends], ends, strict=False)]
+    return [encode_facts(part, relation, dictionary) for part in parts]
 
 
 def sniff_python(data: FactData, names: Sequence[str] | None = None) -> tuple[Type, ...]:

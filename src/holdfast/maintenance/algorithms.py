@@ -63,6 +63,8 @@ class Choice:
 
     def named(self, node: HyperNode) -> str:
         """What was asked for a hyper-node."""
+        if not self.of_predicate:
+            return self.default
         asked = [self.of_predicate[p] for p in node.predicates if p in self.of_predicate]
         return asked[0] if asked else self.default
 

@@ -32,19 +32,19 @@ Proves = Callable[[Stratum, Facts], Facts]
 def maintain(s: Stratum) -> None:
     """B/F: no counters are kept."""
     _delete(s, dred.first_deletions(s), _proved_backwards)
-    dred_counting.insert(s, s.E_minus - s.E_minus, counts=False, counts_recursive=False)
+    dred_counting.insert(s, s.nothing, counts=False, counts_recursive=False)
 
 
 def maintain_counting(s: Stratum) -> None:
     """B/F^c: Cn is kept."""
     _delete(s, dred_counting.first_deletions(s, counts_recursive=False), _proved_by_counter)
-    dred_counting.insert(s, s.E_minus - s.E_minus, counts_recursive=False)
+    dred_counting.insert(s, s.nothing, counts_recursive=False)
 
 
 def maintain_modular(s: Stratum) -> None:
     """B/F^c-Mod: Cn is kept, and the generic module's Cr."""
     _delete(s, dred_counting.first_deletions(s), lambda s, facts: _proved_by_counter(s, facts) | by_modules(s, facts))
-    dred_counting.insert(s, s.E_minus - s.E_minus, modules=adding(s))
+    dred_counting.insert(s, s.nothing, modules=adding(s))
 
 
 def _proved_by_counter(s: Stratum, facts: Facts) -> Facts:
@@ -61,6 +61,11 @@ def _proved_backwards(s: Stratum, facts: Facts) -> Facts:
 def _delete(s: Stratum, N: Facts, proves: Proves) -> None:
     """DELETEUNPROVED: what is left without a proof goes, and then what followed from it is looked at."""
     I, D, A, P = s.I, s.D, s.A, s.backend.proved
+    if not s.kept.recursive and not s.served:  # nothing for CHECK and SATURATE to go through
+        Δ = (S := N - D) - proves(s, S)
+        s.figures.overdeleted += len(Δ)
+        D |= Δ
+        return
     while S := N - D:
         check(s, S, proves)
         Δ = S - P

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from holdfast.maintenance.stratum import Figures
+from holdfast.plans import Statistics
 from holdfast.program.model import HyperNode
 
 DRED = "dred-counting"
@@ -42,7 +43,7 @@ class Chooser:
         record = self._records.setdefault(node.predicates, _Record())
         return record.present, record.why
 
-    def learn(self, node: HyperNode, figures: Figures, facts: int) -> None:
+    def learn(self, node: HyperNode, figures: Figures, statistics: Statistics) -> None:
         """Take note of what an update took; only deletions tell the two apart."""
         record = self._records.get(node.predicates)
         if record is None or figures.algorithm != record.present or not figures.deletion:
@@ -52,7 +53,7 @@ class Chooser:
         if record.present == DRED:
             self._perhaps_prove(record, figures)
         else:
-            self._perhaps_return(record, figures, facts)
+            self._perhaps_return(record, figures, sum(map(statistics.size, node.predicates)))
 
     def _perhaps_prove(self, record: _Record, figures: Figures) -> None:
         came_back = figures.rederived / max(1, figures.overdeleted)
@@ -66,7 +67,7 @@ class Chooser:
             if tried is not None:
                 record.why += f"; {_micro(tried)} a changed fact, DRed^c took {_micro(now)}"
 
-    def _perhaps_return(self, record: _Record, figures: Figures, facts: int) -> None:
+    def _perhaps_return(self, record: _Record, figures: Figures, facts: float) -> None:
         now, before = record.seconds[PROOF], record.seconds[DRED]
         gain = (now - before) * max(1, figures.given) * _HORIZON
         if before < _CLEARLY * now and gain > facts * _RECOUNT:

@@ -15,13 +15,12 @@ def maintain(s: Stratum) -> None:
 
 def first_deletions(s: Stratum) -> Facts:
     """N := (E- ∩ O) ∪ Π[I : D\\A, A\\D], and what removed rules derived."""
-    I, rules = s.I, (*s.kept.nonrecursive, *s.kept.recursive)
-    bags = [
-        s.instances((*s.removed.nonrecursive, *s.removed.recursive), I),
-        s.aggregated(s.removed.aggregates, I),
-        s.changed(rules, I, s.gone, s.come),
-        s.aggregates_touched(I),
-    ]
+    I, rules = s.I, s.kept.rules
+    bags = [s.changed(rules, I, s.gone, s.come)]
+    if s.kept.aggregates:
+        bags.append(s.aggregates_touched(I))
+    if s.removed:
+        bags += s.instances(s.removed.rules, I), s.aggregated(s.removed.aggregates, I)
     N = s.E_minus
     for bag in bags:
         N = N | bag.support()
@@ -46,8 +45,7 @@ def rederive(s: Stratum) -> Facts:
     I, D, A = s.I, s.D, s.A
     overdeleted = s.of_node(D)
     explicit = (overdeleted & s.E) - s.E_minus
-    rules = (*s.kept.nonrecursive, *s.kept.recursive)
-    instances = s.derived_goals(rules, I - (D - A), I | A, overdeleted)
+    instances = s.derived_goals(s.kept.rules, I - (D - A), I | A, overdeleted)
     s.figures.backward += len(instances)
     R = explicit | instances.support()
     s.figures.rederived += len(R)

@@ -24,13 +24,12 @@ def first_deletions(s: Stratum, *, counts_recursive: bool = True) -> Facts:
     """What loses a derivation by what happened outside this hyper-node; the counters are moved."""
     Π_n, Π_r, gone, come, I = s.kept.nonrecursive, s.kept.recursive, s.gone, s.come, s.I
     s.Cn.subtract(s.E_minus)
-    nonrecursive = [
-        s.instances(s.removed.nonrecursive, I),
-        s.aggregated(s.removed.aggregates, I),
-        s.changed(Π_n, I, gone, come),
-        s.aggregates_touched(I),
-    ]
-    recursive = [s.instances(s.removed.recursive, I), s.changed(Π_r, I, gone, come)]
+    nonrecursive, recursive = [s.changed(Π_n, I, gone, come)], [s.changed(Π_r, I, gone, come)]
+    if s.kept.aggregates:
+        nonrecursive.append(s.aggregates_touched(I))
+    if s.removed:
+        nonrecursive += s.instances(s.removed.nonrecursive, I), s.aggregated(s.removed.aggregates, I)
+        recursive.append(s.instances(s.removed.recursive, I))
     N = s.E_minus
     for bag in nonrecursive:
         s.Cn.subtract(bag)
@@ -73,13 +72,13 @@ def rederive(s: Stratum) -> Facts:
 def first_insertions(s: Stratum) -> tuple[list[Bag], list[Bag]]:
     """What gains derivations by what happened outside this hyper-node: nonrecursive ones and recursive ones."""
     J, gone, come = (s.I - s.D) | s.A, s.gone, s.come
-    nonrecursive = [
-        s.changed(s.kept.nonrecursive, J, come, gone),
-        s.instances(s.added.nonrecursive, J),
-        s.aggregates_touched(J),
-        s.aggregated(s.added.aggregates, J),
-    ]
-    recursive = [s.changed(s.kept.recursive, J, come, gone), s.instances(s.added.recursive, J)]
+    nonrecursive = [s.changed(s.kept.nonrecursive, J, come, gone)]
+    recursive = [s.changed(s.kept.recursive, J, come, gone)]
+    if s.kept.aggregates:
+        nonrecursive.append(s.aggregates_touched(J))
+    if s.added:
+        nonrecursive += s.instances(s.added.nonrecursive, J), s.aggregated(s.added.aggregates, J)
+        recursive.append(s.instances(s.added.recursive, J))
     s.figures.insertion += sum(map(len, (*nonrecursive, *recursive)))
     return nonrecursive, recursive
 
@@ -99,7 +98,7 @@ def insert(s: Stratum, R: Facts, *, counts: bool = True, counts_recursive: bool 
     if counts_recursive:
         for bag in recursive:
             s.Cr.add(bag)
-    Π_r = (*s.kept.recursive, *s.added.recursive)
+    Π_r = s.kept.recursive + s.added.recursive
     while Δ := N - ((I - D) | A):
         A |= Δ
         s.watch.round(len(Δ))

@@ -6,8 +6,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 
 from holdfast.backends.protocol import Backend, Facts
+from holdfast.maintenance.agenda import Agenda
 from holdfast.maintenance.algorithms import ALGORITHMS, AUTO, Algorithm, Choice, refuse_company, refuse_recursion
 from holdfast.maintenance.choose import Chooser
 from holdfast.maintenance.marking import PASSING_ON, MarkedStratum, Marking
@@ -32,6 +34,7 @@ class Outcome:
     removed: Facts
     added: Facts
     figures: tuple[Figures, ...]
+    explicit: int = 0  # the facts among them that became explicit, or are no longer
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +77,12 @@ class NodePlan:
         """The predicates in the bodies of its rules."""
         return frozenset(predicates_read(self.kept))
 
+    @cached_property
+    def around(self) -> frozenset[str]:
+        """Those in the bodies, those that modules read, and its own."""
+        served = {slice_.predicate for service in self.allotment.services for slice_ in service.reads}
+        return self.reads | served | self.predicates
+
 
 class Maintainer:
     """Keeps a materialisation exact.  Between updates D and A are empty and I is what follows from E."""
@@ -89,6 +98,7 @@ class Maintainer:
         self._uncounted_recursive: set[str] = set()  # the same of Cr
         self._counts_served: set[str] = set()  # predicates whose Cr counts rules that modules serve, too
         self._nodes = _plans(program, program, backend, modules)
+        self._agenda = Agenda(self._nodes)
         self.marking: Marking | None = None  # if the next update may be looked at
         self.pending: Callable[[], None] | None = None  # counters that wait to be put where the state is
         self._moves = 0  # of the state
@@ -119,7 +129,8 @@ class Maintainer:
                 self._write_out(nodes)
             figures = self._maintain(nodes, deletions, insertions, choice, watch)
             removed, added = backend.deleted - backend.added, backend.added - backend.deleted
-            outcome = Outcome(removed.worked_out(), added.worked_out(), tuple(figures))
+            outcome = Outcome(removed.worked_out(), added.worked_out(), tuple(figures),
+                              len(self._E_minus) + len(self._E_plus))
             watch.settle(len(outcome.added) - len(outcome.removed))
         except BaseException:
             if self._marks is not None:
@@ -171,6 +182,7 @@ class Maintainer:
     def adopt(self, program: Program) -> None:
         """Go on with a program whose rules have changed by the last update."""
         self.program, self._nodes = program, _plans(program, program, self.backend, self.modules)
+        self._agenda = Agenda(self._nodes)
         self.moved()
         self._uncounted &= program.relations.keys()  # a relation that comes back begins anew
         self._uncounted_recursive &= program.relations.keys()
@@ -188,15 +200,12 @@ class Maintainer:
         self._E_minus = (deletions & E) - insertions
         self._E_plus = insertions - E
         given = {*self._E_minus.sizes(), *self._E_plus.sizes()}
-        for plan in nodes:
+        for plan in nodes if nodes is not self._nodes else ():
             self._move_counts(plan)
-        figures, changed = [], set[str]()
-        for plan in nodes:
-            untouched = given.isdisjoint(plan.predicates) and changed.isdisjoint(plan.reads)
-            if not untouched or plan.removed or plan.added or plan.regrouped:
-                figures.append(self._node(plan, choice, watch))
-                changed = {*self.backend.deleted.predicates(), *self.backend.added.predicates()}
-        return figures
+        agenda = self._agenda if nodes is self._nodes else Agenda(nodes)
+        D, A = self.backend.deleted, self.backend.added
+        due = agenda.due(given, lambda: chain(D.predicates(), A.predicates()))
+        return [self._node(plan, choice, watch) for plan in due]
 
     def _move_counts(self, plan: NodePlan) -> None:
         """A kept rule that became recursive, or is no longer, moves its derivations to the other counter."""
@@ -223,29 +232,31 @@ class Maintainer:
             self.backend.write_out(plan.predicates)
         if algorithm.keeps_nonrecursive and algorithm.name != "recompute":
             self._count(plan, recursive=algorithm.keeps_recursive or modular is not None, served=modular is None)
-        watch.node(", ".join(shown_names(node.predicates, self.backend.relations)))
+        shown = shown_names(node.predicates, self.backend.relations)
+        watch.node(", ".join(shown))
         served = [Served(service, self.backend) for service in plan.allotment.services] if modular else []
         for one in served:
             self.backend.write_out(slice_.predicate for slice_ in one.service.reads)
         kept, added = (plan.generic, plan.added_generic) if served else (plan.kept, plan.added)
         removed = replace(plan.removed, recursive=()) if plan.succession and algorithm.name == "exact" else plan.removed
         given = self._E_minus.of(node.predicates), self._E_plus.of(node.predicates)
-        passes_on = algorithm.name in PASSING_ON
+        passes_on, beside = algorithm.name in PASSING_ON, () if algorithm.keeps_nonrecursive else kept.recursive
         if self._marks is not None:
             self._marks.marked()
-        if self._marks is None or modular or not self._marks.concerns(node, kept.nonrecursive, passes_on=passes_on):
-            s = Stratum(plan.planner, self.backend, watch, *given, kept, removed, added, served=served,
-                        states=self.states)
+        change, figures = (kept, removed, added), Figures(shown)
+        if self._marks is None or modular or not self._marks.concerns(node, kept.nonrecursive, beside,
+                                                                      passes_on=passes_on):
+            s = Stratum(plan.planner, self.backend, watch, *given, *change, plan.around, figures, served, self.states)
         else:
-            s = MarkedStratum(plan.planner, self.backend, watch, *given, kept, states=self.states, marking=self._marks,
-                              passes_on=passes_on)
+            s = MarkedStratum(plan.planner, self.backend, watch, *given, *change, plan.around, figures, served,
+                              self.states, marking=self._marks, passes_on=passes_on, beside=beside)
         if algorithm.name != "exact":
             self.states.drop(plan.predicates)
         (modular or algorithm.maintain)(s)
         self._note_counters(plan, algorithm)
         s.figures.algorithm, s.figures.why, s.figures.seconds = algorithm.name, why, watch.seconds - begun
         s.figures.given = sum(map(len, (s.E_minus, s.E_plus, s.gone, s.come)))
-        self.chooser.learn(node, s.figures, int(sum(map(self.backend.statistics.size, node.predicates))))
+        self.chooser.learn(node, s.figures, self.backend.statistics)
         return s.figures
 
     def _chosen(self, plan: NodePlan, choice: Choice) -> tuple[Algorithm, str]:
@@ -288,14 +299,13 @@ class Maintainer:
             recount(plan.planner, self.backend, rules)
             self._uncounted -= O
             self._uncounted_recursive -= O
-            self._counts_served = self._counts_served | O if served else self._counts_served - O
+            _note(self._counts_served, O, known=not served)
 
     def _note_counters(self, plan: NodePlan, algorithm: Algorithm) -> None:
         O, modular = plan.predicates, _with_modules(plan, algorithm) is not None
-        self._uncounted = self._uncounted - O if algorithm.keeps_nonrecursive else self._uncounted | O
-        recursive = self._uncounted_recursive
-        self._uncounted_recursive = recursive - O if algorithm.keeps_recursive or modular else recursive | O
-        self._counts_served = self._counts_served - O if modular else self._counts_served | O
+        _note(self._uncounted, O, known=algorithm.keeps_nonrecursive)
+        _note(self._uncounted_recursive, O, known=algorithm.keeps_recursive or modular)
+        _note(self._counts_served, O, known=modular)
 
     # --- the end ---------------------------------------------------------------------------------------
 
@@ -330,12 +340,20 @@ class Maintainer:
             counters.remembers = False
 
 
+def _note(others: set[str], predicates: frozenset[str], *, known: bool) -> None:
+    """Some predicates are no longer among others, or are now."""
+    if known:
+        others -= predicates
+    else:
+        others |= predicates
+
+
 def _with_modules(plan: NodePlan, algorithm: Algorithm) -> Callable[[Stratum], None] | None:
     """How an algorithm goes with modules, if it does; rules that read other relations only `exact` and `recompute`."""
-    reads = any(service.reads for service in plan.allotment.services)
-    if not plan.allotment.services or (reads and algorithm.name not in ("exact", "recompute")):
+    if not plan.allotment.services:
         return None
-    return algorithm.modular
+    reads = any(service.reads for service in plan.allotment.services)
+    return None if reads and algorithm.name not in ("exact", "recompute") else algorithm.modular
 
 
 def _is_recursive(rule: Rule, predicates: Iterable[str]) -> bool:

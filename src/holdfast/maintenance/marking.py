@@ -42,6 +42,19 @@ class Marks:
     saved: int = 0
 
 
+class Copying:
+    """A copying rule of a hyper-node."""
+
+    def __init__(self, rule: Rule, node: HyperNode) -> None:
+        self.rules = (rule,)
+        [self.read] = _read(rule)
+        # different facts have different heads
+        self.tells_apart = set(rule.arguments).issuperset(cast("Atom", rule.body[0]).arguments)
+        heads = [other.predicate for other in (*node.nonrecursive, *node.recursive)]
+        heads += [other.predicate for other in node.aggregates]
+        self.is_all = self.tells_apart and heads.count(rule.predicate) == 1  # a head has no other derivation
+
+
 @dataclass(frozen=True)
 class Covered:
     """Facts all of whose instances by some rules of one hyper-node are known, and those instances."""
@@ -49,19 +62,24 @@ class Covered:
     facts: Facts
     rules: Sequence[Rule]
     instances: SummableBag
+    copying: Copying | None = None  # if there is one rule, and it copies
 
 
 class Coverable:
     """The rules of a hyper-node that read nothing of it and may meet marked facts: copying ones and others, and what
-    each kind reads."""
+    each kind reads.  Where rules that take the same step beside them read the same facts, that step stays."""
 
-    def __init__(self, rules: Sequence[Rule], certain: Callable[[str], bool]) -> None:
-        own = [rule for rule in rules if any(map(certain, _read(rule)))]
+    def __init__(self, node: HyperNode, rules: Sequence[Rule], beside: Sequence[Rule], certain: Callable[[str], bool]
+                 ) -> None:
+        elsewhere = {name for rule in beside for name in _read(rule)}
+        own = [rule for rule in rules if any(map(certain, _read(rule))) and elsewhere.isdisjoint(_read(rule))]
         self.copying = tuple(rule for rule in own if copies(rule))
+        self.each_copying = tuple(Copying(rule, node) for rule in self.copying)
         self.others = tuple(rule for rule in own if not copies(rule))
         self.rest = tuple(rule for rule in rules if rule not in own)
+        self.uncopied = self.others + self.rest
         self.copied, self.joined = (
-            {name for rule in some for name in _read(rule)} for some in (self.copying, self.others))
+            frozenset(name for rule in some for name in _read(rule)) for some in (self.copying, self.others))
 
     def __bool__(self) -> bool:
         return bool(self.copying or self.others)
@@ -89,22 +107,24 @@ def derived(program: Program) -> set[str]:
 class Marking:
     """What is known of the next update.  `look` gives what it deletes, if it is there by now; it never waits."""
 
-    look: Callable[[], Facts | None]
+    look: Callable[[], tuple[object, Facts] | None]
     links: Links
     derived: Collection[str]  # predicates that head rules; only facts of others go for certain when they are deleted
 
     def __post_init__(self) -> None:
         self._marked: Facts | None = None
+        self._seen: tuple[object, Facts] | None = None  # what the next update deletes, as it says it and as facts
         self._explicit = self._implicit = self._saved = 0
         self._met: dict[tuple[str, ...], list[Covered]] = {}  # during this update, for the next
         self._known: dict[tuple[str, ...], list[Covered]] = {}  # by the last update, for this one
         self._valid: object = None  # the state of which `_known` speaks
-        self._coverable: dict[tuple[tuple[str, ...], bool], Coverable] = {}
+        self._coverable: dict[tuple[tuple[str, ...], bool, bool], Coverable] = {}
+        self._vain: dict[tuple[str, ...], int] = {}  # updates since something was covered in a hyper-node
 
     def begin(self, state: object) -> None:
         """Line 33: what was the next update is the current one."""
         self._known = self._met if state == self._valid else {}
-        self._marked, self._met = None, {}
+        self._marked, self._seen, self._met = None, None, {}
         self._explicit = self._implicit = self._saved = 0
 
     def end(self, state: object) -> None:
@@ -113,7 +133,7 @@ class Marking:
 
     def forget(self) -> None:
         """The update was taken back: what it met was not for the next."""
-        self._met, self._valid = {}, None
+        self._met, self._seen, self._valid = {}, None, None
 
     def rules_changed(self, program: Program) -> None:
         """There is another program: what was met was met by other rules, and rows may be others'."""
@@ -122,13 +142,18 @@ class Marking:
         self.links.clear()
         self._coverable = {}
 
+    def deletions(self, given: object, state: object) -> Facts | None:
+        """What an update deletes, if it is the one that was looked at and nothing else has happened since."""
+        return self._seen[1] if self._seen is not None and self._seen[0] is given and state == self._valid else None
+
     def taken(self) -> Marks:
         """The marks of the last update."""
         return Marks(self._explicit, self._implicit, self._saved)
 
     def marked(self) -> Facts | None:
         """Lines 7 to 9: if there is no next update yet, look for one and mark what it deletes."""
-        if self._marked is None and (deleted := self.look()) is not None:
+        if self._marked is None and (seen := self.look()) is not None:
+            self._seen, (_, deleted) = seen, seen
             self._marked = deleted.of(name for name in deleted.sizes() if name not in self.derived)
             self._explicit = len(self._marked)
         return self._marked
@@ -136,8 +161,9 @@ class Marking:
     def cover(self, s: Stratum, covered: Covered, *, passes_on: bool) -> None:
         """Lines 12 and 29: heads of instances with a marked fact are marked; DRed uses them to mark others."""
         heads = covered.instances.support()
-        self._implicit += len(heads)
+        self._implicit += len(covered.instances if covered.copying and covered.copying.tells_apart else heads)
         self._met.setdefault(s.O, []).append(covered)
+        self._vain[s.O] = 0
         if passes_on and self._marked is not None:
             self._marked = self._marked | heads
 
@@ -145,16 +171,26 @@ class Marking:
         """Line 32: what the last update met for this one, if all it speaks of goes."""
         return [known for known in self._known.get(s.O, ()) if not known.facts - (s.D - s.A)]
 
-    def concerns(self, node: HyperNode, rules: Sequence[Rule], *, passes_on: bool) -> bool:
-        """Whether marks can be used or made in a hyper-node, by its rules that read nothing of it."""
-        return bool(node.predicates in self._known or self.coverable(node, rules, passes_on=passes_on))
+    def concerns(self, node: HyperNode, rules: Sequence[Rule], beside: Sequence[Rule], *, passes_on: bool) -> bool:
+        """Whether marks can be used or made in a hyper-node, by its rules that read nothing of it.
 
-    def coverable(self, node: HyperNode, rules: Sequence[Rule], *, passes_on: bool) -> Coverable:
+        Where nothing has been covered for long, there is another try with every update whose number since is a power
+        of two: a stream to which marks are of no use spends next to nothing on them.
+        """
+        if not self.coverable(node, rules, beside, passes_on=passes_on):
+            return False  # then nothing is known either
+        if node.predicates in self._known:
+            return True
+        vain = self._vain[node.predicates] = self._vain.get(node.predicates, 0) + 1
+        return vain <= PATIENCE or vain & (vain - 1) == 0
+
+    def coverable(self, node: HyperNode, rules: Sequence[Rule], beside: Sequence[Rule], *, passes_on: bool
+                  ) -> Coverable:
         """The rules that may meet marked facts: explicit ones, or any; sorted once."""
-        place = node.predicates, passes_on
+        place = node.predicates, passes_on, bool(beside)
         found = self._coverable.get(place)
         if found is None:
-            found = Coverable(rules, lambda name: passes_on or name not in self.derived)
+            found = Coverable(node, rules, beside, lambda name: passes_on or name not in self.derived)
             self._coverable[place] = found
         return found
 
@@ -169,24 +205,21 @@ class MarkedStratum(Stratum):
 
     marking: Marking = field(kw_only=True)
     passes_on: bool = field(kw_only=True)
+    beside: Sequence[Rule] = field(kw_only=True)  # the rules whose first deletions are the same step as the others'
+    underived: Facts | None = None  # marked facts that are known to have no derivation left
 
     def changed(self, rules: Iterable[Rule], I: Facts, P: Facts, N: Facts) -> Bag:
         """Π⟦I : P, N⟧, of what goes and of what comes."""
-        rules = tuple(rules)
-        if P is self.gone and rules and rules[: len(self.kept.nonrecursive)] == self.kept.nonrecursive:
+        if P is self.gone and (rules is self.kept.nonrecursive or rules is self.kept.rules):
             return self._deleted(rules, I)
-        if P is self.come and rules and rules is self.kept.nonrecursive:
+        if P is self.come and rules is self.kept.nonrecursive:
             return self._inserted(I)
         return Stratum.changed(self, rules, I, P, N)
 
-    def follows(self, rules: Iterable[Rule], Ip: Facts, In: Facts, Δ: Facts) -> Bag:
-        """Π_r⟦Ip, In : Δ⟧; before each step there is a look at the next update."""
-        self.marking.marked()
-        return Stratum.follows(self, rules, Ip, In, Δ)
-
     def derived_goals(self, rules: Iterable[Rule], Ip: Facts, In: Facts, goals: Facts) -> Bag:
-        """Rules run backwards, after a look."""
-        self.marking.marked()
+        """Rules run backwards; not for facts whose only derivation was marked and is gone."""
+        if self.underived is not None:
+            goals = goals - self.underived
         return Stratum.derived_goals(self, rules, Ip, In, goals)
 
     def supporting(self, rules: Iterable[Rule], goals: Facts, most: int) -> tuple[Facts, Facts]:
@@ -197,12 +230,19 @@ class MarkedStratum(Stratum):
     def _deleted(self, rules: tuple[Rule, ...], I: Facts) -> Bag:
         """Line 23, less what is known already."""
         known, bags = self.marking.covered(self), list[Bag]()
+        if not known:
+            return Stratum.changed(self, rules, I, self.gone, self.come)
         for covered in known:
             self.marking.saves(len(covered.instances))
             self.figures.deletion -= len(covered.instances)  # which the algorithm is about to count
-            bags += covered.instances, self._without(covered.rules, I, covered.facts, self.gone, self.come)
+            bags.append(covered.instances)
+            if covered.copying is not None and covered.copying.is_all:
+                heads = covered.instances.support()
+                self.underived = heads if self.underived is None else self.underived | heads
+            if covered.copying is None or len(covered.facts) < self.gone.sizes()[covered.copying.read]:
+                bags.append(self._without(covered.rules, I, covered.facts, self.gone, self.come))
         own = {id(rule) for covered in known for rule in covered.rules}
-        rest = [rule for rule in rules if id(rule) not in own] if own else rules
+        rest = tuple(rule for rule in rules if id(rule) not in own)
         return _sum([*bags, *self._changed(rest, I, self.gone, self.come)])
 
     def _changed(self, rules: Sequence[Rule], I: Facts, P: Facts, N: Facts) -> list[Bag]:
@@ -213,20 +253,28 @@ class MarkedStratum(Stratum):
         """Line 28, by the rules that read nothing of their head's own hyper-node; and what is known of marked facts is
         kept (line 29)."""
         marked, come, gone = self.marking.marked(), self.come, self.gone
-        rules = self.marking.coverable(self.node, self.kept.nonrecursive, passes_on=self.passes_on)
-        copied = Stratum.changed(self, rules.copying, J, come, gone)
-        self.marking.links.learn(rules.copying, come, copied)
-        if marked is not None and rules.copying:
-            known, instances = self.marking.links.heads(rules.copying, marked.of(rules.copied) & J)
-            if known:
-                self.marking.cover(self, Covered(known, rules.copying, instances), passes_on=self.passes_on)
+        rules = self.marking.coverable(self.node, self.kept.nonrecursive, self.beside, passes_on=self.passes_on)
+        copied = self._copied(rules, marked, J) if rules.copying else []
         T = marked.of(rules.joined) if marked is not None and rules.others else None
         if not T or T - (self.A - self.D):
-            return _sum([copied, *self._changed((*rules.others, *rules.rest), J, come, gone)])
-        met = cast("SummableBag", Stratum.changed(self, rules.others, J, T, T - T))
+            return _sum([*copied, *self._changed(rules.uncopied, J, come, gone)])
+        met = cast("SummableBag", Stratum.changed(self, rules.others, J, T, self.nothing))
         self.marking.cover(self, Covered(T, rules.others, met), passes_on=self.passes_on)
         rest = self._changed(rules.rest, J, come, gone)
-        return _sum([copied, met, self._without(rules.others, J, T, come, gone), *rest])
+        return _sum([*copied, met, self._without(rules.others, J, T, come, gone), *rest])
+
+    def _copied(self, rules: Coverable, marked: Facts | None, J: Facts) -> list[Bag]:
+        """The instances of copying rules; those of marked facts are known, whenever they were met."""
+        copied = Stratum.changed(self, rules.copying, J, self.come, self.gone)
+        self.marking.links.learn(rules.copying, self.come, copied)
+        if marked is None:
+            return [copied]
+        for copying in rules.each_copying:
+            known, instances = self.marking.links.heads(copying.rules[0], marked, J)
+            if known:
+                covered = Covered(known, copying.rules, instances, copying)
+                self.marking.cover(self, covered, passes_on=self.passes_on)
+        return [copied]
 
     def _without(self, rules: Sequence[Rule], I: Facts, T: Facts, P: Facts, N: Facts) -> Bag:
         """Π⟦I : P, N⟧ without the instances that have a fact of T ⊆ P in their positive bodies."""
@@ -243,8 +291,12 @@ def _fewer(sizes: Mapping[str, int], less: Mapping[str, int]) -> Mapping[str, in
 
 
 def _sum(bags: Sequence[Bag]) -> Bag:
+    if len(bags) == 1:
+        return bags[0]
     return reduce(add, cast("Sequence[SummableBag]", bags))
 
+
+PATIENCE = 8  # updates in which nothing is covered
 
 PASSING_ON = frozenset({"counting", "dred", "dred-counting"})
 """The algorithms in which marked implicit facts mark others (section 4): they delete all that depends on a deletion."""

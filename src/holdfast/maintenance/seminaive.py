@@ -54,7 +54,9 @@ def materialise(planner: Planner, backend: Backend, watch: Watch, enough: Mappin
                 late = planner.late(Δ.sizes())
             for place in range(len(late)):
                 missed.setdefault(place, []).append(Δ)
-            Π_r = tuple(rule for rule in planner.node.recursive if rule not in late)
+            Π_r = planner.node.recursive
+            if late:
+                Π_r = tuple(rule for rule in Π_r if rule not in late)
         else:  # in turn, so that all others are done with what one told before the next begins
             place = next(iter(missed))
             Δ, Π_r = _union(missed.pop(place)), (late[place],)

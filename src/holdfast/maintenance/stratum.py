@@ -6,15 +6,15 @@ added so far, O the facts of this hyper-node.  I stays as it was until the whole
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from holdfast.backends.protocol import Backend, Bag, Facts
 from holdfast.maintenance.served import Served, States
 from holdfast.maintenance.watch import Watch
 from holdfast.plans import AggregatePlan, Planner, Read
 from holdfast.program.model import AggregateRule, Atom, HyperNode, Negated, Rule
-from holdfast.program.show import shown_names
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,11 @@ class RuleChange:
     nonrecursive: tuple[Rule, ...] = ()
     recursive: tuple[Rule, ...] = ()
     aggregates: tuple[AggregateRule, ...] = ()
+
+    @cached_property
+    def rules(self) -> tuple[Rule, ...]:
+        """All but the aggregates."""
+        return self.nonrecursive + self.recursive
 
     def __bool__(self) -> bool:
         return bool(self.nonrecursive or self.recursive or self.aggregates)
@@ -61,20 +66,20 @@ class Stratum:
     E_minus: Facts  # E- ∩ O
     E_plus: Facts  # E+ ∩ O
     kept: RuleChange
-    removed: RuleChange = field(default_factory=RuleChange)
-    added: RuleChange = field(default_factory=RuleChange)
+    removed: RuleChange
+    added: RuleChange
+    around: Collection[str]  # the predicates that the kept rules, aggregates and modules read, and its own
     figures: Figures = field(default_factory=Figures)
     served: Sequence[Served] = ()  # by modules; then the rules above are those of none
     states: States = field(default_factory=States)
 
     def __post_init__(self) -> None:
-        backend, changed = self.backend, (*self.reads, *self.node.predicates)
+        backend = self.backend
         self.E, self.I = backend.explicit, backend.materialisation
         self.D, self.A = backend.deleted, backend.added
         self.Cn, self.Cr = backend.nonrecursive, backend.recursive
-        self.gone = (self.D - self.A).of(changed)  # D \ A of earlier hyper-nodes
-        self.come = (self.A - self.D).of(changed)  # A \ D
-        self.figures.predicates = shown_names(self.node.predicates, backend.relations)
+        self.gone = (self.D - self.A).of(self.around)  # D \ A of earlier hyper-nodes
+        self.come = (self.A - self.D).of(self.around)  # A \ D
 
     @property
     def node(self) -> HyperNode:
@@ -87,9 +92,9 @@ class Stratum:
         return self.node.predicates
 
     @property
-    def reads(self) -> set[str]:
-        """The predicates that the kept rules and aggregates read, and the rules that modules serve."""
-        return predicates_read(self.kept) | {slice_.predicate for one in self.served for slice_ in one.service.reads}
+    def nothing(self) -> Facts:
+        """∅."""
+        return self.E_minus.of(())
 
     def of_node(self, facts: Facts) -> Facts:
         """`… ∩ O`."""
@@ -97,13 +102,13 @@ class Stratum:
 
     # --- Π ---------------------------------------------------------------------------------------------
 
-    def instances(self, rules: Iterable[Rule], I: Facts, negated: Facts | None = None) -> Bag:
+    def instances(self, rules: Iterable[Rule], I: Facts) -> Bag:
         """Π⟦Ip, In⟧."""
-        return self.backend.apply(self.planner.whole(rules), {Read.ALL: I, Read.ABSENT: negated or I})
+        return self.backend.apply(self.planner.whole(rules), {Read.ALL: I, Read.ABSENT: I})
 
     def changed(self, rules: Iterable[Rule], I: Facts, P: Facts, N: Facts) -> Bag:
         """Π⟦I : P, N⟧."""
-        plans = self.planner.changed(rules, P.sizes(), N.sizes())
+        plans = self.planner.changed(rules, P.sizes(), N.sizes()) if rules else ()
         if not plans:
             return self.backend.apply((), {})
         sources = {Read.ALL: I, Read.OLD: I - P, Read.DELTA: P, Read.ABSENT: I, Read.ABSENT_OLD: I | N,
@@ -112,12 +117,16 @@ class Stratum:
 
     def follows(self, rules: Iterable[Rule], Ip: Facts, In: Facts, Δ: Facts) -> Bag:
         """Π_r⟦Ip, In : Δ⟧ for new or deleted facts of this hyper-node."""
-        plans = self.planner.recursive(Δ.sizes(), rules)
+        plans = self.planner.recursive(Δ.sizes(), rules) if rules else ()
+        if not plans:
+            return self.backend.apply((), {})
         return self.backend.apply(plans, {Read.ALL: Ip, Read.OLD: Ip - Δ, Read.DELTA: Δ, Read.ABSENT: In})
 
     def derived_goals(self, rules: Iterable[Rule], Ip: Facts, In: Facts, goals: Facts) -> Bag:
         """The goals that are heads of instances over (Ip, In), once for each instance: rules run backwards."""
         plans = self.planner.heads(rules, goals.sizes())
+        if not plans:
+            return self.backend.apply((), {})
         return self.backend.apply(plans, {Read.ALL: Ip, Read.DELTA: goals, Read.ABSENT: In})
 
     def supporting(self, rules: Iterable[Rule], goals: Facts, most: int) -> tuple[Facts, Facts]:

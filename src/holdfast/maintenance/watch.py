@@ -7,13 +7,15 @@ import time
 from holdfast.errors import Diagnostic, LimitReached
 from holdfast.settings import Limits, Progress, Silent
 
+_UNLIMITED, _SILENT = Limits(), Silent()
+
 
 class Watch:
     """Counts what a run does; raises `LimitReached` when a limit is passed."""
 
     def __init__(self, limits: Limits | None = None, progress: Progress | None = None) -> None:
-        self.limits = limits or Limits()
-        self.progress = progress or Silent()
+        self.limits = limits or _UNLIMITED
+        self.progress = progress or _SILENT
         self.begun = time.monotonic()
         self.facts = self._before = 0
         self.rounds = 0
@@ -23,7 +25,7 @@ class Watch:
 
     def begin(self, limits: Limits | None) -> None:
         """Another run begins: its seconds and rounds count from now, facts and bytes are there already."""
-        self.limits, self.begun, self._before = limits or Limits(), time.monotonic(), self.facts
+        self.limits, self.begun, self._before = limits or _UNLIMITED, time.monotonic(), self.facts
         self._until = None
         self.node("")
 
@@ -33,7 +35,7 @@ class Watch:
 
     def rest(self, facts: int) -> None:
         """A run is over and left so many facts; until the next one nothing is limited."""
-        self.limits, self.progress, self.facts = Limits(), Silent(), facts
+        self.limits, self.progress, self.facts = _UNLIMITED, _SILENT, facts
 
     @property
     def seconds(self) -> float:

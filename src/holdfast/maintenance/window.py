@@ -122,7 +122,7 @@ class WindowStratum:
         """For the facts whose nonrecursive derivations change: in which states they have one."""
         versions, node = self.versions, self.planner.node
         plans = self.planner.changed(node.nonrecursive, self.P.sizes(), self.P.sizes())
-        met = list(versions.instances(plans, self._sources())) if plans else []
+        met = versions.instances(plans, self._sources()) if plans else []
         for rule in node.aggregates:
             if len(self.P.ids(rule.source)):
                 met += versions.aggregated(rule, self.P)
@@ -215,7 +215,7 @@ class WindowStratum:
 
     def _met(self, plans: Sequence[Plan], sources: Mapping[Read, Facts], phase: str) -> Heads:
         """Heads of instances, and the states in which they hold."""
-        met = list(self.versions.instances(plans, sources)) if plans else []
+        met = self.versions.instances(plans, sources) if plans else []
         setattr(self.figures, phase, getattr(self.figures, phase) + sum(len(ids) for _, ids, _ in met))
         return _by_or(met)
 

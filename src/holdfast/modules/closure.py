@@ -335,7 +335,7 @@ def _sources(steps: list[Recognised], shape: Shape) -> tuple[Slice, ...]:
 
 
 def _keys(numbering: Numbering, pairs: Rows) -> Numbers:
-    return keys_of(numbering.enter(pairs[:, 0]), numbering.enter(pairs[:, 1]))
+    return keys_of(numbering.enter(pairs[:, 0]), numbering.enter(pairs[:, 1])) if len(pairs) else NONE
 
 
 def _known(numbering: Numbering, values: Numbers) -> Numbers:
@@ -360,6 +360,8 @@ def _read(ground: Ground, slices: tuple[Slice, ...], when: str) -> Rows:
 
 def _stepped(numbering: Numbering, old: Edges, slices: tuple[Slice, ...], ground: Ground) -> Change:
     """How steps change; of several relations each is read anew, for a step may be in two of them."""
+    if not slices:
+        return _NO_CHANGE
     gone, come = (_keys(numbering, _read(ground, slices, when)) for when in ("gone", "come"))
     if not len(gone) and not len(come):
         return _NO_CHANGE

@@ -25,6 +25,7 @@ Rows = tuple[Numbers, Numbers]
 
 MOST_BITS = 1 << 30  # 128 MiB for all rows of bits of one graph
 _ROOM = 1 << 20  # pairs that are written at a time
+_FIRST_ROOM, _EACH = 1 << 10, 16  # pairs that are written at first, all and for each source: most changes are small
 _SHORT = 64  # edges beside the keys; more are worth a merge
 _PATIENCE = 16  # times a graph's nodes and edges: so many steps take as long as condensing it, about
 _FEW = 16  # edges that are tried one by one, however long it takes
@@ -59,6 +60,8 @@ class Numbering:
 
     def enter(self, values: Numbers) -> Numbers:
         """The same, after giving a number to those that have none."""
+        if not len(values):
+            return values
         found = self.numbers(values)
         if (found < 0).any():
             new = distinct(values[found < 0])
@@ -138,6 +141,8 @@ class Edges:
 
     def edited(self, lost: Numbers, gained: Numbers) -> Edges:
         """Without some edges that are in it, and with some that are not."""
+        if not len(lost) and not len(gained):
+            return self
         came = together(without(self.came, lost), without(gained, self.went))
         went = together(without(self.went, gained), without(lost, self.came))
         if len(came) + len(went) > max(_SHORT, len(self.keys) >> 5):
@@ -415,7 +420,7 @@ def _differences(old: Condensed, new: Condensed, sources: Numbers, graph: Graph,
     first = np.searchsorted(group_of[order], np.arange(len(groups) + 1))
     arguments = (groups >> _HALF, groups & _LOW, first, sources[order], *old.arrays(len(groups)),
                  *new.arrays(len(groups)), graph.stride, graph.no_loops, budget)
-    begin, room = 0, _ROOM
+    begin, room = 0, min(_ROOM, _FIRST_ROOM + _EACH * len(sources))
     while begin < len(groups):
         lost, gained = np.empty((room if old is not EMPTY else 0, 2), np.int64), np.empty((room, 2), np.int64)
         begin, n_lost, n_gained, needed = kernels.differences(*(begin, *arguments, lost, gained))

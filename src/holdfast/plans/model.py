@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 from typing import TypeAlias
 
 from holdfast.program.model import AggregateRule, Assign, Atom, Compare, Negated, Range, Rule, Term, Test, Var
@@ -109,14 +110,19 @@ class Plan:
         """The predicates of the head and of the body's atoms."""
         return {self.rule.predicate, *(a.predicate for a in self.rule.body if isinstance(a, Atom | Negated))}
 
-    @property
-    def delta_predicate(self) -> str | None:
-        """The predicate whose changed facts start this plan."""
+    @cached_property
+    def delta(self) -> tuple[Read, str] | None:
+        """What it starts from, if that is changed facts: as what they are read, and their predicate."""
         if self.pivot is None:
             return None
         literal = self.rule.body[self.pivot]
         assert isinstance(literal, Atom | Negated)
-        return literal.predicate
+        return (Read.DELTA if isinstance(literal, Atom) else Read.ABSENT_DELTA), literal.predicate
+
+    @property
+    def delta_predicate(self) -> str | None:
+        """The predicate whose changed facts start this plan."""
+        return None if self.delta is None else self.delta[1]
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
+from types import MappingProxyType
+from typing import TypeAlias
 
 from holdfast.plans.literals import can_run, literal_variables, may_fail, step_variables, variables
 from holdfast.plans.model import (
@@ -44,6 +47,7 @@ from holdfast.program.ranks import Rank, ranks
 from holdfast.values import Type
 
 _LATE = 4  # times as much to do as the rule with least
+_TUPLES = 64  # of rules, of which is remembered what they read
 
 
 class Planner:
@@ -52,9 +56,9 @@ class Planner:
     def __init__(self, node: HyperNode, statistics: Statistics | None = None) -> None:
         self.node = node
         self.statistics = statistics or Guess(node.predicates if node.is_recursive else ())
-        self._plans: dict[tuple[int, int | None, bool], tuple[Plan, tuple[float, ...]]] = {}
+        self._plans: dict[tuple[int, int | None, bool], tuple[Plan, _Sizes]] = {}
         self._backward: dict[int, Rule] = {}
-        self._recursive: dict[int, tuple[Rule, list[tuple[int, str]]]] = {}
+        self._readers: dict[int, tuple[Iterable[Rule], _Readers]] = {}  # rules are held, so that their id stays theirs
         self._ranks: dict[tuple[int, ...], tuple[Rank, ...]] = {}
 
     def nonrecursive(self) -> tuple[AnyPlan, ...]:
@@ -71,18 +75,19 @@ class Planner:
 
         With it, plans for predicates that have no new facts are left out.
         """
-        return tuple(
-            self._plan(rule, position, 1e3 if delta is None else delta[predicate], within=True)
-            for rule in (self.node.recursive if rules is None else rules)
-            for position, predicate in self._recursive_atoms(rule)
-            if delta is None or delta.get(predicate)
-        )
+        readers = self._readers_of(self.node.recursive if rules is None else rules)
+        wanted = self.node.predicates if delta is None else [name for name, size in delta.items() if size]
+        found = [use for name in wanted for use in readers.recursive.get(name, ())]
+        return tuple(self._plan(rule, position, 1e3 if delta is None else delta[name], within=True)
+                     for _, position, name, rule in sorted(found, key=_PLACE))
 
-    def _recursive_atoms(self, rule: Rule) -> list[tuple[int, str]]:
-        known = self._recursive.get(id(rule))
+    def _readers_of(self, rules: Iterable[Rule]) -> _Readers:
+        """By what they read; looked up once for a tuple of rules that stays."""
+        known = self._readers.get(id(rules))
         if known is None:
-            found = [(position, _predicate(rule, position)) for position in positions(rule, self.node.predicates)]
-            known = self._recursive[id(rule)] = (rule, found)
+            if len(self._readers) >= _TUPLES:
+                self._readers.clear()
+            known = self._readers[id(rules)] = rules, _Readers(rules, self.node.predicates)
         return known[1]
 
     def late(self, delta: Mapping[str, int]) -> tuple[Rule, ...]:
@@ -113,28 +118,32 @@ class Planner:
     def changed(self, rules: Iterable[Rule], positive: Mapping[str, int], negative: Mapping[str, int]
                 ) -> tuple[Plan, ...]:
         """Plans for the instances that use a changed fact: P in a positive atom, N in a negated one."""
-        return () if not positive and not negative else tuple(
-            self._plan(rule, position, changes[literal.predicate], within=False)
-            for rule in rules
-            for position, literal in enumerate(rule.body)
-            if isinstance(literal, Atom | Negated)
-            for changes in (positive if isinstance(literal, Atom) else negative,)
-            if changes.get(literal.predicate)
-        )
+        if not positive and not negative:
+            return ()
+        readers = self._readers_of(rules)
+        found = [use for name, size in positive.items() if size for use in readers.positive.get(name, ())]
+        found += [use for name, size in negative.items() if size for use in readers.negative.get(name, ())]
+        return tuple(self._plan(rule, position, (positive if isinstance(rule.body[position], Atom) else negative)[name],
+                                within=False)
+                     for _, position, name, rule in sorted(found, key=_PLACE))
 
     def heads(self, rules: Iterable[Rule], goals: Mapping[str, int]) -> tuple[Plan, ...]:
         """Plans that give those of some goals (read as the delta) that a rule derives."""
-        return tuple(
-            self._plan(self._backwards(rule), 0, goals[rule.predicate], within=True)
-            for rule in rules if goals.get(rule.predicate)
-        )
+        return tuple(self._plan(self._backwards(rule), 0, goals[rule.predicate], within=True)
+                     for rule in self._deriving(rules, goals))
 
     def bodies(self, rules: Iterable[Rule], goals: Mapping[str, int]) -> tuple[Plan, ...]:
         """Plans that give the facts of this hyper-node in the bodies of instances that derive a goal.
 
         They start from the goals and carry their numbers along, so that a backend can stop when a goal has enough.
         """
-        return tuple(self._body_plan(self._backwards(rule)) for rule in rules if goals.get(rule.predicate))
+        return tuple(self._body_plan(self._backwards(rule)) for rule in self._deriving(rules, goals))
+
+    def _deriving(self, rules: Iterable[Rule], goals: Mapping[str, int]) -> list[Rule]:
+        """Those of some rules that derive goals, in order."""
+        readers = self._readers_of(rules)
+        found = [use for name, size in goals.items() if size for use in readers.heads.get(name, ())]
+        return [rule for _, _, _, rule in sorted(found, key=_PLACE)]
 
     def _body_plan(self, rule: Rule) -> Plan:
         place = (id(rule), None, True)
@@ -143,7 +152,7 @@ class Planner:
             told = tuple((a.predicate, _plain(a.arguments)) for a in rule.body[1:]
                          if isinstance(a, Atom) and a.predicate in self.node.predicates)
             order = goal_first(rule, self.statistics)
-            known = self._plans[place] = (make_plan(rule, 0, order, self.node.predicates, told), ())
+            known = self._plans[place] = (make_plan(rule, 0, order, self.node.predicates, told), _Sizes())
         return known[0]
 
     def _backwards(self, rule: Rule) -> Rule:
@@ -154,22 +163,43 @@ class Planner:
 
     def _plan(self, rule: Rule, pivot: int | None, delta: float, *, within: bool) -> Plan:
         """`within` a hyper-node only its own facts are new, from outside any may be."""
-        sizes = (float(delta), *(self.statistics.size(a.predicate) for a in rule.body if isinstance(a, Atom)))
         place = (id(rule), pivot, within)
         known = self._plans.get(place)
-        if known is not None and all(map(_is_near, sizes, known[1])):
+        if known is not None and known[1].are_near(delta, self.statistics):
             return known[0]
         order = atom_order(rule, pivot, float(delta), self.statistics)
         if known is None or known[0].order != order:
             plan = self.make(rule, pivot, order, self.node.predicates if within else None)
         else:
             plan = known[0]
-        self._plans[place] = (plan, sizes)
+        read = [literal.predicate for literal in rule.body if isinstance(literal, Atom)]
+        self._plans[place] = (plan, _Sizes(delta, {name: self.statistics.size(name) for name in read}))
         return plan
 
     def make(self, rule: Rule, pivot: int | None, order: Sequence[int], changing: Collection[str] | None) -> Plan:
         """A plan that tells heads; other planners have theirs tell more."""
         return make_plan(rule, pivot, order, changing)
+
+
+_Use: TypeAlias = tuple[int, int, str, Rule]
+"""Where a predicate is used: the rule's number, a position in its body, the predicate, the rule."""
+_PLACE = itemgetter(0, 1)
+
+
+class _Readers:
+    """Rules by the predicates in them, so that those that a change does not concern cost nothing."""
+
+    def __init__(self, rules: Iterable[Rule], own: Collection[str]) -> None:
+        self.positive: dict[str, list[_Use]] = {}
+        self.negative: dict[str, list[_Use]] = {}
+        self.heads: dict[str, list[_Use]] = {}
+        for number, rule in enumerate(rules):
+            self.heads.setdefault(rule.predicate, []).append((number, 0, rule.predicate, rule))
+            for position, literal in enumerate(rule.body):
+                if isinstance(literal, Atom | Negated):
+                    uses = self.positive if isinstance(literal, Atom) else self.negative
+                    uses.setdefault(literal.predicate, []).append((number, position, literal.predicate, rule))
+        self.recursive = {name: uses for name, uses in self.positive.items() if name in own}
 
 
 def backwards(rule: Rule) -> Rule:
@@ -234,8 +264,28 @@ def _predicate(rule: Rule, position: int) -> str:
     return literal.predicate
 
 
-def _is_near(now: float, then: float) -> bool:
-    return max(now, 64.0) < 4 * max(then, 64.0) and max(then, 64.0) < 4 * max(now, 64.0)
+class _Sizes:
+    """How many facts there were when a plan was made; it is as good when there are not four times as many or few."""
+
+    def __init__(self, delta: float = 0.0, of: Mapping[str, float] = MappingProxyType({})) -> None:
+        self._delta = _near(delta)
+        self._of = [(name, *_near(size)) for name, size in of.items()]
+
+    def are_near(self, delta: float, now: Statistics) -> bool:
+        """Whether they are about the same now."""
+        least, most = self._delta
+        if not least < delta < most:
+            return False
+        for name, low, high in self._of:  # noqa: SIM110  a generator takes as long as the rest of it
+            if not low < now.size(name) < high:
+                return False
+        return True
+
+
+def _near(size: float) -> tuple[float, float]:
+    """Bounds; below 64 facts all sizes are alike."""
+    least = max(size, 64.0)
+    return (least / 4 if least >= 4 * 64 else -1.0), 4 * least
 
 
 class _Steps:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TypeAlias
 
 from holdfast.errors import Diagnostic, Span
@@ -224,8 +225,13 @@ class Program:
     prefixes: Mapping[str, str]
     warnings: tuple[Diagnostic, ...] = ()
 
-    @property
-    def size_limits(self) -> dict[str, int]:
+    @cached_property
+    def places(self) -> Mapping[str, int]:
+        """Which relation is the first, the second …."""
+        return {name: place for place, name in enumerate(self.relations)}
+
+    @cached_property
+    def size_limits(self) -> Mapping[str, int]:
         """By `.limitsize`: after how many facts of a predicate the fixpoint of its hyper-node is broken off."""
         limits: dict[str, int] = {}
         for name, relation in self.relations.items():

@@ -188,7 +188,7 @@ def test_marks_are_taken_away_after_an_exception(one: Model, other: Model) -> No
     sets = [Momentary(store.tables, ids_of(one)), Momentary(store.tables, ids_of(other))]
     formula = (store.explicit - sets[0]) | (store.explicit & store.materialisation)
     with pytest.raises(KeyError), marked([formula, sets[1]]) as bits:
-        assert set(bits) == set(sets)
+        assert set(bits) == {facts for facts in sets if facts is sets[1] or facts}  # no formula has what is empty
         shown = as_bytes(sets[1].truth(bits))[store.tables["p"].status[:SIZE]]
         assert {row for row in range(SIZE) if shown[row]} == {row for name, row in other if name == "p"}
         raise KeyError

@@ -1,9 +1,9 @@
 """Sets of facts over tables: expressions that cost nothing to make and are worked out when they are needed.
 
 A kept set (E, I, D, A …) is a bit of every row's status byte.  A momentary set (Δ, N) is a list of row ids.  A
-combination such as `I - Δ` is only a formula.  To probe it, the formula becomes a table of 256 truth
-values over the status byte, the momentary sets in it marked by scratch bits meanwhile; to walk through it, the
-rows of a part that includes it are passed through that table.
+combination such as `I - Δ` is only a formula.  To probe it, the formula becomes 256 truth values, one for each status
+byte, the momentary sets in it marked by scratch bits meanwhile; to walk through it, the rows of a part that includes it
+are looked up among these.
 
 Facts that are new together have consecutive row ids, and while nothing was deleted a kept set is a prefix of its
 table.  Sets know when they are such a *run* of rows; to be in one is then a comparison of numbers, with no look at
@@ -12,9 +12,9 @@ the status.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
+from operator import and_, or_
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,14 +25,14 @@ from holdfast.backends.memory.table import Table
 from holdfast.backends.protocol import Facts
 
 Tables = Mapping[str, Table]
-Truth = NDArray[np.bool_]
+Truth = int
+"""256 truth values: bit s says whether a fact with the status byte s is meant.  Connectives are those of integers."""
 
 Run = tuple[int, int]
 _Connective = Callable[[Truth, Truth], Truth]
 
-_STATUS = np.arange(256, dtype=np.uint8)
-_EVERY_STATUS: NDArray[np.uint8] = np.ones(256, np.uint8)
-_SMALL = 2_048  # row ids up to which NumPy is quicker than marking rows
+_ALWAYS: Truth = (1 << 256) - 1
+_SMALL = 2_048  # comparisons of row ids that are quicker than marking rows
 _SPARSE = 16  # rows for each id that is met among them; with more, marking them all does not pay
 _SEEN = np.uint8(128)
 _NOTHING = np.uint8(0)
@@ -47,6 +47,10 @@ class FactSet:
     """
 
     is_momentary = False
+    is_nothing = False
+    """Whether it is seen to be empty, and stays so."""
+    leaves: tuple[Momentary, ...] = ()
+    """The momentary sets that the formula mentions."""
 
     def __init__(self, tables: Tables) -> None:
         self.tables = tables
@@ -63,34 +67,35 @@ class FactSet:
         """For each status byte, whether a fact with it is in the set."""
         raise NotImplementedError
 
-    def momentary(self) -> Iterator[Momentary]:
-        """The momentary sets that the formula mentions."""
-        raise NotImplementedError
-
     def run(self, predicate: str) -> Run | None:
         """The first row and the one after the last, if the set's rows of a predicate are known to be consecutive."""
         return None
 
     def __or__(self, other: Facts) -> FactSet:
         other = _own(other)
-        if self.is_momentary and other.is_momentary:
-            return _union(self, other)
-        return _Combined(self.tables, self, other, np.logical_or)
+        if other.is_nothing:
+            return self
+        if self.is_nothing:
+            return other
+        return _union(self, other) if self.is_momentary and other.is_momentary else _combined(self, other, or_)
 
     def __and__(self, other: Facts) -> FactSet:
         other = _own(other)
         if self.is_momentary or other.is_momentary:
             return _filtered(self, other, True) if self.is_momentary else _filtered(other, self, True)
-        return _Combined(self.tables, self, other, np.logical_and)
+        return _combined(self, other, and_)
 
     def __sub__(self, other: Facts) -> FactSet:
         other = _own(other)
-        return _filtered(self, other, False) if self.is_momentary else _Combined(self.tables, self, other, _without)
+        if self.is_momentary:
+            return _filtered(self, other, False)
+        return self if other.is_nothing else _combined(self, other, _without)
 
     def of(self, predicates: Iterable[str]) -> FactSet:
         """The facts of some predicates only."""
         wanted = set(predicates)
-        return Momentary(self.tables, {p: self.ids(p) for p in self.predicates() if p in wanted})
+        found = {p: self.ids(p) for p in self.predicates() if p in wanted}
+        return Momentary(self.tables, {p: ids for p, ids in found.items() if len(ids)})
 
     def column(self, predicate: str) -> str:
         """The byte beside each row that the set's formula for a predicate speaks of: `status` or `proof`."""
@@ -101,9 +106,12 @@ class FactSet:
         candidates = self.candidates(predicate)
         if not len(candidates):
             return candidates
-        with marked((self,), predicate) as bits:
-            column: NDArray[np.uint8] = getattr(self.tables[predicate], self.column(predicate))
-            return _distinct(column, candidates, as_bytes(self.formula(predicate).truth(bits)))
+        column: NDArray[np.uint8] = getattr(self.tables[predicate], self.column(predicate))
+        formula = self.formula(predicate)
+        if not formula.leaves:
+            return _distinct(column, candidates, formula.truth({}))
+        with marked((formula,), predicate) as bits:
+            return _distinct(column, candidates, formula.truth(bits))
 
     def formula(self, predicate: str) -> FactSet:
         """What the set is for one predicate."""
@@ -133,10 +141,27 @@ class Momentary(FactSet):
     def __init__(self, tables: Tables, rows: Mapping[str, Ids]) -> None:
         super().__init__(tables)
         self.rows = rows
+        self.is_nothing = not rows
         self._runs: dict[str, Run | None] = {}
+        self._sizes: Mapping[str, int] | None = None
+
+    @property
+    def leaves(self) -> tuple[Momentary, ...]:  # type: ignore[override]  # as an attribute it would be a circle
+        return (self,)
 
     def predicates(self) -> Iterable[str]:
         return self.rows.keys()
+
+    def of(self, predicates: Iterable[str]) -> Momentary:
+        wanted = predicates if isinstance(predicates, frozenset) else set(predicates)
+        if self.rows.keys() <= wanted:
+            return self
+        return Momentary(self.tables, {p: ids for p, ids in self.rows.items() if p in wanted})
+
+    def sizes(self) -> Mapping[str, int]:
+        if self._sizes is None:
+            self._sizes = {predicate: len(ids) for predicate, ids in self.rows.items() if len(ids)}
+        return self._sizes
 
     def candidates(self, predicate: str) -> Ids:
         return self.rows.get(predicate, _NO_IDS)
@@ -144,11 +169,14 @@ class Momentary(FactSet):
     def ids(self, predicate: str) -> Ids:
         return self.rows.get(predicate, _NO_IDS)
 
-    def truth(self, bits: Mapping[Momentary, np.uint8]) -> Truth:
-        return _has(bits[self])
+    def __len__(self) -> int:
+        return sum(map(len, self.rows.values()))
 
-    def momentary(self) -> Iterator[Momentary]:
-        yield self
+    def __bool__(self) -> bool:
+        return any(map(len, self.rows.values()))
+
+    def truth(self, bits: Mapping[Momentary, np.uint8]) -> Truth:
+        return _has(int(bits[self]))
 
     def run(self, predicate: str) -> Run | None:
         """Consecutive rows, in whatever order; looked up once."""
@@ -166,12 +194,21 @@ class Momentary(FactSet):
                 kernels.restatus(ids, getattr(self.tables[name], column), clear, set)
 
 
-class Kept(FactSet):
+class Lasting(FactSet):
+    """A kept set, or a formula of kept sets only: what it means changes, but not what it says.  So it is made once."""
+
+    def __init__(self, tables: Tables) -> None:
+        super().__init__(tables)
+        self.made: dict[tuple[_Connective, Lasting], Lasting] = {}
+
+
+class Kept(Lasting):
     """A set that stays: a bit of a byte beside each row."""
 
     def __init__(self, tables: Tables, bit: int, column: str = "status") -> None:
         super().__init__(tables)
         self.bit = np.uint8(bit)
+        self._truth = _has(bit)
         self._column = column
         self._prefixes: dict[str, int | None] = {}  # None: no prefix of the table any more
 
@@ -189,10 +226,7 @@ class Kept(FactSet):
         return self._column
 
     def truth(self, bits: Mapping[Momentary, np.uint8]) -> Truth:
-        return _has(self.bit)
-
-    def momentary(self) -> Iterator[Momentary]:
-        return iter(())
+        return self._truth
 
     def run(self, predicate: str) -> Run | None:
         """The prefix of the table that the set is, while it is one."""
@@ -207,11 +241,10 @@ class Kept(FactSet):
         added = _own(more).worked_out()
         added.restatus(_NOTHING, self.bit, self._column)
         for predicate in added.rows:
-            prefix, run = self._prefixes.get(predicate, 0), added.run(predicate)
-            if prefix is None or run is None or run[0] > prefix:
-                self._prefixes[predicate] = None
-            else:
-                self._prefixes[predicate] = max(prefix, run[1])
+            prefix = self._prefixes.get(predicate, 0)
+            if prefix is not None:
+                run = added.run(predicate)
+                self._prefixes[predicate] = None if run is None or run[0] > prefix else max(prefix, run[1])
         return self
 
     def __isub__(self, fewer: Facts) -> Kept:
@@ -246,10 +279,11 @@ class Listed(Kept):
         return None if self._lists.get(predicate) else (0, 0)
 
     def __ior__(self, more: Facts) -> Listed:
-        added = (_own(more).worked_out() - self).worked_out()
-        added.restatus(_NOTHING, self.bit, self._column)
-        for predicate, ids in added.rows.items():
-            self._lists.setdefault(predicate, []).append(ids)
+        for predicate, ids in _listed(more).items():
+            new = np.empty(len(ids), np.int32)
+            count = kernels.enter(ids, getattr(self.tables[predicate], self._column), self.bit, new)
+            if count:
+                self._lists.setdefault(predicate, []).append(new[:count])
         return self
 
     def __isub__(self, fewer: Facts) -> Listed:
@@ -272,6 +306,7 @@ class ByPredicate(FactSet):
         self._here = frozenset(predicates)
         self.here = here
         self.elsewhere = elsewhere
+        self.leaves = here.leaves + elsewhere.leaves
 
     def formula(self, predicate: str) -> FactSet:
         return self.here if predicate in self._here else self.elsewhere
@@ -292,10 +327,6 @@ class ByPredicate(FactSet):
     def truth(self, bits: Mapping[Momentary, np.uint8]) -> Truth:
         raise AssertionError("ask the formula of a predicate")
 
-    def momentary(self) -> Iterator[Momentary]:
-        yield from self.here.momentary()
-        yield from self.elsewhere.momentary()
-
 
 class Support(FactSet):
     """The facts of a bag, taken once each; the bag's repetitions are dropped only when the set is worked out."""
@@ -305,6 +336,7 @@ class Support(FactSet):
     def __init__(self, tables: Tables, rows: Mapping[str, Ids]) -> None:
         super().__init__(tables)
         self.rows = rows
+        self.is_nothing = not rows
 
     def predicates(self) -> Iterable[str]:
         return self.rows.keys()
@@ -312,15 +344,8 @@ class Support(FactSet):
     def candidates(self, predicate: str) -> Ids:
         return self.rows.get(predicate, _NO_IDS)
 
-    def ids(self, predicate: str) -> Ids:
-        candidates = self.candidates(predicate)
-        return np.unique(candidates) if len(candidates) < _SMALL else super().ids(predicate)
-
     def truth(self, bits: Mapping[Momentary, np.uint8]) -> Truth:
-        return np.ones(256, np.bool_)  # only ever asked about its own candidates
-
-    def momentary(self) -> Iterator[Momentary]:
-        return iter(())
+        return _ALWAYS  # only ever asked about its own candidates
 
 
 class _Combined(FactSet):
@@ -329,18 +354,19 @@ class _Combined(FactSet):
     def __init__(self, tables: Tables, left: FactSet, right: FactSet, connective: _Connective) -> None:
         super().__init__(tables)
         # a bag's support cannot be marked, so only one that also gives the candidates may stay as it is
-        keeps_support = connective is not np.logical_or
+        keeps_support = connective is not or_
         self.left = left.worked_out() if isinstance(left, Support) and not keeps_support else left
         self.right = right.worked_out() if isinstance(right, Support) else right
         self.connective = connective
+        self.leaves = self.left.leaves + self.right.leaves
 
     def predicates(self) -> Iterable[str]:
-        if self.connective is np.logical_or:
+        if self.connective is or_:
             return {*self.left.predicates(), *self.right.predicates()}
         return self.left.predicates()
 
     def candidates(self, predicate: str) -> Ids:
-        if self.connective is np.logical_or:
+        if self.connective is or_:
             return np.concatenate([self.left.candidates(predicate), self.right.candidates(predicate)])
         return self.left.candidates(predicate)
 
@@ -365,68 +391,91 @@ class _Combined(FactSet):
             return left
         return (left[0], min(left[1], right[0])) if right[1] >= left[1] else None
 
-    def momentary(self) -> Iterator[Momentary]:
-        yield from self.left.momentary()
-        yield from self.right.momentary()
+
+class _Formula(_Combined, Lasting):
+    """One of kept sets only: its truth values stay the same."""
+
+    def __init__(self, tables: Tables, left: FactSet, right: FactSet, connective: _Connective) -> None:
+        Lasting.__init__(self, tables)
+        self.left, self.right, self.connective = left, right, connective
+        self._truth = connective(left.truth({}), right.truth({}))
+
+    def truth(self, bits: Mapping[Momentary, np.uint8]) -> Truth:
+        return self._truth
+
+    def formula(self, predicate: str) -> FactSet:
+        return self
 
 
-@contextmanager
-def marked(formulas: Iterable[FactSet], predicate: str | None = None) -> Iterator[Mapping[Momentary, np.uint8]]:
+def _combined(left: FactSet, right: FactSet, connective: _Connective) -> FactSet:
+    if not (isinstance(left, Lasting) and isinstance(right, Lasting)):
+        return _Combined(left.tables, left, right, connective)
+    made = left.made.get((connective, right))
+    if made is None:
+        made = left.made[connective, right] = _Formula(left.tables, left, right, connective)
+    return made
+
+
+def marked(formulas: Iterable[FactSet], predicate: str | None = None) -> _Marks:
     """Give each momentary set of some formulas a scratch bit in the status of its rows, for a while.
 
     With a predicate, only in that one's rows.
     """
-    leaves = list(dict.fromkeys(leaf for formula in formulas for leaf in formula.momentary()))
-    if not leaves:
-        yield {}
-        return
+    leaves = dict.fromkeys(leaf for formula in formulas for leaf in formula.leaves)
     if len(leaves) > len(_SCRATCH):
         raise AssertionError("a formula with more than three momentary sets")
-    bits = dict(zip(leaves, _SCRATCH, strict=False))
-    _mark(bits, predicate, on=True)
-    try:
-        yield bits
-    finally:
-        _mark(bits, predicate, on=False)
+    return _Marks(dict(zip(leaves, _SCRATCH, strict=False)), predicate)
 
 
-def _mark(bits: Mapping[Momentary, np.uint8], predicate: str | None, *, on: bool) -> None:
-    for leaf, bit in bits.items():
-        for column in ("status", "proof"):  # a formula may speak of either
-            leaf.restatus(_NOTHING if on else bit, bit if on else _NOTHING, column, predicate)
+class _Marks:
+    """Scratch bits that are set inside a `with`.  A class: a generator takes longer to begin than they do."""
 
+    def __init__(self, bits: Mapping[Momentary, np.uint8], predicate: str | None) -> None:
+        self._bits, self._predicate = bits, predicate
 
-def as_bytes(truth: Truth) -> NDArray[np.uint8]:
-    """Truth values as the kernels take them."""
-    return truth.astype(np.uint8)
+    def __enter__(self) -> Mapping[Momentary, np.uint8]:
+        for leaf, bit in self._bits.items():
+            self._set(leaf, _NOTHING, bit)
+        return self._bits
 
+    def __exit__(self, *_: object) -> None:
+        for leaf, bit in self._bits.items():
+            self._set(leaf, bit, _NOTHING)
 
-def _distinct(column: NDArray[np.uint8], candidates: Ids, visible: NDArray[np.uint8]) -> Ids:
-    out = np.empty(len(candidates), np.int32)
-    found = out[: kernels.distinct(candidates, column, visible, _SEEN, out)]
-    kernels.restatus(found, column, _SEEN, _NOTHING)
-    return found
+    def _set(self, leaf: Momentary, clear: np.uint8, set: np.uint8) -> None:
+        for name, ids in leaf.rows.items():
+            if self._predicate is None or self._predicate == name:
+                table = leaf.tables[name]
+                kernels.restatus_both(ids, table.status, table.proof, clear, set)  # a formula may speak of either
 
 
 @cache
-def _has(bit: np.uint8) -> Truth:
+def as_bytes(truth: Truth) -> NDArray[np.uint8]:
+    """Truth values as the kernels take them."""
+    return np.unpackbits(np.frombuffer(truth.to_bytes(32, "little"), np.uint8), bitorder="little")
+
+
+def _distinct(column: NDArray[np.uint8], candidates: Ids, visible: Truth) -> Ids:
+    out = np.empty(len(candidates), np.int32)
+    return out[: kernels.distinct(candidates, column, as_bytes(visible), _SEEN, out)]
+
+
+@cache
+def _has(bit: int) -> Truth:
     """For each status byte, whether it has a bit."""
-    truth: Truth = (_STATUS & bit) != 0
-    return truth
+    return sum(1 << status for status in range(256) if status & bit)
 
 
 def _run_of(ids: Ids) -> Run | None:
     if not len(ids):
         return (0, 0)
-    first, last = int(ids.min()), int(ids.max())  # two threads number new rows in another order than they come
+    first, last = kernels.ends(ids)  # two threads number new rows in another order than they come
     return (first, last + 1) if last - first == len(ids) - 1 else None
 
 
 def _union(left: FactSet, right: FactSet) -> Momentary:
     """All facts of two momentary sets."""
     first, second = left.worked_out(), right.worked_out()
-    if not second.rows or not first.rows:
-        return first if first.rows else second
     both = dict(first.rows)
     for predicate, ids in second.rows.items():
         known = both.get(predicate)
@@ -435,7 +484,7 @@ def _union(left: FactSet, right: FactSet) -> Momentary:
         elif _apart(first.run(predicate), second.run(predicate)):
             both[predicate] = np.concatenate([known, ids])
         else:
-            both[predicate] = _once(left.tables, predicate, known, ids)
+            both[predicate] = _distinct(left.tables[predicate].status, np.concatenate([known, ids]), _ALWAYS)
     return Momentary(left.tables, both)
 
 
@@ -443,14 +492,16 @@ def _apart(left: Run | None, right: Run | None) -> bool:
     return left is not None and right is not None and (left[1] <= right[0] or right[1] <= left[0])
 
 
-def _once(tables: Tables, predicate: str, known: Ids, more: Ids) -> Ids:
-    if len(known) + len(more) < _SMALL:
-        return np.unique(np.concatenate([known, more]))
-    return _distinct(tables[predicate].status, np.concatenate([known, more]), _EVERY_STATUS)
+def _listed(facts: Facts) -> Mapping[str, Ids]:
+    """Row ids of all facts, perhaps repeated."""
+    own = _own(facts)
+    return own.rows if isinstance(own, Momentary | Support) else own.worked_out().rows
 
 
 def _filtered(facts: FactSet, condition: FactSet, wanted: bool) -> Momentary:
     """Those of a momentary set's facts that are, or are not, in another set."""
+    if condition.is_nothing and not wanted:
+        return facts.worked_out()
     found = {}
     for predicate in facts.predicates():
         ids = _passing(facts, condition, predicate, wanted)
@@ -466,32 +517,24 @@ def _passing(facts: FactSet, condition: FactSet, predicate: str, wanted: bool) -
         if run is not None and run[0] == 0 and not wanted:  # what lies behind I's rows is new
             candidates = candidates[candidates >= run[1]]
             return _once_behind(facts, predicate, candidates, run[1]) if isinstance(facts, Support) else candidates
-        connective = np.logical_and if wanted else _without
-        return _Combined(facts.tables, facts, condition, connective).ids(predicate)
-    ids = np.unique(candidates) if isinstance(facts, Support) else candidates
-    if not len(ids):
-        return ids
-    if condition.is_momentary or next(condition.momentary(), None) is not None:
-        mask = _among(ids, condition.ids(predicate))
-    else:
+    formula = condition.formula(predicate)
+    if not formula.is_momentary and not formula.leaves:
         column = getattr(facts.tables[predicate], condition.column(predicate))
-        mask = condition.formula(predicate).truth({})[column[ids]]
-    return ids[mask if wanted else ~mask]
-
-
-def _among(ids: Ids, others: Ids) -> Truth:
-    """Which of some row ids are among others; NumPy's own way has a fixed cost that shows in small updates."""
-    if len(ids) * len(others) > _SMALL:
-        return np.isin(ids, others)
-    found: Truth = (ids[:, None] == others).any(axis=1)
-    return found
+        return _distinct(column, candidates, formula.truth({}) if wanted else _ALWAYS & ~formula.truth({}))
+    if formula.is_momentary:
+        ids, others = facts.ids(predicate), formula.ids(predicate)
+        if len(ids) * len(others) <= _SMALL:
+            out = np.empty(len(ids), np.int32)
+            return out[: kernels.among(ids, others, wanted, out)]
+    unmarked = Support(facts.tables, {predicate: candidates})  # nobody asks whether a fact is in it
+    return _Combined(facts.tables, unmarked, condition, and_ if wanted else _without).ids(predicate)
 
 
 def _once_behind(facts: FactSet, predicate: str, ids: Ids, first: int) -> Ids:
     """Row ids from a first one on, each once; in ascending order, where that is the quicker way."""
     table = facts.tables[predicate]
     if table.size - first > _SPARSE * len(ids):
-        return _distinct(table.status, ids, _EVERY_STATUS)
+        return _distinct(table.status, ids, _ALWAYS)
     met = np.zeros(table.size - first, np.bool_)
     met[ids - first] = True
     return (np.flatnonzero(met) + first).astype(np.int32)

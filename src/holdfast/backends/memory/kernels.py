@@ -842,6 +842,20 @@ def probe(bindings, count, constants, rows, status, visible, low, high, slots, g
     return n
 
 
+@njit(int64(_rows, int64, _codes, _codes, boolean, _codes, _rows), nogil=True, cache=True)
+def compare(bindings, count, constants, sides, equal, outputs, out):
+    """The bindings in which two values are equal, or are not; gives how many."""
+    n = int64(0)
+    left, right = sides[0], sides[1]
+    for i in range(count):
+        one = constants[left & _COLUMN] if left >= FROM_CONSTANT else bindings[i, left]
+        other = constants[right & _COLUMN] if right >= FROM_CONSTANT else bindings[i, right]
+        if (one == other) == equal:
+            _emit(bindings, i, bindings, int64(0), outputs, constants, outputs, out, n)
+            n += 1
+    return n
+
+
 @njit(void(_rows, _rows, _slots, _grid, _ids), nogil=True, cache=True)
 def find(wanted, rows, slots, grid, ids):
     """The row ids of some facts, -1 for those that are not in `rows`."""
@@ -920,12 +934,89 @@ def rows_of_keys(wanted, slots, direct, entries, ids, following, settled, out):
 
 @njit(int64(_ids, _bytes, _bytes, uint8, _ids), nogil=True, cache=True)
 def distinct(ids, status, visible, seen, out):
-    """The distinct ids whose status is visible, each once, in order of appearance; leaves `seen` set on them."""
+    """The ids whose status is visible, each once, in order of appearance; `seen` is a bit that is free meanwhile."""
     n = int64(0)
     for row in ids:
         state = status[row]
         if visible[state] and not (state & seen):
             status[row] = state | seen
+            out[n] = row
+            n += 1
+    for k in range(n):
+        status[out[k]] &= ~seen
+    return n
+
+
+@njit(int64(_ids, _ids, boolean, _ids), nogil=True, cache=True)
+def among(ids, others, wanted, out):
+    """Those of some ids that are, or are not, among others; gives how many.  For a few: each is compared with each."""
+    n = int64(0)
+    for row in ids:
+        found = False
+        for other in others:
+            if other == row:
+                found = True
+                break
+        if found == wanted:
+            out[n] = row
+            n += 1
+    return n
+
+
+@njit(void(_ids, int64, _ids, _ids), nogil=True, cache=True)
+def link(ids, first, heads, links):
+    """Write beside each of some rows its head, one more so that 0 is none; without ids, of the rows from a first on."""
+    for k in range(len(heads)):
+        links[ids[k] if len(ids) else first + k] = heads[k] + 1
+
+
+@njit(int64(_ids, _bytes, _bytes, _ids, _ids, _ids), nogil=True, cache=True)
+def linked(ids, status, visible, links, facts, heads):
+    """Those of some rows that are visible and have a head beside them, and these heads; gives how many."""
+    n = int64(0)
+    for row in ids:
+        if visible[status[row]] and row < len(links) and links[row]:
+            facts[n] = row
+            heads[n] = links[row] - 1
+            n += 1
+    return n
+
+
+@njit(types.UniTuple(int64, 2)(_ids), nogil=True, cache=True)
+def ends(ids):
+    """The least and the greatest of some ids."""
+    first, last = int64(ids[0]), int64(ids[0])
+    for row in ids:
+        first, last = min(first, int64(row)), max(last, int64(row))
+    return first, last
+
+
+@njit(int64(_ids, _bytes, uint8, _ids), nogil=True, cache=True)
+def enter(ids, status, bit, out):
+    """Set a status bit of some rows; gives how many had it not, and which."""
+    n = int64(0)
+    for row in ids:
+        if not (status[row] & bit):
+            status[row] |= bit
+            out[n] = row
+            n += 1
+    return n
+
+
+@njit(void(_ids, _bytes, _bytes, uint8, uint8), nogil=True, cache=True)
+def restatus_both(ids, status, proof, clear, set):
+    """As `restatus`, of two bytes."""
+    for row in ids:
+        status[row] = (status[row] & ~clear) | set
+        proof[row] = (proof[row] & ~clear) | set
+
+
+@njit(int64(_ids, int32[::1], _ids), nogil=True, cache=True)
+def zero(ids, counters, out):
+    """Those of some ids whose counter is 0; gives how many."""
+    n = int64(0)
+    for row in ids:
+        if counters[row] == 0:
             out[n] = row
             n += 1
     return n

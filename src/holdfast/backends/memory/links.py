@@ -11,19 +11,22 @@ from typing import cast
 
 import numpy as np
 
+from holdfast.backends.memory import kernels
 from holdfast.backends.memory.arrays import Ids, padded
-from holdfast.backends.memory.facts import Momentary
+from holdfast.backends.memory.facts import FactSet, Momentary, as_bytes
 from holdfast.backends.memory.store import MemoryBackend, MemoryBag
 from holdfast.backends.protocol import Bag, Facts
 from holdfast.program.model import Atom, Rule
 
+_NO_IDS: Ids = np.empty(0, np.int32)
+
 
 class Links:
-    """Row ids of heads, one more each so that 0 is none, beside the rows of the bodies; for one program."""
+    """Row ids of heads beside the rows of the bodies; for one program."""
 
     def __init__(self, backend: MemoryBackend) -> None:
         self._backend = backend
-        self._heads: dict[int, tuple[Rule, Ids]] = {}  # the rule is held, so that its id stays its own
+        self._links: dict[int, _Link] = {}  # by the rule's id; it is held, so that its id stays its own
         self._packings = backend.packings
 
     def learn(self, rules: Sequence[Rule], come: Facts, met: Bag) -> None:
@@ -32,46 +35,53 @@ class Links:
         assert isinstance(met, MemoryBag)
         taken = dict.fromkeys(met.rows, 0)
         for rule in rules:
-            ids = _walked(come, _read(rule))
-            if len(ids):
+            link = self._of(rule)
+            if size := come.sizes().get(link.read):
                 begin = taken[rule.predicate]
-                taken[rule.predicate] = begin + len(ids)
-                self._beside(rule)[ids] = met.rows[rule.predicate][begin : taken[rule.predicate]] + 1
+                taken[rule.predicate] = begin + size
+                link.learn(come, met.rows[rule.predicate][begin : begin + size])
+        assert all(taken[name] == len(heads) for name, heads in met.rows.items()), "a fact has one instance by a rule"
 
-    def heads(self, rules: Sequence[Rule], facts: Facts) -> tuple[Momentary, MemoryBag]:
-        """Those of some facts all of whose instances by some copying rules are known, and these instances."""
+    def heads(self, rule: Rule, facts: Facts, J: Facts) -> tuple[Momentary, MemoryBag]:
+        """Those of some facts that are in J and whose instance by a copying rule is known, and these instances."""
         assert isinstance(facts, Momentary)
-        tables, known = self._backend.tables, dict(facts.rows)
-        for rule in rules:
-            name = _read(rule)
-            if name in known:
-                known[name] = known[name][self._beside(rule)[known[name]] > 0]
-        found: dict[str, list[Ids]] = {}
-        for rule in rules:
-            if len(known.get(_read(rule), ())):
-                found.setdefault(rule.predicate, []).append(self._beside(rule)[known[_read(rule)]] - 1)
-        heads = {name: parts[0] if len(parts) == 1 else np.concatenate(parts) for name, parts in found.items()}
-        return Momentary(tables, {name: ids for name, ids in known.items() if len(ids)}), MemoryBag(tables, heads)
+        assert isinstance(J, FactSet)
+        return self._of(rule).heads(facts, J)
 
     def clear(self) -> None:
         """Forget all."""
-        self._heads = {}
+        self._links = {}
 
-    def _beside(self, rule: Rule) -> Ids:
+    def _of(self, rule: Rule) -> _Link:
         if self._packings != self._backend.packings:
-            self._packings, self._heads = self._backend.packings, {}
-        room, (_, known) = len(self._backend.tables[_read(rule)].rows), self._heads.get(id(rule), (rule, None))
-        if known is None or len(known) < room:
-            known = np.zeros(room, np.int32) if known is None else padded(known, room)
-            self._heads[id(rule)] = rule, known
-        return known
+            self._packings, self._links = self._backend.packings, {}
+        link = self._links.get(id(rule))
+        if link is None:
+            link = self._links[id(rule)] = _Link(self._backend, rule)
+        return link
 
 
-def _read(rule: Rule) -> str:
-    return cast("Atom", rule.body[0]).predicate
+class _Link:
+    """For one rule: row ids of heads, one more each so that 0 is none, in the places of the bodies' rows."""
 
+    def __init__(self, backend: MemoryBackend, rule: Rule) -> None:
+        self.rule, self.read = rule, cast("Atom", rule.body[0]).predicate
+        self._tables, self._table = backend.tables, backend.tables[self.read]
+        self._heads: Ids = np.zeros(len(self._table.rows), np.int32)
 
-def _walked(facts: Momentary, predicate: str) -> Ids:
-    """In the order in which a plan walks through them: consecutive rows from the first one on."""
-    run = facts.run(predicate)
-    return facts.ids(predicate) if run is None else np.arange(*run, dtype=np.int32)
+    def learn(self, come: Momentary, heads: Ids) -> None:
+        """Facts have come, with heads in the order in which a plan walks through them: consecutive rows by number."""
+        if len(self._heads) < len(self._table.rows):
+            self._heads = padded(self._heads, len(self._table.rows))
+        run = come.run(self.read)
+        kernels.link(_NO_IDS if run else come.ids(self.read), run[0] if run else 0, heads, self._heads)
+
+    def heads(self, facts: Momentary, J: FactSet) -> tuple[Momentary, MemoryBag]:
+        """As `Links.heads`."""
+        ids, visible = facts.ids(self.read), as_bytes(J.formula(self.read).truth({}))
+        known, heads = np.empty(len(ids), np.int32), np.empty(len(ids), np.int32)
+        count = kernels.linked(ids, self._table.status, visible, self._heads, known, heads)
+        if not count:
+            return Momentary(self._tables, {}), MemoryBag(self._tables, {})
+        return (Momentary(self._tables, {self.read: known[:count]}),
+                MemoryBag(self._tables, {self.rule.predicate: heads[:count]}))

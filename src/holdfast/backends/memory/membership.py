@@ -27,6 +27,7 @@ class HashedRows:
     def __init__(self, slots: Slots | None = None, *, may_be_gridded: bool = True) -> None:
         self.slots: Slots = np.zeros(slots_for(0), np.uint64) if slots is None else slots
         self.halves = np.zeros(2, np.int64)  # the rows in each half of the slots
+        self.size = 0  # the rows in both
         self.may_be_gridded = may_be_gridded  # not again once a grid has been too small
 
     @property
@@ -39,18 +40,20 @@ class HashedRows:
         room = len(self.slots)
         if room >= kernels.SPLIT and int(self.halves.max()) + more > FULLEST * room / 2:
             return False
-        return int(self.halves.sum()) + more <= FULL * room
+        return self.size + more <= FULL * room
 
     def make_room(self, more: int, coming: int) -> None:
         """Take more slots, so that more rows fit in, and at once as many as those coming will probably need."""
         while not self.has_room(more):
-            self.slots = more_slots(self.slots, max(2 * len(self.slots), slots_for(int(self.halves.sum()) + coming)))
+            self.slots = more_slots(self.slots, max(2 * len(self.slots), slots_for(self.size + coming)))
 
     def intern(self, new: Rows, rows: Rows, size: int, ids: Ids) -> int:
         """Find the rows, append those never seen; gives the new size.  `rows` has room for twice as many."""
         if len(self.slots) < kernels.SPLIT or not worth_splitting(len(new)):
-            return int(kernels.intern(new, -1, size, rows, self.slots, ids, _NOWHERE, self.halves))
-        return self._intern_by_halves(new, rows, size, ids)
+            self.size = kernels.intern(new, -1, size, rows, self.slots, ids, _NOWHERE, self.halves)
+        else:
+            self.size = self._intern_by_halves(new, rows, size, ids)
+        return self.size
 
     def _intern_by_halves(self, new: Rows, rows: Rows, size: int, ids: Ids) -> int:
         """Each thread takes the facts of one half of the slots; the second writes its new rows behind a gap."""
@@ -149,5 +152,6 @@ def _largest(rows: Rows) -> Rows:
 def hashed(rows: Rows, *, may_be_gridded: bool = False) -> HashedRows:
     """A hash table with some rows in it, known to be distinct."""
     found = HashedRows(np.zeros(slots_for(2 * len(rows)), np.uint64), may_be_gridded=may_be_gridded)
-    kernels.intern(rows, -1, 0, np.empty_like(rows), found.slots, np.empty(len(rows), np.int32), _NOWHERE, found.halves)
+    ids = np.empty(len(rows), np.int32)
+    found.size = kernels.intern(rows, -1, 0, np.empty_like(rows), found.slots, ids, _NOWHERE, found.halves)
     return found

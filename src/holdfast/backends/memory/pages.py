@@ -6,10 +6,14 @@ the system then spends more time on finding and clearing huge pages than their u
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from functools import wraps
+from typing import ParamSpec, TypeVar
 
 import numpy as np
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
 
 # NumPy's own switch: not public, so a version may be without it, and everything works as well
 _numpy = getattr(np, "_core", None)
@@ -17,14 +21,17 @@ _set_huge_pages: Callable[[bool], bool] | None = getattr(
     getattr(_numpy, "multiarray", None), "_set_madvise_hugepage", None)
 
 
-@contextmanager
-def small_pages() -> Iterator[None]:
-    """Arrays made meanwhile are not asked to be in huge pages; also a decorator."""
-    if _set_huge_pages is None:
-        yield
-        return
-    before = _set_huge_pages(False)
-    try:
-        yield
-    finally:
-        _set_huge_pages(before)
+def in_small_pages(function: Callable[_P, _T]) -> Callable[_P, _T]:
+    """Arrays that a function makes are not asked to be in huge pages."""
+    if (switch := _set_huge_pages) is None:
+        return function
+
+    @wraps(function)
+    def inside(*arguments: _P.args, **named: _P.kwargs) -> _T:
+        before = switch(False)
+        try:
+            return function(*arguments, **named)
+        finally:
+            switch(before)
+
+    return inside

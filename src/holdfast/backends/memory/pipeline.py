@@ -8,10 +8,10 @@ memory does not grow with the number of instances.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from itertools import chain
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from holdfast.backends.memory import kernels
 from holdfast.backends.memory.arithmetic import Undefined
 from holdfast.backends.memory.arrays import Ids, Rows
-from holdfast.backends.memory.facts import FactSet, Kept, Listed, Momentary, as_bytes
+from holdfast.backends.memory.facts import FactSet, Kept, Listed, Momentary, Run, as_bytes
 from holdfast.backends.memory.functors import Bindings, evaluate, holds, spread
 from holdfast.backends.memory.membership import NO_SLOTS
 from holdfast.backends.memory.table import Table
@@ -27,7 +27,7 @@ from holdfast.backends.memory.threads import side_by_side, worth_splitting
 from holdfast.encoding import Dictionary
 from holdfast.errors import Diagnostic, EvaluationError
 from holdfast.plans.model import GOAL, Compute, Filter, Join, Keep, Plan, Read, Scan, Spread, Step
-from holdfast.program.model import AggregateRule, Argument, Const, Rule, Term, Var, Wildcard
+from holdfast.program.model import AggregateRule, Argument, Compare, Const, Rule, Term, Var, Wildcard
 
 BATCH = 32_768
 _NO_IDS: Ids = np.empty(0, np.int32)
@@ -39,10 +39,12 @@ _ONE_BINDING: Rows = np.empty((1, 0), np.int64)
 _Codes = NDArray[np.int64]
 Weights = NDArray[np.int32]
 NO_WEIGHTS: Weights = np.empty(0, np.int32)
+_NO_HEADS = _NO_IDS, NO_WEIGHTS
 _TALLY_SLOTS = 2 * BATCH + 1  # at most half full
 _COUNTED_IN_PLACE = 1 << 20  # values below; pages of larger ones are not touched, so they cost nothing
 _MOST_GROUPS = 1 << 31
 _WORTH_A_TALLY = 256  # bindings
+_SOME, _SOME_EACH = 512, 8  # rows that a few bindings may give, all and each, before there is more room for them
 _GATHERED = 1 << 19  # bindings
 _FAN_OUT = 4  # facts that a binding must meet for heads to be tallied
 _ALIKE = 0.75  # distinct heads of all; with more, they are not tallied
@@ -52,8 +54,7 @@ OF_THE_PAST = frozenset({Read.ALL, Read.OLD, Read.ABSENT, Read.ABSENT_OLD})
 """Reads of what held before, of which some may not be rows yet; changed facts always are."""
 
 
-@dataclass(frozen=True)
-class Probe:
+class Probe(NamedTuple):
     """Which rows of a table a read sees: those from `low` to `high`, or, if `visible` is not empty, those with such
     a status."""
 
@@ -65,10 +66,15 @@ class Probe:
     @classmethod
     def of(cls, facts: FactSet, predicate: str, bits: Mapping[Momentary, np.uint8]) -> Probe:
         """From a run of rows if the set is one, and no rows will come to it meanwhile."""
-        run = facts.run(predicate)
-        if run is not None and facts.tables[predicate].fetch is None:
+        run = cls.by_run(facts, predicate)
+        if run is not None:
             return cls(run[0], run[1], _NO_STATUS)
         return cls(0, 0, as_bytes(facts.formula(predicate).truth(bits)), facts.column(predicate))
+
+    @staticmethod
+    def by_run(facts: FactSet, predicate: str) -> Run | None:
+        """The run of rows by which a set is probed, if it is."""
+        return facts.run(predicate) if facts.tables[predicate].fetch is None else None
 
     def bytes_of(self, table: Table) -> NDArray[np.uint8]:
         """The byte column that `visible` speaks of."""
@@ -76,8 +82,7 @@ class Probe:
         return column
 
 
-@dataclass(frozen=True)
-class Views:
+class Views(NamedTuple):
     """What each read means during one call of `apply`: a set to walk through, a probe to look into a table."""
 
     walks: Mapping[tuple[Read, str], FactSet]
@@ -95,15 +100,20 @@ class Watch(Protocol):
     def batch(self, new_facts: int) -> None: ...
 
 
-@contextmanager
-def naming_the_rule(rule: Rule | AggregateRule) -> Iterator[None]:
+class naming_the_rule:  # noqa: N801  it reads as a function; a generator takes longer to begin than a small rule to run
     """A functor without a value becomes an error that says which rule asked for it."""
-    try:
-        yield
-    except Undefined as error:
-        message = f"rule {rule.name} has no value for some facts: {error}"
-        help = "keep such facts out of the rule by a comparison before it is computed, or mend the data"
-        raise EvaluationError(Diagnostic("E0701", message, rule.span, help=help)) from error
+
+    def __init__(self, rule: Rule | AggregateRule) -> None:
+        self._rule = rule
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, Undefined):
+            message = f"rule {self._rule.name} has no value for some facts: {error}"
+            help = "keep such facts out of the rule by a comparison before it is computed, or mend the data"
+            raise EvaluationError(Diagnostic("E0701", message, self._rule.span, help=help)) from error
 
 
 class Pipeline:
@@ -117,6 +127,8 @@ class Pipeline:
         last = plan.live[-1] if plan.steps else ()
         self.projections = [_Project(last, terms, dictionary) for _, terms in plan.told] if len(plan.told) > 1 else []
         self.tallying = self._tallying()
+        self.walked = [(step.read, step.atom.predicate) for step in plan.steps if isinstance(step, Scan)]
+        self.probed = [(step.read, step.atom.predicate) for step in plan.steps if isinstance(step, Join | Keep)]
 
     def _tallying(self) -> _Join | None:
         """The last step, if it joins and writes heads, of which many may be alike."""
@@ -144,7 +156,8 @@ class Pipeline:
                     if self.tallying is None:
                         yield predicate, table.intern(rows, coming), NO_WEIGHTS
                     else:
-                        yield predicate, *self.tallying.known
+                        if len(self.tallying.known[0]):
+                            yield predicate, *self.tallying.known
                         yield predicate, table.intern(rows, coming), self.tallying.weights
                     self.watch.batch(table.size - before)
                 done = self.steps[0].done
@@ -169,18 +182,36 @@ class Pipeline:
     def _told(self, bindings: Rows) -> list[Rows]:
         if not self.projections:
             return [bindings]
-        return [next(projection.run(bindings)) for projection in self.projections]
+        return [projection.run(bindings)[0] for projection in self.projections]
 
-    def _bindings(self) -> Iterator[Rows]:
+    def _bindings(self) -> Iterable[Rows]:
         if self.tallying is None:
-            yield from self._through(self.steps)
-            return
-        for bindings in self.tallying.gathered(self._through(self.steps[:-1])):
-            yield from self.tallying.run(bindings)
+            return self._through(self.steps)
+        batches = self._through(self.steps[:-1])
+        if isinstance(batches, tuple):
+            return self.tallying.run(batches[0]) if batches else ()
+        return self._tallied(self.tallying, batches)
 
-    def _through(self, steps: Sequence[_Runnable]) -> Iterator[Rows]:
+    def _tallied(self, last: _Join, batches: Iterable[Rows]) -> Iterator[Rows]:
+        for bindings in last.gathered(batches):
+            yield from last.run(bindings)
+
+    def _through(self, steps: Sequence[_Runnable]) -> Iterable[Rows]:
+        """What comes of all steps; as long as each gives one batch or none, which is so for a few facts, at once."""
+        batch = _ONE_BINDING
+        self.watch.batch(0)  # one that comes to nothing takes its time too
+        for place, step in enumerate(steps):
+            batches = step.run(batch)
+            if not isinstance(batches, tuple):
+                return self._in_turn(iter(batches), steps[place + 1:])
+            if not batches:
+                return ()
+            batch = batches[0]
+        return (batch,)
+
+    def _in_turn(self, batches: Iterator[Rows], steps: Sequence[_Runnable]) -> Iterator[Rows]:
         """Each batch goes through all steps before the next is made; on a stack of its own, for rules of any length."""
-        running = [iter((_ONE_BINDING,))]
+        running = [batches]
         while running:
             batch = next(running[-1], None)
             if batch is None:
@@ -188,8 +219,8 @@ class Pipeline:
             elif len(running) > len(steps):
                 yield batch
             else:
-                self.watch.batch(0)  # one that comes to nothing takes its time too
-                running.append(steps[len(running) - 1].run(batch))
+                self.watch.batch(0)
+                running.append(iter(steps[len(running) - 1].run(batch)))
 
 
 class _Runnable(ABC):
@@ -201,8 +232,9 @@ class _Runnable(ABC):
         """Look at the facts as they are now; a step sees none that come during the run."""
 
     @abstractmethod
-    def run(self, bindings: Rows) -> Iterator[Rows]:
-        """The next bindings, in batches; a batch is only valid until the next one is asked for."""
+    def run(self, bindings: Rows) -> Iterable[Rows]:
+        """The next bindings, in batches; a batch is only valid until the next one is asked for.  A tuple has one or
+        none: there are no more."""
 
 
 class _Columns:
@@ -291,34 +323,45 @@ def _known(argument: Argument) -> Var | Const:
 
 class _Scan(_Runnable):
     def __init__(self, step: Scan, table: Table, shape: _Shape) -> None:
-        self.step = step
+        self.place = step.read, step.atom.predicate
         self.table = table
         self.shape = shape
         self.buffer = _Buffer(len(shape.outputs))
         self.numbers_goals = kernels.FROM_PLACE in shape.outputs  # then by their places in a list, not by row ids
 
     def prepare(self, views: Views) -> None:
-        facts = views.walks[self.step.read, self.step.atom.predicate]
-        run = facts.run(self.step.atom.predicate)
+        facts, predicate = views.walks[self.place], self.place[1]
+        run = facts.run(predicate)
         self.ids, self.visible = _NO_IDS, _NO_STATUS
         if run is not None and not self.numbers_goals:
             self.first, self.stop = run
         elif isinstance(facts, Kept) and not isinstance(facts, Listed) and facts.column("") == "status":
             self.first, self.stop, self.visible = 0, self.table.size, as_bytes(facts.truth({}))
         else:
-            self.ids = facts.ids(self.step.atom.predicate)
+            self.ids = facts.ids(predicate)
             self.first, self.stop = 0, len(self.ids)
 
-    def run(self, bindings: Rows) -> Iterator[Rows]:
-        shape, table, place = self.shape, self.table, self.first
+    def run(self, bindings: Rows) -> Iterable[Rows]:
+        if self.stop - self.first > BATCH:
+            return self._in_batches()
+        self.done = 1.0
+        out, count, _ = self._from(self.first)
+        return (out[:count],) if count else ()
+
+    def _in_batches(self) -> Iterator[Rows]:
+        place = self.first
         while place < self.stop:
-            out = self.buffer.room(self.stop - place)
-            count, place = kernels.scan(self.ids, place, self.stop, table.rows, table.status, self.visible,
-                                        shape.constants, shape.key, shape.origins, table.all_columns, shape.left,
-                                        shape.right, shape.outputs, out)
+            out, count, place = self._from(place)
             self.done = (place - self.first) / (self.stop - self.first)
             if count:
                 yield out[:count]
+
+    def _from(self, place: int) -> tuple[Rows, int, int]:
+        shape, table, out = self.shape, self.table, self.buffer.room(self.stop - place)
+        count, place = kernels.scan(self.ids, place, self.stop, table.rows, table.status, self.visible,
+                                    shape.constants, shape.key, shape.origins, table.all_columns, shape.left,
+                                    shape.right, shape.outputs, out)
+        return out, count, place
 
 
 class _Join(_Runnable):
@@ -330,10 +373,11 @@ class _Join(_Runnable):
 
     may_tally = False
     weights = NO_WEIGHTS  # of the last batch
-    known = _NO_IDS, NO_WEIGHTS  # heads of the last batch that are not among its rows, since their row ids are known
+    known = _NO_HEADS  # heads of the last batch that are not among its rows, since their row ids are known
 
     def __init__(self, step: Join | Keep, table: Table, shape: _Shape) -> None:
-        self.step = step
+        self.step, self.rejects = step, isinstance(step, Keep)
+        self.place = step.read, step.atom.predicate
         self.table = table
         self.shape = shape
         self.rooms = _Room(len(shape.outputs)), _Room(len(shape.outputs))
@@ -343,31 +387,41 @@ class _Join(_Runnable):
 
     def prepare(self, views: Views) -> None:
         self.index = self.table.index(self.step.key)
-        self.probe = views.probes[self.step.read, self.step.atom.predicate]
+        self.probe = views.probes[self.place]
         self.instances = self.distinct = 0
         if not self.fan_out:  # nothing was met yet: what a key has on average
             seen = self.index.covered if len(self.probe.visible) else self.probe.high - self.probe.low
             self.fan_out = seen / max(1, self.index.keys)
 
-    def run(self, bindings: Rows) -> Iterator[Rows]:
+    def run(self, bindings: Rows) -> Iterable[Rows]:
         if self.table.fetch is not None and self.step.read in OF_THE_PAST:
             self.table.fetch(self.step.key, self.shape.keys_of(bindings))
             self.index = self.table.index(self.step.key)
-        if isinstance(self.step, Keep):
+        if self.rejects:
             out = self.rooms[0].buffer.room(len(bindings))
             count = _reject(bindings, len(bindings), *self._facts(), out)
-            if count:
-                yield out[:count]
-            return
+            return (out[:count],) if count else ()
+        if len(bindings) >= _WORTH_A_TALLY:
+            return self._in_batches(bindings)
+        [room, _], total = self.rooms, len(bindings)
+        count, i, cursor = _expand(bindings, total, 0, -1, *self._arguments(room, False, _SOME + _SOME_EACH * total))
+        if i < total:
+            return self._in_batches(bindings, (room, count), i, cursor)
+        self.weights, self.known, self.fan_out = NO_WEIGHTS, _NO_HEADS, count / max(1, total)
+        return (room.buffer.rows[:count],) if count else ()
+
+    def _in_batches(self, bindings: Rows, first: tuple[_Room, int] | None = None, i: int = 0, cursor: int = -1
+                    ) -> Iterator[Rows]:
+        """From where a first batch was full, if there was one."""
         tallies = self._tallies(len(bindings))
         if tallies:
             bindings = _grouped(bindings, self.shape.group)
-        met = 0
-        for room, count in self._joined(bindings, tallies):
+        met, more = 0, self._joined(bindings, tallies, i, cursor)
+        for room, count in chain((first,), more) if first is not None else more:
             if tallies:
                 self.weights, self.known = room.weights[:count], room.known_heads()
             else:
-                self.weights, self.known = NO_WEIGHTS, (_NO_IDS, NO_WEIGHTS)
+                self.weights, self.known = NO_WEIGHTS, _NO_HEADS
             met += self._weighed(count)
             yield room.buffer.rows[:count]
         self.fan_out = met / max(1, len(bindings))
@@ -380,7 +434,7 @@ class _Join(_Runnable):
         many_alike = self.instances < BATCH or self.distinct < _ALIKE * self.instances
         return self.fan_out >= _FAN_OUT and many_alike and not len(self.quota)
 
-    def gathered(self, batches: Iterator[Rows]) -> Iterator[Rows]:
+    def gathered(self, batches: Iterable[Rows]) -> Iterator[Rows]:
         """Larger batches where heads will be tallied: more of them are alike."""
         kept, count = list[Rows](), 0
         for batch in batches:
@@ -405,11 +459,11 @@ class _Join(_Runnable):
         self.distinct += count + len(known)
         return instances
 
-    def _joined(self, bindings: Rows, tallies: bool) -> Iterator[tuple[_Room, int]]:
+    def _joined(self, bindings: Rows, tallies: bool, i: int, cursor: int) -> Iterator[tuple[_Room, int]]:
         """Where the next rows are and how many: two threads take half of the bindings each; when one has no more, half
-        of what the other has left, while that is worth it."""
+        of what the other has left, while that is worth it.  Begins with the first binding at `cursor`."""
         kernel, (room, other) = _tally if tallies else _expand, self.rooms
-        i, cursor, stop = 0, -1, len(bindings)  # the bindings that are left, and where to go on with the first
+        stop = len(bindings)
         while i < stop:
             middle = (i + stop) // 2 if self._splits(stop - i, tallies) else stop
             j, other_cursor = middle, -1
@@ -447,9 +501,9 @@ class _Join(_Runnable):
                 index.direct, index.entries, index.ids, index.values, index.following, index.settled, shape.origins,
                 index.others)
 
-    def _arguments(self, room: _Room, tallies: bool) -> tuple[Any, ...]:
-        """What a kernel is told beside the bindings."""
-        out = room.buffer.room(BATCH)
+    def _arguments(self, room: _Room, tallies: bool, rows: int = BATCH) -> tuple[Any, ...]:
+        """What a kernel is told beside the bindings; it may write so many rows."""
+        out = room.buffer.room(rows)
         if tallies:
             room.prepare_tally(_COUNTED_IN_PLACE if len(self.shape.told) == 1 else 0)
             return (*self._run_facts(), self.shape.outputs, self.shape.group, self.shape.told, room.seen, room.counts,
@@ -472,26 +526,41 @@ class _Lookup(_Runnable):
     """A join where every column is known: the fact is there, or it is not."""
 
     def __init__(self, step: Join | Keep, table: Table, shape: _Shape) -> None:
-        self.step = step
+        self.step, self.joins = step, isinstance(step, Join)
+        self.place = step.read, step.atom.predicate
         self.table = table
         self.shape = shape
         self.buffer = _Buffer(len(shape.outputs))
         self.goal, self.quota = -1, _NO_IDS
 
     def prepare(self, views: Views) -> None:
-        self.probe = views.probes[self.step.read, self.step.atom.predicate]
+        self.probe = views.probes[self.place]
 
-    def run(self, bindings: Rows) -> Iterator[Rows]:
+    def run(self, bindings: Rows) -> Iterable[Rows]:
         shape, table, probe = self.shape, self.table, self.probe
         if table.fetch is not None and self.step.read in OF_THE_PAST:
             table.fetch(self.step.key, shape.keys_of(bindings))
         out = self.buffer.room(len(bindings))
         known, column = table.membership, probe.bytes_of(table)
         count = kernels.probe(bindings, len(bindings), shape.constants, table.rows, column, probe.visible, probe.low,
-                              probe.high, known.slots, known.grid, shape.origins, isinstance(self.step, Join),
+                              probe.high, known.slots, known.grid, shape.origins, self.joins,
                               shape.outputs, self.goal if len(self.quota) else -1, self.quota, out)
-        if count:
-            yield out[:count]
+        return (out[:count],) if count else ()
+
+
+class _Compare(_Runnable):
+    """A test whether two values are the same: codes tell."""
+
+    def __init__(self, left: Term, right: Term, equal: bool, after: Sequence[Term], columns: _Columns) -> None:
+        self.sides, self.equal = _codes([columns.origin(left), columns.origin(right)]), equal
+        self.outputs = _codes([columns.origin(term) for term in after])
+        self.constants = _codes(columns.constants)
+        self.buffer = _Buffer(len(after))
+
+    def run(self, bindings: Rows) -> Iterable[Rows]:
+        out = self.buffer.room(len(bindings))
+        count = kernels.compare(bindings, len(bindings), self.constants, self.sides, self.equal, self.outputs, out)
+        return (out[:count],) if count else ()
 
 
 class _Filter(_Runnable):
@@ -501,11 +570,10 @@ class _Filter(_Runnable):
         self.after = tuple(after)
         self.dictionary = dictionary
 
-    def run(self, bindings: Rows) -> Iterator[Rows]:
+    def run(self, bindings: Rows) -> Iterable[Rows]:
         given = Bindings.of(bindings, self.before, self.dictionary)
         passed = np.flatnonzero(holds(self.condition, given))
-        if len(passed):
-            yield _project(given.at(passed, len(passed)), self.after)
+        return (_project(given.at(passed, len(passed)), self.after),) if len(passed) else ()
 
 
 class _Compute(_Runnable):
@@ -515,10 +583,10 @@ class _Compute(_Runnable):
         self.after = tuple(after)
         self.dictionary = dictionary
 
-    def run(self, bindings: Rows) -> Iterator[Rows]:
+    def run(self, bindings: Rows) -> Iterable[Rows]:
         given = Bindings.of(bindings, self.before, self.dictionary)
         value = evaluate(self.assignment.term, given)
-        yield _project(given.extended(self.assignment.variable, value), self.after)
+        return (_project(given.extended(self.assignment.variable, value), self.after),)
 
 
 class _Spread(_Runnable):
@@ -541,8 +609,8 @@ class _Project(_Runnable):
         self.after = tuple(after)
         self.dictionary = dictionary
 
-    def run(self, bindings: Rows) -> Iterator[Rows]:
-        yield _project(Bindings.of(bindings, self.before, self.dictionary), self.after)
+    def run(self, bindings: Rows) -> tuple[Rows]:
+        return (_project(Bindings.of(bindings, self.before, self.dictionary), self.after),)
 
 
 class _Room:
@@ -619,6 +687,9 @@ def _runnable(step: Step, before: Sequence[Var], after: Sequence[Term], tables: 
             others = [column for column in range(table.arity) if column not in key]
             places = {column: place for place, column in enumerate(others)}
             return _Join(step, table, _shape(atom.arguments, key, columns, after, places))
+        case Filter(condition=Compare(operator="=" | "!=" as operator, left=Var() | Const() as left,
+                                      right=Var() | Const() as right)):
+            return _Compare(left, right, operator == "=", after, columns)
         case Filter():
             return _Filter(step, before, after, dictionary)
         case Compute():

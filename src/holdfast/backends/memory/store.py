@@ -17,7 +17,7 @@ from holdfast.backends.memory import kernels
 from holdfast.backends.memory.aggregates import aggregate
 from holdfast.backends.memory.arrays import Ids, Rows, enlarged
 from holdfast.backends.memory.facts import ByPredicate, FactSet, Kept, Listed, Momentary, Support, marked
-from holdfast.backends.memory.pages import small_pages
+from holdfast.backends.memory.pages import in_small_pages
 from holdfast.backends.memory.pipeline import NO_WEIGHTS, OF_THE_PAST, Pipeline, Probe, Views, Weights, naming_the_rule
 from holdfast.backends.memory.statistics import TableStatistics
 from holdfast.backends.memory.table import Table
@@ -25,7 +25,7 @@ from holdfast.backends.protocol import Bag, Compact, Facts, Unwritten
 from holdfast.encoding import Dictionary
 from holdfast.errors import Diagnostic, LimitReached
 from holdfast.plans.model import AggregatePlan, AnyPlan, Join, Keep, Plan, Read, Scan
-from holdfast.program.model import Atom, Const, Relation
+from holdfast.program.model import Const, Relation
 
 
 class Watch(_Protocol):
@@ -40,7 +40,7 @@ class Watch(_Protocol):
         ...
 
 
-_NO_QUOTA: Ids = np.empty(0, np.int32)
+_NO_IDS: Ids = np.empty(0, np.int32)
 _NO_VALUES = np.empty(0, np.int64)
 _GROWTH = 4  # of room for heads; it takes no memory until it is written to
 _FEW = 4_096  # rows of facts that are gone do not matter
@@ -102,8 +102,12 @@ class MemoryCounters:
     def zero(self, facts: Facts) -> FactSet:
         """Those of some facts whose number is 0."""
         assert isinstance(facts, FactSet)
-        found = facts.worked_out()
-        return Momentary(self.tables, {p: ids[self.of(p)[ids] == 0] for p, ids in found.rows.items()})
+        found = {}
+        for predicate, ids in facts.worked_out().rows.items():
+            out = np.empty(len(ids), np.int32)
+            if count := kernels.zero(ids, self.of(predicate), out):
+                found[predicate] = out[:count]
+        return Momentary(self.tables, found)
 
     def forget(self, predicates: Iterable[str]) -> None:
         """Set the numbers of some predicates to 0."""
@@ -163,6 +167,7 @@ class MemoryBackend:
         self.packings = 0  # how often row ids have changed
         self._gone: dict[str, int] = {}  # rows of each table whose facts went since it was packed
         self._pipelines: dict[Plan, Pipeline] = {}
+        self._no_heads = MemoryBag(self.tables, {})
         for relation in relations.values():
             self.add_relation(relation)
 
@@ -212,7 +217,7 @@ class MemoryBackend:
         """Nothing but codes."""
         return False
 
-    @small_pages()
+    @in_small_pages
     def facts(self, rows: Mapping[str, Rows], frames: Mapping[str, Sequence[Any]] = MappingProxyType({})) -> FactSet:
         """Encoded rows as a set of facts."""
         ids = {name: self.tables[name].intern(found) for name, found in rows.items()}
@@ -239,7 +244,7 @@ class MemoryBackend:
 
     def write_out(self, predicates: Iterable[str]) -> None:
         """Give a row to each fact of some predicates that has none yet."""
-        for name in [name for name in predicates if name in self.unwritten]:
+        for name in [name for name in predicates if name in self.unwritten] if self.unwritten else ():
             self.tables[name].fetch = None
             self._write(name, self.unwritten.pop(name).now().parts())
 
@@ -321,31 +326,31 @@ class MemoryBackend:
         Of a small update most have no facts to start from, so that is seen before anything is prepared.
         """
         able = [plan for plan in plans if self._can_start(plan, sources)]
-        return self._heads(able, sources, quotas) if able else MemoryBag(self.tables, {})
+        return self._heads(able, sources, quotas) if able else self._no_heads
 
-    @small_pages()
+    @in_small_pages
     def _heads(self, plans: Sequence[AnyPlan], sources: Mapping[Read, Facts], quotas: Mapping[Plan, Ids]) -> MemoryBag:
         heads = defaultdict[str, _Heads](_Heads)
-        sources = {read: _own(facts) for read, facts in sources.items()}
         for plan in plans if self.unwritten else ():
             self._make_rows(plan)
         for plan in plans:
             if isinstance(plan, AggregatePlan):
                 heads[plan.rule.predicate].add(self._aggregate(plan, sources), NO_WEIGHTS)
-        # before anything is marked: a formula that is worked out needs the scratch bits for itself
-        walks = {(read, name): _walkable(_own(sources[read]), name) for plan in plans for read, name in _walked(plan)}
-        wanted = {place for plan in plans for place in _probed(plan)}
-        by_status = [_own(sources[read]) for read, name in wanted
-                     if _own(sources[read]).run(name) is None or self.tables[name].fetch is not None]
-        with marked(by_status) as bits:
-            probes = {(read, name): Probe.of(_own(sources[read]), name, bits) for read, name in wanted}
-            views = Views(walks, probes)
-            for plan in plans:
-                if isinstance(plan, Plan):
-                    for predicate, ids, weights in self._pipeline(plan).run(views, quotas.get(plan, _NO_QUOTA)):
-                        heads[predicate].add(ids, weights)
+        pipelines = [self._pipeline(plan) for plan in plans if isinstance(plan, Plan)]
+        with self.seen(pipelines, sources) as views:
+            for pipeline in pipelines:
+                for predicate, ids, weights in pipeline.run(views, quotas.get(pipeline.plan, _NO_IDS)):
+                    heads[predicate].add(ids, weights)
         return MemoryBag(self.tables, {name: found.ids[: found.size] for name, found in heads.items()},
                          {name: found.weights[: found.size] for name, found in heads.items() if len(found.weights)})
+
+    def seen(self, pipelines: Sequence[Pipeline], sources: Mapping[Read, Facts]) -> _Seen:
+        """What some pipelines see of the sources, for a while."""
+        # before anything is marked: a formula that is worked out needs the scratch bits for itself
+        walks = {place: _walkable(_own(sources[place[0]]), place[1])
+                 for pipeline in pipelines for place in pipeline.walked}
+        probed = {place: _own(sources[place[0]]) for pipeline in pipelines for place in pipeline.probed}
+        return _Seen(walks, probed)
 
     def expand(self, plans: Sequence[Plan], sources: Mapping[Read, Facts], most: int) -> tuple[MemoryBag, FactSet]:
         """What at most so many instances a goal and plan tell, and the goals of which that was all."""
@@ -359,10 +364,10 @@ class MemoryBackend:
 
     def _can_start(self, plan: AnyPlan, sources: Mapping[Read, Facts]) -> bool:
         """A plan whose pivot has no facts has no instances; to see that costs nothing."""
-        if isinstance(plan, AggregatePlan) or plan.pivot is None:
+        if isinstance(plan, AggregatePlan) or plan.delta is None:
             return True
-        read = Read.DELTA if isinstance(plan.rule.body[plan.pivot], Atom) else Read.ABSENT_DELTA
-        return plan.delta_predicate in set(_own(sources[read]).predicates())
+        read, predicate = plan.delta
+        return predicate in sources[read].predicates()
 
     def _pipeline(self, plan: Plan) -> Pipeline:
         pipeline = self._pipelines.get(plan)
@@ -398,7 +403,7 @@ class _Heads:
 
     def __init__(self) -> None:
         self.size = 0
-        self.ids: Ids = np.empty(0, np.int32)
+        self.ids = _NO_IDS
         self.weights = NO_WEIGHTS  # none, or one for each
 
     def add(self, ids: Ids, weights: Weights) -> None:
@@ -417,23 +422,25 @@ class _Heads:
             self.weights[begin : self.size] = weights if len(weights) else 1
 
 
-def _probed(plan: AnyPlan) -> Iterable[tuple[Read, str]]:
-    """What a plan looks into rather than walks through."""
-    if isinstance(plan, AggregatePlan):
-        return ()
-    return [(step.read, step.atom.predicate) for step in plan.steps if isinstance(step, Join | Keep)]
+class _Seen:
+    """Views inside a `with`: momentary sets that are probed by status are marked meanwhile."""
 
+    def __init__(self, walks: Mapping[tuple[Read, str], FactSet], probed: Mapping[tuple[Read, str], FactSet]) -> None:
+        self._walks, self._probed = walks, probed
+        self._marks = marked([facts.formula(name) for (_, name), facts in probed.items()
+                              if facts.leaves and not Probe.by_run(facts, name)])
 
-def _walked(plan: AnyPlan) -> Iterable[tuple[Read, str]]:
-    """What a plan walks through."""
-    if isinstance(plan, AggregatePlan):
-        return ()
-    return [(step.read, step.atom.predicate) for step in plan.steps if isinstance(step, Scan)]
+    def __enter__(self) -> Views:
+        bits = self._marks.__enter__()
+        return Views(self._walks, {place: Probe.of(facts, place[1], bits) for place, facts in self._probed.items()})
+
+    def __exit__(self, *_: object) -> None:
+        self._marks.__exit__()
 
 
 def _walkable(facts: FactSet, predicate: str) -> FactSet:
     """A formula as the rows it stands for; runs of rows and kept sets are walked as they are."""
-    if isinstance(facts, Kept) or facts.run(predicate) is not None:
+    if isinstance(facts, Momentary | Kept) or facts.run(predicate) is not None:
         return facts
     return Momentary(facts.tables, {predicate: facts.ids(predicate)})
 

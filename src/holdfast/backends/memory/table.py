@@ -50,6 +50,10 @@ class Table:
         """
         self._reserve(len(new) + min(len(new), _PART), coming)  # two threads need more room
         ids = np.empty(len(new), np.int32)
+        if len(new) <= _PART:
+            self._prepare_membership(new, len(new) + coming)
+            self.size = self.membership.intern(new, self.rows, self.size, ids)
+            return ids
         for begin in range(0, len(new), _PART):
             part = new[begin : begin + _PART]
             self._prepare_membership(part, len(new) - begin + coming)
@@ -59,21 +63,20 @@ class Table:
     def _prepare_membership(self, new: Rows, coming: int) -> None:
         """Make room for new facts, going over to a grid or back where that has become the better way."""
         known = self.membership
-        match known:
-            case GriddedRows():
-                before = known.nbytes
-                if not known.make_room(new, self.size):
-                    self.membership = hashed(self.rows[: self.size])
-                    self._prepare_membership(new, coming)
-                elif known.nbytes > before:
-                    self._grown(self.nbytes)
-            case HashedRows() if not known.has_room(len(new)):
-                grid = suitable_grid(self.rows[: self.size], new) if known.may_be_gridded else None
-                if grid is None:
-                    known.make_room(len(new), coming)
-                else:
-                    self.membership = grid
+        if isinstance(known, GriddedRows):
+            before = known.nbytes
+            if not known.make_room(new, self.size):
+                self.membership = hashed(self.rows[: self.size])
+                self._prepare_membership(new, coming)
+            elif known.nbytes > before:
                 self._grown(self.nbytes)
+        elif not known.has_room(len(new)):
+            grid = suitable_grid(self.rows[: self.size], new) if known.may_be_gridded else None
+            if grid is None:
+                known.make_room(len(new), coming)
+            else:
+                self.membership = grid
+            self._grown(self.nbytes)
 
     def keep_only(self, ids: Ids) -> None:
         """Drop all other rows; the ids change.  Between updates only: nothing may hold ids."""

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from holdfast.backends.memory.aggregates import aggregate
 from holdfast.backends.memory.arrays import Ids, padded
-from holdfast.backends.memory.facts import Momentary, marked
-from holdfast.backends.memory.pipeline import Probe, Views, naming_the_rule
-from holdfast.backends.memory.store import MemoryBackend, _in_groups, _own, _probed, _walkable, _walked
+from holdfast.backends.memory.facts import Momentary
+from holdfast.backends.memory.pipeline import Pipeline, Views, naming_the_rule
+from holdfast.backends.memory.store import MemoryBackend, _in_groups
 from holdfast.backends.memory.table import Table
 from holdfast.backends.protocol import Facts
 from holdfast.plans.model import Plan, Read
@@ -82,23 +82,21 @@ class Versions:
 
     # --- Π with words ----------------------------------------------------------------------------------
 
-    def instances(self, plans: Sequence[Plan], sources: Mapping[Read, Facts]) -> Iterator[tuple[str, Ids, Words]]:
+    def instances(self, plans: Sequence[Plan], sources: Mapping[Read, Facts]) -> list[tuple[str, Ids, Words]]:
         """Heads of instances, and in which states all of the body holds: its facts' words, those of negated ones
         turned round, by bitwise *and*."""
         backend = self.backend
-        plans = [plan for plan in plans if backend._can_start(plan, sources)]
-        walks = {(read, name): _walkable(_own(sources[read]), name) for plan in plans for read, name in _walked(plan)}
-        wanted = {place for plan in plans for place in _probed(plan)}
-        by_status = [_own(sources[read]) for read, name in wanted if _own(sources[read]).run(name) is None]
-        with marked(by_status) as bits:
-            probes = {(read, name): Probe.of(_own(sources[read]), name, bits) for read, name in wanted}
-            views, found = Views(walks, probes), list[tuple[str, Ids, Words]]()
-            for plan in plans:
-                found += self._run(plan, views)
-        yield from found
+        pipelines = [backend._pipeline(plan) for plan in plans if backend._can_start(plan, sources)]
+        found = list[tuple[str, Ids, Words]]()
+        if pipelines:
+            with backend.seen(pipelines, sources) as views:
+                for pipeline in pipelines:
+                    found += self._run(pipeline, views)
+        return found
 
-    def _run(self, plan: Plan, views: Views) -> Iterator[tuple[str, Ids, Words]]:
-        pipeline, atoms = self.backend._pipeline(plan), told_atoms(plan)
+    def _run(self, pipeline: Pipeline, views: Views) -> Iterator[tuple[str, Ids, Words]]:
+        plan = pipeline.plan
+        atoms = told_atoms(plan)
         table = self.backend.tables[plan.rule.predicate]
         with naming_the_rule(plan.rule):
             for head, *body in pipeline.told(views):

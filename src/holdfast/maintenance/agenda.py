@@ -1,0 +1,42 @@
+"""Which hyper-nodes an update concerns, in topological order; those that it does not concern cost nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from heapq import heapify, heappop, heappush
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from holdfast.maintenance.maintainer import NodePlan
+
+
+class Agenda:
+    """The hyper-nodes of a program by their predicates and by those that they read."""
+
+    def __init__(self, nodes: Sequence[NodePlan]) -> None:
+        self._nodes = nodes
+        self._edited = [number for number, plan in enumerate(nodes) if plan.removed or plan.added or plan.regrouped]
+        self._own = {name: number for number, plan in enumerate(nodes) for name in plan.predicates}
+        self._readers: dict[str, list[int]] = {}
+        for number, plan in enumerate(nodes):
+            for name in plan.reads:
+                self._readers.setdefault(name, []).append(number)
+
+    def due(self, given: Iterable[str], changed: Callable[[], Iterable[str]]) -> Iterator[NodePlan]:
+        """Those whose rules have changed or that have some given predicates; and, as `changed` tells after each, those
+        that read what has changed so far."""
+        due = [*self._edited, *(self._own[name] for name in given)]
+        heapify(due)
+        last, seen = -1, set[str]()
+        while due:
+            number = heappop(due)
+            if number == last:
+                continue
+            yield self._nodes[number]
+            last = number
+            for name in changed():
+                if name not in seen:
+                    seen.add(name)
+                    for reader in self._readers.get(name, ()):
+                        if reader > number:
+                            heappush(due, reader)
