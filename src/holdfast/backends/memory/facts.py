@@ -73,11 +73,11 @@ class FactSet:
 
     def __or__(self, other: Facts) -> FactSet:
         other = _own(other)
+        if self.is_momentary and other.is_momentary:
+            return _union(self, other)  # worked out, even if one is empty: it is looked at more than once
         if other.is_nothing:
             return self
-        if self.is_nothing:
-            return other
-        return _union(self, other) if self.is_momentary and other.is_momentary else _combined(self, other, or_)
+        return other if self.is_nothing else _combined(self, other, or_)
 
     def __and__(self, other: Facts) -> FactSet:
         other = _own(other)
