@@ -35,6 +35,8 @@ def variables(term: Term | Wildcard) -> Iterator[Var]:
 
 def literal_variables(literal: Literal) -> set[Var]:
     """The variables that occur in a literal."""
+    if isinstance(literal, Atom | Negated):  # nothing is nested in these, and there are many
+        return {argument for argument in literal.arguments if isinstance(argument, Var)}
     return {variable for term in terms(literal) for variable in variables(term)}
 
 

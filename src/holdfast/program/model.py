@@ -31,6 +31,9 @@ class Var:
     name: str
     type: Type
 
+    def __hash__(self) -> int:  # planning is sets of variables
+        return hash(self.name)
+
 
 @dataclass(frozen=True)
 class Const:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+
 _FORGETS = 0.7  # how much of the past remains in an average
 _SAMPLE = 2  # updates one by one at first, to compare with
-_WORTH = 0.03  # seconds that updates which wait must take one by one before the first window is made: it loads code and
-# makes plans, which takes longer than a few quick updates
+_WORTH = 0.02  # seconds that updates which wait must take one by one before the first window is made: it makes plans,
+# which takes longer than a few quick updates
+_LOADING = 0.015  # more, if its code is not loaded yet
+_CODE = "holdfast.maintenance.together"
 _PAST = 0.25  # a second that the stream has taken counts as so much: a long one is worth it, however few wait at a time
 _FEWEST = 4  # updates in a window: with fewer there is little to gain, and on recursive rules something to lose
 _LATE = 1.0  # of the time that the updates would take alone, and a window is given up
@@ -39,7 +43,8 @@ class WindowSize:
         if self._rest or self._alone is None or max(self._instances, self._deletion) > _BUSY:
             self._rest = max(0, self._rest - 1)
             return 1
-        return size if not self._makes_plans or (there + _PAST * self._singles) * self._alone > _WORTH else 1
+        worth = _WORTH if _CODE in sys.modules else _WORTH + _LOADING
+        return size if not self._makes_plans or (there + _PAST * self._singles) * self._alone > worth else 1
 
     def budget(self, updates: int) -> float | None:
         """The seconds after which a window of so many updates is given up."""
