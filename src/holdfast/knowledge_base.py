@@ -14,7 +14,7 @@ from holdfast.backends.protocol import Backend
 from holdfast.backends.protocol import Facts as FactSet
 from holdfast.editing import edited
 from holdfast.encoding import Codes, Dictionary
-from holdfast.errors import Diagnostic, HoldfastError, UsageError
+from holdfast.errors import Diagnostic, UsageError
 from holdfast.language import parse, parse_body, tree
 from holdfast.language.editing import rules_named
 from holdfast.language.printer import show
@@ -34,7 +34,7 @@ from holdfast.program.similar import similar
 from holdfast.relation_view import RelationView
 from holdfast.settings import Limits, Progress, Silent
 from holdfast.spark_session import SparkOptions
-from holdfast.update_codes import UpdateCodes
+from holdfast.update_codes import Ahead, UpdateCodes
 from holdfast.updates import Change, Impact, Update, Updating
 from holdfast.values import Row
 
@@ -50,7 +50,6 @@ if TYPE_CHECKING:
 ENGINES = ("memory", "spark")
 Engine: TypeAlias = "str | SparkOptions | SparkSession"
 MOST_TOGETHER = 62  # updates in one pass: each has a bit of a word, and so has the state before them
-_ENCODED_AHEAD = 8  # updates that wait, at a time
 _SILENCE = 2.0  # seconds of compiling before the user is told
 
 
@@ -81,6 +80,7 @@ class KnowledgeBase:
         self.statistics = statistics
         self._maintainer = _maintainer(self.program, backend, modules, states)
         self._codes_of = UpdateCodes(self._dictionary, backend.takes, self._relation)
+        self._ahead: Ahead | None = None
 
     @cached_property
     def _together(self) -> Together:
@@ -168,10 +168,17 @@ class KnowledgeBase:
         gone, come = nothing, nothing
         for _, (delete, insert) in prepared:
             gone, come = gone | delete, (come - delete) | insert
-        with self._limited(True) as watch:
-            outcome = self._maintainer.run(gone, come, None, self._choice(algorithm, self.program), watch)
-        change = self._change(outcome, self.program, sum(given for given, _ in prepared) - outcome.explicit)
-        self._backend.tidy(outcome.removed)
+        return self._made_so(gone, come, sum(given for given, _ in prepared), algorithm)
+
+    def _made_so(self, gone: FactSet, come: FactSet, given: int, algorithm: str | Choice, *, keep: bool = True
+                 ) -> Change:
+        """Make facts go and come, under the same rules."""
+        with self._limited(keep) as watch:
+            choice = self._choice(algorithm, self.program)
+            outcome = self._maintainer.run(gone, come, None, choice, watch, keep=keep)
+        change = self._change(outcome, self.program, given - outcome.explicit)
+        if keep:
+            self._backend.tidy(outcome.removed)
         return change
 
     def stream(self, updates: Iterable[Update] | UpdateQueue, *, algorithm: str | Choice = AUTO,
@@ -193,8 +200,7 @@ class KnowledgeBase:
 
     def marking(self, ahead: UpdateQueue | None) -> Marking | None:
         """Mark what the next update in a queue deletes while another one is applied; with None, no more."""
-        self._maintainer.marking = None
-        self._codes_of.forget()
+        self._maintainer.marking = self._ahead = None
         if ahead is None:  # nothing is imported then: the interpreter may be about to end
             return None
         from holdfast.backends.memory.links import Links
@@ -203,19 +209,11 @@ class KnowledgeBase:
 
         if not isinstance(self._backend, MemoryBackend):
             return None
-
-        def look() -> tuple[object, FactSet] | None:
-            following = ahead.ahead(_ENCODED_AHEAD)
-            if not following or following[0].update is None or not following[0].is_plain:
-                return None
-            try:
-                deletions, _ = self._codes_of.ahead(following, self.program)
-            except HoldfastError:
-                return None  # it will be refused when it is its turn
-            return following[0].update, self._backend.known_facts(*deletions)
-
-        self._maintainer.marking = Marking(look, Links(self._backend), derived(self.program))
-        return self._maintainer.marking
+        made = Ahead(self._codes_of, self._backend, ahead.ahead)
+        self._ahead = None if self.takes_one_by_one else made  # limits hold for each update
+        marking = Marking(lambda: made.look(self.program), Links(self._backend), derived(self.program))
+        self._maintainer.marking = marking
+        return marking
 
     @property
     def takes_one_by_one(self) -> bool:
@@ -233,10 +231,10 @@ class KnowledgeBase:
         if any(update.add_rules or update.remove_rules for update in updates):
             message = "updates that change rules are applied one by one"
             raise UsageError(Diagnostic("E0918", message, help="use apply for them, and stream to have both"))
-        both = self._codes_of.together(updates, self.program)
+        both = self._codes_of.of(updates, self.program)
         encoded = [(delete, insert) for (delete, _), (insert, _) in both]
-        insertions = [self._backend.facts(insert) for _, insert in encoded]  # a fact may go before it has come
-        deletions = [self._backend.known_facts(delete) for delete, _ in encoded]
+        insertions = self._backend.several([insert for _, insert in encoded])  # a fact may go before it has come
+        deletions = self._backend.several([delete for delete, _ in encoded], known=True)
         given = [sum(map(len, (*delete.values(), *insert.values()))) for delete, insert in encoded]
         return list(zip(given, zip(deletions, insertions, strict=True), strict=True))
 
@@ -254,19 +252,23 @@ class KnowledgeBase:
 
     def _maintained(self, update: Update, algorithm: str | Choice, *, keep: bool) -> Change:
         self._refuse_size_limits()
+        if self._ahead is not None:
+            if not update.add_rules and not update.remove_rules:
+                ready = self._ahead.take(update, self.program)
+                return self._made_so(self._ahead.deleted(ready), ready.come, ready.given, algorithm, keep=keep)
+            self._ahead.forget()
         new_tree, program = edited(self._tree, self.program, update, self._is_empty)
         during = with_relations(program, _missing(self.program, program))
         choice = self._choice(algorithm, during)
         backend, maintainer = self._backend, self._maintainer
-        deletions, insertions = self._codes_of.of(update, during)
+        [(deletions, insertions)] = self._codes_of.of([update], during)
         fresh, retyped = ([], []) if program is self.program else _other_relations(backend.relations, during.relations)
         try:
             self._replace(retyped, during.relations)
             for relation in fresh:
                 backend.add_relation(relation)
             rules = None if program is self.program else during
-            seen = maintainer.marking.deletions(update, maintainer.state) if maintainer.marking else None
-            gone, come = seen or backend.known_facts(*deletions), backend.facts(*insertions)
+            gone, come = backend.known_facts(*deletions), backend.facts(*insertions)
             given = sum(len(rows) for codes, frames in (deletions, insertions) for rows in codes.values())
             given += sum(frame.count() for _, frames in (deletions, insertions) for several in frames.values()
                          for frame in several)

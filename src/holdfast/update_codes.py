@@ -1,13 +1,15 @@
-"""The facts of updates as codes; those of several that wait together, which takes little longer than one."""
+"""The facts of updates as codes and as facts; of several that wait together, which takes little longer than one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
+from holdfast.backends.protocol import Backend, Facts
 from holdfast.encoding import Codes, Dictionary
 from holdfast.errors import HoldfastError
 from holdfast.formats.python_data import FactData, encode_several
@@ -18,6 +20,9 @@ Encoded: TypeAlias = tuple[dict[str, Codes], dict[str, list[Any]]]
 """Facts as codes, and those that the backend takes as they are, by predicate."""
 Both: TypeAlias = tuple[Encoded, Encoded]
 """What an update deletes and what it inserts."""
+
+
+TOGETHER = 8  # updates that are made ready at a time
 
 
 class Waiting(Protocol):
@@ -35,38 +40,14 @@ class Waiting(Protocol):
 
 
 class UpdateCodes:
-    """Encodes updates, under one program or another.  What was encoded ahead is used once."""
+    """Encodes updates, under one program or another."""
 
     def __init__(self, dictionary: Dictionary, takes: Callable[[object], bool],
                  find: Callable[[str, Program], Relation]) -> None:
         self._dictionary, self._takes, self._find = dictionary, takes, find
-        self._ahead: dict[int, tuple[Update, Program, Both]] = {}
 
-    def of(self, update: Update, program: Program) -> Both:
-        """The facts of one update."""
-        found = self._ahead.pop(id(update), None) if self._ahead else None
-        return found[2] if found is not None and found[1] is program else self.together([update], program)[0]
-
-    def ahead(self, waiting: Sequence[Waiting], program: Program) -> Both:
-        """Those of the first update that waits; unless it is known already, those after it are encoded with it."""
-        found = self._ahead.get(id(waiting[0].update))
-        if found is None or found[1] is not program:
-            updates = [item.update for item in takewhile(lambda item: item.is_plain, waiting)]
-            given = [update for update in updates if update is not None]
-            try:
-                both = self.together(given, program)
-            except HoldfastError:  # perhaps not because of the first
-                both = self.together(given[:1], program)
-            self._ahead = {id(update): (update, program, codes) for update, codes in zip(given, both, strict=False)}
-            found = self._ahead[id(given[0])]
-        return found[2]
-
-    def forget(self) -> None:
-        """Nothing is looked at ahead any more."""
-        self._ahead = {}
-
-    def together(self, updates: Sequence[Update], program: Program) -> list[Both]:
-        """Those of several updates."""
+    def of(self, updates: Sequence[Update], program: Program) -> list[Both]:
+        """What each of some updates deletes and inserts."""
         given = [facts for update in updates for facts in (update.delete, update.insert)]
         parts: dict[str, list[tuple[int, FactData]]] = {}
         encoded: list[dict[str, list[Codes]]] = [{} for _ in given]
@@ -88,6 +69,86 @@ class UpdateCodes:
     def _parts(self, facts: Mapping[str, FactData | Several], program: Program) -> list[tuple[str, FactData]]:
         return [(relation.name, part) for name, data in facts.items() for relation in (self._find(name, program),)
                 for part in (data.parts if isinstance(data, Several) else (data,))]
+
+
+@dataclass(frozen=True)
+class Ready:
+    """An update with its facts: all that it inserts, and those that it deletes, as far as they were known then."""
+
+    update: Update
+    program: Program
+    packings: int  # how often facts had been moved
+    codes: Both
+    gone: Facts
+    come: Facts
+
+    @property
+    def given(self) -> int:
+        """The facts in it, repeated ones too."""
+        return sum(len(rows) for codes, _ in self.codes for rows in codes.values())
+
+    @property
+    def tells_all(self) -> bool:
+        """Whether no fact that it deletes can have become known since."""
+        return len(self.gone) == sum(map(len, self.codes[0][0].values()))
+
+
+class Ahead:
+    """Makes updates ready with those that wait behind them, of a stream that looks ahead: each is used once."""
+
+    def __init__(self, codes: UpdateCodes, backend: Backend, waiting: Callable[[int], Sequence[Waiting]]) -> None:
+        self._codes, self._backend, self._waiting = codes, backend, waiting
+        self._ready: dict[int, Ready] = {}
+
+    def take(self, update: Update, program: Program) -> Ready:
+        """An update that is about to be applied; it changes no rules."""
+        known = self._current(update, program)
+        if known is None:
+            following = [item.update for item in takewhile(lambda item: item.is_plain, self._waiting(TOGETHER - 1))]
+            updates = [update, *(other for other in following if other is not None)]
+            self._ready = {id(ready.update): ready for ready in self._made(updates, program)}
+            known = self._ready[id(update)]
+        del self._ready[id(update)]
+        return known
+
+    def look(self, program: Program) -> Facts | None:
+        """What the next update deletes, if it is there, changes no rules and is not going to be refused."""
+        waiting = self._waiting(1)
+        if not waiting or waiting[0].update is None or not waiting[0].is_plain:
+            return None
+        update = waiting[0].update
+        known = self._current(update, program)
+        if known is not None:
+            return self.deleted(known)
+        try:
+            [((deletions, frames), _)] = self._codes.of([update], program)
+        except HoldfastError:
+            return None
+        return self._backend.known_facts(deletions, frames)
+
+    def forget(self) -> None:
+        """Rules may change, and tables with them."""
+        self._ready = {}
+
+    def deleted(self, ready: Ready) -> Facts:
+        """The facts that an update deletes."""
+        return ready.gone if ready.tells_all else self._backend.known_facts(*ready.codes[0])
+
+    def _current(self, update: Update, program: Program) -> Ready | None:
+        known = self._ready.get(id(update))
+        return known if known and known.program is program and known.packings == self._backend.packings else None
+
+    def _made(self, updates: Sequence[Update], program: Program) -> list[Ready]:
+        try:
+            both = self._codes.of(updates, program)
+        except HoldfastError:  # perhaps not because of the first
+            updates = updates[:1]
+            both = self._codes.of(updates, program)
+        come = self._backend.several([insert for _, (insert, _) in both])  # a fact may go before it has come
+        gone = self._backend.several([delete for (delete, _), _ in both], known=True)
+        packings = self._backend.packings
+        return [Ready(update, program, packings, codes, goes, comes)
+                for update, codes, goes, comes in zip(updates, both, gone, come, strict=True)]
 
 
 def _one(parts: Sequence[Codes]) -> Codes:

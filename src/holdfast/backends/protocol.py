@@ -206,6 +206,10 @@ class Backend(Protocol):
         """As `facts`; those that were never seen may be left out."""
         ...
 
+    def several(self, rows: Sequence[Mapping[str, Codes]], *, known: bool = False) -> Sequence[Facts]:
+        """Several sets of facts at once, as `facts` gives them or, with `known`, as `known_facts` does."""
+        ...
+
     def rows(self, predicate: str, facts: Facts) -> Codes | Deferred:
         """The rows of a set's facts of one predicate."""
         ...

@@ -107,13 +107,12 @@ def derived(program: Program) -> set[str]:
 class Marking:
     """What is known of the next update.  `look` gives what it deletes, if it is there by now; it never waits."""
 
-    look: Callable[[], tuple[object, Facts] | None]
+    look: Callable[[], Facts | None]
     links: Links
     derived: Collection[str]  # predicates that head rules; only facts of others go for certain when they are deleted
 
     def __post_init__(self) -> None:
         self._marked: Facts | None = None
-        self._seen: tuple[object, Facts] | None = None  # what the next update deletes, as it says it and as facts
         self._explicit = self._implicit = self._saved = 0
         self._met: dict[tuple[str, ...], list[Covered]] = {}  # during this update, for the next
         self._known: dict[tuple[str, ...], list[Covered]] = {}  # by the last update, for this one
@@ -124,7 +123,7 @@ class Marking:
     def begin(self, state: object) -> None:
         """Line 33: what was the next update is the current one."""
         self._known = self._met if state == self._valid else {}
-        self._marked, self._seen, self._met = None, None, {}
+        self._marked, self._met = None, {}
         self._explicit = self._implicit = self._saved = 0
 
     def end(self, state: object) -> None:
@@ -133,7 +132,7 @@ class Marking:
 
     def forget(self) -> None:
         """The update was taken back: what it met was not for the next."""
-        self._met, self._seen, self._valid = {}, None, None
+        self._met, self._valid = {}, None
 
     def rules_changed(self, program: Program) -> None:
         """There is another program: what was met was met by other rules, and rows may be others'."""
@@ -142,18 +141,13 @@ class Marking:
         self.links.clear()
         self._coverable = {}
 
-    def deletions(self, given: object, state: object) -> Facts | None:
-        """What an update deletes, if it is the one that was looked at and nothing else has happened since."""
-        return self._seen[1] if self._seen is not None and self._seen[0] is given and state == self._valid else None
-
     def taken(self) -> Marks:
         """The marks of the last update."""
         return Marks(self._explicit, self._implicit, self._saved)
 
     def marked(self) -> Facts | None:
         """Lines 7 to 9: if there is no next update yet, look for one and mark what it deletes."""
-        if self._marked is None and (seen := self.look()) is not None:
-            self._seen, (_, deleted) = seen, seen
+        if self._marked is None and (deleted := self.look()) is not None:
             self._marked = deleted.of(name for name in deleted.sizes() if name not in self.derived)
             self._explicit = len(self._marked)
         return self._marked

@@ -167,6 +167,10 @@ class SparkBackend:
             return Local(rows)
         return Far(Frame(self.space, f"SELECT DISTINCT * FROM {(given := self.space.given(table)).table}", [given]))
 
+    def several(self, rows: Sequence[Mapping[str, Codes]], *, known: bool = False) -> Sequence[Facts]:
+        """One after the other."""
+        return [(self.known_facts if known else self.facts)(one) for one in rows]
+
     def rows(self, predicate: str, facts: Facts) -> Codes | SparkRows:
         """The rows of a set's facts of one predicate; many stay where they are."""
         relation = self.relations[predicate]
