@@ -29,11 +29,12 @@ _unused: deque[tuple[SparkSession, str, Any]] = deque()
 class Frame:
     """A DataFrame, or the text of a query, that reads others; these stay as long as it does."""
 
-    def __init__(self, space: Space, query: str, needs: Sequence[Frame] = (), part_of: tuple[Frame, str] | None = None
-                 ) -> None:
+    def __init__(self, space: Space, query: str, needs: Sequence[Frame] = (), part_of: tuple[Frame, str] | None = None,
+                 *, is_kept: bool = False) -> None:
         self.space = space
         self.query = query  # in parentheses it may stand for a table
         self.needs = tuple(needs)
+        self.is_kept = is_kept  # worked out, and there is nothing else where it is kept
         self._part_of = part_of
 
     @property

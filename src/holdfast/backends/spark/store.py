@@ -77,7 +77,7 @@ class StoredStatistics:
         stored, keys = self._stored[predicate], 1.0
         for column in columns:
             keys *= stored.distinct(column)
-        return stored.size / (keys if len(columns) == arity else min(keys, max(1.0, stored.size)))
+        return min(1.0, stored.size / keys) if len(columns) == arity else stored.size / min(keys, max(1.0, stored.size))
 
     def unindexed(self, predicate: str, columns: tuple[int, ...]) -> float:
         """There are no indexes."""
