@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 ENGINES = ("memory", "spark")
 Engine: TypeAlias = "str | SparkOptions | SparkSession"
 MOST_TOGETHER = 62  # updates in one pass: each has a bit of a word, and so has the state before them
+_MakeBackend: TypeAlias = Callable[[Mapping[str, Relation], Dictionary, Watch], Backend]
 _Encoded: TypeAlias = "tuple[dict[str, Codes], dict[str, list[Any]]]"
 _Ahead: TypeAlias = "tuple[Mapping[str, FactData | Several], Program, _Encoded]"
 """Facts of the next update that were encoded when it was looked at, under which program."""
@@ -502,6 +503,15 @@ def _materialised(program: tree.Program, facts: Facts, engine: Engine, limits: L
     make_backend = _engine(engine, progress)
     watch = Watch(limits, progress)
     loaded = load(program, facts, Dictionary(), keeps_frames=engine != "memory")
+    with suppress(modular.TooManyForModulesError):
+        return _evaluated(program, loaded, make_backend, watch, modules)
+    watch.facts = 0
+    return _evaluated(program, loaded, make_backend, watch, ())
+
+
+def _evaluated(program: tree.Program, loaded: Loaded, make_backend: _MakeBackend, watch: Watch,
+               modules: tuple[Module, ...]) -> KnowledgeBase:
+    progress, limits = watch.progress, watch.limits
     backend = make_backend(loaded.program.relations, loaded.dictionary, watch)
     E = backend.explicit
     for name in (*loaded.rows, *(name for name in loaded.frames if name not in loaded.rows)):
@@ -529,7 +539,7 @@ def _materialised(program: tree.Program, facts: Facts, engine: Engine, limits: L
     return KnowledgeBase(program, loaded, backend, statistics, limits, watch, modules, states)
 
 
-def _engine(engine: Engine, progress: Progress) -> Callable[[Mapping[str, Relation], Dictionary, Watch], Backend]:
+def _engine(engine: Engine, progress: Progress) -> _MakeBackend:
     """What makes the backend; Spark, or the kernels, are loaded now."""
     if isinstance(engine, str) and engine not in ENGINES:
         help = similar(engine, ENGINES) or "it is memory, spark, or a Spark session"

@@ -187,6 +187,11 @@ class SparkBackend:
         """Modules work on the driver: their edges have to fit; -1 if there are to be none."""
         return self.space.module_rows or -1
 
+    @property
+    def most_by_modules(self) -> int:
+        """What modules derive is made on the driver."""
+        return self.space.module_facts
+
     def derivations(self, predicate: str) -> tuple[Codes, list[int], list[int]]:
         """The rows of I of one predicate, and for each of them Cn and Cr; all of them come to the driver."""
         stored = self.stored[predicate]
