@@ -2,7 +2,7 @@
 
     python -m bench.spark closure --facts 1000000
     python -m bench.spark universities --facts 1000000 --only ours,hand
-    python -m bench.spark updates --facts 50000 --count 1000
+    python -m bench.spark updates --facts 50000 --count 1000 --only modules
 
 One after the other, each once; a small run of each comes first, because a Java is slow until it has compiled what it
 runs.  Beside the seconds stand the seconds of processor, which others on the machine disturb less, the number of jobs,
@@ -150,9 +150,9 @@ class Bench:
             self.timed(f"{title}, update {number} of 1,000", lambda update=update: _sizes(kb.apply(update)))  # type: ignore[misc]
 
 
-def updates(bench: Bench, facts: int, count: int) -> None:
+def updates(bench: Bench, facts: int, count: int, modules: Iterable[Module]) -> None:
     """Chains whose edges come and go, ten at a time, and what a hundred such updates take, again and again."""
-    kb = holdfast.from_text(work.CLOSURE, work.chains(bench.spark, facts), engine=bench.spark, modules=())
+    kb = holdfast.from_text(work.CLOSURE, work.chains(bench.spark, facts), engine=bench.spark, modules=modules)
     choose, gone = random.Random(7), list[tuple[int, int]]()
     print(f"{kb!r}; {bench.meter.held()}", flush=True)
     for done in range(0, count, 100):
@@ -189,7 +189,7 @@ def main() -> None:
     spark.conf.set("spark.holdfast.foldRows", str(given.fold))
     bench, only = Bench(spark, Meter(spark)), given.only.split(",")
     if given.workload == "updates":
-        updates(bench, given.facts, given.count)
+        updates(bench, given.facts, given.count, MODULES if only == ["modules"] else ())
         return
     if not given.cold:
         bench.run(given.workload, WARM_UP, only)
