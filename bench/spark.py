@@ -2,16 +2,19 @@
 
     python -m bench.spark closure --facts 1000000
     python -m bench.spark universities --facts 1000000 --only ours,hand
+    python -m bench.spark updates --facts 50000 --count 1000 --only modules
 
 One after the other, each once; a small run of each comes first, because a Java is slow until it has compiled what it
 runs.  Beside the seconds stand the seconds of processor, which others on the machine disturb less, the number of jobs,
-and the bytes that went through shuffles, by Spark's own account of its stages.
+and the bytes that went through shuffles, by Spark's own account of its stages.  `updates` asks something else: whether
+a session with many updates slows down or grows.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import random
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -20,6 +23,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import holdfast
 from bench import spark_work as work
+from holdfast.backends.spark.frames import free_unused
 from holdfast.modules import MODULES, Module
 from holdfast.spark_session import SparkOptions, spark_session
 
@@ -28,6 +32,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 WARM_UP = 20_000
+_TELLING = {"spark.ui.retainedStages": "10000"}  # so that shuffles can be asked for
+_SETTINGS = {"closure": _TELLING, "universities": _TELLING}
 
 
 class Meter:
@@ -37,6 +43,7 @@ class Meter:
         java = spark.sparkContext._jvm
         assert java is not None
         self._context: Any = spark.sparkContext._jsc.sc()  # type: ignore[attr-defined]
+        self._java: Any = java
         self._process = java.java.lang.ProcessHandle.current().pid()  # type: ignore[operator]
 
     def cpu(self) -> float:
@@ -64,6 +71,21 @@ class Meter:
             except Py4JJavaError:  # a stage that was skipped
                 continue
         return found
+
+
+    def held(self) -> str:
+        """What is held now: in the heap of the Java, by Spark of worked-out frames, by this process."""
+        import gc
+
+        gc.collect()
+        free_unused()
+        self._java.java.lang.System.gc()
+        runtime = self._java.java.lang.Runtime.getRuntime()
+        heap = runtime.totalMemory() - runtime.freeMemory()
+        blocks = sum(info.memSize() + info.diskSize() for info in self._context.getRDDStorageInfo())
+        rss = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        return (f"heap {heap / 1e6:6.1f} MB, {self._context.getPersistentRDDs().size():3} frames of "
+                f"{blocks / 1e6:5.1f} MB, this process {rss / 1e6:.0f} MB")
 
 
 @dataclass
@@ -128,6 +150,25 @@ class Bench:
             self.timed(f"{title}, update {number} of 1,000", lambda update=update: _sizes(kb.apply(update)))  # type: ignore[misc]
 
 
+def updates(bench: Bench, facts: int, count: int, modules: Iterable[Module]) -> None:
+    """Chains whose edges come and go, ten at a time, and what a hundred such updates take, again and again."""
+    kb = holdfast.from_text(work.CLOSURE, work.chains(bench.spark, facts), engine=bench.spark, modules=modules)
+    choose, gone = random.Random(7), list[tuple[int, int]]()
+    print(f"{kb!r}; {bench.meter.held()}", flush=True)
+    for done in range(0, count, 100):
+        begun, cpu, jobs = time.perf_counter(), bench.meter.cpu(), bench.meter.jobs()
+        for _ in range(min(100, count - done)):
+            starts = choose.sample(range(facts // work.LENGTH), 10)
+            new = [(6 * chain + (place := choose.randrange(5)), 6 * chain + place + 1) for chain in starts]
+            kept = [edge for edge in gone if edge not in new]
+            kb.apply(holdfast.Update(delete={"edge": new}, insert={"edge": kept}))
+            gone = new
+        seconds, cpu, jobs = time.perf_counter() - begun, bench.meter.cpu() - cpu, bench.meter.jobs() - jobs
+        print(f"to {done + 100:5}: {seconds:6.1f} s, {cpu:6.1f} s cpu, {jobs} jobs; {bench.meter.held()}", flush=True)
+    wanted = holdfast.from_text(work.CLOSURE, {"edge": list(kb.relations["edge"])}, modules=())
+    print("the same as from scratch" if set(wanted.relations["path"]) == set(kb.relations["path"]) else "DIFFERENT")
+
+
 def _sizes(change: holdfast.Change) -> str:
     added, removed = (sum(map(len, side.values())) for side in (change.added, change.removed))
     return f"{added:,} added, {removed:,} removed"
@@ -136,14 +177,20 @@ def _sizes(change: holdfast.Change) -> str:
 def main() -> None:
     """The command line."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("workload", choices=["closure", "universities"])
+    options.add_argument("workload", choices=["closure", "universities", "updates"])
     options.add_argument("--facts", type=int, default=1_000_000)
     options.add_argument("--memory", default="6g", help="the memory of the Java")
     options.add_argument("--only", default="ours,modules,hand,sql")
+    options.add_argument("--count", type=int, default=1000, help="of updates")
+    options.add_argument("--fold", type=int, default=20_000, help="the setting foldRows")
     options.add_argument("--cold", action="store_true", help="no small run first")
     given = options.parse_args()
-    spark = spark_session(SparkOptions(conf={"spark.driver.memory": given.memory, "spark.ui.retainedStages": "10000"}))
+    spark = spark_session(SparkOptions(conf={"spark.driver.memory": given.memory, **_SETTINGS.get(given.workload, {})}))
+    spark.conf.set("spark.holdfast.foldRows", str(given.fold))
     bench, only = Bench(spark, Meter(spark)), given.only.split(",")
+    if given.workload == "updates":
+        updates(bench, given.facts, given.count, MODULES if only == ["modules"] else ())
+        return
     if not given.cold:
         bench.run(given.workload, WARM_UP, only)
     bench.is_loud = True

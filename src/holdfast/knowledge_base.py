@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 ENGINES = ("memory", "spark")
 Engine: TypeAlias = "str | SparkOptions | SparkSession"
 MOST_TOGETHER = 62  # updates in one pass: each has a bit of a word, and so has the state before them
+_MakeBackend: TypeAlias = Callable[[Mapping[str, Relation], Dictionary, Watch], Backend]
 _SILENCE = 2.0  # seconds of compiling before the user is told
 
 
@@ -490,6 +491,15 @@ def _materialised(program: tree.Program, facts: Facts, engine: Engine, limits: L
     loaded = load(program, facts, Dictionary(), keeps_frames=engine != "memory")
     if output is not None:
         _output_files(loaded.program, Path(output))
+    with suppress(modular.TooManyForModulesError):
+        return _evaluated(program, loaded, make_backend, watch, modules)
+    watch.facts = 0
+    return _evaluated(program, loaded, make_backend, watch, ())
+
+
+def _evaluated(program: tree.Program, loaded: Loaded, make_backend: _MakeBackend, watch: Watch,
+               modules: tuple[Module, ...]) -> KnowledgeBase:
+    progress, limits = watch.progress, watch.limits
     backend = make_backend(loaded.program.relations, loaded.dictionary, watch)
     E = backend.explicit
     for name in (*loaded.rows, *(name for name in loaded.frames if name not in loaded.rows)):
@@ -517,7 +527,7 @@ def _materialised(program: tree.Program, facts: Facts, engine: Engine, limits: L
     return KnowledgeBase(program, loaded, backend, statistics, limits, watch, modules, states)
 
 
-def _engine(engine: Engine, progress: Progress) -> Callable[[Mapping[str, Relation], Dictionary, Watch], Backend]:
+def _engine(engine: Engine, progress: Progress) -> _MakeBackend:
     """What makes the backend; Spark, or the kernels, are loaded now."""
     if isinstance(engine, str) and engine not in ENGINES:
         help = similar(engine, ENGINES) or "it is memory, spark, or a Spark session"

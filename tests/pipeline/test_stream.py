@@ -16,6 +16,7 @@ from pathlib import Path
 from threading import Timer
 from typing import TYPE_CHECKING
 
+import pyspark
 import pytest
 
 import holdfast
@@ -161,8 +162,8 @@ def test_killed_for_real_and_brought_to_its_end_by_spark_submit(tmp_path: Path) 
     story = Story(seed=6, updates=4)
     file = story.write(tmp_path / "run")
     assert kill(file, random.Random(6), kills=2) >= 1
-    command = [Path(sys.executable).with_name("spark-submit"), "--master", "local[2]", "--driver-java-options",
-               "-XX:TieredStopAtLevel=1", submit.__file__, "run", file]
+    command = [Path(pyspark.__file__).with_name("bin") / "spark-submit", "--master", "local[2]",
+               "--driver-java-options", "-XX:TieredStopAtLevel=1", submit.__file__, "run", file]
     done = subprocess.run(command, capture_output=True, text=True, check=False,
                           env={**os.environ, "PYSPARK_PYTHON": sys.executable})
     assert done.returncode == 0, done.stderr

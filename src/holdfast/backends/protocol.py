@@ -283,6 +283,11 @@ class Backend(Protocol):
         """How many facts a program may begin with if modules are to serve its rules."""
         ...
 
+    @property
+    def most_by_modules(self) -> float:
+        """How many facts modules may derive when a program is opened; if there are more the rules do without them."""
+        ...
+
     def code(self, constant: Const) -> int:
         """The code by which modules see a constant."""
         ...

@@ -10,6 +10,7 @@ recursive rules reads no other relation.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import partial, reduce
 from operator import or_
@@ -26,6 +27,11 @@ from holdfast.program.model import Rule
 from holdfast.program.patterns import Slice
 from holdfast.program.show import shown_names
 
+
+class TooManyForModulesError(Exception):
+    """Modules would derive more facts than the backend lets them."""
+
+
 # --- Algorithm 2 ---------------------------------------------------------------------------------------
 
 
@@ -40,6 +46,7 @@ def materialise(planner: Planner, backend: Backend, watch: Watch, allotment: All
     shown = shown_names(O, backend.relations)
     watch.node(", ".join(shown))
     evaluation = Evaluation(planner, backend, watch, allotment.generic, I, I, leave)
+    evaluation.most_derived = backend.most_by_modules
     served = [Served(service, backend) for service in allotment.services]
     evaluation.run(backend.explicit.of(O), served, allotment.alone is not None, states)
     states.commit()
@@ -54,6 +61,7 @@ class Evaluation:
         self.planner, self.backend, self.watch, self.leave = planner, backend, watch, leave
         self.generic, self.K, self.J = generic, K, J
         self.instances = self.facts = 0
+        self.most_derived = math.inf  # by modules
 
     def run(self, explicit: Facts, served: Sequence[Served], alone: bool, states: States) -> None:
         """Lines 9 to 15; a module that is alone closes the first facts by itself."""
@@ -78,6 +86,7 @@ class Evaluation:
             self.instances += len(N)
             found = N.support() - K
             Δ = reduce(or_, (module.add(J, Δ) for module in served), found)  # lines 13 to 15
+            self._bear(len(Δ) - len(found))
             self.watch.batch(len(Δ) - len(found))
 
     def _close(self, Δ: Facts, module: Served, states: States) -> None:
@@ -86,6 +95,9 @@ class Evaluation:
         slice_, algorithm = module.service.slice, module.service.module
         parts, state = algorithm.start(module.service, Beginning(module, Δ, self.J))
         states.put(module.service, state)
+        if algorithm.tells_all and self.most_derived < math.inf:
+            for counted in algorithm.sizes(state):
+                self._bear(counted)
         if self.leave is not None and algorithm.tells_all and not slice_.fixed:
             size = 0
             self.watch.batch(-len(Δ))  # they are counted with the others
@@ -102,6 +114,11 @@ class Evaluation:
             self.facts += len(new)
             K |= new
         self.watch.grown(f"{module.predicate} of {algorithm.name}", algorithm.nbytes(state))
+
+    def _bear(self, derived: int) -> None:
+        self.most_derived -= derived
+        if self.most_derived < 0:
+            raise TooManyForModulesError
 
     def _take(self, Δ: Facts) -> None:
         K = self.K

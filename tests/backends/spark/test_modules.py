@@ -61,6 +61,18 @@ def test_too_many_facts_for_modules(spark: SparkSession) -> None:
     assert len(kb["p"]) == 6
 
 
+@pytest.mark.parametrize("text", ["q(x, y) :- p(x, y).\nq(x, z) :- q(x, y), q(y, z).",
+                                  "q(x, y) :- p(x, y).\nq(x, z) :- q(x, y), q(y, z).\nq(y, x) :- q(x, y), x < 0."])
+def test_modules_that_would_derive_too_much_are_left_out(spark: SparkSession, text: str) -> None:
+    engine = spark.newSession()
+    edges = [(node, node + 1) for node in range(5)]
+    for most, instances in ((10, 5), (9, 25)):  # 15 facts, 5 of them by rules; alone, a module gives all
+        engine.conf.set("spark.holdfast.moduleFacts", str(most + 5 * ("<" not in text)))
+        kb = holdfast.from_text(text, {"p": edges}, engine=engine)
+        assert len(kb["q"]) == 15
+        assert kb.statistics.nodes[-1].instances == instances
+
+
 def test_streams(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "p.dl").write_text("path(x, y) :- edge(x, y).\npath(x, z) :- path(x, y), edge(y, z).\n", "utf-8")
     updates = ({"insert": {"edge": [[1, 2], [2, 3]]}}, {"delete": {"edge": [[1, 2]]}})

@@ -324,6 +324,8 @@ class MemoryBackend:
         """All is here anyway."""
         return math.inf
 
+    most_by_modules = math.inf
+
     def derivations(self, predicate: str) -> tuple[Rows, list[int], list[int]]:
         """The rows of I of one predicate, and for each of them Cn and Cr."""
         ids = self.materialisation.ids(predicate)

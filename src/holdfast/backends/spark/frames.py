@@ -17,10 +17,11 @@ from holdfast.backends.spark.values import NativeRow, inline_rows, spark_type, t
 from holdfast.spark_session import spark_errors
 from holdfast.values import Type
 
-SETTINGS = {"driverRows": 50_000, "foldRows": 20_000, "broadcastRows": 500_000, "moduleRows": 1_000_000}
+SETTINGS = {"driverRows": 50_000, "foldRows": 20_000, "broadcastRows": 500_000, "moduleRows": 1_000_000,
+            "moduleFacts": 10_000_000}
 """Up to how many rows a delta comes to the driver; after how many records they are folded into the base; up to how many
 rows, by estimate, bindings are sent to the facts rather than the other way round; up to how many facts a program may
-begin with if modules are to serve its rules on the driver."""
+begin with if modules are to serve its rules on the driver, and up to how many they may derive then."""
 
 _numbers = count(1)
 _unused: deque[tuple[SparkSession, str, Any]] = deque()
@@ -29,11 +30,12 @@ _unused: deque[tuple[SparkSession, str, Any]] = deque()
 class Frame:
     """A DataFrame, or the text of a query, that reads others; these stay as long as it does."""
 
-    def __init__(self, space: Space, query: str, needs: Sequence[Frame] = (), part_of: tuple[Frame, str] | None = None
-                 ) -> None:
+    def __init__(self, space: Space, query: str, needs: Sequence[Frame] = (), part_of: tuple[Frame, str] | None = None,
+                 *, is_kept: bool = False) -> None:
         self.space = space
         self.query = query  # in parentheses it may stand for a table
         self.needs = tuple(needs)
+        self.is_kept = is_kept  # worked out, and there is nothing else where it is kept
         self._part_of = part_of
 
     @property
@@ -125,7 +127,7 @@ class Space:
         conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")  # what is sent is said by hints
         conf.set("spark.sql.adaptive.enabled", "false")  # it makes a job of each shuffle, and rounds were no faster
         conf.set("spark.sql.unionOutputPartitioning", "false")  # sets of several segments could not be "zipped"
-        self.driver_rows, self.fold_rows, self.broadcast_rows, self.module_rows = (
+        self.driver_rows, self.fold_rows, self.broadcast_rows, self.module_rows, self.module_facts = (
             int(session.conf.get(f"spark.holdfast.{name}", str(default)) or 0) for name, default in SETTINGS.items())
         self.partitions = max(2, context.defaultParallelism)
         master = context.master or ""

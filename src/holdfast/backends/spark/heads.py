@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, islice
 
 import pyarrow as pa
 
@@ -114,13 +115,18 @@ class Heads:
                  f"({self._compared(engine, predicate, self._grouped(predicate, once), known)}) g"
                  for number, predicate in enumerate(self._frames)]
         asked = ("count_if(p = {})", "sum(IF(p = {}, k, 0L))", "count_if(p = {} AND new)")
-        kept, figures = self.space.worked_out(
-            " UNION ALL ".join(parts), [figure.format(number) for number in range(len(parts)) for figure in asked])
+        distincts = [self.stored[predicate].distincts(f"IF(p = {number}, {slot}, NULL)"
+                                                      for slot in self._places(predicate))
+                     for number, predicate in enumerate(self._frames)]
+        counts = [figure.format(number) for number in range(len(parts)) for figure in asked]
+        kept, figures = self.space.worked_out(" UNION ALL ".join(parts), [*counts, *chain(*distincts)])
+        values = iter(figures[len(counts):])
         small = Heads(self.space, self.stored)
         small._are_counted = True
         many: dict[str, Many] = {}
         for number, predicate in enumerate(self._frames):
             facts, instances, unknown = figures[3 * number : 3 * number + 3]
+            self.stored[predicate].sampled(facts, list(islice(values, len(distincts[number]))))
             if not facts:
                 continue
             frame = self._view(kept, number, predicate)
@@ -152,6 +158,8 @@ class Heads:
 
     def _view(self, kept: Named, number: int, predicate: str) -> Frame:
         slots = ", ".join(f"{slot} AS c{place}" for place, slot in enumerate(self._places(predicate)))
+        if len(self._frames) == 1:
+            return Frame(self.space, f"SELECT {slots}, k, new FROM {kept.table}", [kept], is_kept=True)
         return Frame(self.space, f"SELECT {slots}, k, new FROM {kept.table} WHERE p = {number}", [kept])
 
     # --- columns -------------------------------------------------------------------------------------

@@ -247,7 +247,11 @@ class Stored:
         segments = {frame.part_of[0] for frame in self.added[I] if frame.part_of[1] == "true"}
         is_apart = len(parts) == 1 or (segments.issuperset(shares) and not any(self.removed))
         if is_apart and self.base is None and not self.records:
-            self._replace(Frame(self.space, " UNION ALL ".join(parts), needs))
+            state = Frame(self.space, " UNION ALL ".join(parts), needs)
+            if len(parts) == 1 and needs[0].is_kept:
+                self._found(state)  # which is worked out already
+            else:
+                self._replace(state)
             return
         needs += [state := self._state()]
         parts += [f"SELECT * FROM {state.table}"]
@@ -259,11 +263,15 @@ class Stored:
     def _replace(self, state: Frame) -> None:
         """Only when the new base is there the old one goes."""
         self._folds += 1
-        asked = ["sum(e)", "sum(i)", "count(*)", *(f"approx_count_distinct({column})" for column in self.columns)]
+        asked = ["sum(e)", "sum(i)", "count(*)", *self.distincts(self.columns)]
         base, figures = self.space.worked_out(state.query, asked, forgets=self._folds % _REMEMBERED == 0)
-        self.base = base if figures[2] else None
         self.counts[:] = figures[:2]
-        self._distinct = {place: (figures[2], float(number)) for place, number in enumerate(figures[3:])}
+        self.sampled(figures[2], figures[3:])
+        self._found(base if figures[2] else None)
+
+    def _found(self, base: Frame | None) -> None:
+        """All that is known is in a new base."""
+        self.base = base
         self.records.clear()
         for parts in (*self.added, *self.removed):
             parts.clear()
@@ -278,9 +286,23 @@ class Stored:
         """How many facts there are, about."""
         return float(max(self.counts[E], self.counts[I]))
 
+    def distincts(self, columns: Iterable[str]) -> Sequence[str]:
+        """What to ask of a large set of facts that is made, if not enough is known of the columns' values."""
+        known = min((at for at, _ in self._distinct.values()), default=0.0)
+        return [] if known and self.size < 4 * known else [f"approx_count_distinct({column})" for column in columns]
+
+    def sampled(self, facts: int, distinct: Sequence[float]) -> None:
+        """So many facts have so many values in each column; of several sets the largest tells the most."""
+        for place, number in enumerate(distinct):
+            if facts >= self._distinct.get(place, (0.0, 0.0))[0]:
+                self._distinct[place] = (float(facts), float(number))
+
     def distinct(self, place: int) -> float:
-        """About how many values a column has: counted when the base was made, else from a sample of the records."""
-        at, number = self._distinct.get(place, (0.0, 1.0))
+        """About how many values a column has: counted in a large set of its facts, else from a sample of the records.
+
+        Where nothing is known it is guessed that all columns have equally many.
+        """
+        at, number = self._distinct.get(place, (0.0, float(self.size ** (1 / len(self.columns)))))
         if self.base is None and len(self.records) > 2 * at:
             sample = [row for row, _ in zip(self.records, range(_SAMPLE), strict=False)]
             at, number = float(len(self.records)), float(len({row[place] for row in sample}))

@@ -77,7 +77,7 @@ class StoredStatistics:
         stored, keys = self._stored[predicate], 1.0
         for column in columns:
             keys *= stored.distinct(column)
-        return stored.size / (keys if len(columns) == arity else min(keys, max(1.0, stored.size)))
+        return min(1.0, stored.size / keys) if len(columns) == arity else stored.size / min(keys, max(1.0, stored.size))
 
     def unindexed(self, predicate: str, columns: tuple[int, ...]) -> float:
         """There are no indexes."""
@@ -190,6 +190,11 @@ class SparkBackend:
     def most_for_modules(self) -> int:
         """Modules work on the driver: their edges have to fit; -1 if there are to be none."""
         return self.space.module_rows or -1
+
+    @property
+    def most_by_modules(self) -> int:
+        """What modules derive is made on the driver."""
+        return self.space.module_facts
 
     def derivations(self, predicate: str) -> tuple[Codes, list[int], list[int]]:
         """The rows of I of one predicate, and for each of them Cn and Cr; all of them come to the driver."""
