@@ -237,9 +237,9 @@ STREAM_MUTANTS = [
            "covered.facts) < self.gone.sizes()[covered.copying.read]:", "if False:", MARKS, hint=27),
     Mutant("all that copying rules read is covered", marking.MarkedStratum._deleted, "or len(covered.facts) < "
            "self.gone.sizes()[covered.copying.read]:", ":", MARKS, hint=27),
-    Mutant("rules that were not covered delete nothing", marking.MarkedStratum._deleted,
+    Mutant("rules that were not covered delete nothing", marking.Marking.uncovered,
            "if id(rule) not in own)", "if not own)", MARKS, hint=26),
-    Mutant("rules that were covered delete again", marking.MarkedStratum._deleted,
+    Mutant("rules that were covered delete again", marking.Marking.uncovered,
            "if id(rule) not in own)", ")", MARKS, hint=6),
     Mutant("what is marked is not inserted", marking.MarkedStratum._inserted, "_sum([*copied, met, self._without",
            "_sum([*copied, self._without", MARKS, hint=3),

@@ -66,8 +66,8 @@ class Covered:
 
 
 class Coverable:
-    """The rules of a hyper-node that read nothing of it and may meet marked facts: copying ones and others, and what
-    each kind reads.  Where rules that take the same step beside them read the same facts, that step stays."""
+    """The rules of a hyper-node that read nothing of it and may meet marked facts: copying ones, and others with what
+    they read.  Where rules that take the same step beside them read the same facts, that step stays."""
 
     def __init__(self, node: HyperNode, rules: Sequence[Rule], beside: Sequence[Rule], certain: Callable[[str], bool]
                  ) -> None:
@@ -78,8 +78,7 @@ class Coverable:
         self.others = tuple(rule for rule in own if not copies(rule))
         self.rest = tuple(rule for rule in rules if rule not in own)
         self.uncopied = self.others + self.rest
-        self.copied, self.joined = (
-            frozenset(name for rule in some for name in _read(rule)) for some in (self.copying, self.others))
+        self.joined = frozenset(name for rule in self.others for name in _read(rule))
 
     def __bool__(self) -> bool:
         return bool(self.copying or self.others)
@@ -119,6 +118,7 @@ class Marking:
         self._valid: object = None  # the state of which `_known` speaks
         self._coverable: dict[tuple[tuple[str, ...], bool, bool], Coverable] = {}
         self._vain: dict[tuple[str, ...], int] = {}  # updates since something was covered in a hyper-node
+        self._uncovered: dict[tuple[int, frozenset[int]], tuple[Rule, ...]] = {}
 
     def begin(self, state: object) -> None:
         """Line 33: what was the next update is the current one."""
@@ -139,7 +139,7 @@ class Marking:
         self.derived = derived(program)
         self.forget()
         self.links.clear()
-        self._coverable = {}
+        self._coverable, self._uncovered = {}, {}
 
     def taken(self) -> Marks:
         """The marks of the last update."""
@@ -186,6 +186,14 @@ class Marking:
         if found is None:
             found = Coverable(node, rules, beside, lambda name: passes_on or name not in self.derived)
             self._coverable[place] = found
+        return found
+
+    def uncovered(self, rules: tuple[Rule, ...], covered: Sequence[Covered]) -> tuple[Rule, ...]:
+        """Rules, which stay for as long as the program, without those that are covered; the same tuple each time."""
+        own = frozenset(id(rule) for known in covered for rule in known.rules)
+        found = self._uncovered.get((id(rules), own))
+        if found is None:
+            found = self._uncovered[id(rules), own] = tuple(rule for rule in rules if id(rule) not in own)
         return found
 
     def saves(self, instances: int) -> None:
@@ -235,9 +243,7 @@ class MarkedStratum(Stratum):
                 self.underived = heads if self.underived is None else self.underived | heads
             if covered.copying is None or len(covered.facts) < self.gone.sizes()[covered.copying.read]:
                 bags.append(self._without(covered.rules, I, covered.facts, self.gone, self.come))
-        own = {id(rule) for covered in known for rule in covered.rules}
-        rest = tuple(rule for rule in rules if id(rule) not in own)
-        return _sum([*bags, *self._changed(rest, I, self.gone, self.come)])
+        return _sum([*bags, *self._changed(self.marking.uncovered(rules, known), I, self.gone, self.come)])
 
     def _changed(self, rules: Sequence[Rule], I: Facts, P: Facts, N: Facts) -> list[Bag]:
         """Π⟦I : P, N⟧, if there are rules."""
