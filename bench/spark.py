@@ -79,7 +79,9 @@ class Meter:
 
         gc.collect()
         free_unused()
-        self._java.java.lang.System.gc()
+        for _ in range(2):  # what the first finds Spark's own cleaner frees a little later
+            self._java.java.lang.System.gc()
+            time.sleep(1.0)
         runtime = self._java.java.lang.Runtime.getRuntime()
         heap = runtime.totalMemory() - runtime.freeMemory()
         blocks = sum(info.memSize() + info.diskSize() for info in self._context.getRDDStorageInfo())
