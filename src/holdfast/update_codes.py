@@ -76,7 +76,6 @@ class Ready:
     """An update with its facts: all that it inserts, and those that it deletes, as far as they were known then."""
 
     update: Update
-    program: Program
     packings: int  # how often facts had been moved
     codes: Both
     gone: Facts
@@ -102,7 +101,7 @@ class Ahead:
 
     def take(self, update: Update, program: Program) -> Ready:
         """An update that is about to be applied; it changes no rules."""
-        known = self._current(update, program)
+        known = self._current(update)
         if known is None:
             following = [item.update for item in takewhile(lambda item: item.is_plain, self._waiting(TOGETHER - 1))]
             updates = [update, *(other for other in following if other is not None)]
@@ -117,7 +116,7 @@ class Ahead:
         if not waiting or waiting[0].update is None or not waiting[0].is_plain:
             return None
         update = waiting[0].update
-        known = self._current(update, program)
+        known = self._current(update)
         if known is not None:
             return self.deleted(known)
         try:
@@ -127,16 +126,16 @@ class Ahead:
         return self._backend.known_facts(deletions, frames)
 
     def forget(self) -> None:
-        """Rules may change, and tables with them."""
+        """Rules may change, and types and tables with them."""
         self._ready = {}
 
     def deleted(self, ready: Ready) -> Facts:
         """The facts that an update deletes."""
         return ready.gone if ready.tells_all else self._backend.known_facts(*ready.codes[0])
 
-    def _current(self, update: Update, program: Program) -> Ready | None:
+    def _current(self, update: Update) -> Ready | None:
         known = self._ready.get(id(update))
-        return known if known and known.program is program and known.packings == self._backend.packings else None
+        return known if known is not None and known.packings == self._backend.packings else None
 
     def _made(self, updates: Sequence[Update], program: Program) -> list[Ready]:
         try:
@@ -147,7 +146,7 @@ class Ahead:
         come = self._backend.several([insert for _, (insert, _) in both])  # a fact may go before it has come
         gone = self._backend.several([delete for (delete, _), _ in both], known=True)
         packings = self._backend.packings
-        return [Ready(update, program, packings, codes, goes, comes)
+        return [Ready(update, packings, codes, goes, comes)
                 for update, codes, goes, comes in zip(updates, both, gone, come, strict=True)]
 
 

@@ -16,7 +16,7 @@ from holdfast.streaming.queue import Incoming
 from holdfast.updates import Update
 
 from .checking import Course
-from .glimpses import ALWAYS, MOMENTS, NextOnly, overlapping
+from .glimpses import ALWAYS, MOMENTS, Glimpses, NextOnly, overlapping
 from .lanes import EACH, FIXED, MIXED, Lane
 from .scripts import Script, Step, grouped, random_script
 
@@ -66,4 +66,43 @@ def test_marks_are_used(policy: str) -> None:
     for seed in range(5):
         random = Random(seed)
         saved += with_marks(overlapping(random_script(random, rules_change=False), random), policy, ALWAYS, random)
+    assert saved > 0
+
+
+def through_a_stream(script: Script, algorithm: str, moments: str, random: Random) -> int:
+    """Run a script as a stream with marks, beside another knowledge base that applies one update after the other; gives
+    the instances that were saved."""
+    try:
+        one, other = (Lane(script, 0, "auto", "counters").kb for _ in range(2))
+    except HoldfastError:
+        return 0  # an unsound program
+    queue, saved = Glimpses(moments, random), 0
+    updates = [Update(grouped(step.delete), grouped(step.insert), list(map(str, step.add)), list(map(str, step.remove)))
+               for step in script.steps]
+    for update in updates:
+        queue.put(update)
+    queue.close()
+    for answer in one.stream(queue, algorithm=algorithm, lookahead="marks", keep_going=True):
+        try:
+            change = other.apply(updates[answer.number - 1], algorithm=algorithm)
+        except HoldfastError:
+            assert answer.error is not None
+            continue
+        assert answer.change is not None
+        assert answer.change.no_ops == change.no_ops
+        for told, expected in ((answer.change.added, change.added), (answer.change.removed, change.removed)):
+            assert {name: set(view) for name, view in told.items()} == {n: set(view) for n, view in expected.items()}
+        saved += answer.marks.saved
+    assert all(one.counters(name) == other.counters(name) for name in one.relations)
+    return saved
+
+
+def test_streams_whose_updates_are_made_ready_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Row ids change as often as they can, and rules in every third script."""
+    monkeypatch.setattr("holdfast.backends.memory.store._FEW", 0)
+    saved = 0
+    for seed in range(24):
+        random = Random(seed)
+        script = overlapping(random_script(random, rules_change=seed % 3 == 0), random)
+        saved += through_a_stream(script, FIXED[seed % len(FIXED)], MOMENTS[seed % 3], random)
     assert saved > 0

@@ -312,6 +312,16 @@ def test_what_was_seen_ahead_is_not_believed_after_another_update() -> None:
     assert set(last.removed["q"]) == {(1,), (3,)}
 
 
+def test_what_was_made_ready_is_not_used_under_other_rules() -> None:
+    """When r(5) was made ready, nobody knew that it is a number."""
+    kb = holdfast.from_text("q(x) :- p(x). s(x) :- r(x).")
+    stream = kb.stream(filled([Update(insert={"p": [(1,)]}), Update(insert={"r": [(5,)]})]), lookahead="marks")
+    next(stream)
+    kb.apply(Update(add_rules=["t(x + 1) :- r(x)."]))
+    next(stream)
+    assert set(kb["t"]) == {(6,)}
+
+
 def test_marked_facts_are_there_until_they_go() -> None:
     """b(1) is covered when it comes, and negated beside a(1): it is there all the same."""
     kb, queue = holdfast.from_text("p(x) :- a(x), !b(x). p(x) :- b(x), c(x).", facts={"c": [(2,)]}), UpdateQueue()
