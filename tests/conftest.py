@@ -18,6 +18,7 @@ ONLY_IN_MEMORY = {
     "test_memory": "the memory limit counts what this process holds",
     **dict.fromkeys(["test_facts_inside_a_round", "test_seconds[product]", "test_seconds[filter]",
                      "test_seconds[negation]"], "limits are looked at between jobs"),
+    "test_a_view_stays_as_it_was_and_a_query_makes_rows_only": "what modules derive is written out there",
     "test_nothing_is_overdeleted_where_lengths_only_grow": "the least number of a column is not known there",
 }
 EXAMPLES = 3  # of random programs and updates on Spark, where each takes seconds
