@@ -284,6 +284,11 @@ class Backend(Protocol):
         ...
 
     @property
+    def tells_of_new_facts(self) -> bool:
+        """Whether `apply` tells the watch of heads that were not there before; else who evaluates does, after it."""
+        ...
+
+    @property
     def most_by_modules(self) -> float:
         """How many facts modules may derive when a program is opened; if there are more the rules do without them."""
         ...

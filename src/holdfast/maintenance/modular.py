@@ -71,6 +71,8 @@ class Evaluation:
         backend.nonrecursive.add(N)
         self.instances += len(N)
         Δ = explicit | N.support()
+        if not backend.tells_of_new_facts:
+            self.watch.batch(len(Δ) - len(explicit))
         if alone:
             self._close(Δ, served[0], states)
         else:
@@ -87,7 +89,7 @@ class Evaluation:
             found = N.support() - K
             Δ = reduce(or_, (module.add(J, Δ) for module in served), found)  # lines 13 to 15
             self._bear(len(Δ) - len(found))
-            self.watch.batch(len(Δ) - len(found))
+            self.watch.batch(len(Δ) - (len(found) if backend.tells_of_new_facts else 0))
 
     def _close(self, Δ: Facts, module: Served, states: States) -> None:
         K = self.K

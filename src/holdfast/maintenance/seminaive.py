@@ -40,13 +40,16 @@ def materialise(planner: Planner, backend: Backend, watch: Watch, enough: Mappin
     Cn.add(explicit)
     Cn.add(N)
     Δ = explicit | N.support()
-    instances = len(N)
+    instances, told = len(N), len(explicit)
     late, missed = tuple[Rule, ...](), dict[int, list[Facts]]()  # rules that wait until the others are done; by place,
     # since a rule may be there twice
     while Δ or missed:
         if Δ:
             facts += len(Δ)
             watch.round(len(Δ))
+            if not backend.tells_of_new_facts:
+                watch.batch(len(Δ) - told)
+                told = 0
             I |= Δ
             if _reached(I, wanted):
                 break

@@ -325,6 +325,7 @@ class MemoryBackend:
         return math.inf
 
     most_by_modules = math.inf
+    tells_of_new_facts = True
 
     def derivations(self, predicate: str) -> tuple[Rows, list[int], list[int]]:
         """The rows of I of one predicate, and for each of them Cn and Cr."""

@@ -103,6 +103,7 @@ class SparkBackend:
         self.statistics = StoredStatistics(self.stored)
         self.functions = Functions(self.space.session)
         self.packings = 0  # facts have no places
+        self.tells_of_new_facts = False  # which heads are new is seen when they are compared with I
         self.leave: Leave | None = None
         self.unwritten: dict[str, Unwritten] = {}  # what modules derive is written out here
         for relation in relations.values():
