@@ -44,6 +44,15 @@ def table() -> pa.Table:
     return pa.table([list(column) for column in zip(*ROWS, strict=True)], names=["turbine", "count", "celsius"])
 
 
+@pytest.mark.parametrize("format", ["csv", "tsv", "json", "parquet"])
+def test_a_folder_in_which_nothing_has_come_yet(spark: SparkSession, format: str) -> None:
+    Path("rows").mkdir()
+    Path("rows/_SUCCESS").touch()
+    options = "options = { header = true }" if format == "csv" else ""
+    outcome = run(spark, f'[sources.reading]\npath = "rows"\nformat = "{format}"\n{options}', mode="batch")
+    assert len(outcome.base["reading"]) == 0
+
+
 def test_sources_of_every_format_give_the_same_facts(spark: SparkSession) -> None:
     frame = spark.createDataFrame(table())
     pq.write_table(table(), "rows.parquet")

@@ -50,6 +50,17 @@ def test_only_the_last_few_and_what_they_need_are_kept(tmp_path: Path) -> None:
         "CURRENT", "manifests/3.json", "manifests/4.json", "facts/3/0.parquet", "updates/4/0.parquet"}
 
 
+def test_what_is_whole_and_where_to_go_back_to(tmp_path: Path) -> None:
+    store = store_with(tmp_path, 5, keep=4)
+    assert store.faults() == dict.fromkeys([1, 2, 3, 4])
+    next((tmp_path / "updates/2").iterdir()).unlink()
+    faults = store.faults()
+    assert [number for number, fault in faults.items() if fault is None] == store.whole() == [1, 3, 4]
+    assert faults[2] == "updates/2/0.parquet is missing"
+    with pytest.raises(DamagedData, match="that of update 1 is whole"):
+        store.go_back(2)
+
+
 @pytest.mark.parametrize("damage", ["cut", "flip", "remove", "empty"])
 def test_damage_to_any_file_is_seen(tmp_path: Path, damage: str) -> None:
     for number in range(len(files(store_with(tmp_path / "model", 3)))):

@@ -98,8 +98,9 @@ def snapshots(pipeline: PipelineFile) -> None:
     if newest is None:
         terminal.line("there are no snapshots yet")
         return
-    rows = [(f"{number}", "newest" if number == newest.number else "", f"{sum(store.load(number).sizes.values())}")
-            for number in store.whole()]
+    rows = [(f"{number}", "newest" if number == newest.number else "" if fault is None else f"damaged: {fault}",
+             f"{sum(store.load(number).sizes.values())}" if fault is None else "")
+            for number, fault in store.faults().items()]
     terminal.table(("update", "", "facts"), rows)
 
 

@@ -151,9 +151,13 @@ class SnapshotStore:
             self._damaged(fault, number)
         return Manifest.from_json(self._manifest(number).read_text(encoding="utf-8"))
 
+    def faults(self) -> dict[int, str | None]:
+        """The snapshots by number, with what is wrong with those that cannot be used."""
+        return {number: self._fault(number) for number in self._numbers()}
+
     def whole(self) -> list[int]:
         """The numbers of the snapshots that can be used."""
-        return [number for number in self._numbers() if self._fault(number) is None]
+        return [number for number, fault in self.faults().items() if fault is None]
 
     def go_back(self, number: int) -> Manifest:
         """Make an earlier snapshot the newest one."""
@@ -196,7 +200,8 @@ class SnapshotStore:
     def _damaged(self, fault: str, number: int | None = None) -> NoReturn:
         whole = [n for n in self.whole() if n != number]
         if whole:
-            help = f"that of update {whole[-1]} is whole: `holdfast pipeline restore PIPELINE --update {whole[-1]}`"
+            nearest = max((n for n in whole if number is None or n < number), default=whole[0])
+            help = f"that of update {nearest} is whole: `holdfast pipeline restore PIPELINE --update {nearest}`"
         else:
             help = "no other one is whole: restore the folder from a backup, or begin anew with --mode batch --anew"
         raise DamagedData(Diagnostic("E1112", f"the snapshots in {self.folder} are damaged: {fault}", help=help))

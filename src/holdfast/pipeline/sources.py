@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -55,6 +55,8 @@ class Reader:
             case "parquet":
                 if stream:
                     reader = reader.schema(session.read.parquet(_path(place.path)).schema)
+                elif _is_empty_folder(_path(place.path)):
+                    reader = reader.schema(_all_texts(_fields(source, relation)))
                 frame: DataFrame = _with_files(reader.parquet(_path(place.path)))
             case "jdbc":
                 frame = reader.format("jdbc").options(url=place.url, dbtable=place.table).load()
@@ -73,7 +75,7 @@ class Reader:
         path = _path(source.place.path)
         options = {**_TEXTS[format], **source.place.options}
         has_header = options.get("header", "false") == "true"
-        if source.fields or not has_header or stream:
+        if source.fields or not has_header or stream or _is_empty_folder(path):
             fields = source.fields or _fields(source, relation)
         else:
             fields = tuple(self._session.read.options(**options).csv(path).columns)
@@ -81,8 +83,7 @@ class Reader:
             options["enforceSchema"] = "false"  # a header with other names is an error, not columns mixed up
         if format == "json" and source.change_type is None:
             fields = (*fields, CHANGE_TYPE)  # objects may have it; if no row does, all are inserted
-        schema = ", ".join(f"`{name}` STRING" for name in dict.fromkeys((*fields, CORRUPT)))
-        reader = reader.options(**options, columnNameOfCorruptRecord=CORRUPT).schema(schema)
+        reader = reader.options(**options, columnNameOfCorruptRecord=CORRUPT).schema(_all_texts((*fields, CORRUPT)))
         frame = _with_files(reader.json(path) if format == "json" else reader.csv(path))
         return frame if format == "json" or "nullValue" in options else _with_empty_texts(frame)
 
@@ -108,6 +109,17 @@ def text_size(place: Place) -> int | None:
     if any(file.is_dir() or file.suffix in (".gz", ".bz2", ".zst", ".xz", ".lz4") for file in files):
         return None
     return sum(file.stat().st_size for file in files)
+
+
+def _is_empty_folder(path: str) -> bool:
+    """A folder of this machine in which Spark sees nothing, so that it cannot tell what columns there are."""
+    return "://" not in path and Path(path).is_dir() and not any(
+        file.name[0] not in "._" for file in Path(path).iterdir())
+
+
+def _all_texts(names: Iterable[str]) -> str:
+    """A schema of strings."""
+    return ", ".join(f"`{name}` STRING" for name in dict.fromkeys(names))
 
 
 def _with_files(frame: DataFrame) -> DataFrame:
