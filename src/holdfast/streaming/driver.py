@@ -14,6 +14,7 @@ from typing import Protocol
 from holdfast.errors import Diagnostic, HoldfastError, UsageError
 from holdfast.maintenance.algorithms import AUTO, Choice
 from holdfast.maintenance.marking import Marking, Marks
+from holdfast.program.model import Program
 from holdfast.streaming.queue import Incoming, UpdateQueue
 from holdfast.streaming.window_size import WindowSize
 from holdfast.updates import Change, Update
@@ -53,6 +54,11 @@ class Base(Protocol):
 
     def marking(self, ahead: UpdateQueue | None) -> Marking | None:
         """Look for the next update in a queue from now on, or no more."""
+        ...
+
+    @property
+    def program(self) -> Program:
+        """Its rules."""
         ...
 
     @property
@@ -102,7 +108,8 @@ class Stream:
                  lookahead: Lookahead | None = None, *, keep_going: bool = False) -> None:
         self.queue, self.algorithm = queue, algorithm
         self._base, self._lookahead, self._keep_going = base, lookahead or Lookahead(), keep_going
-        self._size = WindowSize(self._lookahead.window, always=self._lookahead.kind == "window")
+        self._size = WindowSize(self._lookahead.window, rules=len(self._base.program.rules),
+                                always=self._lookahead.kind == "window")
         self._answers = self._all()
 
     def __iter__(self) -> Iterator[Answer]:

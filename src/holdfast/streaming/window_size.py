@@ -9,6 +9,8 @@ _SAMPLE = 2  # updates one by one at first, to compare with
 _WORTH = 0.02  # seconds that updates which wait must take one by one before the first window is made: it makes plans,
 # which takes longer than a few quick updates
 _LOADING = 0.015  # more, if its code is not loaded yet
+_PLANNING = 0.0003  # and more for each rule that plans are made for: of many rules, updates concern few
+_PLANNED = 100
 _CODE = "holdfast.maintenance.together"
 _PAST = 0.25  # a second that the stream has taken counts as so much: a long one is worth it, however few wait at a time
 _FEWEST = 4  # updates in a window: with fewer there is little to gain, and on recursive rules something to lose
@@ -25,8 +27,9 @@ class WindowSize:
     matter what else the machine does.  They fall with the window's size, so windows of about the same size
     are averaged together, and none is made smaller than it could be."""
 
-    def __init__(self, most: int, *, always: bool = False) -> None:
+    def __init__(self, most: int, *, rules: int = 0, always: bool = False) -> None:
         self._most = most
+        self._worth = _WORTH + _PLANNING * min(rules, _PLANNED)
         self._always = always
         self._alone: float | None = None
         self._together: dict[int, float] = {}  # by the binary logarithm of the size
@@ -43,7 +46,7 @@ class WindowSize:
         if self._rest or self._alone is None or max(self._instances, self._deletion) > _BUSY:
             self._rest = max(0, self._rest - 1)
             return 1
-        worth = _WORTH if _CODE in sys.modules else _WORTH + _LOADING
+        worth = self._worth if _CODE in sys.modules else self._worth + _LOADING
         return size if not self._makes_plans or (there + _PAST * self._singles) * self._alone > worth else 1
 
     def budget(self, updates: int) -> float | None:
