@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from holdfast.backends.memory import kernels, membership
+from holdfast.backends.memory import arrays, kernels, membership
 from holdfast.backends.memory.arrays import FULL, slots_for
 from holdfast.backends.memory.membership import GriddedRows, HashedRows, suitable_grid
 from holdfast.backends.memory.table import Table
@@ -44,10 +44,12 @@ def check_against_model(table: Table, given_batches: Batches, strangers: list[Fa
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.data(), st.integers(0, 4), st.sampled_from([SMALL, ANY]))
-def test_hashed_table_is_a_dict(data: st.DataObject, arity: int, values: st.SearchStrategy[int]) -> None:
+@given(st.data(), st.integers(0, 4), st.sampled_from([SMALL, ANY]), st.sampled_from([arrays._LARGE, 1]))
+def test_hashed_table_is_a_dict(data: st.DataObject, arity: int, values: st.SearchStrategy[int], large: int) -> None:
     strangers = data.draw(st.lists(st.tuples(*[values] * arity), max_size=20))
-    check_against_model(Table("t", arity), data.draw(batches(arity, values)), strangers)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(arrays, "_LARGE", large)  # slots from which on a hash table grows where it stands
+        check_against_model(Table("t", arity), data.draw(batches(arity, values)), strangers)
 
 
 def test_first_seen_facts_get_the_next_ids() -> None:
@@ -87,6 +89,23 @@ def test_a_large_table_has_two_halves_and_grows(monkeypatch: pytest.MonkeyPatch)
     assert (np.sort(coded(table.rows[: table.size])) == distinct).all()
     assert (table.find(everything[:700_000]) == first).all()
     assert (table.find(everything[:1000] + np.array([2**31, 0])) == -1).all()
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data(), st.integers(1, 6), st.integers(1, 3), st.integers(0, 4))
+def test_a_hash_table_grows_where_it_stands(data: st.DataObject, size: int, times: int, crowded: int) -> None:
+    """All entries stay, and from its first slot to where it stands none is empty.  Crowded: most begin with zeros."""
+    tags = st.integers(1, (2**64 - 1) >> crowded)
+    entries = np.array(data.draw(st.lists(tags, max_size=2**size, unique=True)), np.uint64)
+    room = np.zeros(2 ** (size + times), np.uint64)
+    kernels.move_slots(entries, room[: 2**size])
+    kernels.spread_slots(room, 2**size, np.empty(2**size, np.uint64))
+    assert sorted(room[room != 0].tolist()) == sorted(entries.tolist())
+    for entry in entries.tolist():
+        slot = entry >> (64 - size - times)
+        while room[slot] != entry:
+            assert room[slot] != 0
+            slot = (slot + 1) % len(room)
 
 
 @pytest.mark.parametrize("count", [0, 1, 89, 90, 1000, 100_000])

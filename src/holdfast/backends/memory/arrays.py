@@ -15,6 +15,8 @@ Slots = NDArray[np.uint64]
 
 FULLEST = 0.9  # of one half of a large table
 FULL = 0.7  # of the slots; more makes probing long, less wastes memory
+_LARGE = 1 << 14  # slots; fewer are copied in no time
+_ROOM = 16  # times as many slots have room to grow into
 
 
 def enlarged(column: NDArray[Any], room: int) -> Any:
@@ -37,7 +39,16 @@ def slots_for(rows: int) -> int:
 
 
 def more_slots(fewer: Slots, count: int) -> Slots:
-    """A larger hash table with the same entries."""
-    slots: Slots = np.zeros(count, np.uint64)
-    kernels.move_slots(fewer, slots)  # two threads would wait for each other's new pages of memory
+    """A hash table with the same entries and more slots; the smaller one is gone.
+
+    It grows where it stands, into room that takes no memory until then.  On one thread: two would wait for each other's
+    new pages of memory.
+    """
+    room = fewer.base
+    if room is not None and count <= len(room):
+        slots: Slots = room[:count]
+        kernels.spread_slots(slots, len(fewer), np.empty_like(fewer))
+        return slots
+    slots = np.zeros(count * _ROOM if count >= _LARGE else count, np.uint64)[:count]
+    kernels.move_slots(fewer, slots)
     return slots

@@ -216,7 +216,9 @@ class Kept(Lasting):
         return [name for name, table in self.tables.items() if table.size]
 
     def candidates(self, predicate: str) -> Ids:
-        table = self.tables[predicate]
+        table, prefix = self.tables[predicate], self._prefixes.get(predicate)
+        if prefix is not None:
+            return np.arange(prefix, dtype=np.int32)
         return np.flatnonzero(getattr(table, self._column)[: table.size] & self.bit).astype(np.int32)
 
     def ids(self, predicate: str) -> Ids:
@@ -515,8 +517,7 @@ def _passing(facts: FactSet, condition: FactSet, predicate: str, wanted: bool) -
     if len(candidates) > _SMALL:
         run = condition.run(predicate)
         if run is not None and run[0] == 0 and not wanted:  # what lies behind I's rows is new
-            candidates = candidates[candidates >= run[1]]
-            return _once_behind(facts, predicate, candidates, run[1]) if isinstance(facts, Support) else candidates
+            return _once_behind(facts, predicate, candidates, run[1])
     formula = condition.formula(predicate)
     if not formula.is_momentary and not formula.leaves:
         column = getattr(facts.tables[predicate], condition.column(predicate))
@@ -531,12 +532,13 @@ def _passing(facts: FactSet, condition: FactSet, predicate: str, wanted: bool) -
 
 
 def _once_behind(facts: FactSet, predicate: str, ids: Ids, first: int) -> Ids:
-    """Row ids from a first one on, each once; in ascending order, where that is the quicker way."""
+    """Those of some row ids that are not below a first one, each once; in ascending order, where that is quicker."""
     table = facts.tables[predicate]
     if table.size - first > _SPARSE * len(ids):
-        return _distinct(table.status, ids, _ALWAYS)
+        return _distinct(table.status, ids[ids >= first], _ALWAYS)
     met = np.zeros(table.size - first, np.bool_)
-    met[ids - first] = True
+    if kernels.meet(ids, first, met) == len(met):  # as it is when all facts are new that were never seen
+        return np.arange(first, table.size, dtype=np.int32)
     return (np.flatnonzero(met) + first).astype(np.int32)
 
 

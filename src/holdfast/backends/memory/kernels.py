@@ -102,6 +102,14 @@ def _same_row(left, i, right, j):
     return True
 
 
+@njit(inline="always")
+def _enter_slot(entry, slots, mask, drop):
+    slot = entry >> drop
+    while slots[slot] != 0:
+        slot = _following_slot(slot, mask)
+    slots[slot] = entry
+
+
 @njit(void(_slots, _slots), nogil=True, cache=True)
 def move_slots(fewer, slots):
     """Enter everything of a smaller hash table into an empty larger one."""
@@ -109,10 +117,34 @@ def move_slots(fewer, slots):
     drop = _drop(slots)
     for entry in fewer:
         if entry != 0:
-            slot = entry >> drop
-            while slots[slot] != 0:
-                slot = _following_slot(slot, mask)
+            _enter_slot(entry, slots, mask, drop)
+
+
+@njit(void(_slots, int64, _slots), nogil=True, cache=True)
+def spread_slots(slots, fewer, aside):
+    """Make a hash table that takes so many of these slots, the others being empty, take all of them.
+
+    From the last entry to the first, since none goes further to the front.  One whose way would lead over slots that
+    are still to come waits `aside` until the end: a few at the front, and those that go round at the end of a half.
+    """
+    mask = _reach(slots)
+    drop = _drop(slots)
+    waiting = int64(0)
+    for place in range(fewer - 1, -1, -1):
+        entry = slots[place]
+        if entry == 0:
+            continue
+        slots[place] = 0
+        slot = entry >> drop
+        while slot >= np.uint64(place) and slots[slot] != 0:
+            slot = _following_slot(slot, mask)
+        if slot >= np.uint64(place):
             slots[slot] = entry
+        else:
+            aside[waiting] = entry
+            waiting += 1
+    for k in range(waiting):
+        _enter_slot(aside[k], slots, mask, drop)
 
 
 @njit
@@ -201,29 +233,37 @@ def _cell(rows, row):
     return rows[row, 0], rows[row, 1] if rows.shape[1] > 1 else int64(0)
 
 
-@njit(boolean(_rows, _grid), nogil=True, cache=True)
-def in_grid(new, grid):
-    """Whether a grid has a cell for each of some facts."""
+@njit(types.UniTuple(int64, 3)(_rows), nogil=True, cache=True)
+def reach(new):
+    """The least value of some facts with one or two columns, and the greatest of each column."""
+    least, x_most, y_most = int64(0), int64(0), int64(0)
     for i in range(len(new)):
         x, y = _cell(new, i)
-        if not (0 <= x < grid.shape[0] and 0 <= y < grid.shape[1]):
-            return False
-    return True
+        least = min(least, x, y)
+        x_most, y_most = max(x_most, x), max(y_most, y)
+    return least, x_most, y_most
 
 
 @njit(int64(_rows, _rows, int64, _grid, _ids), nogil=True, cache=True)
 def intern_in_grid(new, rows, size, grid, ids):
     """As `intern`: a cell of the grid has the row id plus 1, or 0."""
-    for i in range(len(new)):
-        x, y = _cell(new, i)
-        row = int64(grid[x, y])
-        if row == 0:
-            for column in range(rows.shape[1]):
-                rows[size, column] = new[i, column]
-            size += 1
-            row = size
-            grid[x, y] = row
-        ids[i] = row - 1
+    for start in range(0, len(new), BLOCK):
+        stop = min(start + BLOCK, len(new))
+        for i in range(start, stop):
+            x, y = _cell(new, i)
+            ids[i] = grid[x, y]
+        for i in range(start, stop):
+            row = int64(ids[i])
+            if row == 0:
+                x, y = _cell(new, i)
+                row = int64(grid[x, y])  # again: a row of this block may have taken it
+                if row == 0:
+                    for column in range(rows.shape[1]):
+                        rows[size, column] = new[i, column]
+                    size += 1
+                    row = size
+                    grid[x, y] = row
+            ids[i] = row - 1
     return size
 
 
@@ -944,6 +984,17 @@ def distinct(ids, status, visible, seen, out):
             n += 1
     for k in range(n):
         status[out[k]] &= ~seen
+    return n
+
+
+@njit(int64(_ids, int64, boolean[::1]), nogil=True, cache=True)
+def meet(ids, first, met):
+    """Say of each row from a first one on whether it is among some ids; gives how many are."""
+    n = int64(0)
+    for row in ids:
+        if row >= first:
+            n += not met[row - first]
+            met[row - first] = True
     return n
 
 

@@ -92,13 +92,15 @@ class GriddedRows:
 
     def make_room(self, new: Rows, known: int) -> bool:
         """See that each of some rows has a cell; gives whether it has, without the grid being mostly empty."""
-        if not kernels.in_grid(new, self.grid):
-            largest, side = int(new[:, self.growing].max()), self.cells.shape[1]
-            others = np.delete(new, self.growing, axis=1)
-            if new.min() < 0 or others.max(initial=0) >= side or (largest + 1) * side > _CELLS * known:
+        least, *most = kernels.reach(new)
+        largest, other = most[self.growing], most[1 - self.growing]
+        if least < 0 or other >= self.cells.shape[1]:
+            return False
+        if largest >= len(self.cells):
+            if (largest + 1) * self.cells.shape[1] > _CELLS * known:
                 return False
             self.cells = padded(self.cells, 2 * (largest + 1))
-        self.largest = max(self.largest, int(new[:, self.growing].max(initial=0)))
+        self.largest = max(self.largest, largest)
         return True
 
     def intern(self, new: Rows, rows: Rows, size: int, ids: Ids) -> int:

@@ -20,7 +20,7 @@ from holdfast.backends.memory.membership import GriddedRows, HashedRows, hashed,
 
 _FIRST_ROOM = 64
 _PART = 1 << 16  # rows interned at once; two threads number them half by half, and one half should not go on long
-_GROWTH = 4  # pages of room that is not used yet cost nothing until they are touched
+_GROWTH = 16  # room that is not used yet costs nothing until it is touched
 _LARGE, _ROOM_OF_LARGE = 1 << 14, 1 << 20  # rows from which on a table gets room for so many
 _MOST_ROWS = 2**31 - 2
 
