@@ -1,4 +1,4 @@
-"""Tables against a dict from fact to row id: hashing, two threads on two halves, grids and back."""
+"""Tables against a dict from fact to row id: hashing, growing, grids and back."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from holdfast.backends.memory.arrays import FULL, slots_for
 from holdfast.backends.memory.membership import GriddedRows, HashedRows, suitable_grid
 from holdfast.backends.memory.table import Table
 
-from .building import Fact, always_two_threads, as_facts, rows
+from .building import Fact, as_facts, rows
 
 SMALL = st.integers(-3, 12)
 ANY = st.one_of(SMALL, st.integers(-(2**63), 2**63 - 1), st.sampled_from([-(2**63), 2**63 - 1, 2**32, 2**32 - 1]))
@@ -58,30 +58,19 @@ def test_first_seen_facts_get_the_next_ids() -> None:
     assert table.intern(rows([(7, 7), (1, 2)], 2)).tolist() == [2, 1]
 
 
-@settings(max_examples=40, deadline=None)
-@given(batches(2, ANY), st.lists(st.tuples(ANY, ANY), max_size=20))
-def test_two_threads_on_one_table(given_batches: Batches, strangers: list[Fact]) -> None:
-    table = Table("t", 2)
-    table.membership = HashedRows(np.zeros(kernels.SPLIT, np.uint64), may_be_gridded=False)
-    with pytest.MonkeyPatch.context() as patch:
-        always_two_threads(patch, 1)
-        check_against_model(table, given_batches, strangers)
-
-
 def coded(pairs: NDArray[np.int64]) -> NDArray[np.int64]:
     return pairs[:, 0] * np.int64(2**31) + pairs[:, 1]
 
 
-def test_a_large_table_has_two_halves_and_grows(monkeypatch: pytest.MonkeyPatch) -> None:
-    always_two_threads(monkeypatch, 1_000)
+def test_a_large_table_grows() -> None:
     random = np.random.default_rng(7)
     everything = random.integers(0, 2**31, (950_000, 2))
     table = Table("t", 2)
     first = table.intern(everything[:700_000])
-    assert len(table.membership.slots) == kernels.SPLIT
+    assert len(table.membership.slots) == 1 << 20
     again = everything[random.integers(0, len(everything), 450_000)]
     second = table.intern(again)
-    assert len(table.membership.slots) == 2 * kernels.SPLIT
+    assert len(table.membership.slots) == 1 << 21
     assert (table.rows[first] == everything[:700_000]).all()
     assert (table.rows[second] == again).all()
     distinct = np.unique(np.concatenate([coded(everything[:700_000]), coded(again)]))
@@ -275,23 +264,4 @@ def test_too_many_rows_are_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> N
     table = Table("wide", 1)
     table.intern(np.arange(400).reshape(-1, 1))
     with pytest.raises(MemoryError, match="wide"):
-        table.intern(np.arange(400, 1_000).reshape(-1, 1))
-
-
-def test_rows_that_all_fall_into_one_half_of_a_large_table() -> None:
-    """A relation copied in an order that goes by halves: the table must grow before one is full."""
-    candidates = np.random.default_rng(7).integers(0, 2**40, (2_600_000, 2))
-    halves = np.zeros(2, np.int64)
-    ids = np.full(len(candidates), -1, np.int32)
-    slots = np.zeros(1 << 23, np.uint64)
-    kernels.intern(candidates, 0, 0, np.empty_like(candidates), slots, ids, np.empty(0, np.int64), halves)
-    one_half = np.ascontiguousarray(candidates[ids >= 0])
-    assert halves[1] == 0 < 1_200_000 < halves[0] == len(one_half)
-    table = Table("t", 2)
-    table.intern(one_half[:450_000])  # at once: in a smaller table, of one half, they would all be neighbours
-    assert len(table.membership.slots) == kernels.SPLIT
-    for begin in range(450_000, len(one_half), 30_000):
-        table.intern(one_half[begin : begin + 30_000])
-    assert len(table.membership.slots) > kernels.SPLIT
-    assert table.size == len(one_half)
-    assert (table.find(one_half) == np.arange(len(one_half))).all()
+        table.intern(np.arange(400, 1_001).reshape(-1, 1))

@@ -13,7 +13,6 @@ Rows = NDArray[np.int64]
 Ids = NDArray[np.int32]
 Slots = NDArray[np.uint64]
 
-FULLEST = 0.9  # of one half of a large table
 FULL = 0.7  # of the slots; more makes probing long, less wastes memory
 _LARGE = 1 << 14  # slots; fewer are copied in no time
 _ROOM = 16  # times as many slots have room to grow into

@@ -471,7 +471,7 @@ def _has(bit: int) -> Truth:
 def _run_of(ids: Ids) -> Run | None:
     if not len(ids):
         return (0, 0)
-    first, last = kernels.ends(ids)  # two threads number new rows in another order than they come
+    first, last = kernels.ends(ids)  # in whatever order they stand
     return (first, last + 1) if last - first == len(ids) - 1 else None
 
 

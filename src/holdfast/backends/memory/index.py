@@ -9,6 +9,7 @@ from holdfast.backends.memory import kernels
 from holdfast.backends.memory.arrays import FULL, Ids, Rows, enlarged, more_slots, slots_for
 
 _FIRST_ROOM = 64
+_GROWTH = 8  # of room for runs; it takes no memory until it is written to
 _PLACES = 4  # a key may have so many places by value, most of them empty
 _TAIL = 0.1  # of the settled rows; a longer tail, which joins read slowly, is settled
 
@@ -63,7 +64,7 @@ class Index:
 
     def _settle(self, rows: Rows) -> None:
         if len(self.ids) < self.covered:
-            room = max(self.covered, 2 * len(self.ids))
+            room = max(self.covered, _GROWTH * len(self.ids))
             self.ids, self.values = enlarged(self.ids, room), enlarged(self.values, room)
         kernels.settle_index(rows, self.others, self.entries, len(self.key), self.keys, self.settled, self.ids,
                              self.values, self.tail_key[: self.covered - self.settled])

@@ -8,7 +8,7 @@ a fact stand side by side, which costs one cache miss to compare instead of one 
 Hash tables are open addressing with linear probing over a power of two of `uint64` slots.  A slot is 0 when empty,
 else the upper half holds a tag (the upper half of the hash) and the lower half the row id plus 1.  A fact's first
 slot is the top bits of its tag, so a larger table is filled from a smaller one in one sequential sweep, without the
-rows.  A large table is two halves that probing never leaves, chosen by the top bit: two threads can work on one each.
+rows.
 
 Cache misses are what these loops cost, so they run in stages over blocks: first all slots of a block are read, then
 all candidate rows, then the block is resolved.  The reads of one stage do not depend on each other and overlap.
@@ -22,7 +22,6 @@ from numba import boolean, int32, int64, njit, types, uint8, uint64, void
 BLOCK = 128
 MANY = 1 << 22
 FEW_OTHERS = 4  # known heads of a group for each that was told
-SPLIT = 1 << 20  # slots from which on a hash table has two halves: below, two threads do not pay
 
 _rows = int64[:, ::1]
 _slots = uint64[::1]
@@ -44,7 +43,6 @@ _SEED = np.uint64(0x9E3779B97F4A7C15)
 _MULTIPLIER = np.uint64(0xD6E8FEB86659FD93)
 _SHIFT = np.uint64(32)
 _ONE = np.uint64(1)
-_TOP = np.uint64(63)
 
 
 @njit(inline="always")
@@ -62,20 +60,6 @@ def _drop(slots):
         room >>= 1
         drop -= 1
     return np.uint64(drop)
-
-
-@njit(inline="always")
-def _reach(slots):
-    """The bits of a slot's number that probing may change: all, or those below the top one in a large table.
-
-    A small table could by chance get more facts into one half than it holds.
-    """
-    return np.uint64(len(slots) - 1) if len(slots) < SPLIT else np.uint64(len(slots) // 2 - 1)
-
-
-@njit(inline="always")
-def _following_slot(slot, reach):
-    return (slot & ~reach) | ((slot + _ONE) & reach)
 
 
 @njit(inline="always")
@@ -106,14 +90,14 @@ def _same_row(left, i, right, j):
 def _enter_slot(entry, slots, mask, drop):
     slot = entry >> drop
     while slots[slot] != 0:
-        slot = _following_slot(slot, mask)
+        slot = (slot + _ONE) & mask
     slots[slot] = entry
 
 
 @njit(void(_slots, _slots), nogil=True, cache=True)
 def move_slots(fewer, slots):
     """Enter everything of a smaller hash table into an empty larger one."""
-    mask = _reach(slots)
+    mask = np.uint64(len(slots) - 1)
     drop = _drop(slots)
     for entry in fewer:
         if entry != 0:
@@ -125,9 +109,9 @@ def spread_slots(slots, fewer, aside):
     """Make a hash table that takes so many of these slots, the others being empty, take all of them.
 
     From the last entry to the first, since none goes further to the front.  One whose way would lead over slots that
-    are still to come waits `aside` until the end: a few at the front, and those that go round at the end of a half.
+    are still to come waits `aside` until the end: a few at the front, and those that go round at the end.
     """
-    mask = _reach(slots)
+    mask = np.uint64(len(slots) - 1)
     drop = _drop(slots)
     waiting = int64(0)
     for place in range(fewer - 1, -1, -1):
@@ -137,7 +121,7 @@ def spread_slots(slots, fewer, aside):
         slots[place] = 0
         slot = entry >> drop
         while slot >= np.uint64(place) and slots[slot] != 0:
-            slot = _following_slot(slot, mask)
+            slot = (slot + _ONE) & mask
         if slot >= np.uint64(place):
             slots[slot] = entry
         else:
@@ -153,7 +137,7 @@ def _find_tags(hashes, block, slots, starts, facts):
 
     Each loop only does what it must, so that many of its cache misses are under way at once.
     """
-    mask = _reach(slots)
+    mask = np.uint64(len(slots) - 1)
     drop = _drop(slots)
     found = np.empty(BLOCK, np.uint64)
     touched = int64(0)
@@ -163,7 +147,7 @@ def _find_tags(hashes, block, slots, starts, facts):
         slot = hashes[k] >> drop
         entry = found[k]
         while entry != 0 and ((entry ^ hashes[k]) & _HIGH) != 0:
-            slot = _following_slot(slot, mask)
+            slot = (slot + _ONE) & mask
             entry = slots[slot]
         starts[k] = slot
         found[k] = entry
@@ -175,27 +159,19 @@ def _find_tags(hashes, block, slots, starts, facts):
     starts[BLOCK] = np.uint64(touched)  # nobody looks at it: or else the compiler leaves the reads out
 
 
-@njit(int64(_rows, int64, int64, _rows, _slots, _ids, _codes, _codes), nogil=True, cache=True)
-def intern(new, half, size, rows, slots, ids, places, halves):
+@njit(int64(_rows, int64, _rows, _slots, _ids), nogil=True, cache=True)
+def intern(new, size, rows, slots, ids):
     """Find each row of `new` in `rows`, writing those that are not there from row `size` on; gives the next free row.
 
-    Only rows of one half of the slots are looked at (0 or 1), or all (-1).  The ids go to `ids`, the slots of
-    new rows to `places` if that is not empty; `halves` counts the new rows of each half.  The caller has made room.
+    The ids go to `ids`.  The caller has made room.
     """
-    mask = _reach(slots)
+    mask = np.uint64(len(slots) - 1)
     hashes = np.empty(BLOCK, np.uint64)
     starts = np.empty(BLOCK + 1, np.uint64)
-    mine = np.empty(BLOCK, np.int64)
-    first = size
-    upper = int64(0)
     for start in range(0, len(new), BLOCK):
-        block = int64(0)
-        for i in range(start, min(start + BLOCK, len(new))):
-            state = _hash_row(new, i)
-            if half < 0 or (state >> _TOP) == np.uint64(half):
-                hashes[block] = state
-                mine[block] = i
-                block += 1
+        block = min(BLOCK, len(new) - start)
+        for k in range(block):
+            hashes[k] = _hash_row(new, start + k)
         _find_tags(hashes, block, slots, starts, rows)
         for k in range(block):
             tag = hashes[k] & _HIGH
@@ -205,25 +181,18 @@ def intern(new, half, size, rows, slots, ids, places, halves):
             while entry != 0:
                 if (entry & _HIGH) == tag:
                     candidate = np.int64(entry & _LOW) - 1
-                    if _same_row(new, mine[k], rows, candidate):
+                    if _same_row(new, start + k, rows, candidate):
                         row = candidate
                         break
-                slot = _following_slot(slot, mask)
+                slot = (slot + _ONE) & mask
                 entry = slots[slot]
             if row < 0:
                 row = size
                 for column in range(rows.shape[1]):
-                    rows[row, column] = new[mine[k], column]
+                    rows[row, column] = new[start + k, column]
                 slots[slot] = tag | np.uint64(row + 1)
-                if len(places):
-                    places[row - first] = slot
                 size += 1
-                upper += np.int64(hashes[k] >> _TOP)
-            ids[mine[k]] = row
-    if half < 1:
-        halves[0] += size - first - upper
-    if half != 0:
-        halves[1] += upper
+            ids[start + k] = row
     return size
 
 
@@ -267,18 +236,6 @@ def intern_in_grid(new, rows, size, grid, ids):
     return size
 
 
-@njit(void(_rows, int64, int64, int64, _slots, _ids, _codes), nogil=True, cache=True)
-def close_gap(rows, gap, begin, end, slots, ids, places):
-    """Move rows begin..end-1, just interned, to `gap`, and correct their slots and ids."""
-    for row in range(begin, end):
-        for column in range(rows.shape[1]):
-            rows[gap + row - begin, column] = rows[row, column]
-        slots[places[row - begin]] -= np.uint64(begin - gap)
-    for i in range(len(ids)):
-        if ids[i] >= begin:
-            ids[i] -= begin - gap
-
-
 @njit
 def _agree(rows, i, j, columns):
     for k in range(len(columns)):
@@ -290,7 +247,7 @@ def _agree(rows, i, j, columns):
 @njit
 def _find_key(rows, row, key, entries, slots):
     """The number of one row's key in an index, -1 if it has none; the slot where that was seen, and the key's hash."""
-    mask = _reach(slots)
+    mask = np.uint64(len(slots) - 1)
     state = _hash_key(rows, row, key)
     slot = state >> _drop(slots)
     while slots[slot] != 0:
@@ -303,7 +260,7 @@ def _find_key(rows, row, key, entries, slots):
                     break
             if same:
                 return number, slot, state
-        slot = _following_slot(slot, mask)
+        slot = (slot + _ONE) & mask
     return int64(-1), slot, state
 
 
@@ -407,7 +364,7 @@ def _find_keys(wanted, block, entries, slots, direct, numbers):
 
 @njit
 def _find_hashed_keys(wanted, block, entries, slots, numbers):
-    mask = _reach(slots)
+    mask = np.uint64(len(slots) - 1)
     hashes = np.empty(BLOCK, np.uint64)
     starts = np.empty(BLOCK + 1, np.uint64)
     for k in range(block):
@@ -428,7 +385,7 @@ def _find_hashed_keys(wanted, block, entries, slots, numbers):
                 if same:
                     numbers[k] = number
                     break
-            slot = _following_slot(slot, mask)
+            slot = (slot + _ONE) & mask
             entry = slots[slot]
 
 
@@ -453,7 +410,7 @@ def _find_rows(wanted, block, rows, slots, grid, found):
             inside = 0 <= x < grid.shape[0] and 0 <= y < grid.shape[1]
             found[k] = int64(grid[x, y]) - 1 if inside else int64(-1)
         return
-    mask = _reach(slots)
+    mask = np.uint64(len(slots) - 1)
     hashes = np.empty(BLOCK, np.uint64)
     starts = np.empty(BLOCK + 1, np.uint64)
     for k in range(block):
@@ -469,7 +426,7 @@ def _find_rows(wanted, block, rows, slots, grid, found):
                 if _same_row(wanted, k, rows, row):
                     found[k] = row
                     break
-            slot = _following_slot(slot, mask)
+            slot = (slot + _ONE) & mask
             entry = slots[slot]
 
 

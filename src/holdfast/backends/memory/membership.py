@@ -8,12 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.backends.memory import kernels
-from holdfast.backends.memory.arrays import FULL, FULLEST, Ids, Rows, Slots, more_slots, padded, slots_for
-from holdfast.backends.memory.threads import side_by_side, worth_splitting
+from holdfast.backends.memory.arrays import FULL, Ids, Rows, Slots, more_slots, padded, slots_for
 
 NO_SLOTS: Slots = np.empty(0, np.uint64)
 NO_GRID: NDArray[np.int32] = np.empty((0, 0), np.int32)
-_NOWHERE = np.empty(0, np.int64)
 _CELLS = 8  # a fact may take so many cells of a grid: 32 bytes; a hash table takes 11 to 23
 _WORTH_A_SQUARE = 1 << 16  # facts; a smaller hash table stays in the cache anyway
 _WORTH_A_LINE = 1 << 12
@@ -26,8 +24,7 @@ class HashedRows:
 
     def __init__(self, slots: Slots | None = None, *, may_be_gridded: bool = True) -> None:
         self.slots: Slots = np.zeros(slots_for(0), np.uint64) if slots is None else slots
-        self.halves = np.zeros(2, np.int64)  # the rows in each half of the slots
-        self.size = 0  # the rows in both
+        self.size = 0  # the rows in them
         self.may_be_gridded = may_be_gridded  # not again once a grid has been too small
 
     @property
@@ -36,11 +33,8 @@ class HashedRows:
         return self.slots.nbytes
 
     def has_room(self, more: int) -> bool:
-        """Whether so many more rows fit in; in a large table all of them in one half, if it comes to the worst."""
-        room = len(self.slots)
-        if room >= kernels.SPLIT and int(self.halves.max()) + more > FULLEST * room / 2:
-            return False
-        return self.size + more <= FULL * room
+        """Whether so many more rows fit in."""
+        return self.size + more <= FULL * len(self.slots)
 
     def make_room(self, more: int, coming: int) -> None:
         """Take more slots, so that more rows fit in, and at once as many as those coming will probably need."""
@@ -48,23 +42,9 @@ class HashedRows:
             self.slots = more_slots(self.slots, max(2 * len(self.slots), slots_for(self.size + coming)))
 
     def intern(self, new: Rows, rows: Rows, size: int, ids: Ids) -> int:
-        """Find the rows, append those never seen; gives the new size.  `rows` has room for twice as many."""
-        if len(self.slots) < kernels.SPLIT or not worth_splitting(len(new)):
-            self.size = kernels.intern(new, -1, size, rows, self.slots, ids, _NOWHERE, self.halves)
-        else:
-            self.size = self._intern_by_halves(new, rows, size, ids)
+        """Find the rows, append those never seen; gives the new size."""
+        self.size = kernels.intern(new, size, rows, self.slots, ids)
         return self.size
-
-    def _intern_by_halves(self, new: Rows, rows: Rows, size: int, ids: Ids) -> int:
-        """Each thread takes the facts of one half of the slots; the second writes its new rows behind a gap."""
-        gap, places = size + len(new), np.empty(len(new), np.int64)
-        size, end = side_by_side(
-            kernels.intern,
-            (new, 0, size, rows, self.slots, ids, _NOWHERE, self.halves),
-            (new, 1, gap, rows, self.slots, ids, places, self.halves),
-        )
-        kernels.close_gap(rows, size, gap, end, self.slots, ids, places)
-        return int(size + end - gap)
 
 
 class GriddedRows:
@@ -154,6 +134,5 @@ def _largest(rows: Rows) -> Rows:
 def hashed(rows: Rows, *, may_be_gridded: bool = False) -> HashedRows:
     """A hash table with some rows in it, known to be distinct."""
     found = HashedRows(np.zeros(slots_for(2 * len(rows)), np.uint64), may_be_gridded=may_be_gridded)
-    ids = np.empty(len(rows), np.int32)
-    found.size = kernels.intern(rows, -1, 0, np.empty_like(rows), found.slots, ids, _NOWHERE, found.halves)
+    found.intern(rows, np.empty_like(rows), 0, np.empty(len(rows), np.int32))
     return found

@@ -42,7 +42,7 @@ class Watch(_Protocol):
 
 _NO_IDS: Ids = np.empty(0, np.int32)
 _NO_VALUES = np.empty(0, np.int64)
-_GROWTH = 4  # of room for heads; it takes no memory until it is written to
+_GROWTH = 16  # of room for heads; it takes no memory until it is written to
 _FEW = 4_096  # rows of facts that are gone do not matter
 
 

@@ -19,7 +19,7 @@ from holdfast.backends.memory.index import Index
 from holdfast.backends.memory.membership import GriddedRows, HashedRows, hashed, suitable_grid
 
 _FIRST_ROOM = 64
-_PART = 1 << 16  # rows interned at once; two threads number them half by half, and one half should not go on long
+_PART = 1 << 16  # rows interned at once, so that room need only be made for that many
 _GROWTH = 16  # room that is not used yet costs nothing until it is touched
 _LARGE, _ROOM_OF_LARGE = 1 << 14, 1 << 20  # rows from which on a table gets room for so many
 _MOST_ROWS = 2**31 - 2
@@ -48,7 +48,7 @@ class Table:
 
         Perhaps so many new ones are coming later: room that is made is made for them too.
         """
-        self._reserve(len(new) + min(len(new), _PART), coming)  # two threads need more room
+        self._reserve(len(new), coming)
         ids = np.empty(len(new), np.int32)
         if len(new) <= _PART:
             self._prepare_membership(new, len(new) + coming)
