@@ -17,11 +17,13 @@ _COVER = 20.0  # what entering one new fact into an index costs
 def atom_order(rule: Rule, pivot: int | None, delta: float, statistics: Statistics) -> tuple[int, ...]:
     """Positions in the body of the positive atoms (and of a negated pivot, which is read first), in join order."""
     atoms = [i for i, literal in enumerate(rule.body) if isinstance(literal, Atom)]
+    if len(atoms) < 2 and pivot in (None, *atoms):
+        return tuple(atoms)
     costs = _Costs(rule, pivot, delta, statistics)
     if pivot is not None and pivot not in atoms:
         return (pivot, *_greedy(atoms, costs, literal_variables(rule.body[pivot])))
     if len(atoms) <= _EXHAUSTIVE:
-        return min(permutations(atoms), key=costs.of, default=())
+        return min(permutations(atoms), key=costs.of)
     if pivot is None:
         return tuple(_greedy(atoms, costs, set()))
     rest = [i for i in atoms if i != pivot]
