@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import mmap
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,19 @@ Slots = NDArray[np.uint64]
 FULL = 0.7  # of the slots; more makes probing long, less wastes memory
 _LARGE = 1 << 14  # slots; fewer are copied in no time
 _ROOM = 16  # times as many slots have room to grow into
+_WORTH_PAGES = 1 << 20  # bytes
+_OWN_PAGES = getattr(mmap, "MAP_PRIVATE", 0) | getattr(mmap, "MAP_ANONYMOUS", 0)
+
+
+def zeros(shape: tuple[int, ...], dtype: np.dtype[Any] | type[np.generic]) -> Any:
+    """An array of zeros that takes no memory until it is written to.
+
+    A large one has pages of its own: NumPy may get memory that was used before, and writes all zeros at once.
+    """
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    if size < _WORTH_PAGES or not _OWN_PAGES:
+        return np.zeros(shape, dtype)
+    return np.ndarray(shape, dtype, mmap.mmap(-1, size, flags=_OWN_PAGES))
 
 
 def enlarged(column: NDArray[Any], room: int) -> Any:
@@ -27,7 +42,7 @@ def enlarged(column: NDArray[Any], room: int) -> Any:
 
 def padded(column: NDArray[Any], room: int) -> Any:
     """A column with more room, full of zeros; it takes no memory until it is written to."""
-    larger = np.zeros((room, *column.shape[1:]), column.dtype)
+    larger = zeros((room, *column.shape[1:]), column.dtype)
     larger[: len(column)] = column
     return larger
 
@@ -48,6 +63,6 @@ def more_slots(fewer: Slots, count: int) -> Slots:
         slots: Slots = room[:count]
         kernels.spread_slots(slots, len(fewer), np.empty_like(fewer))
         return slots
-    slots = np.zeros(count * _ROOM if count >= _LARGE else count, np.uint64)[:count]
+    slots = zeros((count * _ROOM if count >= _LARGE else count,), np.uint64)[:count]
     kernels.move_slots(fewer, slots)
     return slots

@@ -8,13 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.backends.memory import kernels
-from holdfast.backends.memory.arrays import FULL, Ids, Rows, Slots, more_slots, padded, slots_for
+from holdfast.backends.memory.arrays import FULL, Ids, Rows, Slots, more_slots, padded, slots_for, zeros
+from holdfast.backends.memory.threads import side_by_side, worth_splitting
 
 NO_SLOTS: Slots = np.empty(0, np.uint64)
 NO_GRID: NDArray[np.int32] = np.empty((0, 0), np.int32)
 _CELLS = 8  # a fact may take so many cells of a grid: 32 bytes; a hash table takes 11 to 23
 _WORTH_A_SQUARE = 1 << 16  # facts; a smaller hash table stays in the cache anyway
 _WORTH_A_LINE = 1 << 12
+_NEWS = 0.3  # if fewer of the rows are new, two threads look for them first
 
 
 class HashedRows:
@@ -25,6 +27,7 @@ class HashedRows:
     def __init__(self, slots: Slots | None = None, *, may_be_gridded: bool = True) -> None:
         self.slots: Slots = np.zeros(slots_for(0), np.uint64) if slots is None else slots
         self.size = 0  # the rows in them
+        self._news = 1.0  # the share of those looked for last that were new
         self.may_be_gridded = may_be_gridded  # not again once a grid has been too small
 
     @property
@@ -42,8 +45,22 @@ class HashedRows:
             self.slots = more_slots(self.slots, max(2 * len(self.slots), slots_for(self.size + coming)))
 
     def intern(self, new: Rows, rows: Rows, size: int, ids: Ids) -> int:
-        """Find the rows, append those never seen; gives the new size."""
-        self.size = kernels.intern(new, size, rows, self.slots, ids)
+        """Find the rows, append those never seen; gives the new size.
+
+        If most are probably known, two threads look for them.  Only one enters what is new: two would wait for each
+        other's new pages of memory.
+        """
+        if self._news < _NEWS and worth_splitting(len(new)):
+            middle = len(new) // 2
+            side_by_side(kernels.find, (new[:middle], rows, self.slots, NO_GRID, ids[:middle]),
+                         (new[middle:], rows, self.slots, NO_GRID, ids[middle:]))
+            unknown = np.flatnonzero(ids < 0)
+            entered = np.empty(len(unknown), np.int32)
+            self.size = kernels.intern(new[unknown], size, rows, self.slots, entered)
+            ids[unknown] = entered
+        else:
+            self.size = kernels.intern(new, size, rows, self.slots, ids)
+        self._news = (self.size - size) / max(1, len(new))
         return self.size
 
 
@@ -103,7 +120,7 @@ def _suitable_line(rows: Rows, new: Rows) -> GriddedRows | None:
     reach = int(max(rows.max(initial=0), new.max(initial=0)))
     if facts < _WORTH_A_LINE or lowest < 0 or reach >= _CELLS * facts:
         return None
-    found = GriddedRows(np.zeros((2 * (reach + 1), 1), np.int32), 0, reach)
+    found = GriddedRows(zeros((2 * (reach + 1), 1), np.int32), 0, reach)
     found.cells[rows[:, 0], 0] = np.arange(1, len(rows) + 1, dtype=np.int32)
     return found
 
@@ -121,7 +138,7 @@ def _suitable_square(rows: Rows, new: Rows) -> GriddedRows | None:
     growing = int(second_grows)
     reach, side = largest[[growing, 1 - growing]].tolist()
     room = (reach + 1) * (2 if grows or second_grows else 1)
-    found = GriddedRows(np.zeros((room, side + 1), np.int32), growing, reach)
+    found = GriddedRows(zeros((room, side + 1), np.int32), growing, reach)
     found.grid[rows[:, 0], rows[:, 1]] = np.arange(1, len(rows) + 1, dtype=np.int32)
     return found
 
