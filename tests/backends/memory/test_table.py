@@ -13,7 +13,7 @@ from holdfast.backends.memory.arrays import FULL, slots_for
 from holdfast.backends.memory.membership import GriddedRows, HashedRows, suitable_grid
 from holdfast.backends.memory.table import Table
 
-from .building import Fact, as_facts, rows
+from .building import Fact, always_two_threads, as_facts, rows
 
 SMALL = st.integers(-3, 12)
 ANY = st.one_of(SMALL, st.integers(-(2**63), 2**63 - 1), st.sampled_from([-(2**63), 2**63 - 1, 2**32, 2**32 - 1]))
@@ -44,11 +44,14 @@ def check_against_model(table: Table, given_batches: Batches, strangers: list[Fa
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.data(), st.integers(0, 4), st.sampled_from([SMALL, ANY]), st.sampled_from([arrays._LARGE, 1]))
-def test_hashed_table_is_a_dict(data: st.DataObject, arity: int, values: st.SearchStrategy[int], large: int) -> None:
+@given(st.data(), st.integers(0, 4), st.sampled_from([SMALL, ANY]), st.sampled_from([arrays._LARGE, 1]), st.booleans())
+def test_hashed_table_is_a_dict(data: st.DataObject, arity: int, values: st.SearchStrategy[int], large: int,
+                                two_threads: bool) -> None:
     strangers = data.draw(st.lists(st.tuples(*[values] * arity), max_size=20))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(arrays, "_LARGE", large)  # slots from which on a hash table grows where it stands
+        if two_threads:
+            always_two_threads(patch, 1)  # they look for what is probably known
         check_against_model(Table("t", arity), data.draw(batches(arity, values)), strangers)
 
 
