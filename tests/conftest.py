@@ -16,6 +16,7 @@ os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSeri
 # What is asked there can be asked only of the memory backend.
 ONLY_IN_MEMORY = {
     "test_memory": "the memory limit counts what this process holds",
+    "derive_too_much_after_an_update": "tests/backends/spark/test_modules.py asks the same there",
     **dict.fromkeys(["test_facts_inside_a_round", "test_seconds[product]", "test_seconds[filter]",
                      "test_seconds[negation]"], "limits are looked at between jobs"),
     "test_a_view_stays_as_it_was_and_a_query_makes_rows_only": "what modules derive is written out there",

@@ -9,8 +9,9 @@ from holdfast.settings import Limits, Progress
 from holdfast.values import BlankNode, Iri, Literal, Type
 
 if TYPE_CHECKING:
-    from holdfast.knowledge_base import KnowledgeBase, Statistics, from_text, open
+    from holdfast.knowledge_base import KnowledgeBase, from_text, open
     from holdfast.maintenance.algorithms import Choice
+    from holdfast.materialised import Statistics
     from holdfast.relation_view import RelationView
     from holdfast.streaming.driver import Answer, Lookahead
     from holdfast.streaming.queue import UpdateQueue
@@ -46,7 +47,7 @@ _HEAVY = {
     "KnowledgeBase": "knowledge_base",
     "Lookahead": "streaming.driver",
     "RelationView": "relation_view",
-    "Statistics": "knowledge_base",
+    "Statistics": "materialised",
     "Update": "updates",
     "UpdateQueue": "streaming.queue",
     "from_text": "knowledge_base",

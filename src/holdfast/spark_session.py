@@ -22,13 +22,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
-from holdfast.errors import Diagnostic, HoldfastError, UsageError
+from holdfast.errors import DataError, Diagnostic, HoldfastError, UsageError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 OLDEST_JAVA: Final = 17
 _LOOPBACK: Final = "127.0.0.1"
+FAULT, NOTE = "holdfast: ", "; holdfast notes: "  # by these `spark_errors` knows what a job of ours says about data
+_RAISED: Final = "[USER_RAISED_EXCEPTION] "
 _EVERYWHERE: Final = {
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
@@ -241,21 +243,30 @@ def spark_errors(doing: str = "Spark failed", code: str = "E1005") -> Iterator[N
     try:
         yield
     except (PySparkException, Py4JError, ConnectionError) as failure:
+        cause = spark_cause(failure)
+        if cause.startswith(_RAISED + FAULT):  # a job of ours has met it, and tells it in its own words
+            message, _, note = cause.removeprefix(_RAISED + FAULT).partition(NOTE)
+            raise DataError(Diagnostic("E0606", message, notes=(note,) if note else ())) from failure
         help = "--debug shows Spark's own account"
-        raise SparkFailure(Diagnostic(code, f"{doing}: {spark_cause(failure)}", help=help)) from failure
+        raise SparkFailure(Diagnostic(code, f"{doing}: {cause}", help=help)) from failure
 
 
 def spark_cause(failure: BaseException) -> str:
     """What made Spark fail, in one line: the innermost cause that says something."""
     if isinstance(failure, ConnectionError) or type(failure).__name__ == "Py4JNetworkError":
         return "the process of Spark has ended"
-    java = getattr(failure, "java_exception", None) or getattr(failure, "_origin", None)
-    texts = list(_java_messages(java)) if java is not None else []
-    text = texts[-1] if texts else str(getattr(failure, "_desc", None) or failure)
-    lines = [line for line in (re.sub(r"\s*SQLSTATE: .*", "", line).strip() for line in text.splitlines()) if line]
+    lines = spark_account(failure)
     if any("Traceback (most recent call last)" in line for line in lines):
         return lines[-1]  # a Python worker failed: its own error stands at the end
     return lines[0] if lines else type(failure).__name__
+
+
+def spark_account(failure: BaseException) -> list[str]:
+    """The lines of the innermost cause that says something."""
+    java = getattr(failure, "java_exception", None) or getattr(failure, "_origin", None)
+    texts = list(_java_messages(java)) if java is not None else []
+    text = texts[-1] if texts else str(getattr(failure, "_desc", None) or failure)
+    return [line for line in (re.sub(r"\s*SQLSTATE: .*", "", line).strip() for line in text.splitlines()) if line]
 
 
 def _java_messages(java: Any) -> Iterator[str]:

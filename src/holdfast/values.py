@@ -33,6 +33,11 @@ class Type(Enum):
         """Whether arithmetic has a meaning for this type."""
         return not self.in_dictionary
 
+    @property
+    def a_value(self) -> str:
+        """What a value of this type is called in messages, with its article."""
+        return {Type.UNSIGNED: "an unsigned number", Type.ANY: "any term"}.get(self, f"a {self.value}")
+
 
 @dataclass(frozen=True, slots=True)
 class Iri:

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 import holdfast
+from holdfast.backends.memory.store import MemoryBackend
 from holdfast.errors import LimitReached
+from holdfast.maintenance.maintainer import Maintainer
 from holdfast.modules import MODULES, Declined, Module, Rows, Service
 from holdfast.program.model import HyperNode, Relation
 from holdfast.program.patterns import Recognised, Shape, recognised
@@ -202,3 +204,34 @@ def test_values_that_are_gone_do_not_stay_numbered(monkeypatch: pytest.MonkeyPat
         assert set(change.removed["path"]) == {(n - 3, y) for y in range(n - 2, n + 1)}
         [(_, state)] = kb._maintainer.states._kept.values()
         assert len(state.numbering.values) <= 8 + 4 * (3 + 3) + 1
+
+
+CLOSURE = "p(x, y) :- e(x, y). p(x, z) :- p(x, y), p(y, z)."
+COMPANY = "p(y, x) :- p(x, y), f(x, y)."
+
+
+@pytest.mark.parametrize(("rules", "algorithm"), [
+    (CLOSURE, "auto"), ("p(x, y) :- e(x, y). p(x, z) :- f(x, y), p(y, z).", "auto"), (CLOSURE + COMPANY, "auto"),
+    (CLOSURE + COMPANY, "backward-forward-counting"), (CLOSURE + COMPANY, "recompute"),
+])
+def test_modules_that_would_derive_too_much_after_an_update_are_left_out(
+        monkeypatch: pytest.MonkeyPatch, rules: str, algorithm: str) -> None:
+    """As on Spark, where they work on the driver.  The update that is too much, and all after it, are exact."""
+    dice, without, gave_up = Random(7), Maintainer._do_without_modules, []
+    monkeypatch.setattr(MemoryBackend, "most_by_modules", 20)
+    monkeypatch.setattr(Maintainer, "_do_without_modules", lambda self: (gave_up.append(self), without(self)))
+    edges = [(dice.randrange(9), dice.randrange(9)) for _ in range(60)]
+    updates = [Update(insert={"e": edges[i:i + 3], "f": edges[i:i + 2]}, delete={"e": edges[i - 9:i - 7]})
+               for i in range(9, 60, 3)]
+    followed(rules, {"e": edges[:4], "f": edges[2:5]}, *updates, algorithm=algorithm)
+    assert len(gave_up) == 1
+
+
+def test_too_many_explicit_facts_for_modules(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(MemoryBackend, "most_for_modules", 4)
+    kb = holdfast.from_text(DECLARED + CLOSURE, {"e": [(1, 2), (2, 3)]}, engine="memory")
+    algorithms = [[node.algorithm for node in kb.apply(Update(insert={"e": [(n, n + 1), (n + 1, n + 2)]})).figures]
+                  for n in (3, 5)]
+    assert ["exact" in names for names in algorithms] == [True, False]
+    assert len(kb["p"]) == 21
+    assert kb.counters("p")[(1, 4)] == (0, 2)

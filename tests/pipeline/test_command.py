@@ -45,7 +45,7 @@ def test_update_mode_snapshots_damage_and_the_way_back(spark: SparkSession, stor
         hurt = holdfast("pipeline", *command)
         assert hurt.code == 4
         assert "error[E1112]: the snapshots in state are damaged: updates/1/" in hurt.err
-        assert "holdfast pipeline restore PIPELINE --update 0" in hurt.err
+        assert "holdfast pipeline restore pipeline.toml --update 0" in hurt.err
     assert holdfast("pipeline", "restore", "pipeline.toml", "--update", "0").code == 0
     assert holdfast("pipeline", "run", "pipeline.toml", "--mode", "update").code == 0
     assert paths_of(Path("paths")) == closure(everything)

@@ -138,7 +138,7 @@ def test_all_sockets_are_on_the_loopback_address(spark: SparkSession) -> None:
 @pytest.mark.parametrize(("job", "told"), [
     (lambda spark: spark.sql("SELECT nope"), "A column, variable, or function parameter with name `nope`"),
     (lambda spark: spark.sql("SELECT raise_error('on purpose')").collect(), "[USER_RAISED_EXCEPTION] on purpose"),
-    (lambda spark: spark.range(1).mapInArrow(_fails, "id LONG").collect(), "ValueError: told by a worker"),
+    (lambda spark: spark.range(1).mapInArrow(_failing(), "id LONG").collect(), "ValueError: told by a worker"),
 ])
 def test_failures_are_told_in_one_line(spark: SparkSession, job: Any, told: str, capfd: pytest.CaptureFixture[str]
                                        ) -> None:
@@ -150,5 +150,9 @@ def test_failures_are_told_in_one_line(spark: SparkSession, job: Any, told: str,
     assert capfd.readouterr().err == ""
 
 
-def _fails(batches: Any) -> Any:
-    raise ValueError("told by a worker")
+def _failing() -> Any:
+    """Made here, so that it goes to the worker whole: where that was started, this module may not be found."""
+    def fails(batches: Any) -> Any:
+        raise ValueError("told by a worker")
+
+    return fails

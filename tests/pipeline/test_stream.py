@@ -84,8 +84,16 @@ def test_an_uninterrupted_stream(spark: SparkSession, tmp_path: Path) -> None:
     assert outcome.number == outcome.updates == 5
     assert told[0].text.startswith("maintenance runs in this process: ")
     assert [line.number for line in told[1:]] == [1, 2, 3, 4, 5]
-    again = pipeline.run(declared, spark=spark)
+    told.clear()
+    changed = tmp_path / "updates/001.csv"
+    assert changed.exists()
+    changed.write_text("9,9,insert\n", encoding="utf-8")
+    again = pipeline.run(declared, spark=spark, tell=told.append)
     assert again.updates == 0
+    facts = len(story.edges[-1]) + len(story.paths[-1])
+    assert [line.text for line in told[1:]] == [
+        f"maintenance runs in this process: {facts} facts fit the limit of 10,000,000",
+        f"{changed} has changed since it was read, and is not read again: give it a new name"]
     check(story, tmp_path)
 
 

@@ -280,7 +280,7 @@ class Backend(Protocol):
 
     @property
     def most_for_modules(self) -> float:
-        """How many facts a program may begin with if modules are to serve its rules."""
+        """How many explicit facts there may be if modules are to serve rules."""
         ...
 
     @property
@@ -290,7 +290,7 @@ class Backend(Protocol):
 
     @property
     def most_by_modules(self) -> float:
-        """How many facts modules may derive when a program is opened; if there are more the rules do without them."""
+        """How many facts modules may derive, when a program is opened and later; with more, rules do without them."""
         ...
 
     def code(self, constant: Const) -> int:

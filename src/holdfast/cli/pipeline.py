@@ -124,4 +124,4 @@ def _store(path: Path) -> SnapshotStore:
     declared: Pipeline = read(path)
     if declared.snapshots is None:
         raise UsageError(Diagnostic("E1103", f"{path} has no [snapshots]"))
-    return SnapshotStore(declared.snapshots.path, declared.snapshots.keep)
+    return SnapshotStore(declared.snapshots.path, declared.snapshots.keep, declared.file)

@@ -20,7 +20,7 @@ from holdfast.encoding import Codes, Dictionary, EncodingError
 from holdfast.formats.files import BOM, as_text
 from holdfast.formats.json_blocks import plain_columns, plain_types
 from holdfast.formats.json_places import not_json, value_places
-from holdfast.formats.places import Problems
+from holdfast.formats.places import Problems, other_columns
 from holdfast.program.model import Relation
 from holdfast.term_text import double_text, literal_value
 from holdfast.values import BlankNode, Iri, Literal, Row, Type, Value, quote
@@ -159,14 +159,12 @@ def _row(fact: object, relation: Relation) -> Sequence[Value]:
     raise _LineError("E0613", "the line is neither an array nor an object")
 
 
-def _by_name(fact: dict[str, Any], relation: Relation) -> Iterator[Any]:
-    for column in relation.columns:
-        if column.name not in fact:
-            raise _LineError("E0615", f"the object lacks column {column.name} of relation {relation.display}")
-        yield fact[column.name]
-    if len(fact) > relation.arity:
-        extra = next(name for name in fact if all(name != column.name for column in relation.columns))
-        raise _LineError("E0615", f"the object has {extra!r}, which is no column of relation {relation.display}")
+def _by_name(fact: dict[str, Any], relation: Relation) -> list[Any]:
+    wanted = [column.name for column in relation.columns]
+    if set(wanted) != fact.keys():
+        raise _LineError("E0615", f"the object {other_columns(fact, wanted)}; relation {relation.display} has "
+                                  f"{', '.join(wanted)}")
+    return [fact[name] for name in wanted]
 
 
 def load_json(text: str, pairs: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from holdfast.encoding import Codes, Dictionary, EncodingError
 from holdfast.errors import Span
 from holdfast.formats.files import refuse_unreadable, replacing
-from holdfast.formats.places import file_span, refuse
+from holdfast.formats.places import file_span, other_columns, refuse
 from holdfast.program.model import Column, Relation
 from holdfast.values import Type
 
@@ -117,9 +117,7 @@ def _nameless(count: int) -> tuple[list[str], list[str]]:
 
 def _refuse_columns(names: list[str], wanted: list[str], relation: Relation, origin: str,
                     span: Span | None) -> NoReturn:
-    missing = [f"lacks column {name}" for name in wanted if name not in names]
-    extra = [f"has a column {name} too many" for name in names if name not in wanted]
-    refuse("E0615", f"{origin} {' and '.join([*missing, *extra][:3])}", span,
+    refuse("E0615", f"{origin} {other_columns(names, wanted)}", span,
            notes=(f"relation {relation.display} has the columns {', '.join(wanted)}",))
 
 

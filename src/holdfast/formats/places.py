@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
@@ -33,6 +34,14 @@ def refuse(code: str, message: str, span: Span | None = None, *, notes: tuple[st
            help: str | None = None) -> NoReturn:
     """Raise a data error with one diagnostic."""
     raise DataError(Diagnostic(code, message, span, notes=notes, help=help))
+
+
+def other_columns(names: Collection[str], wanted: Collection[str]) -> str:
+    """What is wrong with some columns: which are lacking, and which are too many."""
+    missing, extra = [name for name in wanted if name not in names], [name for name in names if name not in wanted]
+    told = [f"lacks column{'s' if missing[1:] else ''} {', '.join(missing)}"] if missing else []
+    told += [f"has {'the columns' if extra[1:] else 'a column'} {', '.join(extra)} too many"] if extra else []
+    return " and ".join(told) or "has its columns in another order"
 
 
 @dataclass

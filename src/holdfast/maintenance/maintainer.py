@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,6 +14,7 @@ from holdfast.maintenance.agenda import Agenda
 from holdfast.maintenance.algorithms import ALGORITHMS, AUTO, Algorithm, Choice, refuse_company, refuse_recursion
 from holdfast.maintenance.choose import Chooser
 from holdfast.maintenance.marking import PASSING_ON, MarkedStratum, Marking
+from holdfast.maintenance.modular import TooManyForModulesError
 from holdfast.maintenance.recompute import recount
 from holdfast.maintenance.served import Served, States
 from holdfast.maintenance.stratum import Figures, RuleChange, Stratum, predicates_read
@@ -113,6 +115,24 @@ class Maintainer:
     def run(self, deletions: Facts, insertions: Facts, program: Program | None, choice: Choice, watch: Watch, *,
             keep: bool = True) -> Outcome:
         """One update; with `keep` false everything is as before afterwards."""
+        try:
+            return self._run(deletions, insertions, program, choice, watch, keep=keep)
+        except TooManyForModulesError:
+            self._do_without_modules()
+            watch.settle(0)
+            return self._run(deletions, insertions, program, choice, watch, keep=keep)
+
+    def _do_without_modules(self) -> None:
+        """They would derive too much: all rules are evaluated from now on, and count."""
+        self.backend.write_out(tuple(self.backend.unwritten))
+        served = {p for plan in self._nodes if plan.allotment.services for p in plan.predicates}
+        self._uncounted_recursive |= served - self._counts_served
+        self.modules = ()
+        self.states.keep_only(())
+        self.adopt(self.program)
+
+    def _run(self, deletions: Facts, insertions: Facts, program: Program | None, choice: Choice, watch: Watch, *,
+             keep: bool) -> Outcome:
         self.settle()
         backend = self.backend
         before = (set(self._uncounted), set(self._uncounted_recursive), set(self._counts_served))
@@ -200,6 +220,9 @@ class Maintainer:
         self._E_minus = (deletions & E) - insertions
         self._E_plus = insertions - E
         given = {*self._E_minus.sizes(), *self._E_plus.sizes()}
+        most = self.backend.most_for_modules if any(plan.allotment.services for plan in nodes) else math.inf
+        if most < math.inf and len(E) - len(self._E_minus) + len(self._E_plus) > most:
+            raise TooManyForModulesError
         for plan in nodes if nodes is not self._nodes else ():
             self._move_counts(plan)
         agenda = self._agenda if nodes is self._nodes else Agenda(nodes)

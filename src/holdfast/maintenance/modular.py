@@ -11,7 +11,7 @@ recursive rules reads no other relation.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Sized
 from functools import partial, reduce
 from operator import or_
 
@@ -192,12 +192,32 @@ def rederive(s: Stratum) -> Facts:
 def adding(s: Stratum) -> Callable[[Facts], Facts]:
     """What modules make of the facts that came in a round (line 39)."""
 
+    bear = _bearing(s)
+
     def add(Δ: Facts) -> Facts:
         J = (s.I - s.D) | s.A
         s.watch.batch(0)
-        return reduce(or_, (module.add(J, Δ) for module in s.served))
+        found = reduce(or_, (module.add(J, Δ) for module in s.served))
+        bear(found)
+        return found
 
     return add
+
+
+def _bearing(s: Stratum) -> Callable[..., None]:
+    """Told of facts that modules add and remove; with more in the hyper-node than they may derive, they give up."""
+    left = s.backend.most_by_modules
+    if left == math.inf:
+        return lambda added, removed=(): None
+    left += len(s.of_node(s.D)) - sum(map(s.backend.size, s.O))
+
+    def bear(added: Sized, removed: Sized = ()) -> None:
+        nonlocal left
+        left += len(removed) - len(added)
+        if left < 0:
+            raise TooManyForModulesError
+
+    return bear
 
 
 # --- beyond the paper ----------------------------------------------------------------------------------
@@ -217,7 +237,9 @@ def exact(s: Stratum) -> None:
     changed = module.service.module.change(module.service, s.states.get(module.service.slice), ground)
     s.states.put(module.service, changed.state)
     s.watch.round(len(ground.facts_gained))
+    bear = _bearing(s)
     for removed, added in changed.parts:
+        bear(added, removed)
         s.figures.overdeleted += len(removed)
         D |= module.facts(removed)
         A |= module.facts(added)
@@ -264,6 +286,7 @@ def recompute(s: Stratum) -> None:
     explicit = (s.of_node(s.E) - s.E_minus) | s.E_plus
     backend = s.served[0].backend
     evaluation = Evaluation(s.planner, backend, s.watch, (*s.kept.recursive, *s.added.recursive), new, J)
+    evaluation.most_derived = backend.most_by_modules
     evaluation.run(explicit, s.served, s.served[0].service.alone, s.states)
     s.figures.insertion += evaluation.instances
     old = s.of_node(I)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from holdfast.errors import Diagnostic, UsageError
 from holdfast.pipeline.model import Source
-from holdfast.pipeline.sources import CHANGE_TYPE, CORRUPT, FILE, TIME
+from holdfast.pipeline.sources import CHANGE_TYPE, CORRUPT, FILE, JSON, OURS, TIME
 from holdfast.program.model import Relation
 from holdfast.program.similar import similar
 from holdfast.spark_session import spark_cause
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 REASON: Final = "_reason"
 ROW: Final = "_row"
 INSERT, DELETE = "insert", "delete"
-_OURS: Final = (CORRUPT, FILE, TIME)
 _FLOAT: Final = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$|^\s*[+-]?(inf|infinity|nan)\s*$"
 _UNSIGNED: Final = "DECIMAL(20,0)"  # Spark has no unsigned integers
 _CAST: Final = {Type.NUMBER: "BIGINT", Type.UNSIGNED: _UNSIGNED, Type.FLOAT: "DOUBLE", Type.SYMBOL: "STRING",
@@ -31,11 +30,11 @@ def checked(frame: DataFrame, source: Source, relation: Relation) -> DataFrame:
     from pyspark.sql import functions as sf
 
     given_by = _sources_of(frame, source, relation)
-    raw = [name for name in frame.columns if name not in _OURS]
+    raw = [name for name in frame.columns if name not in OURS]
     change_type = source.change_type or (CHANGE_TYPE if CHANGE_TYPE in frame.columns else None)
     if change_type is not None and change_type not in frame.columns:
         raise _missing(change_type, frame, source)
-    change = sf.lit(INSERT) if change_type is None else sf.lower(sf.trim(sf.col(f"`{change_type}`").cast("STRING")))
+    change = sf.lit(INSERT) if change_type is None else sf.col(f"`{change_type}`").cast("STRING")
     if source.change_type is None:
         change = sf.coalesce(change, sf.lit(INSERT))  # nobody said that every row has one
     reasons = [sf.when(sf.col(CORRUPT).isNotNull(), "the line is malformed")] if CORRUPT in frame.columns else []
@@ -45,13 +44,16 @@ def checked(frame: DataFrame, source: Source, relation: Relation) -> DataFrame:
     typed = []
     for column in relation.columns:
         given, kind = given_by[column.name]
-        value = _converted(given, kind, column.type)
+        value, shown = _converted(given, kind, column.type), given.cast("STRING")
+        name = source.columns.get(column.name, column.name)
+        if JSON in frame.columns and name in frame.columns:
+            value, shown = _as_in_json(sf.schema_of_variant(f"{JSON}.`{name}`"), given, value, column.type)
         typed.append(value.alias(column.name))
-        reasons.append(sf.when(given.isNull(), f"{column.name} has no value")
-                       .when(value.isNull(), sf.concat(sf.lit(f"{column.name} is not a {column.type.value}: "),
-                                                      given.cast("STRING"))))
+        wrong = sf.concat(sf.lit(f"{column.name} is not {column.type.a_value}: "), shown)
+        reasons.append(sf.when(given.isNull(), f"{column.name} has no value").when(value.isNull(), wrong))
     row = sf.when(sf.col(CORRUPT).isNotNull(), sf.col(CORRUPT)) if CORRUPT in frame.columns else sf.lit(None)
-    row = sf.coalesce(row, sf.to_json(sf.struct(*(sf.col(f"`{name}`") for name in raw))))
+    whole = sf.col(JSON) if JSON in frame.columns else sf.struct(*(sf.col(f"`{name}`") for name in raw))
+    row = sf.coalesce(row, sf.to_json(whole))
     told = (change.alias(CHANGE_TYPE), sf.coalesce(*reasons).alias(REASON), row.alias(ROW))
     typed_frame = frame.select(*typed, *told, FILE, TIME)
     failed = sf.col(REASON)
@@ -98,10 +100,31 @@ def _column(frame: DataFrame, source: Source, wanted: str) -> tuple[Column, str]
 
 
 def _missing(wanted: str, frame: DataFrame, source: Source) -> UsageError:
-    there = [name for name in frame.columns if name not in _OURS]
+    there = [name for name in frame.columns if name not in OURS]
     help = similar(wanted, there) or f"columns = {{ {wanted} = \"NAME\" }} says what it is called there"
     return UsageError(Diagnostic("E1106", f"{source.name} has no column {wanted}", source.span,
                                  notes=(f"it has {', '.join(there)}",), help=help))
+
+
+def _as_in_json(kind: Column, text: Column, value: Column, wanted: Type) -> tuple[Column, Column]:
+    """A value if JSON has one of the wanted type, as `holdfast run` sees it: 1 is no symbol, "1" and 1.0 no number.
+
+    Beside it is how it is shown: with its type in JSON if only that is wrong.
+    """
+    from pyspark.sql import functions as sf
+
+    match wanted:
+        case Type.NUMBER | Type.UNSIGNED:  # integers of more than 18 digits are decimals there, and so is 1.0
+            fits = (kind == "BIGINT") | kind.rlike(r"^DECIMAL\((19|[23]\d),0\)$")
+        case Type.FLOAT:  # there are no other words for them in JSON
+            fits = kind.rlike("^(BIGINT|DECIMAL|DOUBLE|FLOAT)") | sf.lower(text).rlike("^[+-]?(inf|infinity|nan)$")
+        case Type.SYMBOL:
+            fits = kind == "STRING"
+        case Type.ANY:
+            return value, text
+    called = sf.regexp_replace(sf.lower(sf.regexp_extract(kind, "^[A-Z]+", 0)), "bigint", "integer")
+    return sf.when(fits, value), sf.when(value.isNull(), text).otherwise(
+        sf.concat(text, sf.lit(", in JSON of type "), called))
 
 
 def _converted(given: Column, kind: str, wanted: Type) -> Column:

@@ -20,4 +20,5 @@ ALL_CODES: Final[dict[str, str]] = {
     "E1113": "the stream has gone on without the snapshots",
     "E1114": "there is no snapshot to go back to",
     "E1115": "the program is not the one that the snapshots began with",
+    "E1116": "a file has other columns than its source reads",
 }

@@ -14,7 +14,6 @@ from holdfast.pipeline.checking import DELETE, INSERT, REASON, ROW, checked
 from holdfast.pipeline.model import LINES, RDF, Source
 from holdfast.pipeline.sources import CHANGE_TYPE, FILE, LINE, TIME, Reader, rdf_tables, text_size
 from holdfast.program.model import Relation
-from holdfast.spark_session import spark_errors
 from holdfast.values import Type
 
 if TYPE_CHECKING:
@@ -67,7 +66,7 @@ class Intake:
         known = [size for size in sizes if size is not None]
         if len(known) == len(sizes) and sum(known) <= _FEW:
             return sum(known)
-        with spark_errors("cannot read the sources"):
+        with self._reader.reading():
             return frame.count()
 
     def frame(self, *, stream: bool = False) -> DataFrame | None:
@@ -75,7 +74,7 @@ class Intake:
         frames = [self._one(source, stream) for source in self._sources if source.place.format not in RDF]
         if not frames:
             return None
-        with spark_errors("cannot read the sources"):
+        with self._reader.reading():
             return reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), frames)
 
     def _one(self, source: Source, stream: bool) -> DataFrame:
@@ -83,7 +82,7 @@ class Intake:
 
         relation = None if source.relation is None else self._relations[source.relation]
         frame = self._reader.frame(source, relation, stream=stream)
-        with spark_errors(f"cannot read {source.name}"):
+        with self._reader.reading(source.name):
             if relation is not None:
                 frame = checked(frame, source, relation)
             names = [LINE] if relation is None else [column.name for column in relation.columns]
@@ -99,7 +98,7 @@ class Intake:
 
     def fetched(self, frame: DataFrame) -> pa.Table:
         """The rows, brought to this process by one job."""
-        with spark_errors("cannot read the sources"):
+        with self._reader.reading():
             return frame.toArrow()
 
     def by_file(self, rows: DataFrame | pa.Table) -> list[DataFrame | pa.Table]:
@@ -109,7 +108,7 @@ class Intake:
             return [rows.filter(pc.equal(rows[FILE], file)) for _, file in sorted(places)] or [rows]
         from pyspark.sql import functions as sf
 
-        with spark_errors("cannot read the sources"):
+        with self._reader.reading():
             found = rows.select(TIME, FILE).distinct().collect()
             files = [row[FILE] for row in sorted(found, key=lambda row: (row[TIME], row[FILE]))]
             return [rows.filter(sf.col(FILE) == file) for file in files] or [rows]
@@ -128,7 +127,7 @@ class Intake:
             return self.rdf()
         from pyspark.sql import functions as sf
 
-        with spark_errors("cannot read the sources"):
+        with self._reader.reading():
             good = (sf.col(REASON).isNull() if REASON in frame.columns else sf.lit(True)).alias("good")
             counts = frame.groupBy(SOURCE, good).count().collect()
             lines = [s for s in self._framed() if s.place.format == LINES]

@@ -126,3 +126,4 @@ class Pipeline:
     trigger: str = "available"
     master: str | None = None
     conf: Mapping[str, str] = field(default_factory=lambda: _EMPTY)
+    file: str = "PIPELINE"  # as the user named it, for commands that are suggested

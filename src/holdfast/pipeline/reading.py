@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -40,7 +41,7 @@ def read(path: str | Path) -> model.Pipeline:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise UsageError(Diagnostic("E1101", f"cannot read the pipeline {path.as_posix()}: {reason}")) from error
-    return from_text(text, path.as_posix(), path.parent)
+    return replace(from_text(text, path.as_posix(), path.parent), file=path.as_posix())
 
 
 def from_text(text: str, name: str = "<pipeline>", folder: Path = Path()) -> model.Pipeline:

@@ -25,7 +25,7 @@ from holdfast.pipeline.sinks import Writer
 from holdfast.pipeline.snapshots import Part, SnapshotStore
 from holdfast.pipeline.sources import Reader
 from holdfast.pipeline.state import Keeper, Opener, Position, State, too_many_facts
-from holdfast.pipeline.streaming import CAUGHT_UP, follow
+from holdfast.pipeline.streaming import CAUGHT_UP, changed_since, follow
 from holdfast.program import check
 from holdfast.program.model import Program, Relation
 from holdfast.spark_session import SparkOptions, spark_session
@@ -102,7 +102,7 @@ class _Run:
         self._writer = Writer(session, pipeline)
         self._opener = Opener(pipeline.engine, session)
         snapshots = pipeline.snapshots
-        self._store = SnapshotStore(snapshots.path, snapshots.keep) if snapshots else None
+        self._store = SnapshotStore(snapshots.path, snapshots.keep, pipeline.file) if snapshots else None
         every = snapshots.every if snapshots else Snapshots.every
         self._keeper = Keeper(self._store, self._opener, session, every) if self._store else None
         self._state: State | None = None
@@ -262,6 +262,8 @@ class _Run:
         frame = self._updates.frame(stream=True)
         if frame is None:
             raise UsageError(Diagnostic("E1103", "a stream needs an [updates.NAME] to read"))
+        for file in changed_since(self._store.checkpoint):
+            self._tell(Told(f"{file} has changed since it was read, and is not read again: give it a new name"))
         try:
             follow(frame, self._store.checkpoint, self._pipeline.trigger, self._micro_batch)
         except KeyboardInterrupt:

@@ -17,6 +17,7 @@ import fcntl
 import hashlib
 import json
 import os
+import shlex
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -95,9 +96,10 @@ class Manifest:
 class SnapshotStore:
     """The snapshots of one pipeline, in a folder."""
 
-    def __init__(self, folder: Path, keep: int = 3) -> None:
+    def __init__(self, folder: Path, keep: int = 3, pipeline: str = "PIPELINE") -> None:
         self.folder = folder
         self._keep = keep
+        self._pipeline = pipeline  # its file, for the command that is suggested
 
     @property
     def _pointer(self) -> Path:
@@ -201,7 +203,8 @@ class SnapshotStore:
         whole = [n for n in self.whole() if n != number]
         if whole:
             nearest = max((n for n in whole if number is None or n < number), default=whole[0])
-            help = f"that of update {nearest} is whole: `holdfast pipeline restore PIPELINE --update {nearest}`"
+            command = f"holdfast pipeline restore {shlex.quote(self._pipeline)} --update {nearest}"
+            help = f"that of update {nearest} is whole: `{command}`"
         else:
             help = "no other one is whole: restore the folder from a backup, or begin anew with --mode batch --anew"
         raise DamagedData(Diagnostic("E1112", f"the snapshots in {self.folder} are damaged: {fault}", help=help))

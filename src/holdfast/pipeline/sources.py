@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote
 
 from holdfast.encoding import Dictionary
 from holdfast.errors import Diagnostic, UsageError
 from holdfast.formats.parquet import to_arrow
+from holdfast.formats.places import other_columns, refuse
 from holdfast.formats.rdf import read_rdf
 from holdfast.pipeline.model import CUSTOM, FILES, LINES, RDF, Place, Source
 from holdfast.program.model import Relation
-from holdfast.spark_session import spark_errors
+from holdfast.spark_session import SparkFailure, spark_account, spark_errors
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,6 +27,9 @@ CORRUPT: Final = "_corrupt_record"
 LINE: Final = "_text"
 FILE: Final = "_file"
 TIME: Final = "_time"
+JSON: Final = "_json"  # the values as they were there; the columns have their texts
+OURS: Final = (CORRUPT, FILE, TIME, JSON)
+_FILE: Final = "CSV file: "  # so Spark tells which file it is that it refuses
 _TEXTS: Final = {"csv": {"sep": ","}, "tsv": {"sep": "\t", "quote": ""}, "json": {}}
 
 
@@ -32,10 +39,33 @@ class Reader:
     def __init__(self, session: SparkSession, frames: Mapping[str, DataFrame] | None = None) -> None:
         self._session = session
         self._frames = frames or {}
+        self._headed: list[tuple[Source, Mapping[str, str], tuple[str, ...]]] = []  # those of files with column names
+
+    @contextmanager
+    def reading(self, what: str = "the sources") -> Iterator[None]:
+        """Failures of Spark inside the block become ours; a file with other columns is told as what it is."""
+        try:
+            with spark_errors(f"cannot read {what}"):
+                yield
+        except SparkFailure as failure:
+            self._refuse_header(spark_account(failure.__cause__ or failure))
+            raise
+
+    def _refuse_header(self, account: Sequence[str]) -> None:
+        """If Spark says that a file's header is another: which columns it has and should have."""
+        for file in (line.removeprefix(_FILE) for line in account if line.startswith(_FILE)):
+            place = unquote(file.removeprefix("file://"))
+            for source, options, fields in self._headed:
+                names = self._session.read.options(**options).csv(file).columns
+                if not _is_of(place, _path(source.place.path)) or names == list(fields):
+                    continue
+                refuse("E1116", f"{_shown(place, source.place)} {other_columns(names, fields)}", notes=(
+                    f"its header is {', '.join(names)}", f"{source.name} reads {', '.join(fields)}, in this order"),
+                    help="mend the header where the file is, and run again: nothing of it was taken")
 
     def frame(self, source: Source, relation: Relation | None, *, stream: bool = False) -> DataFrame:
         """The rows of a source with whatever columns it has; those of text files are all strings."""
-        with spark_errors(f"cannot read {source.name}"):
+        with self.reading(source.name):
             frame = self._frame(source, relation, stream)
             is_of_files = source.place.format in (*FILES, LINES)
             return frame if is_of_files else frame.selectExpr("*", f"'' AS {FILE}", f"TIMESTAMP'1970-01-01' AS {TIME}")
@@ -56,7 +86,7 @@ class Reader:
                 if stream:
                     reader = reader.schema(session.read.parquet(_path(place.path)).schema)
                 elif _is_empty_folder(_path(place.path)):
-                    reader = reader.schema(_all_texts(_fields(source, relation)))
+                    reader = reader.schema(_all(_fields(source, relation), "STRING"))
                 frame: DataFrame = _with_files(reader.parquet(_path(place.path)))
             case "jdbc":
                 frame = reader.format("jdbc").options(url=place.url, dbtable=place.table).load()
@@ -81,11 +111,14 @@ class Reader:
             fields = tuple(self._session.read.options(**options).csv(path).columns)
         if has_header:
             options["enforceSchema"] = "false"  # a header with other names is an error, not columns mixed up
-        if format == "json" and source.change_type is None:
-            fields = (*fields, CHANGE_TYPE)  # objects may have it; if no row does, all are inserted
-        reader = reader.options(**options, columnNameOfCorruptRecord=CORRUPT).schema(_all_texts((*fields, CORRUPT)))
-        frame = _with_files(reader.json(path) if format == "json" else reader.csv(path))
-        return frame if format == "json" or "nullValue" in options else _with_empty_texts(frame)
+            self._headed.append((source, options, fields))
+        reader = reader.options(**options, columnNameOfCorruptRecord=CORRUPT)
+        if format == "json":
+            if source.change_type is None:
+                fields = (*fields, CHANGE_TYPE)  # objects may have it; if no row does, all are inserted
+            return _as_texts(_with_files(reader.schema(_all(fields, "VARIANT")).json(path)), fields)
+        frame = _with_files(reader.schema(_all(fields, "STRING")).csv(path))
+        return frame if "nullValue" in options else _with_empty_texts(frame)
 
     def _given(self, source: Source, stream: bool) -> DataFrame:
         if source.name not in self._frames:
@@ -117,9 +150,30 @@ def _is_empty_folder(path: str) -> bool:
         file.name[0] not in "._" for file in Path(path).iterdir())
 
 
-def _all_texts(names: Iterable[str]) -> str:
-    """A schema of strings."""
-    return ", ".join(f"`{name}` STRING" for name in dict.fromkeys(names))
+def _is_of(file: str, path: str) -> bool:
+    """Whether a file is one of those that a path means: itself, in the folder, or of the pattern."""
+    path = path.removeprefix("file://")
+    return file == path or file.startswith(path.rstrip("/") + "/") or fnmatch(file, path)
+
+
+def _shown(file: str, place: Place) -> str:
+    """A file as the pipeline file would name it."""
+    path, shown = place.path or "", place.shown or ""
+    return shown + file.removeprefix(path) if file.startswith(path) else file
+
+
+def _all(names: Iterable[str], type: str) -> str:
+    """A schema of columns of one type, and of lines that are not what they should be."""
+    return ", ".join((*(f"`{name}` {type}" for name in dict.fromkeys(names)), f"{CORRUPT} STRING"))
+
+
+def _as_texts(frame: DataFrame, names: Iterable[str]) -> DataFrame:
+    """Values of JSON as texts, and beside them what they were."""
+    from pyspark.sql import functions as sf
+
+    columns = {name: sf.col(f"`{name}`") for name in names}
+    texts = [column.cast("STRING").alias(name) for name, column in columns.items()]
+    return frame.select(*texts, sf.struct(*columns.values()).alias(JSON), CORRUPT, FILE, TIME)
 
 
 def _with_files(frame: DataFrame) -> DataFrame:
@@ -131,9 +185,8 @@ def _with_empty_texts(frame: DataFrame) -> DataFrame:
     """Spark takes an empty text for no value; in a facts file it is a value like any other."""
     from pyspark.sql import functions as sf
 
-    ours = (CORRUPT, FILE, TIME)
-    texts = [sf.coalesce(sf.col(f"`{name}`"), sf.lit("")).alias(name) for name in frame.columns if name not in ours]
-    return frame.select(*texts, *ours)
+    texts = [sf.coalesce(sf.col(f"`{name}`"), sf.lit("")).alias(name) for name in frame.columns if name not in OURS]
+    return frame.select(*texts, CORRUPT, FILE, TIME)
 
 
 def _fields(source: Source, relation: Relation | None) -> tuple[str, ...]:

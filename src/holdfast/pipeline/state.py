@@ -37,7 +37,16 @@ class State:
 
     base: KnowledgeBase
     engine: str
-    why: str
+    reason: str = ""
+    limit: int | None = None  # of facts, if they are here because they are not more
+
+    @property
+    def why(self) -> str:
+        """Why it is on this engine; how many facts there are is counted now."""
+        if self.limit is None:
+            return self.reason
+        facts = sum(self.sizes().values())
+        return f"{facts:,} {'fact fits' if facts == 1 else 'facts fit'} the limit of {self.limit:,}"
 
     @property
     def is_distributed(self) -> bool:
@@ -116,7 +125,7 @@ class Opener:
         if kind == "auto" and spark_why is None and rows <= limit:
             try:
                 base = from_text(text, given, name=name, limits=Limits(facts=limit))
-                return State(base, "memory", f"{_total(base):,} facts fit the limit of {limit:,}")
+                return State(base, "memory", limit=limit)
             except LimitReached as error:
                 if not too_many_facts(error):
                     raise
@@ -138,10 +147,6 @@ def too_many_facts(error: LimitReached) -> bool:
     return any(found.code == _TOO_MANY_FACTS for found in error.diagnostics)
 
 
-def _total(base: KnowledgeBase) -> int:
-    return base.statistics.facts + base.statistics.derived
-
-
 # --- snapshots ---------------------------------------------------------------------------------------
 
 
@@ -160,9 +165,15 @@ class Keeper:
         on_spark = spark_why is not None or not self._opener.fits(rows)
         facts = {part.relation: [self._data(part, on_spark)] for part in manifest.facts}
         state = self._opener.open(manifest.program, name, facts, rows, spark_why=spark_why)
-        for update in manifest.updates:
-            lines = [Line("", "", i, text) for i, text in enumerate(update.lines)]
-            state.apply(self.rows(update.parts, state), lines, _impossible)
+        try:
+            for update in manifest.updates:
+                lines = [Line("", "", i, text) for i, text in enumerate(update.lines)]
+                state.apply(self.rows(update.parts, state), lines, _impossible)
+        except LimitReached as error:  # it was a higher one when they were applied
+            if state.limit is None or not too_many_facts(error):
+                raise
+            why = f"there are more facts than the limit of {state.limit:,}"
+            return self.restore(manifest, name, spark_why=why)
         self.newest = manifest
         return state
 

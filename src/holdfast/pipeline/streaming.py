@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote, urlsplit
 
 from holdfast.errors import Diagnostic, UsageError
 from holdfast.spark_session import spark_errors
@@ -49,6 +51,37 @@ def follow(frame: DataFrame, checkpoint: Path, trigger: str, take: Take) -> None
         raise
     except BaseException as failure:
         raise (failures[0] if failures else failure) from None
+
+
+def changed_since(checkpoint: Path) -> list[str]:
+    """The files of this machine that Spark has read, and will not read again, and that have changed since.
+
+    By what it notes: a file's name and time, and how far each micro-batch went.  A file is told of until another
+    micro-batch is done; with a checkpoint that is written otherwise, none is.
+    """
+    changed: set[str] = set()
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        done = max((int(path.name) for path in (checkpoint / "commits").glob("[0-9]*")), default=None)
+        if done is None:
+            return []
+        last = (checkpoint / f"commits/{done}").stat().st_mtime_ns
+        offsets = _lines(checkpoint / f"offsets/{done}")[1:]  # one is about the micro-batch, then one for each source
+        for place, offset in enumerate(offsets):
+            reached = json.loads(offset).get("logOffset", -1) if offset.startswith("{") else -1
+            logs = (checkpoint / f"sources/{place}").glob("[0-9]*") if reached >= 0 else ()
+            for noted in (json.loads(line) for log in logs for line in _lines(log)):
+                uri = urlsplit(noted["path"])
+                file = Path(unquote(uri.path))
+                if uri.scheme == "file" and noted["batchId"] <= reached and file.is_file():
+                    now = file.stat()
+                    if now.st_mtime_ns // 10**6 != noted["timestamp"] and now.st_ctime_ns > last:
+                        changed.add(str(file))
+    return sorted(changed)
+
+
+def _lines(path: Path) -> list[str]:
+    """What Spark has written down in a file of its checkpoint, after a line with the version."""
+    return path.read_text(encoding="utf-8").splitlines()[1:]
 
 
 def _name(checkpoint: Path) -> str:

@@ -143,7 +143,8 @@ class Inference:
         match term:
             case tree.Number(kind=kind):
                 type = _LITERAL_TYPES[kind]
-                self._classes.add(node, Strength.LITERAL, type, term.span, f"{source_text(term.span)} is {_a(type)}")
+                reason = f"{source_text(term.span)} is {type.a_value}"
+                self._classes.add(node, Strength.LITERAL, type, term.span, reason)
             case tree.String():
                 reason = f"{source_text(term.span)} is a string"
                 self._classes.add(node, Strength.LITERAL, Type.SYMBOL, term.span, reason)
@@ -170,7 +171,7 @@ class Inference:
             wanted = functor.parameter(index)
             if len(wanted) == 1:
                 [type] = wanted
-                reason = f"{functor.name} takes {_a(type)}"
+                reason = f"{functor.name} takes {type.a_value}"
                 self._classes.add(node, Strength.DEMAND, type, argument.span, reason)
             elif wanted <= NUMERIC:
                 reason = f"{functor.name} takes numbers"
@@ -181,7 +182,7 @@ class Inference:
             if functor.result is None and result is not None:
                 self._classes.unite(node, self._node(self._rule, result))
         if functor.result is not None and result is not None:
-            reason = f"{functor.name} gives {_a(functor.result)}"
+            reason = f"{functor.name} gives {functor.result.a_value}"
             self._classes.add(self._node(self._rule, result), Strength.BIND, functor.result, result.span, reason)
 
     def _aggregate(self, aggregate: CoreAggregate) -> None:
@@ -194,7 +195,7 @@ class Inference:
             self._same(aggregate, position, aggregate.target)
         else:
             type = Type.NUMBER if function == "count" else Type.FLOAT
-            self._classes.add(result, Strength.BIND, type, aggregate.span, f"{function} gives {_a(type)}")
+            self._classes.add(result, Strength.BIND, type, aggregate.span, f"{function} gives {type.a_value}")
         declared = self._scope.relations[aggregate.source].type_names
         if aggregate.target is not None and declared[aggregate.target] is None:
             node = self._column_node(aggregate.source, aggregate.target)
@@ -212,7 +213,3 @@ class Inference:
         else:
             reason = f"the column {relation.columns[column]} of {relation.display} is {declared}"
             self._classes.add(node, Strength.BIND, self._scope.types.base(declared), aggregate.span, reason)
-
-
-def _a(type: Type) -> str:
-    return {Type.UNSIGNED: "an unsigned number", Type.ANY: "any term"}.get(type, f"a {type.value}")

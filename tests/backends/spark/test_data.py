@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import holdfast
-from holdfast.errors import HoldfastError
+from holdfast.errors import DataError, HoldfastError
 
 from .conftest import session
 
@@ -66,12 +66,15 @@ def test_types_that_the_program_leaves_open_follow_the_dataframe(spark: SparkSes
 
 def test_a_dataframe_that_does_not_fit_is_refused(spark: SparkSession) -> None:
     missing = spark.createDataFrame([(1, None)], "x long, y long")
-    with pytest.raises(HoldfastError, match="column y: a value is missing or does not fit"):
+    with pytest.raises(DataError, match=r"E0606\]: facts for relation edge, column y: a value is missing\n"):
         holdfast.from_text(REACH, {"edge": missing}, engine=spark)
+    negative = spark.createDataFrame([(1,), (-1,)], "x long")
+    with pytest.raises(DataError, match=r"E0606\]: facts for relation n, column x: -1 does not fit type unsigned\n"):
+        holdfast.from_text(".decl n(x: unsigned)", {"n": negative}, engine=spark)
     text = spark.createDataFrame([("a", "b")], "x string, y string")
     with pytest.raises(HoldfastError, match="values of Spark's type string do not fit type number"):
         holdfast.from_text(REACH, {"edge": text}, engine=spark)
-    with pytest.raises(HoldfastError, match="lacks column y"):
+    with pytest.raises(HoldfastError, match="lacks column y and has a column z too many"):
         holdfast.from_text(REACH, {"edge": spark.createDataFrame([(1, 2)], "x long, z long")}, engine=spark)
     kb = holdfast.from_text(REACH, {"edge": [(1, 2)]}, engine=spark)
     with pytest.raises(HoldfastError, match="a value is missing"):

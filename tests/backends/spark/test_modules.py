@@ -71,6 +71,12 @@ def test_modules_that_would_derive_too_much_are_left_out(spark: SparkSession, te
         kb = holdfast.from_text(text, {"p": edges}, engine=engine)
         assert len(kb["q"]) == 15
         assert kb.statistics.nodes[-1].instances == instances
+        if most == 10:  # updates make more: they are left out then
+            change = kb.apply(holdfast.Update(insert={"p": [(5, 6)]}))
+            assert "exact" not in [figures.algorithm for figures in change.figures]
+            assert set(change.added["q"]) == {(node, 6) for node in range(6)}
+            scratch = holdfast.from_text(text, {"p": [*edges, (5, 6)]}, modules=())
+            assert kb.counters("q") == scratch.counters("q")
 
 
 def test_streams(spark: SparkSession, tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from holdfast.encoding import Codes, Dictionary
 from holdfast.formats.parquet import column_places
 from holdfast.formats.places import refuse
 from holdfast.program.model import Column, Relation
-from holdfast.spark_session import spark_errors
+from holdfast.spark_session import FAULT, NOTE, spark_errors
 from holdfast.term_text import term_text
 from holdfast.values import Type
 
@@ -132,5 +132,8 @@ def _checked(value: SparkColumn, kind: DataType, column: Column, name: str, rela
             refuse("E0606", f"facts for relation {relation.display}, column {name}: values of Spark's type "
                             f"{kind.simpleString()} do not fit type {column.type.value}",
                    notes=(f"column {column.name} of relation {relation.display} has type {column.type.value}",))
-    reason = f"facts for relation {relation.display}, column {name}: a value is missing or does not fit"
-    return F.coalesce(told, F.raise_error(F.lit(reason)).cast(spark_type(column.type)))
+    fault = F.coalesce(F.concat(value.cast("string"), F.lit(f" does not fit type {column.type.value}")),
+                       F.lit("a value is missing"))
+    reason = F.concat(F.lit(f"{FAULT}facts for relation {relation.display}, column {name}: "), fault,
+                      F.lit(f"{NOTE}column {column.name} of relation {relation.display} has type {column.type.value}"))
+    return F.coalesce(told, F.raise_error(reason).cast(spark_type(column.type)))

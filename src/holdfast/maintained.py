@@ -1,0 +1,227 @@
+"""A materialised program that is kept up to date: updates become its state, and say exactly what they changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from holdfast.backends.protocol import Facts as FactSet
+from holdfast.editing import edited
+from holdfast.errors import Diagnostic, UsageError
+from holdfast.language import tree
+from holdfast.maintenance.algorithms import AUTO, Choice
+from holdfast.materialised import Materialised
+from holdfast.program.impact import impact
+from holdfast.program.maintainable import with_relations
+from holdfast.program.model import Program, Relation
+from holdfast.relation_view import RelationView
+from holdfast.update_codes import Ahead, UpdateCodes
+from holdfast.updates import Change, Impact, Update, Updating
+
+if TYPE_CHECKING:
+    from holdfast.maintenance.maintainer import Outcome
+    from holdfast.maintenance.together import Together, Window
+
+MOST_TOGETHER = 62  # updates in one pass: each has a bit of a word, and so has the state before them
+
+
+class Maintained(Materialised):
+    """A materialisation that updates change."""
+
+    _ahead: Ahead | None = None  # updates that wait, made ready
+
+    @cached_property
+    def _codes_of(self) -> UpdateCodes:
+        return UpdateCodes(self._dictionary, self._backend.takes, self._relation)
+
+    @cached_property
+    def _together(self) -> Together:
+        from holdfast.maintenance.together import Together
+
+        return Together(self._maintainer)
+
+    def update(self, *, algorithm: str | Choice = AUTO) -> Updating:
+        """Collect an update in a `with` block; it is applied at the end, and its `change` is there afterwards."""
+        return Updating(lambda update: self.apply(update, algorithm=algorithm))
+
+    def apply(self, update: Update, *, algorithm: str | Choice = AUTO) -> Change:
+        """Make an update the new state; says exactly what that changed.  If it raises, nothing has changed."""
+        return self._maintained(update, algorithm, keep=True)
+
+    def apply_all(self, updates: Sequence[Update], *, seconds: float | None = None) -> list[Change]:
+        """Make several updates of facts the new state in one pass; says exactly what each of them changed.
+
+        All of them or none: if it raises, nothing has changed, be it that it takes more than some `seconds` of
+        processor time.  What the pass took stands with the first change.
+        """
+        window = self.window(updates, seconds=seconds) if updates else None
+        return [window.advance() for _ in updates] if window is not None else []
+
+    def window(self, updates: Sequence[Update], *, seconds: float | None = None) -> ChangeWindow:
+        """The states after several updates of facts, computed in one pass; each `advance()` makes the next one so."""
+        prepared = self._prepared(updates)
+        with self._limited(False) as watch:
+            if seconds is not None:
+                watch.give_up_after(seconds)
+            return ChangeWindow(self, self._together.window([u for _, u in prepared], [n for n, _ in prepared], watch))
+
+    def apply_net(self, updates: Sequence[Update], *, algorithm: str | Choice = AUTO) -> Change:
+        """Make several updates of facts the new state, passing over the states between them; says the net change."""
+        prepared = self._prepared(updates)
+        nothing = self._backend.facts({})
+        gone, come = nothing, nothing
+        for _, (delete, insert) in prepared:
+            gone, come = gone | delete, (come - delete) | insert
+        return self._made_so(gone, come, sum(given for given, _ in prepared), algorithm)
+
+    def _made_so(self, gone: FactSet, come: FactSet, given: int, algorithm: str | Choice, *, keep: bool = True
+                 ) -> Change:
+        """Make facts go and come, under the same rules."""
+        with self._limited(keep) as watch:
+            choice = self._choice(algorithm, self.program)
+            outcome = self._maintainer.run(gone, come, None, choice, watch, keep=keep)
+        change = self._change(outcome, self.program, given - outcome.explicit)
+        if keep:
+            self._backend.tidy(outcome.removed)
+        return change
+
+    def _prepared(self, updates: Sequence[Update]) -> list[tuple[int, tuple[FactSet, FactSet]]]:
+        """Updates of facts, encoded: how many facts were given, and deletions and insertions."""
+        self._refuse_size_limits()
+        if len(updates) > MOST_TOGETHER:
+            raise UsageError(Diagnostic("E0919", f"one pass takes {MOST_TOGETHER} updates, not {len(updates)}"))
+        if any(update.add_rules or update.remove_rules for update in updates):
+            message = "updates that change rules are applied one by one"
+            raise UsageError(Diagnostic("E0918", message, help="use apply for them, and stream to have both"))
+        both = self._codes_of.of(updates, self.program)
+        encoded = [(delete, insert) for (delete, _), (insert, _) in both]
+        insertions = self._backend.several([insert for _, insert in encoded])  # a fact may go before it has come
+        deletions = self._backend.several([delete for delete, _ in encoded], known=True)
+        given = [sum(map(len, (*delete.values(), *insert.values()))) for delete, insert in encoded]
+        return list(zip(given, zip(deletions, insertions, strict=True), strict=True))
+
+    def what_if(self, update: Update, *, algorithm: str | Choice = AUTO) -> Change:
+        """The change that an update would make, without making it."""
+        return self._maintained(update, algorithm, keep=False)
+
+    def impact(self, update: Update, *, algorithm: str | Choice = AUTO) -> Impact:
+        """The hyper-nodes that an update would bring up to date, and the change it would make, without making it."""
+        change = self.what_if(update, algorithm=algorithm)
+        _, program = edited(self._tree, self.program, update, self._is_empty)
+        during = with_relations(program, _missing(self.program, program))
+        given = {self._relation(name, during).name for name in (*update.delete, *update.insert)}
+        return Impact(impact(self.program, during, given), change)
+
+    def _maintained(self, update: Update, algorithm: str | Choice, *, keep: bool) -> Change:
+        self._refuse_size_limits()
+        if self._ahead is not None:
+            if not update.add_rules and not update.remove_rules:
+                ready = self._ahead.take(update, self.program)
+                return self._made_so(self._ahead.deleted(ready), ready.come, ready.given, algorithm, keep=keep)
+            self._ahead.forget()
+        new_tree, program = edited(self._tree, self.program, update, self._is_empty)
+        during = with_relations(program, _missing(self.program, program))
+        choice = self._choice(algorithm, during)
+        backend, maintainer = self._backend, self._maintainer
+        [(deletions, insertions)] = self._codes_of.of([update], during)
+        fresh, retyped = ([], []) if program is self.program else _other_relations(backend.relations, during.relations)
+        try:
+            self._replace(retyped, during.relations)
+            for relation in fresh:
+                backend.add_relation(relation)
+            rules = None if program is self.program else during
+            gone, come = backend.known_facts(*deletions), backend.facts(*insertions)
+            given = sum(len(rows) for codes, frames in (deletions, insertions) for rows in codes.values())
+            given += sum(frame.count() for _, frames in (deletions, insertions) for several in frames.values()
+                         for frame in several)
+            with self._limited(keep) as watch:
+                outcome = maintainer.run(gone, come, rules, choice, watch, keep=keep)
+            change = self._change(outcome, during, given - outcome.explicit)
+        except BaseException:
+            self._drop(fresh)
+            self._replace(retyped, self.program.relations)
+            raise
+        if not keep:
+            self._drop(fresh)
+            self._replace(retyped, self.program.relations)
+            return change
+        if program is not self.program:
+            self._adopt(new_tree, program, during)
+        backend.tidy(outcome.removed)
+        return change
+
+    def _refuse_size_limits(self) -> None:
+        if self.program.size_limits:
+            message = "a program with .limitsize is incomplete on purpose, so it cannot be maintained"
+            raise UsageError(Diagnostic("E0913", message, help="take the .limitsize away"))
+
+    def _adopt(self, new_tree: tree.Program, program: Program, during: Program) -> None:
+        """Rules have changed: relations that no rule mentions any more stay only if they have explicit facts."""
+        orphans = {name: r for name, r in _missing(during, program).items() if self._backend.explicit.of((name,))}
+        self._tree, self.program = new_tree, with_relations(program, orphans)
+        self._drop([r for name, r in during.relations.items() if name not in self.program.relations])
+        self._maintainer.adopt(self.program)
+
+    def _is_empty(self, name: str) -> bool:
+        return not self._backend.size(name)
+
+    def _replace(self, relations: Iterable[Relation], others: Mapping[str, Relation]) -> None:
+        """Give relations without facts the types of others."""
+        for relation in relations:
+            self._backend.write_out((relation.name,))
+            self._drop((relation,))
+            self._backend.add_relation(others[relation.name])
+
+    def _choice(self, algorithm: str | Choice, program: Program) -> Choice:
+        """What was asked for, with predicates for the relations' names."""
+        if isinstance(algorithm, str):
+            return Choice(algorithm)
+        asked = {self._relation(name, program).name: wanted for name, wanted in algorithm.of_predicate.items()}
+        return replace(algorithm, of_predicate=asked)
+
+    def _change(self, outcome: Outcome, program: Program, no_ops: int) -> Change:
+        added, removed = (self._views(facts, program) for facts in (outcome.added, outcome.removed))
+        return Change(added, removed, outcome.figures, no_ops)
+
+    def _views(self, facts: FactSet, program: Program) -> dict[str, RelationView]:
+        found = sorted((name for name, size in facts.sizes().items() if size), key=program.places.__getitem__)
+        relations = [program.relations[name] for name in found if not program.relations[name].auxiliary]
+        return {r.name: RelationView(r, self._backend.rows(r.name, facts), self._dictionary) for r in relations}
+
+
+class ChangeWindow:
+    """Updates whose changes are known; `advance` makes the next one the state.  If anything else happens to the
+    knowledge base before that, they are no longer `current`."""
+
+    def __init__(self, kb: Maintained, window: Window) -> None:
+        self._kb, self._window, self._left = kb, window, len(window.no_ops)
+        self._removed: list[FactSet] = []
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the state is the one that the next change was computed for."""
+        return self._window.is_current
+
+    def advance(self) -> Change:
+        """The next update is the new state; says what that changed."""
+        kb, number = self._kb, len(self._window.no_ops) - self._left
+        outcome = self._window.advance()
+        kb._watch.rest(kb._watch.facts + len(outcome.added) - len(outcome.removed))
+        change = kb._change(outcome, kb.program, self._window.no_ops[number])
+        self._left -= 1
+        self._removed.append(outcome.removed)
+        for removed in self._removed if not self._left else ():
+            kb._backend.tidy(removed)  # row ids change: only when they are no longer needed
+        return change
+
+
+def _other_relations(old: Mapping[str, Relation], new: Mapping[str, Relation]) -> tuple[list[Relation], list[Relation]]:
+    """New relations that there were none of, and old ones that have other types now."""
+    return ([relation for name, relation in new.items() if name not in old],
+            [relation for name, relation in old.items() if name in new and new[name].types != relation.types])
+
+
+def _missing(old: Program, new: Program) -> dict[str, Relation]:
+    return {name: relation for name, relation in old.relations.items() if name not in new.relations}
