@@ -6,13 +6,13 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 
 from holdfast.errors import Diagnostic, ProgramError, Span
-from holdfast.formats.python_data import sniff_python
+from holdfast.formats.python_data import Several, sniff_python
 from holdfast.language import tree
 from holdfast.language.editing import rule_names, with_rules, without_rules
 from holdfast.program import check
 from holdfast.program.maintainable import maintainable
 from holdfast.program.model import Program, Relation
-from holdfast.updates import Several, Update
+from holdfast.updates import Update
 from holdfast.values import Type
 
 

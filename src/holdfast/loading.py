@@ -14,7 +14,7 @@ from holdfast.errors import DataError, Diagnostic, Severity, UsageError
 from holdfast.formats.facts_files import read_relation, sniff_types
 from holdfast.formats.parameters import SUFFIXES
 from holdfast.formats.paths import input_path, unread_facts
-from holdfast.formats.python_data import FactData, encode_facts, is_spark_frame, kept, sniff_python
+from holdfast.formats.python_data import FactData, Several, encode_facts, is_spark_frame, kept, sniff_python
 from holdfast.formats.rdf import is_rdf, read_rdf
 from holdfast.language import tree
 from holdfast.program import check, outline
@@ -122,7 +122,7 @@ def _by_relation(relations: Mapping[str, Relation], facts: Mapping[str, FactData
         if known is None:
             help = similar(name, spelled) or "the program mentions: " + ", ".join(spelled)
             raise UsageError(Diagnostic("E0901", f"there is no relation {name} to put facts into", help=help))
-        found.append((known, data))
+        found += [(known, part) for part in (data.parts if isinstance(data, Several) else (data,))]
     return found
 
 

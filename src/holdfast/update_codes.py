@@ -12,9 +12,9 @@ import numpy as np
 from holdfast.backends.protocol import Backend, Facts
 from holdfast.encoding import Codes, Dictionary
 from holdfast.errors import HoldfastError
-from holdfast.formats.python_data import FactData, encode_several
+from holdfast.formats.python_data import FactData, Several, encode_several
 from holdfast.program.model import Program, Relation
-from holdfast.updates import Several, Update
+from holdfast.updates import Update
 
 Encoded: TypeAlias = tuple[dict[str, Codes], dict[str, list[Any]]]
 """Facts as codes, and those that the backend takes as they are, by predicate."""

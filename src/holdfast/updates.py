@@ -9,7 +9,7 @@ from typing import Any
 
 from holdfast.errors import Diagnostic, UsageError
 from holdfast.formats.json_lines import from_json
-from holdfast.formats.python_data import FactData, kept
+from holdfast.formats.python_data import FactData, Several, kept
 from holdfast.maintenance.stratum import Figures
 from holdfast.program.impact import Impacted
 from holdfast.relation_view import RelationView
@@ -74,13 +74,6 @@ def _check_facts(key: str, facts: Any) -> None:
 def _malformed(reason: str, value: Any) -> UsageError:
     shown = repr(value) if len(repr(value)) < 80 else repr(value)[:77] + "…"
     return UsageError(Diagnostic("E0907", f"malformed update: {reason}", notes=(f"this is {shown}",)))
-
-
-@dataclass(frozen=True)
-class Several:
-    """Facts of one relation given in several parts."""
-
-    parts: tuple[FactData, ...]
 
 
 class Updating:

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import holdfast
 from holdfast import pipeline
 from holdfast.errors import DataError, UsageError
 from holdfast.pipeline.model import Place, Quarantine
@@ -79,19 +80,46 @@ def test_sources_of_every_format_give_the_same_facts(spark: SparkSession) -> Non
         assert set(outcome.base["warm"]) == WARM, name
 
 
-def test_rdf_files(spark: SparkSession) -> None:
-    Path("rules.dl").write_text("@prefix ex: <http://e/> .\nex:up(?x, ?z) :- ex:up(?x, ?y), ex:up(?y, ?z).\n"
+@pytest.mark.parametrize("engine", ["memory", "spark"])
+def test_columns_of_any_type_are_read_as_in_process(spark: SparkSession, engine: str) -> None:
+    """5 is no string, "5" is one; what CSV files write as terms are terms; after a restart too."""
+    rules = ".decl t(x: any)\n.decl five(x: any)\nfive(x) :- t(x), x = 5.\n.decl late(x: any)\n"
+    lines = ['{"x": 5}', '{"x": "5"}', '{"x": "<http://e/a>"}', '{"x": {"@id": "http://e/b"}}', '{"x": 1.0}',
+             '{"x": -0.25}', '{"x": "a b"}', '{"x": 9223372036854775807}']
+    Path("rules.dl").write_text(rules, encoding="utf-8")
+    Path("here").mkdir()
+    Path("here/t.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    Path("here/late.tsv").write_text('5\n"5"\n<http://e/a>\n"chat"@fr\n1.5\nplain\n', encoding="utf-8")
+    expected = holdfast.open("rules.dl", facts="here")
+    text = (f'[engine]\nkind = "{engine}"\n[sources.t]\npath = "here/t.jsonl"\nformat = "json"\n'
+            '[updates.late]\npath = "here/late.tsv"\n[snapshots]\npath = "s"\n')
+    assert set(run(spark, text).base["t"]) == set(expected["t"])
+    outcome = run(spark, text, mode="update")
+    for name in ("t", "five", "late"):
+        assert set(outcome.base[name]) == set(expected[name]), name
+    Path("here/late.tsv").write_text("", encoding="utf-8")
+    again = run(spark, text, mode="update")
+    assert [set(again.base[name]) for name in ("t", "late")] == [set(expected[name]) for name in ("t", "late")]
+
+
+@pytest.mark.parametrize("engine", ["memory", "spark"])
+def test_rdf_files(spark: SparkSession, engine: str) -> None:
+    Path("rules.dl").write_text("@prefix ex: <http://e/> .\n.decl ex:up(x: any, y: any)\n"
+                                ".decl ex:age(x: any, n: number)\n.decl older(x: any)\n"
+                                "ex:up(?x, ?z) :- ex:up(?x, ?y), ex:up(?y, ?z).\n"
                                 "older(?x) :- ex:age(?x, ?n), ?n > 40.", encoding="utf-8")
     Path("a.nt").write_text('<http://e/a> <http://e/up> <http://e/b> .\n<http://e/a> <http://e/age> '
                             '"41"^^<http://www.w3.org/2001/XMLSchema#integer> .\n', encoding="utf-8")
     Path("b.ttl").write_text("@prefix e: <http://e/> . e:b e:up e:c ; e:age 40 .", encoding="utf-8")
-    text = '[sources.one]\npath = "a.nt"\n[sources.two]\npath = "b.ttl"\n[snapshots]\npath = "s"\n'
+    Path("z.tsv").write_text("<http://e/z>\t<http://e/a>\n", encoding="utf-8")
+    text = (f'[engine]\nkind = "{engine}"\n[sources.one]\npath = "a.nt"\n[sources.two]\npath = "b.ttl"\n'
+            '[sources.terms]\npath = "z.tsv"\nrelation = "ex:up"\n[snapshots]\npath = "s"\n')
     outcome = run(spark, text + '[updates.three]\npath = "c.ttl"\n')
-    assert len(outcome.base["ex:up"]) == 3
+    assert len(outcome.base["ex:up"]) == 6
     assert [str(row[0]) for row in outcome.base["older"]] == ["<http://e/a>"]
     Path("c.ttl").write_text("@prefix e: <http://e/> . e:c e:up e:d ; e:age 50 .", encoding="utf-8")
     outcome = run(spark, text + '[updates.three]\npath = "c.ttl"\n', mode="update")
-    assert len(outcome.base["ex:up"]) == 6
+    assert len(outcome.base["ex:up"]) == 10
     assert len(outcome.base["older"]) == 2
 
 

@@ -21,7 +21,7 @@ from holdfast.formats.places import file_span, other_columns, refuse
 from holdfast.program.model import Column, Relation
 from holdfast.values import Type
 
-_MARK = {b"holdfast": b"any"}
+MARK = {"holdfast": "any"}  # of a column whose texts stand for values of any type
 _COUNT = "()"  # the one column in which a relation without columns is kept, so that its rows can be counted
 
 
@@ -57,7 +57,7 @@ def to_arrow(relation: Relation, codes: Codes, dictionary: Dictionary) -> pa.Tab
     if not relation.columns:
         return pa.table({_COUNT: pa.nulls(len(codes), pa.bool_()).fill_null(True)})
     arrays = [dictionary.decode_column(codes[:, number], column.type) for number, column in enumerate(relation.columns)]
-    fields = [pa.field(column.name, array.type, False, _MARK if column.type is Type.ANY else None)
+    fields = [pa.field(column.name, array.type, False, MARK if column.type is Type.ANY else None)
               for column, array in zip(relation.columns, arrays, strict=True)]
     return pa.table(arrays, schema=pa.schema(fields))
 

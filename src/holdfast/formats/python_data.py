@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, NoReturn, TypeAlias, cast
 
@@ -21,6 +22,13 @@ from holdfast.values import Type, Value
 FactData: TypeAlias = Any  # what a user may give; `encode_facts` tells apart and refuses the rest
 _PLAIN = frozenset({list, tuple})
 _SHAPES = "a list of tuples, a list of dicts, a dict of columns, a pandas or Spark DataFrame or an Arrow table"
+
+
+@dataclass(frozen=True)
+class Several:
+    """Facts of one relation given in several parts."""
+
+    parts: tuple[FactData, ...]
 
 
 def kept(data: FactData) -> FactData:

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import re
 from typing import TYPE_CHECKING, Final
 
+import pyarrow as pa
+
+from holdfast.encoding import Dictionary, EncodingError
 from holdfast.errors import Diagnostic, UsageError
+from holdfast.formats.json_lines import from_json
 from holdfast.pipeline.model import Source
 from holdfast.pipeline.sources import CHANGE_TYPE, CORRUPT, FILE, JSON, OURS, TIME
 from holdfast.program.model import Relation
 from holdfast.program.similar import similar
 from holdfast.spark_session import spark_cause
+from holdfast.term_text import term_text
 from holdfast.values import Type
 
 if TYPE_CHECKING:
@@ -18,6 +25,8 @@ if TYPE_CHECKING:
 REASON: Final = "_reason"
 ROW: Final = "_row"
 INSERT, DELETE = "insert", "delete"
+_DELIMITED: Final = ("csv", "tsv")
+_SHORT_DECIMAL: Final = re.compile(r"DECIMAL\((\d|1[0-8]),\d+\)|DECIMAL\(\d+,[1-9]\d*\)")
 _FLOAT: Final = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$|^\s*[+-]?(inf|infinity|nan)\s*$"
 _UNSIGNED: Final = "DECIMAL(20,0)"  # Spark has no unsigned integers
 _CAST: Final = {Type.NUMBER: "BIGINT", Type.UNSIGNED: _UNSIGNED, Type.FLOAT: "DOUBLE", Type.SYMBOL: "STRING",
@@ -46,8 +55,11 @@ def checked(frame: DataFrame, source: Source, relation: Relation) -> DataFrame:
         given, kind = given_by[column.name]
         value, shown = _converted(given, kind, column.type), given.cast("STRING")
         name = source.columns.get(column.name, column.name)
-        if JSON in frame.columns and name in frame.columns:
-            value, shown = _as_in_json(sf.schema_of_variant(f"{JSON}.`{name}`"), given, value, column.type)
+        in_json = sf.col(f"{JSON}.`{name}`") if JSON in frame.columns and name in frame.columns else None
+        if column.type is Type.ANY:
+            value = _term_text(given, kind, in_json, source)
+        elif in_json is not None:
+            value, shown = _as_in_json(sf.schema_of_variant(in_json), given, value, column.type)
         typed.append(value.alias(column.name))
         wrong = sf.concat(sf.lit(f"{column.name} is not {column.type.a_value}: "), shown)
         reasons.append(sf.when(given.isNull(), f"{column.name} has no value").when(value.isNull(), wrong))
@@ -118,13 +130,50 @@ def _as_in_json(kind: Column, text: Column, value: Column, wanted: Type) -> tupl
             fits = (kind == "BIGINT") | kind.rlike(r"^DECIMAL\((19|[23]\d),0\)$")
         case Type.FLOAT:  # there are no other words for them in JSON
             fits = kind.rlike("^(BIGINT|DECIMAL|DOUBLE|FLOAT)") | sf.lower(text).rlike("^[+-]?(inf|infinity|nan)$")
-        case Type.SYMBOL:
+        case _:
             fits = kind == "STRING"
-        case Type.ANY:
-            return value, text
     called = sf.regexp_replace(sf.lower(sf.regexp_extract(kind, "^[A-Z]+", 0)), "bigint", "integer")
     return sf.when(fits, value), sf.when(value.isNull(), text).otherwise(
         sf.concat(text, sf.lit(", in JSON of type "), called))
+
+
+def _term_text(given: Column, kind: str, in_json: Column | None, source: Source) -> Column:
+    """The text of a value in a column of type `any` (see `holdfast.term_text`), as `holdfast run` would read it."""
+    from pyspark.sql import functions as sf
+
+    from holdfast.backends.spark.functors import arrow_function
+
+    text: Column
+    if in_json is not None:
+        text = arrow_function(_texts_of_json, "string")(sf.schema_of_variant(in_json), sf.to_json(in_json))
+        return text
+    if source.place.format in _DELIMITED:
+        return given.cast("STRING")  # which is such a text
+    if kind in ("bigint", "int", "smallint", "tinyint"):
+        return given.cast("STRING")
+    text = arrow_function(_texts_of_values, "string")(given if kind in ("float", "double") else given.cast("STRING"))
+    return text
+
+
+def _texts_of_json(kinds: pa.Array, values: pa.Array) -> pa.Array:
+    return pa.array(list(map(_text_of_json, kinds.to_pylist(), values.to_pylist())), pa.string())
+
+
+def _text_of_json(kind: str | None, text: str | None) -> str | None:
+    if kind is None or text is None:
+        return None
+    value = json.loads(text)
+    if _SHORT_DECIMAL.fullmatch(kind):  # 1.0 is one without places
+        value = float(value)
+    try:
+        terms = Dictionary()
+        return term_text(terms.value_of(terms.encode_value(from_json(value), Type.ANY)))
+    except (EncodingError, ValueError):
+        return None
+
+
+def _texts_of_values(values: pa.Array) -> pa.Array:
+    return pa.array([None if value is None else term_text(value) for value in values.to_pylist()], pa.string())
 
 
 def _converted(given: Column, kind: str, wanted: Type) -> Column:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from holdfast.formats.parquet import MARK
 from holdfast.pipeline.checking import DELETE, INSERT, REASON, ROW, checked
 from holdfast.pipeline.model import LINES, RDF, Source
 from holdfast.pipeline.sources import CHANGE_TYPE, FILE, LINE, TIME, Reader, rdf_tables, text_size
@@ -147,7 +148,9 @@ class Intake:
 
         chosen = (sf.col(SOURCE) == source.name) & sf.col(REASON).isNull() & (sf.col(CHANGE_TYPE) == kind)
         columns = self._relations[source.relation or ""].columns
-        return frame.filter(chosen).select(*(sf.col(f"`{_prefixed(source, c.name)}`").alias(c.name) for c in columns))
+        return frame.filter(chosen).select(*(
+            sf.col(f"`{_prefixed(source, c.name)}`").alias(c.name, metadata=MARK if c.type is Type.ANY else {})
+            for c in columns))
 
     def _bad(self, frame: DataFrame) -> DataFrame:
         from pyspark.sql import functions as sf
@@ -163,7 +166,9 @@ class Intake:
         relation = self._relations[source.relation or ""]
         good = table.filter(pc.is_null(table[REASON]))
         columns = [_as_typed(good[_prefixed(source, column.name)], column.type) for column in relation.columns]
-        facts = pa.table(columns, names=[column.name for column in relation.columns])
+        fields = [pa.field(column.name, values.type, metadata=MARK if column.type is Type.ANY else None)
+                  for column, values in zip(relation.columns, columns, strict=True)]
+        facts = pa.table(columns, schema=pa.schema(fields))
         kinds = {kind: facts.filter(pc.equal(good[CHANGE_TYPE], kind)) for kind in (DELETE, INSERT)}
         rows = tuple((kind, relation.name, part) for kind, part in kinds.items() if part.num_rows)
         bad = table.filter(pc.is_valid(table[REASON]))

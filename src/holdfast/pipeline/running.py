@@ -117,7 +117,7 @@ class _Run:
                 held.enter_context(self._store.alone())
             self._begin(anew)
             if self._pipeline.mode == "update":
-                self._update(self._number + 1, self._updates.frame())
+                self._update_once()
             elif self._pipeline.mode == "stream":
                 self._stream()
             written = self._writer.state(self.state.base)
@@ -192,6 +192,14 @@ class _Run:
                                          help="begin anew with --mode batch --anew, and tell us: this is a bug"))
 
     # --- updates ---------------------------------------------------------------------------------------
+
+    def _update_once(self) -> None:
+        frame = self._updates.frame()
+        if frame is not None and self.state.is_distributed:
+            frame = frame.cache()
+        self._update(self._number + 1, frame)
+        if frame is not None:
+            frame.unpersist()
 
     def _update(self, number: int, rows: DataFrame | pa.Table | None, stream: Position | None = None) -> None:
         """One update from its rows to the switched snapshot."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import reduce
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 from holdfast.errors import HoldfastError, LimitReached
+from holdfast.formats.python_data import Several
 from holdfast.knowledge_base import KnowledgeBase, from_text
 from holdfast.pipeline.checking import DELETE, INSERT
 from holdfast.pipeline.intake import Line
@@ -19,7 +19,7 @@ from holdfast.pipeline.snapshots import Logged, Manifest, Part, SnapshotStore
 from holdfast.relation_view import RelationView
 from holdfast.settings import Limits
 from holdfast.update_lines import UpdateLine
-from holdfast.updates import Change, Several, Update
+from holdfast.updates import Change, Update
 from holdfast.values import Type
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ class Opener:
              spark_why: str | None = None) -> State:
         """A state from a program and its explicit facts; `spark_why` is a reason that it must be on Spark."""
         kind, limit = self._engine.kind, self._engine.limit
-        given = {relation: _together(parts) for relation, parts in facts.items()}
+        given = {relation: Several(tuple(parts)) for relation, parts in facts.items()}
         if kind == "memory":
             return State(from_text(text, given, name=name), "memory", "the pipeline asks for it")
         if kind == "auto" and spark_why is None and rows <= limit:
@@ -133,13 +133,6 @@ class Opener:
         why = spark_why or ("the pipeline asks for it" if kind == "spark"
                             else f"{rows:,} facts are more than the limit of {limit:,}")
         return State(from_text(text, given, name=name, engine=self._session), "spark", why)
-
-
-def _together(parts: list[pa.Table | DataFrame]) -> pa.Table | DataFrame:
-    """The facts of a relation that come from several sources."""
-    if all(isinstance(part, pa.Table) for part in parts):
-        return pa.concat_tables(parts)
-    return reduce(lambda a, b: a.unionByName(b), parts)
 
 
 def too_many_facts(error: LimitReached) -> bool:

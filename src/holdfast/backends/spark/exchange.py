@@ -24,11 +24,11 @@ from holdfast.backends.spark.frames import Frame, Named, Space
 from holdfast.backends.spark.functors import arrow_function
 from holdfast.backends.spark.values import codes_of_table, spark_type, text_of, value_of
 from holdfast.encoding import Codes, Dictionary
-from holdfast.formats.parquet import column_places
+from holdfast.formats.parquet import MARK, column_places
 from holdfast.formats.places import refuse
 from holdfast.program.model import Column, Relation
 from holdfast.spark_session import FAULT, NOTE, spark_errors
-from holdfast.term_text import term_text
+from holdfast.term_text import parse_term, term_text
 from holdfast.values import Type
 
 _TWO_TO_63, _TWO_TO_64 = Decimal(2**63), Decimal(2**64)
@@ -88,6 +88,10 @@ def _shown_text(column: pa.Array) -> pa.Array:
     return pa.array([term_text(value_of(text)) for text in column.to_pylist()], pa.string())
 
 
+def _meant_text(column: pa.Array) -> pa.Array:
+    return pa.array([text_of(parse_term(text)) for text in column.to_pylist()], pa.string())
+
+
 def _float_text(column: pa.Array) -> pa.Array:
     return pa.array([text_of(value + 0.0) for value in column.to_pylist()], pa.string())
 
@@ -98,11 +102,14 @@ def native_frame(space: Space, frame: DataFrame, relation: Relation) -> Frame:
     if not relation.columns:
         return Named(space, frame.select(F.lit(0).cast("bigint").alias("c0")).distinct())
     places = column_places(frame.columns, relation, origin, None)
-    kinds = [field.dataType for field in frame.schema.fields]
     columns = []
     for place, (column, source) in enumerate(zip(relation.columns, places, strict=True)):
-        value = F.col(f"`{frame.columns[source].replace('`', '``')}`")
-        columns.append(_checked(value, kinds[source], column, frame.columns[source], relation).alias(f"c{place}"))
+        value, field = F.col(f"`{frame.columns[source].replace('`', '``')}`"), frame.schema.fields[source]
+        if column.type is Type.ANY and field.metadata == MARK:
+            told = arrow_function(_meant_text, "string")(value)
+        else:
+            told = _checked(value, field.dataType, column, frame.columns[source], relation)
+        columns.append(told.alias(f"c{place}"))
     with spark_errors(f"the {origin} cannot be had", "E0630"):
         return Named(space, frame.select(*columns).distinct())
 
