@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 from collections import deque
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
@@ -30,12 +31,13 @@ _unused: deque[tuple[SparkSession, str, Any]] = deque()
 class Frame:
     """A DataFrame, or the text of a query, that reads others; these stay as long as it does."""
 
-    def __init__(self, space: Space, query: str, needs: Sequence[Frame] = (), part_of: tuple[Frame, str] | None = None,
-                 *, is_kept: bool = False) -> None:
+    is_kept = False  # worked out
+
+    def __init__(self, space: Space, query: str, needs: Sequence[Frame] = (), part_of: tuple[Frame, str] | None = None
+                 ) -> None:
         self.space = space
         self.query = query  # in parentheses it may stand for a table
         self.needs = tuple(needs)
-        self.is_kept = is_kept  # worked out, and there is nothing else where it is kept
         self._part_of = part_of
 
     @property
@@ -75,6 +77,7 @@ class Named(Frame):
         self.name = name if is_ours else f"global_temp.{name}"
         super().__init__(space, f"SELECT * FROM {self.name}", needs)
         self.frame = frame
+        self.is_kept = held is not None
         self._is_small = is_small
         if is_ours:
             frame.createOrReplaceTempView(name)
@@ -116,6 +119,15 @@ def free_unused() -> None:
             held.unpersist(False)
 
 
+@dataclass(frozen=True)
+class Wanted:
+    """A query to be worked out, and figures to be had of what it gives, integers; whether it `forgets` where from."""
+
+    query: str
+    figures: Sequence[str]
+    forgets: bool = False
+
+
 class Space:
     """A Spark session of our own in the user's application: queries, views and settings do not meet the user's."""
 
@@ -144,29 +156,37 @@ class Space:
         with spark_errors():
             return self.session.sql(query).toArrow()
 
-    def worked_out(self, query: str, figures: Sequence[str], *, forgets: bool = False) -> tuple[Named, list[int]]:
-        """What a query gives, computed now and left on the executors, and figures about it that the same job finds.
+    def worked_out(self, *wanted: Wanted) -> list[tuple[Named, list[int]]]:
+        """What some queries give, computed now in one job and left on the executors, each by itself, with its figures.
 
-        The plan is forgotten in any case.  Where executors may die, how to compute lost blocks again is not, unless it
-        `forgets`, which has to be at times.
+        The plans are forgotten in any case.  Where executors may die, how to compute lost blocks again is not, unless
+        it is wanted, which has to be at times.
         """
+        if not wanted:
+            return []
         self._expect(large=True)
         with spark_errors():
-            made = self.session.sql(query).coalesce(self.partitions)  # or each union would have more
-            if self._is_alone or forgets:
-                # rows as they are: PySpark's own levels pack them, and to unpack them is most of what a scan takes
-                level = StorageLevel(True, True, False, True, 1 if self._is_alone else 2)
-                kept = made.localCheckpoint(eager=False, storageLevel=level)
-                rows = held = kept._jdf.queryExecution().analyzed().rdd()
-            else:
-                held = made.persist(StorageLevel.MEMORY_AND_DISK)
-                rows = made._jdf.queryExecution().toRdd()
-            # Spark believes that the rows are partitioned as its plan said, which they need not be when it has changed
-            # the plan on the way; told nothing, it believes nothing
-            plain = self.session._jsparkSession.internalCreateDataFrame(rows, made._jdf.schema(), False)
-            named = Named(self, ClassicFrame(plain, self.session), held)
-            told = self.session.sql(f"SELECT {', '.join(figures)} FROM {named.table}").toArrow()
-        return named, [column[0].as_py() or 0 for column in told.columns]
+            made = [self._kept(one) for one in wanted]
+            figures = " UNION ALL ".join(f"SELECT array({', '.join(one.figures)}) AS figures FROM {named.table}"
+                                         for one, named in zip(wanted, made, strict=True))
+            told = self.session.sql(figures).toArrow().column(0).to_pylist()  # in the order of the parts
+        return [(named, [figure or 0 for figure in row]) for named, row in zip(made, told, strict=True)]
+
+    def _kept(self, wanted: Wanted) -> Named:
+        """A frame whose rows are kept when somebody reads them."""
+        made = self.session.sql(wanted.query).coalesce(self.partitions)  # or each union would have more
+        if self._is_alone or wanted.forgets:
+            # rows as they are: PySpark's own levels pack them, and to unpack them is most of what a scan takes
+            level = StorageLevel(True, True, False, True, 1 if self._is_alone else 2)
+            kept = made.localCheckpoint(eager=False, storageLevel=level)
+            rows = held = kept._jdf.queryExecution().analyzed().rdd()
+        else:
+            held = made.persist(StorageLevel.MEMORY_AND_DISK)
+            rows = made._jdf.queryExecution().toRdd()
+        # Spark believes that the rows are partitioned as its plan said, which they need not be when it has changed
+        # the plan on the way; told nothing, it believes nothing
+        plain = self.session._jsparkSession.internalCreateDataFrame(rows, made._jdf.schema(), False)
+        return Named(self, ClassicFrame(plain, self.session), held)
 
     def given(self, table: pa.Table) -> Named:
         """A table of the driver."""

@@ -1,8 +1,8 @@
 """What the queries of one round tell, of all predicates together, in one job: brought to the driver if it is little,
-left on the executors if it is much.
+left on the executors if it is much, each predicate by itself.
 
 Facts of different predicates have different columns.  To be told together they are put into common ones, so many for
-integers, floats and texts, beside the number of the predicate.  With them come, in the same job, the rows that the
+integers, floats and texts, beside the number of the predicate.  After them come, in one more job, the rows that the
 bases have for them, so that the driver knows of each fact it is told whether E and I have it and what its counters are.
 """
 
@@ -10,13 +10,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain, islice
 
 import pyarrow as pa
 
 from holdfast.backends.spark.counters import Many, SparkBag
 from holdfast.backends.spark.facts import NOTHING, Engine, Local, SparkFacts
-from holdfast.backends.spark.frames import Frame, Named, Space
+from holdfast.backends.spark.frames import Frame, Space, Wanted
 from holdfast.backends.spark.relations import STATE, Stored
 from holdfast.backends.spark.values import NativeRow, rows_of, spark_type
 
@@ -111,28 +110,18 @@ class Heads:
     # --- much ----------------------------------------------------------------------------------------
 
     def _many(self, engine: Engine, once: bool, known: SparkFacts | None) -> SparkBag:
-        parts = [f"SELECT {number} AS p, k, new, {self._slots(predicate, 'g')} FROM "
-                 f"({self._compared(engine, predicate, self._grouped(predicate, once), known)}) g"
-                 for number, predicate in enumerate(self._frames)]
-        asked = ("count_if(p = {})", "sum(IF(p = {}, k, 0L))", "count_if(p = {} AND new)")
-        distincts = [self.stored[predicate].distincts(f"IF(p = {number}, {slot}, NULL)"
-                                                      for slot in self._places(predicate))
-                     for number, predicate in enumerate(self._frames)]
-        counts = [figure.format(number) for number in range(len(parts)) for figure in asked]
-        kept, figures = self.space.worked_out(" UNION ALL ".join(parts), [*counts, *chain(*distincts)])
-        values = iter(figures[len(counts):])
+        made = self.space.worked_out(*(
+            Wanted(self._compared(engine, predicate, self._grouped(predicate, once), known),
+                   ["count(*)", "sum(k)", "count_if(new)", *self.stored[predicate].distincts()])
+            for predicate in self._frames))
         small = Heads(self.space, self.stored)
         small._are_counted = True
         many: dict[str, Many] = {}
-        for number, predicate in enumerate(self._frames):
-            facts, instances, unknown = figures[3 * number : 3 * number + 3]
-            self.stored[predicate].sampled(facts, list(islice(values, len(distincts[number]))))
-            if not facts:
-                continue
-            frame = self._view(kept, number, predicate)
-            if facts <= self.space.driver_rows:
+        for predicate, (frame, (facts, instances, unknown, *distinct)) in zip(self._frames, made, strict=True):
+            self.stored[predicate].sampled(facts, distinct)
+            if 0 < facts <= self.space.driver_rows:
                 small.add(predicate, frame)
-            else:
+            elif facts:
                 mark = known.mark(predicate) if known is not None else None
                 many[predicate] = Many(frame, facts, instances, unknown, mark)
         if not small:
@@ -155,12 +144,6 @@ class Heads:
         hint = facts.sent("f", *self._frames[predicate])
         return (f"SELECT {hint}q.*, f.known IS NULL AS new FROM ({query}) q LEFT JOIN "
                 f"(SELECT *, true AS known FROM {facts.table}) f ON {stored.equal('q', 'f')}")
-
-    def _view(self, kept: Named, number: int, predicate: str) -> Frame:
-        slots = ", ".join(f"{slot} AS c{place}" for place, slot in enumerate(self._places(predicate)))
-        if len(self._frames) == 1:
-            return Frame(self.space, f"SELECT {slots}, k, new FROM {kept.table}", [kept], is_kept=True)
-        return Frame(self.space, f"SELECT {slots}, k, new FROM {kept.table} WHERE p = {number}", [kept])
 
     # --- columns -------------------------------------------------------------------------------------
 

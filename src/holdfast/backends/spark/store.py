@@ -31,7 +31,7 @@ from holdfast.backends.spark.frames import Frame, Space, free_unused
 from holdfast.backends.spark.functors import Functions
 from holdfast.backends.spark.heads import Heads
 from holdfast.backends.spark.queries import Writer
-from holdfast.backends.spark.relations import STATE, N, R, Standing, Stored
+from holdfast.backends.spark.relations import STATE, N, R, Standing, Stored, fold
 from holdfast.backends.spark.relations import E as IN_E
 from holdfast.backends.spark.relations import I as IN_I
 from holdfast.backends.spark.values import (
@@ -104,6 +104,7 @@ class SparkBackend:
         self.functions = Functions(self.space.session)
         self.packings = 0  # facts have no places
         self.tells_of_new_facts = False  # which heads are new is seen when they are compared with I
+        self.most_at_once = 60  # Spark's parser descends into each part of a union
         self.leave: Leave | None = None
         self.unwritten: dict[str, Unwritten] = {}  # what modules derive is written out here
         for relation in relations.values():
@@ -133,8 +134,7 @@ class SparkBackend:
 
     def tidy(self, removed: Facts) -> None:
         """Fold what has become much into new bases."""
-        for stored in self.stored.values():
-            stored.fold()
+        fold(self.space, self.stored.values())
         free_unused()
 
     @property
@@ -153,9 +153,8 @@ class SparkBackend:
         found = SparkFacts(self, {name: self._given(name, codes) for name, codes in rows.items()})
         for name, several in frames.items():
             for frame in several:
-                form = Far(native_frame(self.space, frame, self.relations[name]))
-                found = found | SparkFacts(self, self.settled({name: form}))
-        return found
+                found = found | SparkFacts(self, {name: Far(native_frame(self.space, frame, self.relations[name]))})
+        return SparkFacts(self, self.settled(found.forms)) if frames else found
 
     known_facts = facts  # what was never seen is not in E, which is all that is asked of it
 
@@ -200,7 +199,7 @@ class SparkBackend:
     def derivations(self, predicate: str) -> tuple[Codes, list[int], list[int]]:
         """The rows of I of one predicate, and for each of them Cn and Cr; all of them come to the driver."""
         stored = self.stored[predicate]
-        stored.fold()
+        fold(self.space, [stored])
         rows = [row for row, record in stored.records.items() if record[IN_I]]
         numbers = [[stored.records[row][place] for row in rows] for place in (N, R)]
         tables = [table_of_rows(rows, stored.types, n=numbers[0], r=numbers[1])]
