@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import weakref
 from collections import deque
 from collections.abc import Iterable, Sequence
@@ -24,6 +25,7 @@ SETTINGS = {"driverRows": 50_000, "foldRows": 20_000, "broadcastRows": 500_000, 
 rows, by estimate, bindings are sent to the facts rather than the other way round; up to how many facts a program may
 begin with if modules are to serve its rules on the driver, and up to how many they may derive then."""
 
+_MANY, _VERY_MANY = 300_000, 4_000_000  # rows that a query reads, from which on it is worth compiling: see `_expect`
 _numbers = count(1)
 _unused: deque[tuple[SparkSession, str, Any]] = deque()
 
@@ -32,6 +34,7 @@ class Frame:
     """A DataFrame, or the text of a query, that reads others; these stay as long as it does."""
 
     is_kept = False  # worked out
+    rows = math.inf  # at most so many, if Spark can tell
 
     def __init__(self, space: Space, query: str, needs: Sequence[Frame] = (), part_of: tuple[Frame, str] | None = None
                  ) -> None:
@@ -121,10 +124,14 @@ def free_unused() -> None:
 
 @dataclass(frozen=True)
 class Wanted:
-    """A query to be worked out, and figures to be had of what it gives, integers; whether it `forgets` where from."""
+    """A query to be worked out, and figures to be had of what it gives, integers.
+
+    How many `rows` it reads, about, says how it is run; and it may `forget` where its rows came from.
+    """
 
     query: str
     figures: Sequence[str]
+    rows: float = math.inf
     forgets: bool = False
 
 
@@ -141,6 +148,8 @@ class Space:
         conf.set("spark.sql.unionOutputPartitioning", "false")  # sets of several segments could not be "zipped"
         self.driver_rows, self.fold_rows, self.broadcast_rows, self.module_rows, self.module_facts = (
             int(session.conf.get(f"spark.holdfast.{name}", str(default)) or 0) for name, default in SETTINGS.items())
+        self._settings: dict[str, object] = {}
+        self.few_rows = min(self.driver_rows, self.fold_rows // 2)  # what is more had better stay where it is made
         self.partitions = max(2, context.defaultParallelism)
         master = context.master or ""
         self._is_alone = master.startswith("local") and not master.startswith("local-cluster")
@@ -150,11 +159,16 @@ class Space:
         with spark_errors():
             return self.session.sql(query)
 
-    def fetched(self, query: str) -> pa.Table:
-        """What a query gives, brought to the driver: one job, and one for each side of a join that is broadcast."""
-        self._expect(large=False)
+    def fetched(self, query: str, rows: float = math.inf) -> pa.Table:
+        """What a query gives, brought to the driver: one job, and one for each side of a join that is broadcast.
+
+        About so many `rows` are read.
+        """
+        free_unused()
+        self._set("spark.sql.shuffle.partitions", min(2, self.partitions))
+        self._expect(rows)
         with spark_errors():
-            return self.session.sql(query).toArrow()
+            return self.session.sql(query).coalesce(self.partitions).toArrow()  # each task unpacks the plans of all
 
     def worked_out(self, *wanted: Wanted) -> list[tuple[Named, list[int]]]:
         """What some queries give, computed now in one job and left on the executors, each by itself, with its figures.
@@ -164,16 +178,20 @@ class Space:
         """
         if not wanted:
             return []
-        self._expect(large=True)
+        free_unused()
+        self._set("spark.sql.shuffle.partitions", self.partitions)
         with spark_errors():
             made = [self._kept(one) for one in wanted]
+            self._expect(max(one.rows for one in wanted))
             figures = " UNION ALL ".join(f"SELECT array({', '.join(one.figures)}) AS figures FROM {named.table}"
                                          for one, named in zip(wanted, made, strict=True))
-            told = self.session.sql(figures).toArrow().column(0).to_pylist()  # in the order of the parts
+            # in one task, or each would have to unpack the plans of all; and in the order of the parts
+            told = self.session.sql(figures).coalesce(1).toArrow().column(0).to_pylist()
         return [(named, [figure or 0 for figure in row]) for named, row in zip(made, told, strict=True)]
 
     def _kept(self, wanted: Wanted) -> Named:
         """A frame whose rows are kept when somebody reads them."""
+        self._expect(wanted.rows)
         made = self.session.sql(wanted.query).coalesce(self.partitions)  # or each union would have more
         if self._is_alone or wanted.forgets:
             # rows as they are: PySpark's own levels pack them, and to unpack them is most of what a scan takes
@@ -202,8 +220,15 @@ class Space:
         query = inline_rows(listed, len(types))
         return Frame(self, query) if query is not None else self.given(table_of_rows(listed, types))
 
-    def _expect(self, *, large: bool) -> None:
-        """Settings that suit small or large rounds."""
-        free_unused()
-        conf = self.session.conf
-        conf.set("spark.sql.shuffle.partitions", str(self.partitions if large else min(2, self.partitions)))
+    def _expect(self, rows: float) -> None:
+        """Whether Spark writes Java code for the stages of a query, and for its single expressions.
+
+        For few rows, to compile that takes longer than it saves.
+        """
+        self._set("spark.sql.codegen.wholeStage", str(rows > _MANY).lower())
+        self._set("spark.sql.codegen.factoryMode", "FALLBACK" if rows > _VERY_MANY else "NO_CODEGEN")
+
+    def _set(self, key: str, value: object) -> None:
+        if self._settings.get(key) != value:
+            self.session.conf.set(key, str(value))
+            self._settings[key] = value

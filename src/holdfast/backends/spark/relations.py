@@ -154,7 +154,7 @@ class Stored:
         parts.append(frame)
         if len(parts) > _SEGMENTS:
             query = " UNION ALL ".join(f"SELECT * FROM {part.table}" for part in parts)
-            parts[:] = [made for made, _ in self.space.worked_out(Wanted(query, ["count(*)"]))]
+            parts[:] = [made for made, _ in self.space.worked_out(Wanted(query, ["count(*)"], self.size))]
         self.counts[flag] += number
         self.version += 1
 
@@ -305,7 +305,8 @@ def fold(space: Space, several: Iterable[Stored]) -> None:
     for stored, _ in due:
         stored.folds += 1
     made = space.worked_out(*(
-        Wanted(state.query, ["sum(e)", "sum(i)", "count(*)", *stored.distincts()], stored.folds % _REMEMBERED == 0)
+        Wanted(state.query, ["sum(e)", "sum(i)", "count(*)", *stored.distincts()], 3 * stored.size,
+               stored.folds % _REMEMBERED == 0)
         for stored, state in due))
     for (stored, _), (base, (explicit, derived, facts, *distinct)) in zip(due, made, strict=True):
         stored.counts[:] = explicit, derived
@@ -329,7 +330,7 @@ class Standing(SparkFacts):
         """The facts of one predicate."""
         stored = self.stored[predicate]
         if stored.waits(self.flag):
-            return Far(stored.frame(self.flag), stored.counts[self.flag])
+            return Far(stored.frame(self.flag), stored.counts[self.flag], stays=True)
         return Near(self) if stored.counts[self.flag] else NOTHING
 
     def mark(self, predicate: str) -> object:
@@ -343,7 +344,7 @@ class Standing(SparkFacts):
             form, stored = rest.form(predicate), self.stored[predicate]
             before = stored.before(self.flag, form.frame) if isinstance(form, Far) else None
             if before is not None and isinstance(form, Far) and form.size is not None:
-                result.forms[predicate] = Far(before, stored.counts[self.flag] - form.size)
+                result.forms[predicate] = Far(before, stored.counts[self.flag] - form.size, stays=True)
         return result
 
     def having(self, predicate: str, rows: Collection[NativeRow]) -> Rows:
