@@ -250,8 +250,9 @@ class Stored:
                 return state
             self._found(state)  # which is worked out already
             return None
-        needs += [state := self._state()]
-        parts += [f"SELECT * FROM {state.table}"]
+        if self.base is not None or self.records:
+            needs += [state := self._state()]
+            parts += [f"SELECT * FROM {state.table}"]
         query = (f"SELECT {self.list}, CAST(sum(e) > 0 AS BIGINT) AS e, CAST(sum(i) > 0 AS BIGINT) AS i, sum(n) AS n, "
                  f"sum(r) AS r FROM ({' UNION ALL '.join(parts)}) GROUP BY {self.list} "
                  "HAVING sum(e) > 0 OR sum(i) > 0 OR sum(n) <> 0 OR sum(r) <> 0")
