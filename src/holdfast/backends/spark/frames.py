@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import weakref
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
@@ -25,7 +26,7 @@ SETTINGS = {"driverRows": 50_000, "foldRows": 20_000, "broadcastRows": 500_000, 
 rows, by estimate, bindings are sent to the facts rather than the other way round; up to how many facts a program may
 begin with if modules are to serve its rules on the driver, and up to how many they may derive then."""
 
-_MANY, _VERY_MANY = 300_000, 4_000_000  # rows that a query reads, from which on it is worth compiling: see `_expect`
+_MANY, _VERY_MANY = 300_000, 4_000_000  # rows that a query reads, from which on stages and expressions are compiled
 _numbers = count(1)
 _unused: deque[tuple[SparkSession, str, Any]] = deque()
 
@@ -148,7 +149,6 @@ class Space:
         conf.set("spark.sql.unionOutputPartitioning", "false")  # sets of several segments could not be "zipped"
         self.driver_rows, self.fold_rows, self.broadcast_rows, self.module_rows, self.module_facts = (
             int(session.conf.get(f"spark.holdfast.{name}", str(default)) or 0) for name, default in SETTINGS.items())
-        self._settings: dict[str, object] = {}
         self.few_rows = min(self.driver_rows, self.fold_rows // 2)  # what is more had better stay where it is made
         self.partitions = max(2, context.defaultParallelism)
         master = context.master or ""
@@ -165,9 +165,8 @@ class Space:
         About so many `rows` are read.
         """
         free_unused()
-        self._set("spark.sql.shuffle.partitions", min(2, self.partitions))
-        self._expect(rows)
-        with spark_errors():
+        self.session.conf.set("spark.sql.shuffle.partitions", str(min(2, self.partitions)))
+        with spark_errors(), self._reading(rows):
             return self.session.sql(query).coalesce(self.partitions).toArrow()  # each task unpacks the plans of all
 
     def worked_out(self, *wanted: Wanted) -> list[tuple[Named, list[int]]]:
@@ -179,28 +178,28 @@ class Space:
         if not wanted:
             return []
         free_unused()
-        self._set("spark.sql.shuffle.partitions", self.partitions)
+        self.session.conf.set("spark.sql.shuffle.partitions", str(self.partitions))
         with spark_errors():
             made = [self._kept(one) for one in wanted]
-            self._expect(max(one.rows for one in wanted))
             figures = " UNION ALL ".join(f"SELECT array({', '.join(one.figures)}) AS figures FROM {named.table}"
                                          for one, named in zip(wanted, made, strict=True))
-            # in one task, or each would have to unpack the plans of all; and in the order of the parts
-            told = self.session.sql(figures).coalesce(1).toArrow().column(0).to_pylist()
+            with self._reading(max(one.rows for one in wanted)):
+                # in one task, or each would have to unpack the plans of all; and in the order of the parts
+                told = self.session.sql(figures).coalesce(1).toArrow().column(0).to_pylist()
         return [(named, [figure or 0 for figure in row]) for named, row in zip(made, told, strict=True)]
 
     def _kept(self, wanted: Wanted) -> Named:
         """A frame whose rows are kept when somebody reads them."""
-        self._expect(wanted.rows)
-        made = self.session.sql(wanted.query).coalesce(self.partitions)  # or each union would have more
-        if self._is_alone or wanted.forgets:
-            # rows as they are: PySpark's own levels pack them, and to unpack them is most of what a scan takes
-            level = StorageLevel(True, True, False, True, 1 if self._is_alone else 2)
-            kept = made.localCheckpoint(eager=False, storageLevel=level)
-            rows = held = kept._jdf.queryExecution().analyzed().rdd()
-        else:
-            held = made.persist(StorageLevel.MEMORY_AND_DISK)
-            rows = made._jdf.queryExecution().toRdd()
+        with self._reading(wanted.rows):
+            made = self.session.sql(wanted.query).coalesce(self.partitions)  # or each union would have more
+            if self._is_alone or wanted.forgets:
+                # rows as they are: PySpark's own levels pack them, and to unpack them is most of what a scan takes
+                level = StorageLevel(True, True, False, True, 1 if self._is_alone else 2)
+                kept = made.localCheckpoint(eager=False, storageLevel=level)
+                rows = held = kept._jdf.queryExecution().analyzed().rdd()
+            else:
+                held = made.persist(StorageLevel.MEMORY_AND_DISK)
+                rows = made._jdf.queryExecution().toRdd()
         # Spark believes that the rows are partitioned as its plan said, which they need not be when it has changed
         # the plan on the way; told nothing, it believes nothing
         plain = self.session._jsparkSession.internalCreateDataFrame(rows, made._jdf.schema(), False)
@@ -220,15 +219,18 @@ class Space:
         query = inline_rows(listed, len(types))
         return Frame(self, query) if query is not None else self.given(table_of_rows(listed, types))
 
-    def _expect(self, rows: float) -> None:
-        """Whether Spark writes Java code for the stages of a query, and for its single expressions.
-
-        For few rows, to compile that takes longer than it saves.
-        """
-        self._set("spark.sql.codegen.wholeStage", str(rows > _MANY).lower())
-        self._set("spark.sql.codegen.factoryMode", "FALLBACK" if rows > _VERY_MANY else "NO_CODEGEN")
-
-    def _set(self, key: str, value: object) -> None:
-        if self._settings.get(key) != value:
-            self.session.conf.set(key, str(value))
-            self._settings[key] = value
+    @contextmanager
+    def _reading(self, rows: float) -> Iterator[None]:
+        """For few rows Spark writes no Java code, neither for stages nor for single expressions: to compile it takes
+        longer than it saves.  What users make of our frames later is run as they want it."""
+        off = {"spark.sql.codegen.wholeStage": "false"} if rows <= _MANY else {}
+        off |= {"spark.sql.codegen.factoryMode": "NO_CODEGEN"} if rows <= _VERY_MANY else {}
+        conf = self.session.conf
+        before = {key: conf.get(key) or "" for key in off}
+        try:
+            for key, value in off.items():
+                conf.set(key, value)
+            yield
+        finally:
+            for key, value in before.items():
+                conf.set(key, value)
