@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from holdfast.backends.protocol import Backend
 from holdfast.encoding import Dictionary
@@ -23,6 +23,7 @@ from holdfast.maintenance.watch import Watch
 from holdfast.materialised import Statistics, output_files
 from holdfast.modules import MODULES, Module, allot, named
 from holdfast.plans import Planner
+from holdfast.program.graph import gathered
 from holdfast.program.model import Program, Relation
 from holdfast.program.similar import similar
 from holdfast.settings import Limits, Progress, Silent
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
 ENGINES = ("memory", "spark")
 Engine: TypeAlias = "str | SparkOptions | SparkSession"
+T = TypeVar("T")
 _MakeBackend: TypeAlias = Callable[[Mapping[str, Relation], Dictionary, Watch], Backend]
 _SILENCE = 2.0  # seconds of compiling before the user is told
 
@@ -137,18 +139,22 @@ def _evaluated(program: tree.Program, loaded: Loaded, make_backend: _MakeBackend
     progress, limits = watch.progress, watch.limits
     backend = make_backend(loaded.program.relations, loaded.dictionary, watch)
     E = backend.explicit
-    for name in (*loaded.rows, *(name for name in loaded.frames if name not in loaded.rows)):
-        rows = {name: loaded.rows[name]} if name in loaded.rows else {}
-        given = backend.facts(rows, {name: loaded.frames.get(name, ())}).worked_out()
+    each = ((_only(name, loaded.rows), _only(name, loaded.frames)) for name in {**loaded.rows, **loaded.frames})
+    for rows, frames in [(loaded.rows, loaded.frames)] if backend.most_at_once else each:
+        given = backend.facts(rows, frames).worked_out()
         E |= given
         watch.batch(len(given))
     progress.started(len(loaded.program.nodes))
     states, relations = States(), loaded.program.relations
     if loaded.program.size_limits or len(E) > backend.most_for_modules:
         modules = ()  # what is incomplete on purpose depends on the rounds; and modules work in this process
-    figures = []
-    for node in loaded.program.nodes:
-        planner, allotment = Planner(node, backend.statistics), allot(node, relations, modules)
+    figures, nodes = list[NodeFigures](), loaded.program.nodes
+    allotments = {node.index: allot(node, relations, modules) for node in nodes}
+    if backend.most_at_once and watch.limits.rounds is None and not loaded.program.size_limits:
+        served = [number for number, allotment in allotments.items() if allotment.services]
+        nodes = gathered(nodes, served, backend.most_at_once)
+    for node in nodes:
+        planner, allotment = Planner(node, backend.statistics), allotments[node.index]
         if allotment.services:
             with _patience(progress):
                 import holdfast.modules.graph_kernels  # noqa: F401
@@ -160,6 +166,10 @@ def _evaluated(program: tree.Program, loaded: Loaded, make_backend: _MakeBackend
     statistics = _statistics(loaded.program, backend, watch, figures, states)
     watch.rest(watch.facts)
     return KnowledgeBase(program, loaded, backend, statistics, limits, watch, modules, states)
+
+
+def _only(name: str, mapping: Mapping[str, T]) -> Mapping[str, T]:
+    return {name: mapping[name]} if name in mapping else {}
 
 
 def _engine(engine: Engine, progress: Progress) -> _MakeBackend:

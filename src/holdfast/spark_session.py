@@ -43,6 +43,7 @@ _ON_THIS_MACHINE: Final = {
     "spark.driver.bindAddress": _LOOPBACK,
     "spark.authenticate": "true",
     "spark.sql.adaptive.enabled": "false",  # it pays for large rounds only
+    "spark.buffer.pageSize": "2m",  # each task clears its pages first, 64 MB unless set
 }
 
 

@@ -289,6 +289,12 @@ class Backend(Protocol):
         ...
 
     @property
+    def most_at_once(self) -> int:
+        """How many rules of hyper-nodes that do not read one another are evaluated together, because a round costs
+        more than its rows; 0 if hyper-nodes, and the relations that are loaded, had better come one after the other."""
+        ...
+
+    @property
     def most_by_modules(self) -> float:
         """How many facts modules may derive, when a program is opened and later; with more, rules do without them."""
         ...

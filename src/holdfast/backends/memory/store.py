@@ -326,6 +326,7 @@ class MemoryBackend:
 
     most_by_modules = math.inf
     tells_of_new_facts = True
+    most_at_once = 0
 
     def derivations(self, predicate: str) -> tuple[Rows, list[int], list[int]]:
         """The rows of I of one predicate, and for each of them Cn and Cr."""

@@ -49,11 +49,12 @@ class SparkBag:
         for name, many in self.many.items():
             columns = ", ".join(f"c{place}" for place in range(self.engine.width(name)))
             query, space = f"SELECT {columns} FROM {many.frame.table}", many.frame.space
-            form = Far(whole := Frame(space, query, [many.frame], (many.frame, "true")), many.facts)
+            form = Far(whole := Frame(space, query, [many.frame], (many.frame, "true")), many.facts, stays=True)
             if many.mark is not None:
                 new = Frame(space, f"{query} WHERE new", [many.frame], (many.frame, "new"))
                 unknown = whole if many.unknown == many.facts else new
-                form = replace(form, rest=(many.mark, Far(unknown, many.unknown, frozenset({many.mark}))))
+                rest = Far(unknown, many.unknown, frozenset({many.mark}), stays=True)
+                form = replace(form, rest=(many.mark, rest))
             forms[name] = form
         return SparkFacts(self.engine, forms)
 

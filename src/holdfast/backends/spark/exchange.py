@@ -111,7 +111,15 @@ def native_frame(space: Space, frame: DataFrame, relation: Relation) -> Frame:
             told = _checked(value, field.dataType, column, frame.columns[source], relation)
         columns.append(told.alias(f"c{place}"))
     with spark_errors(f"the {origin} cannot be had", "E0630"):
-        return Named(space, frame.select(*columns).distinct())
+        made = Named(space, frame.select(*columns).distinct())
+        made.rows = _most_rows(frame)
+        return made
+
+
+def _most_rows(frame: DataFrame) -> float:
+    """At most so many rows, by Spark's guess: a value takes some eight bytes."""
+    size = frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()
+    return float(str(size)) / (8 * len(frame.columns))
 
 
 def _checked(value: SparkColumn, kind: DataType, column: Column, name: str, relation: Relation) -> SparkColumn:

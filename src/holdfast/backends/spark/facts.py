@@ -62,13 +62,15 @@ class Near:
 class Far:
     """A DataFrame of distinct rows, its size if that is known; `apart` names kept sets that it has nothing of.
 
-    `rest`, if it is there, is what is left of it without the kept set of that name.
+    `rest`, if it is there, is what is left of it without the kept set of that name.  What `stays` is worked out, and
+    does not come to the driver, however small.
     """
 
     frame: Frame
     size: int | None = None
     apart: frozenset[object] = frozenset()
     rest: tuple[object, Far] | None = None
+    stays: bool = False
 
 
 Form: TypeAlias = Local | Near | Far

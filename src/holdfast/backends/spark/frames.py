@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import weakref
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
@@ -23,6 +26,7 @@ SETTINGS = {"driverRows": 50_000, "foldRows": 20_000, "broadcastRows": 500_000, 
 rows, by estimate, bindings are sent to the facts rather than the other way round; up to how many facts a program may
 begin with if modules are to serve its rules on the driver, and up to how many they may derive then."""
 
+_MANY, _VERY_MANY = 300_000, 4_000_000  # rows that a query reads, from which on stages and expressions are compiled
 _numbers = count(1)
 _unused: deque[tuple[SparkSession, str, Any]] = deque()
 
@@ -30,12 +34,14 @@ _unused: deque[tuple[SparkSession, str, Any]] = deque()
 class Frame:
     """A DataFrame, or the text of a query, that reads others; these stay as long as it does."""
 
-    def __init__(self, space: Space, query: str, needs: Sequence[Frame] = (), part_of: tuple[Frame, str] | None = None,
-                 *, is_kept: bool = False) -> None:
+    is_kept = False  # worked out
+    rows = math.inf  # at most so many, if Spark can tell
+
+    def __init__(self, space: Space, query: str, needs: Sequence[Frame] = (), part_of: tuple[Frame, str] | None = None
+                 ) -> None:
         self.space = space
         self.query = query  # in parentheses it may stand for a table
         self.needs = tuple(needs)
-        self.is_kept = is_kept  # worked out, and there is nothing else where it is kept
         self._part_of = part_of
 
     @property
@@ -75,6 +81,7 @@ class Named(Frame):
         self.name = name if is_ours else f"global_temp.{name}"
         super().__init__(space, f"SELECT * FROM {self.name}", needs)
         self.frame = frame
+        self.is_kept = held is not None
         self._is_small = is_small
         if is_ours:
             frame.createOrReplaceTempView(name)
@@ -116,6 +123,19 @@ def free_unused() -> None:
             held.unpersist(False)
 
 
+@dataclass(frozen=True)
+class Wanted:
+    """A query to be worked out, and figures to be had of what it gives, integers.
+
+    How many `rows` it reads, about, says how it is run; and it may `forget` where its rows came from.
+    """
+
+    query: str
+    figures: Sequence[str]
+    rows: float = math.inf
+    forgets: bool = False
+
+
 class Space:
     """A Spark session of our own in the user's application: queries, views and settings do not meet the user's."""
 
@@ -129,6 +149,7 @@ class Space:
         conf.set("spark.sql.unionOutputPartitioning", "false")  # sets of several segments could not be "zipped"
         self.driver_rows, self.fold_rows, self.broadcast_rows, self.module_rows, self.module_facts = (
             int(session.conf.get(f"spark.holdfast.{name}", str(default)) or 0) for name, default in SETTINGS.items())
+        self.few_rows = min(self.driver_rows, self.fold_rows // 2)  # what is more had better stay where it is made
         self.partitions = max(2, context.defaultParallelism)
         master = context.master or ""
         self._is_alone = master.startswith("local") and not master.startswith("local-cluster")
@@ -138,22 +159,40 @@ class Space:
         with spark_errors():
             return self.session.sql(query)
 
-    def fetched(self, query: str) -> pa.Table:
-        """What a query gives, brought to the driver: one job, and one for each side of a join that is broadcast."""
-        self._expect(large=False)
-        with spark_errors():
-            return self.session.sql(query).toArrow()
+    def fetched(self, query: str, rows: float = math.inf) -> pa.Table:
+        """What a query gives, brought to the driver: one job, and one for each side of a join that is broadcast.
 
-    def worked_out(self, query: str, figures: Sequence[str], *, forgets: bool = False) -> tuple[Named, list[int]]:
-        """What a query gives, computed now and left on the executors, and figures about it that the same job finds.
-
-        The plan is forgotten in any case.  Where executors may die, how to compute lost blocks again is not, unless it
-        `forgets`, which has to be at times.
+        About so many `rows` are read.
         """
-        self._expect(large=True)
+        free_unused()
+        self.session.conf.set("spark.sql.shuffle.partitions", str(min(2, self.partitions)))
+        with spark_errors(), self._reading(rows):
+            return self.session.sql(query).coalesce(self.partitions).toArrow()  # each task unpacks the plans of all
+
+    def worked_out(self, *wanted: Wanted) -> list[tuple[Named, list[int]]]:
+        """What some queries give, computed now in one job and left on the executors, each by itself, with its figures.
+
+        The plans are forgotten in any case.  Where executors may die, how to compute lost blocks again is not, unless
+        it is wanted, which has to be at times.
+        """
+        if not wanted:
+            return []
+        free_unused()
+        self.session.conf.set("spark.sql.shuffle.partitions", str(self.partitions))
         with spark_errors():
-            made = self.session.sql(query).coalesce(self.partitions)  # or each union would have more
-            if self._is_alone or forgets:
+            made = [self._kept(one) for one in wanted]
+            figures = " UNION ALL ".join(f"SELECT array({', '.join(one.figures)}) AS figures FROM {named.table}"
+                                         for one, named in zip(wanted, made, strict=True))
+            with self._reading(max(one.rows for one in wanted)):
+                # in one task, or each would have to unpack the plans of all; and in the order of the parts
+                told = self.session.sql(figures).coalesce(1).toArrow().column(0).to_pylist()
+        return [(named, [figure or 0 for figure in row]) for named, row in zip(made, told, strict=True)]
+
+    def _kept(self, wanted: Wanted) -> Named:
+        """A frame whose rows are kept when somebody reads them."""
+        with self._reading(wanted.rows):
+            made = self.session.sql(wanted.query).coalesce(self.partitions)  # or each union would have more
+            if self._is_alone or wanted.forgets:
                 # rows as they are: PySpark's own levels pack them, and to unpack them is most of what a scan takes
                 level = StorageLevel(True, True, False, True, 1 if self._is_alone else 2)
                 kept = made.localCheckpoint(eager=False, storageLevel=level)
@@ -161,12 +200,10 @@ class Space:
             else:
                 held = made.persist(StorageLevel.MEMORY_AND_DISK)
                 rows = made._jdf.queryExecution().toRdd()
-            # Spark believes that the rows are partitioned as its plan said, which they need not be when it has changed
-            # the plan on the way; told nothing, it believes nothing
-            plain = self.session._jsparkSession.internalCreateDataFrame(rows, made._jdf.schema(), False)
-            named = Named(self, ClassicFrame(plain, self.session), held)
-            told = self.session.sql(f"SELECT {', '.join(figures)} FROM {named.table}").toArrow()
-        return named, [column[0].as_py() or 0 for column in told.columns]
+        # Spark believes that the rows are partitioned as its plan said, which they need not be when it has changed
+        # the plan on the way; told nothing, it believes nothing
+        plain = self.session._jsparkSession.internalCreateDataFrame(rows, made._jdf.schema(), False)
+        return Named(self, ClassicFrame(plain, self.session), held)
 
     def given(self, table: pa.Table) -> Named:
         """A table of the driver."""
@@ -182,8 +219,18 @@ class Space:
         query = inline_rows(listed, len(types))
         return Frame(self, query) if query is not None else self.given(table_of_rows(listed, types))
 
-    def _expect(self, *, large: bool) -> None:
-        """Settings that suit small or large rounds."""
-        free_unused()
+    @contextmanager
+    def _reading(self, rows: float) -> Iterator[None]:
+        """For few rows Spark writes no Java code, neither for stages nor for single expressions: to compile it takes
+        longer than it saves.  What users make of our frames later is run as they want it."""
+        off = {"spark.sql.codegen.wholeStage": "false"} if rows <= _MANY else {}
+        off |= {"spark.sql.codegen.factoryMode": "NO_CODEGEN"} if rows <= _VERY_MANY else {}
         conf = self.session.conf
-        conf.set("spark.sql.shuffle.partitions", str(self.partitions if large else min(2, self.partitions)))
+        before = {key: conf.get(key) or "" for key in off}
+        try:
+            for key, value in off.items():
+                conf.set(key, value)
+            yield
+        finally:
+            for key, value in before.items():
+                conf.set(key, value)

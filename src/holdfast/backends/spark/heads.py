@@ -1,8 +1,8 @@
 """What the queries of one round tell, of all predicates together, in one job: brought to the driver if it is little,
-left on the executors if it is much.
+left on the executors if it is much, each predicate by itself.
 
 Facts of different predicates have different columns.  To be told together they are put into common ones, so many for
-integers, floats and texts, beside the number of the predicate.  With them come, in the same job, the rows that the
+integers, floats and texts, beside the number of the predicate.  After them come, in one more job, the rows that the
 bases have for them, so that the driver knows of each fact it is told whether E and I have it and what its counters are.
 """
 
@@ -10,13 +10,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain, islice
 
 import pyarrow as pa
 
 from holdfast.backends.spark.counters import Many, SparkBag
 from holdfast.backends.spark.facts import NOTHING, Engine, Local, SparkFacts
-from holdfast.backends.spark.frames import Frame, Named, Space
+from holdfast.backends.spark.frames import Frame, Space, Wanted
 from holdfast.backends.spark.relations import STATE, Stored
 from holdfast.backends.spark.values import NativeRow, rows_of, spark_type
 
@@ -31,11 +30,13 @@ class Heads:
         self.space = space
         self.stored = stored
         self._frames: dict[str, list[Frame]] = {}
+        self._rows: dict[str, float] = {}  # that are read, about
         self._are_counted = False  # then the queries give the numbers of occurrences too
 
-    def add(self, predicate: str, frame: Frame) -> None:
-        """One more query."""
+    def add(self, predicate: str, frame: Frame, rows: float) -> None:
+        """One more query, which reads about so many rows."""
         self._frames.setdefault(predicate, []).append(frame)
+        self._rows[predicate] = self._rows.get(predicate, 0.0) + rows
 
     def __bool__(self) -> bool:
         return bool(self._frames)
@@ -45,21 +46,21 @@ class Heads:
         """In the order of their numbers."""
         return list(self._frames)
 
-    def found(self, engine: Engine, expected: float, *, once: bool = False, known: SparkFacts | None = None
-              ) -> SparkBag:
+    def found(self, engine: Engine, expected: float, *, once: bool = False, known: SparkFacts | None = None,
+              stay: bool = False) -> SparkBag:
         """The facts that the queries give, with their numbers of occurrences; `once` if nothing occurs twice.
 
         About how many rows are expected says what is tried first; it is not too bad to be wrong.  If they are many it
-        is seen in the same job which of them are not `known`.
+        is seen in the same job which of them are not `known`.  What is many and would be folded soon may `stay`.
         """
         most = self.space.driver_rows
         if most and expected <= 4 * most:
             is_little = expected <= min(most, _LITTLE)  # then to group and to limit it takes longer than it saves
             query = self._told(once or is_little)
-            table = self.space.fetched(query if is_little else f"{query} LIMIT {most + 1}")
+            table = self.space.fetched(query if is_little else f"{query} LIMIT {most + 1}", sum(self._rows.values()))
             if table.num_rows <= most:
                 return SparkBag(engine, self._few(table))
-        return self._many(engine, once, known)
+        return self._many(engine, once, known, self.space.few_rows if stay else most)
 
     # --- little --------------------------------------------------------------------------------------
 
@@ -73,7 +74,7 @@ class Heads:
         result: dict[str, dict[NativeRow, int]] = {}
         for predicate, mine in self._by_predicate(table):
             told: Counter[NativeRow] = Counter()
-            for row, k in zip(self._rows(predicate, mine), mine.column("k").to_pylist(), strict=True):
+            for row, k in zip(self._rows_of(predicate, mine), mine.column("k").to_pylist(), strict=True):
                 told[row] += k
             if told:
                 result[predicate] = told
@@ -93,9 +94,10 @@ class Heads:
                              f"{self._slots(predicate, 'b')} FROM {stored.base.table} b "
                              f"LEFT SEMI JOIN {wanted.table} w ON {stored.equal('b', 'w')}")
         if parts:
-            for predicate, mine in self._by_predicate(self.space.fetched(" UNION ALL ".join(parts))):
+            held = sum(self.stored[predicate].size for predicate in self._frames)
+            for predicate, mine in self._by_predicate(self.space.fetched(" UNION ALL ".join(parts), held)):
                 states = zip(*(mine.column(name).to_pylist() for name in STATE), strict=True)
-                self.stored[predicate].looked_up(self._rows(predicate, mine), states)
+                self.stored[predicate].looked_up(self._rows_of(predicate, mine), states)
         for predicate, rows in unknown.items():
             for row in rows:
                 self.stored[predicate].records.setdefault(row, [0, 0, 0, 0, 0, 0])
@@ -105,39 +107,30 @@ class Heads:
         for number, predicate in enumerate(self._frames):
             yield predicate, table.filter(pa.array(numbers == number)) if len(self._frames) > 1 else table
 
-    def _rows(self, predicate: str, table: pa.Table) -> Iterable[NativeRow]:
+    def _rows_of(self, predicate: str, table: pa.Table) -> Iterable[NativeRow]:
         return rows_of([table.column(slot) for slot in self._places(predicate)], self.stored[predicate].types)
 
     # --- much ----------------------------------------------------------------------------------------
 
-    def _many(self, engine: Engine, once: bool, known: SparkFacts | None) -> SparkBag:
-        parts = [f"SELECT {number} AS p, k, new, {self._slots(predicate, 'g')} FROM "
-                 f"({self._compared(engine, predicate, self._grouped(predicate, once), known)}) g"
-                 for number, predicate in enumerate(self._frames)]
-        asked = ("count_if(p = {})", "sum(IF(p = {}, k, 0L))", "count_if(p = {} AND new)")
-        distincts = [self.stored[predicate].distincts(f"IF(p = {number}, {slot}, NULL)"
-                                                      for slot in self._places(predicate))
-                     for number, predicate in enumerate(self._frames)]
-        counts = [figure.format(number) for number in range(len(parts)) for figure in asked]
-        kept, figures = self.space.worked_out(" UNION ALL ".join(parts), [*counts, *chain(*distincts)])
-        values = iter(figures[len(counts):])
+    def _many(self, engine: Engine, once: bool, known: SparkFacts | None, most: int) -> SparkBag:
+        made = self.space.worked_out(*(
+            Wanted(self._compared(engine, predicate, self._grouped(predicate, once), known),
+                   ["count(*)", "sum(k)", "count_if(new)", *self.stored[predicate].distincts()],
+                   self._rows[predicate] + (0 if known is None else self.stored[predicate].size))
+            for predicate in self._frames))
         small = Heads(self.space, self.stored)
         small._are_counted = True
         many: dict[str, Many] = {}
-        for number, predicate in enumerate(self._frames):
-            facts, instances, unknown = figures[3 * number : 3 * number + 3]
-            self.stored[predicate].sampled(facts, list(islice(values, len(distincts[number]))))
-            if not facts:
-                continue
-            frame = self._view(kept, number, predicate)
-            if facts <= self.space.driver_rows:
-                small.add(predicate, frame)
-            else:
+        for predicate, (frame, (facts, instances, unknown, *distinct)) in zip(self._frames, made, strict=True):
+            self.stored[predicate].sampled(facts, distinct)
+            if 0 < facts <= most:
+                small.add(predicate, frame, facts)
+            elif facts:
                 mark = known.mark(predicate) if known is not None else None
                 many[predicate] = Many(frame, facts, instances, unknown, mark)
         if not small:
             return SparkBag(engine, {}, many)
-        table = self.space.fetched(small._told(once=True))
+        table = self.space.fetched(small._told(once=True), sum(small._rows.values()))
         few = small._few(table)
         if known is None:
             return SparkBag(engine, few, many)
@@ -155,12 +148,6 @@ class Heads:
         hint = facts.sent("f", *self._frames[predicate])
         return (f"SELECT {hint}q.*, f.known IS NULL AS new FROM ({query}) q LEFT JOIN "
                 f"(SELECT *, true AS known FROM {facts.table}) f ON {stored.equal('q', 'f')}")
-
-    def _view(self, kept: Named, number: int, predicate: str) -> Frame:
-        slots = ", ".join(f"{slot} AS c{place}" for place, slot in enumerate(self._places(predicate)))
-        if len(self._frames) == 1:
-            return Frame(self.space, f"SELECT {slots}, k, new FROM {kept.table}", [kept], is_kept=True)
-        return Frame(self.space, f"SELECT {slots}, k, new FROM {kept.table} WHERE p = {number}", [kept])
 
     # --- columns -------------------------------------------------------------------------------------
 

@@ -23,12 +23,13 @@ Reading = Callable[[Read, str], tuple[Form, Frame]]
 
 @dataclass
 class Query:
-    """A query under way: its text, the columns of its variables, and about how many rows it gives."""
+    """A query under way: its text, the columns of its variables, and about how many rows it gives and reads."""
 
     text: str
     columns: Columns
     rows: float
     needs: list[Frame] = field(default_factory=list)
+    read: float = 0.0
 
 
 class Writer:
@@ -49,7 +50,8 @@ class Writer:
         for predicate, terms in plan.told:
             columns = [self.functions.term(term, _of("b", query.columns), plan.rule) for term in terms] or ["0L"]
             listed = ", ".join(f"{column} AS c{place}" for place, column in enumerate(columns))
-            result.append((predicate, Query(f"SELECT {listed} FROM ({query.text}) b", {}, query.rows, query.needs)))
+            result.append((predicate, Query(f"SELECT {listed} FROM ({query.text}) b", {}, query.rows, query.needs,
+                                            query.read)))
         return result
 
     def _step(self, step: object, query: Query, live: Sequence[Var], rule: Rule) -> Query:
@@ -67,7 +69,7 @@ class Writer:
             case Spread(range=range):
                 values = self.functions.range(range, _of("b", query.columns), rule)
                 listed = Query(f"SELECT b.*, {values} AS values FROM ({query.text}) b", query.columns, query.rows,
-                               query.needs)
+                               query.needs, query.read)
                 if range.variable in query.columns:
                     place = f"array_contains(b.values, b.{query.columns[range.variable]})"
                     return self._selected(listed, live, {}, where=place)
@@ -78,7 +80,8 @@ class Writer:
                   ) -> Query:
         listed, columns = _select(live, {**_of("b", query.columns), **new})
         text = f"SELECT {listed} FROM ({query.text}) b"
-        return Query(f"{text} WHERE {where}" if where else text, columns, query.rows * share, query.needs)
+        return Query(f"{text} WHERE {where}" if where else text, columns, query.rows * share, query.needs,
+                     query.read)
 
     def _join(self, atom: Atom, read: Read, key: tuple[int, ...], query: Query, live: Sequence[Var]) -> Query:
         form, frame = self.reading(read, atom.predicate)
@@ -95,12 +98,14 @@ class Writer:
         needs = [*query.needs, frame]
         if not query.columns and query.text == "SELECT 0L AS none":
             where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-            return Query(f"SELECT {listed} FROM {frame.table} f{where}", columns, _size(atom.predicate, form), needs)
+            size = _size(atom.predicate, form)
+            return Query(f"SELECT {listed} FROM {frame.table} f{where}", columns, size, needs, size)
         is_few = query.rows < self.few and _is_large(atom.predicate, form, query.rows)
         hint = "/*+ BROADCAST(b) */ " if is_few else _sent(query, frame)
         rows = query.rows * max(1e-3, self._fanout(atom.predicate, key, len(atom.arguments), form))
+        in_all = query.read + _size(atom.predicate, form) + rows
         joined = f"JOIN {frame.table} f ON {' AND '.join(conditions)}" if conditions else f"CROSS JOIN {frame.table} f"
-        return Query(f"SELECT {hint}{listed} FROM ({query.text}) b {joined}", columns, rows, needs)
+        return Query(f"SELECT {hint}{listed} FROM ({query.text}) b {joined}", columns, rows, needs, in_all)
 
     def _keep(self, atom: Negated, read: Read, key: tuple[int, ...], query: Query, live: Sequence[Var]) -> Query:
         form, frame = self.reading(read, atom.predicate)
@@ -112,7 +117,7 @@ class Writer:
             facts = f"(SELECT /*+ BROADCAST(w) */ f.* FROM {facts} f LEFT SEMI JOIN ({query.text}) w ON {wanted})"
         hint = frame.sent("f", *query.needs)
         text = f"SELECT {hint}{listed} FROM ({query.text}) b LEFT ANTI JOIN {facts} f ON {' AND '.join(conditions)}"
-        return Query(text, columns, query.rows, [*query.needs, frame])
+        return Query(text, columns, query.rows, [*query.needs, frame], query.read + _size(atom.predicate, form))
 
     def _key(self, atom: Atom | Negated, key: tuple[int, ...], query: Query) -> list[str]:
         """The conditions by which facts agree with bindings."""

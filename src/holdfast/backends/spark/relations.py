@@ -29,7 +29,7 @@ from holdfast.backends.spark.facts import (
     own,
     size,
 )
-from holdfast.backends.spark.frames import Frame, Space
+from holdfast.backends.spark.frames import Frame, Space, Wanted
 from holdfast.backends.spark.values import NativeRow, rows_of, table_of_rows, types_of
 from holdfast.program.model import Relation
 
@@ -62,7 +62,7 @@ class Stored:
         self.records: dict[NativeRow, Record] = {}
         self.counts = [0, 0]  # of E and I
         self.version = 0
-        self._folds = 0
+        self.folds = 0
         self.added: tuple[list[Frame], list[Frame]] = ([], [])  # to E and to I, waiting
         self.removed: tuple[list[Frame], list[Frame]] = ([], [])
         self.logs: dict[int, list[Log]] = {N: [], R: []}  # counted derivations, waiting
@@ -154,7 +154,7 @@ class Stored:
         parts.append(frame)
         if len(parts) > _SEGMENTS:
             query = " UNION ALL ".join(f"SELECT * FROM {part.table}" for part in parts)
-            parts[:] = [self.space.worked_out(query, ["count(*)"])[0]]
+            parts[:] = [made for made, _ in self.space.worked_out(Wanted(query, ["count(*)"], self.size))]
         self.counts[flag] += number
         self.version += 1
 
@@ -195,18 +195,16 @@ class Stored:
 
     # --- folding -------------------------------------------------------------------------------------
 
-    def fold(self) -> None:
-        """Put records and what waits into a new base, if they are many."""
-        waiting = any(map(self.waits, (E, I))) or any(self.logs.values())
-        if waiting:
-            self._fold_all()
-        elif len(self.records) > self.space.fold_rows:
+    def _unfolded(self) -> Frame | None:
+        """Records and what waits as one state, if they are many; none if there is nothing to work out."""
+        if any(map(self.waits, (E, I))) or any(self.logs.values()):
+            return self._unfolded_sets()
+        if len(self.records) > self.space.fold_rows:
             changed = any(record[E:N] != record[4:] or record[N] or record[R] for record in self.records.values())
             if changed or self.base is None:
-                self._replace(self._state())
-            else:
-                self.records.clear()
-            self.version += 1
+                return self._state()
+            self._found(self.base)
+        return None
 
     def _state(self) -> Frame:
         """Base and records as one."""
@@ -224,7 +222,7 @@ class Stored:
             parts.append(held)
         return Frame(self.space, " UNION ALL ".join(parts), needs)
 
-    def _fold_all(self) -> None:
+    def _unfolded_sets(self) -> Frame | None:
         """One grouping adds up what is known of each fact; there is none if no fact is in two frames."""
         shares: dict[Frame, list[str]] = {}
 
@@ -248,26 +246,17 @@ class Stored:
         is_apart = len(parts) == 1 or (segments.issuperset(shares) and not any(self.removed))
         if is_apart and self.base is None and not self.records:
             state = Frame(self.space, " UNION ALL ".join(parts), needs)
-            if len(parts) == 1 and needs[0].is_kept:
-                self._found(state)  # which is worked out already
-            else:
-                self._replace(state)
-            return
-        needs += [state := self._state()]
-        parts += [f"SELECT * FROM {state.table}"]
+            if len(parts) > 1 or not needs[0].is_kept:
+                return state
+            self._found(state)  # which is worked out already
+            return None
+        if self.base is not None or self.records:
+            needs += [state := self._state()]
+            parts += [f"SELECT * FROM {state.table}"]
         query = (f"SELECT {self.list}, CAST(sum(e) > 0 AS BIGINT) AS e, CAST(sum(i) > 0 AS BIGINT) AS i, sum(n) AS n, "
                  f"sum(r) AS r FROM ({' UNION ALL '.join(parts)}) GROUP BY {self.list} "
                  "HAVING sum(e) > 0 OR sum(i) > 0 OR sum(n) <> 0 OR sum(r) <> 0")
-        self._replace(Frame(self.space, query, needs))
-
-    def _replace(self, state: Frame) -> None:
-        """Only when the new base is there the old one goes."""
-        self._folds += 1
-        asked = ["sum(e)", "sum(i)", "count(*)", *self.distincts(self.columns)]
-        base, figures = self.space.worked_out(state.query, asked, forgets=self._folds % _REMEMBERED == 0)
-        self.counts[:] = figures[:2]
-        self.sampled(figures[2], figures[3:])
-        self._found(base if figures[2] else None)
+        return Frame(self.space, query, needs)
 
     def _found(self, base: Frame | None) -> None:
         """All that is known is in a new base."""
@@ -286,10 +275,10 @@ class Stored:
         """How many facts there are, about."""
         return float(max(self.counts[E], self.counts[I]))
 
-    def distincts(self, columns: Iterable[str]) -> Sequence[str]:
+    def distincts(self) -> Sequence[str]:
         """What to ask of a large set of facts that is made, if not enough is known of the columns' values."""
         known = min((at for at, _ in self._distinct.values()), default=0.0)
-        return [] if known and self.size < 4 * known else [f"approx_count_distinct({column})" for column in columns]
+        return [] if known and self.size < 4 * known else [f"approx_count_distinct({name})" for name in self.columns]
 
     def sampled(self, facts: int, distinct: Sequence[float]) -> None:
         """So many facts have so many values in each column; of several sets the largest tells the most."""
@@ -311,6 +300,21 @@ class Stored:
         return max(1.0, number)
 
 
+def fold(space: Space, several: Iterable[Stored]) -> None:
+    """Put records and what waits into new bases where they are many, in one job; only then the old ones go."""
+    due = [(stored, state) for stored in several if (state := stored._unfolded()) is not None]
+    for stored, _ in due:
+        stored.folds += 1
+    made = space.worked_out(*(
+        Wanted(state.query, ["sum(e)", "sum(i)", "count(*)", *stored.distincts()], 3 * stored.size,
+               stored.folds % _REMEMBERED == 0)
+        for stored, state in due))
+    for (stored, _), (base, (explicit, derived, facts, *distinct)) in zip(due, made, strict=True):
+        stored.counts[:] = explicit, derived
+        stored.sampled(facts, distinct)
+        stored._found(base if facts else None)
+
+
 class Standing(SparkFacts):
     """E or I."""
 
@@ -327,7 +331,7 @@ class Standing(SparkFacts):
         """The facts of one predicate."""
         stored = self.stored[predicate]
         if stored.waits(self.flag):
-            return Far(stored.frame(self.flag), stored.counts[self.flag])
+            return Far(stored.frame(self.flag), stored.counts[self.flag], stays=True)
         return Near(self) if stored.counts[self.flag] else NOTHING
 
     def mark(self, predicate: str) -> object:
@@ -341,7 +345,7 @@ class Standing(SparkFacts):
             form, stored = rest.form(predicate), self.stored[predicate]
             before = stored.before(self.flag, form.frame) if isinstance(form, Far) else None
             if before is not None and isinstance(form, Far) and form.size is not None:
-                result.forms[predicate] = Far(before, stored.counts[self.flag] - form.size)
+                result.forms[predicate] = Far(before, stored.counts[self.flag] - form.size, stays=True)
         return result
 
     def having(self, predicate: str, rows: Collection[NativeRow]) -> Rows:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Protocol, TypeGuard
 
@@ -31,7 +32,7 @@ from holdfast.backends.spark.frames import Frame, Space, free_unused
 from holdfast.backends.spark.functors import Functions
 from holdfast.backends.spark.heads import Heads
 from holdfast.backends.spark.queries import Writer
-from holdfast.backends.spark.relations import STATE, N, R, Standing, Stored
+from holdfast.backends.spark.relations import STATE, N, R, Standing, Stored, fold
 from holdfast.backends.spark.relations import E as IN_E
 from holdfast.backends.spark.relations import I as IN_I
 from holdfast.backends.spark.values import (
@@ -104,6 +105,7 @@ class SparkBackend:
         self.functions = Functions(self.space.session)
         self.packings = 0  # facts have no places
         self.tells_of_new_facts = False  # which heads are new is seen when they are compared with I
+        self.most_at_once = 60  # Spark's parser descends into each part of a union
         self.leave: Leave | None = None
         self.unwritten: dict[str, Unwritten] = {}  # what modules derive is written out here
         for relation in relations.values():
@@ -133,8 +135,7 @@ class SparkBackend:
 
     def tidy(self, removed: Facts) -> None:
         """Fold what has become much into new bases."""
-        for stored in self.stored.values():
-            stored.fold()
+        fold(self.space, self.stored.values())
         free_unused()
 
     @property
@@ -153,9 +154,8 @@ class SparkBackend:
         found = SparkFacts(self, {name: self._given(name, codes) for name, codes in rows.items()})
         for name, several in frames.items():
             for frame in several:
-                form = Far(native_frame(self.space, frame, self.relations[name]))
-                found = found | SparkFacts(self, self.settled({name: form}))
-        return found
+                found = found | SparkFacts(self, {name: Far(native_frame(self.space, frame, self.relations[name]))})
+        return SparkFacts(self, self.settled(found.forms, stay=True)) if frames else found
 
     known_facts = facts  # what was never seen is not in E, which is all that is asked of it
 
@@ -200,7 +200,7 @@ class SparkBackend:
     def derivations(self, predicate: str) -> tuple[Codes, list[int], list[int]]:
         """The rows of I of one predicate, and for each of them Cn and Cr; all of them come to the driver."""
         stored = self.stored[predicate]
-        stored.fold()
+        fold(self.space, [stored])
         rows = [row for row, record in stored.records.items() if record[IN_I]]
         numbers = [[stored.records[row][place] for row in rows] for place in (N, R)]
         tables = [table_of_rows(rows, stored.types, n=numbers[0], r=numbers[1])]
@@ -251,34 +251,37 @@ class SparkBackend:
 
     def is_open(self, form: Form) -> TypeGuard[Far]:
         """Whether a form is still to be computed, or to come to the driver because it is known to be small."""
-        return isinstance(form, Far) and (form.size is None or form.size <= self.space.driver_rows)
+        return isinstance(form, Far) and (form.size is None or form.size <= self.space.driver_rows) and not form.stays
 
-    def settled(self, forms: Mapping[str, Form], *, freeze: bool = False) -> dict[str, Form]:
-        """The same forms, far ones computed and local if they are small; to `freeze` is to leave no near ones."""
+    def settled(self, forms: Mapping[str, Form], *, freeze: bool = False, stay: bool = False) -> dict[str, Form]:
+        """The same forms, far ones computed and local if they are small; to `freeze` is to leave no near ones.
+
+        What would be folded soon may `stay` where it is.
+        """
         result, heads, expected = dict(forms), Heads(self.space, self.stored), 0.0
         for predicate, form in forms.items():
             if isinstance(form, Far) and form.size == 0:
                 result[predicate] = NOTHING
             elif self.is_open(form):
-                heads.add(predicate, form.frame)
+                heads.add(predicate, form.frame, form.frame.rows if form.size is None else form.size)
                 expected += 1e9 if form.size is None else form.size
             elif freeze and isinstance(form, Near):
                 here = form.standing.here(predicate)
                 if here is not None:
                     result[predicate] = Local((here - form.less) | form.more)
                 elif size(predicate, form) <= self.space.driver_rows:
-                    heads.add(predicate, self.frame(predicate, form))
+                    heads.add(predicate, self.frame(predicate, form), size(predicate, form))
                     expected += size(predicate, form)
                 else:
                     result[predicate] = Far(self.frame(predicate, form), size(predicate, form))
         if heads:
             with self.functions.naming_the_rule():
-                found = heads.found(self, expected, once=True)
+                found = heads.found(self, expected, once=True, stay=stay)
             for predicate in heads.predicates:
                 form = found.support().form(predicate)
                 before = forms[predicate]
                 if isinstance(form, Far) and isinstance(before, Far):
-                    form = Far(form.frame, form.size, before.apart)
+                    form = replace(form, apart=before.apart)
                 result[predicate] = form
         return result
 
@@ -303,18 +306,20 @@ class SparkBackend:
         writer = Writer(self.functions, self.statistics, reading, self.space.broadcast_rows)
         for plan in plans:
             if isinstance(plan, AggregatePlan):
-                heads.add(plan.rule.predicate, self._aggregate(plan, reads, reading))
+                heads.add(plan.rule.predicate, self._aggregate(plan, reads, reading),
+                          self.statistics.size(plan.rule.source))
                 rows += self.statistics.size(plan.rule.predicate)
             elif self._can_start(plan, reads):
                 for predicate, query in writer.told(plan):
-                    heads.add(predicate, Frame(self.space, query.text, query.needs))
+                    heads.add(predicate, Frame(self.space, query.text, query.needs), query.read)
                     rows += query.rows
         if not heads:
             return SparkBag(self, {})
         is_far = any(isinstance(form, Far) for form, _ in known.values())
         with self.functions.naming_the_rule():
             all = reads.get(Read.ALL)  # I, in evaluation, where it is asked next which heads are new to it
-            bag = heads.found(self, 1e9 if is_far else rows, known=all if isinstance(all, Standing) else None)
+            known_facts = all if isinstance(all, Standing) else None
+            bag = heads.found(self, 1e9 if is_far else rows, known=known_facts, stay=known_facts is not None)
         self.watch.batch(0)
         return bag
 
