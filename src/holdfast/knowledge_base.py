@@ -156,6 +156,7 @@ class KnowledgeBase:
 
     def window(self, updates: Sequence[Update], *, seconds: float | None = None) -> ChangeWindow:
         """The states after several updates of facts, computed in one pass; each `advance()` makes the next one so."""
+        self._refuse_windows()
         prepared = self._prepared(updates)
         with self._limited(False) as watch:
             if seconds is not None:
@@ -223,6 +224,13 @@ class KnowledgeBase:
 
         limited = self._limits is not None and self._limits != Limits()
         return limited or not isinstance(self._backend, MemoryBackend)
+
+    def _refuse_windows(self) -> None:
+        from holdfast.backends.memory.store import MemoryBackend
+
+        if not isinstance(self._backend, MemoryBackend):
+            message = "several updates in one pass are computed in memory only, not by the spark engine"
+            raise UsageError(Diagnostic("E0917", message, help="apply them one by one, or merged by apply_net"))
 
     def _prepared(self, updates: Sequence[Update]) -> list[tuple[int, tuple[FactSet, FactSet]]]:
         """Updates of facts, encoded: how many facts were given, and deletions and insertions."""
