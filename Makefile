@@ -13,13 +13,14 @@ BENCH ?=
 SEED ?= 1
 SECONDS ?= 60
 
-.PHONY: help demo test test-slow fuzz bench lint fmt clean
+.PHONY: help demo test test-slow test-spark fuzz bench lint fmt clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo    set up and run the wind-farm example"
 	@echo "make test    set up and check everything: ruff, mypy, pytest"
 	@echo "make test-slow   what takes long on Spark: executors and streams that are killed"
+	@echo "make test-spark  the tests of evaluation and maintenance once more, on Spark"
 	@echo "make fuzz    random updates against from-scratch evaluation: make fuzz SEED=7 SECONDS=600"
 	@echo "make lint    ruff and mypy only"
 	@echo "make fmt     let ruff mend what it can"
@@ -74,6 +75,10 @@ test-slow: .venv/installed-dev
 	@$(BIN)/pytest -m slow
 	@echo "== pytest --engine spark: the papers' worked examples, on Spark"
 	@$(BIN)/pytest --engine spark tests/papers
+
+test-spark: .venv/installed-dev
+	@echo "== pytest --engine spark: the tests of evaluation and maintenance on Spark, with fewer random steps; hours"
+	@$(BIN)/pytest --engine spark $(addprefix tests/,papers judges equivalence streaming maintenance updates modules engine suites)
 
 fuzz: .venv/installed-dev
 	@echo "== python -m tests.equivalence.fuzz --seed $(SEED) --seconds $(SECONDS)"

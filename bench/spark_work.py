@@ -20,6 +20,11 @@ CLOSURE = """
 path(x, y) :- edge(x, y).
 path(x, z) :- path(x, y), edge(y, z).
 """
+ENDS = """
+.decl edge(x: number, y: number)
+.decl end(x: number)
+end(y) :- edge(_, y), !edge(y, _).
+"""
 RECURSIVE = """
 WITH RECURSIVE path(x, y) AS (SELECT x, y FROM edge UNION ALL SELECT p.x, e.y FROM path p JOIN edge e ON p.y = e.x)
 SELECT count(*) FROM path

@@ -24,7 +24,7 @@ ALL_CODES: Final[dict[str, str]] = {
     "E0914": "exact is asked for a hyper-node that no module has to itself",
     "E0915": "a module is asked for that there is not",
     "E0916": "an engine is asked for that there is not",
-    "E0917": "a rule uses what the spark engine does not have",
+    "E0917": "what the spark engine does not have is asked of it",
     "E0918": "several updates in one pass, and one of them changes rules",
     "E0919": "a queue or a window of updates of a size that there is not",
     "E0920": "an update is put into a queue that is closed",

@@ -61,6 +61,7 @@ class Maintained(Materialised):
 
     def window(self, updates: Sequence[Update], *, seconds: float | None = None) -> ChangeWindow:
         """The states after several updates of facts, computed in one pass; each `advance()` makes the next one so."""
+        self._refuse_windows()
         prepared = self._prepared(updates)
         with self._limited(False) as watch:
             if seconds is not None:
@@ -86,6 +87,13 @@ class Maintained(Materialised):
         if keep:
             self._backend.tidy(outcome.removed)
         return change
+
+    def _refuse_windows(self) -> None:
+        from holdfast.backends.memory.store import MemoryBackend
+
+        if not isinstance(self._backend, MemoryBackend):
+            message = "several updates in one pass are computed in memory only, not by the spark engine"
+            raise UsageError(Diagnostic("E0917", message, help="apply them one by one, or merged by apply_net"))
 
     def _prepared(self, updates: Sequence[Update]) -> list[tuple[int, tuple[FactSet, FactSet]]]:
         """Updates of facts, encoded: how many facts were given, and deletions and insertions."""

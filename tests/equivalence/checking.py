@@ -50,10 +50,14 @@ class Course:
         return len(self.lanes)
 
 
-def run(script: Script, lanes: Sequence[Lane], *, oracle: float = 0.05) -> int:
-    """Run a script on all lanes; gives the number of updates that were applied and compared."""
-    course = Course(script, lanes, oracle)
-    return sum(map(course.advance, script.steps))
+def run(script: Script, lanes: Sequence[Lane], *, oracle: float = 0.05, most: int | None = None) -> int:
+    """Run a script on all lanes, up to so many updates; gives the number of those that were applied and compared."""
+    course, done = Course(script, lanes, oracle), 0
+    for step in script.steps:
+        if most is not None and done >= most:
+            break
+        done += course.advance(step)
+    return done
 
 
 def applied(lane: Lane, step: Step, reference: Reference, expected: Expected, dice: Random) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from random import Random
 
 import holdfast
@@ -37,7 +38,7 @@ class Lane:
     policy: str
     strategy: str
     order: Order = str
-    engine: Engine = "memory"
+    engine: Engine | None = None  # that of the test run
     rules: list[tuple[str, RuleSketch]] = field(default_factory=list)  # with the names that they have by now
     modules: Sequence[Module] = MODULES
 
@@ -45,7 +46,8 @@ class Lane:
         self.rules = [(f"r{number}", rule) for number, rule in enumerate(self.script.rules, 1)]
         self.added = 0
         text = self.script.text([self.order(rule) for rule in self.script.rules])
-        self.kb = holdfast.from_text(text, facts=grouped(self.script.facts), engine=self.engine, modules=self.modules)
+        opened = holdfast.from_text if self.engine is None else partial(holdfast.from_text, engine=self.engine)
+        self.kb = opened(text, facts=grouped(self.script.facts), modules=self.modules)
         self.state = state_of(self.kb)
 
     @property

@@ -12,6 +12,7 @@ from holdfast.errors import HoldfastError
 from holdfast.knowledge_base import Engine
 from holdfast.modules import MODULES
 
+from .. import amounts
 from .checking import run
 from .lanes import POLICIES, STRATEGIES, Lane
 from .scripts import Script, closure_writer, random_script, shuffled
@@ -25,7 +26,7 @@ def script_of(seed: int) -> Script:
     return random_script(random, writer=closure_writer(random)) if seed < 0 else random_script(random)
 
 
-def lanes_of(script: Script, seed: int, only: int | None = None, engine: Engine = "memory") -> list[Lane]:
+def lanes_of(script: Script, seed: int, only: int | None = None, engine: Engine | None = None) -> list[Lane]:
     """Lanes with different policies and modules; the first has its rules and their bodies in another order."""
     random = Random(seed + 1)
     policies = random.sample(POLICIES, LANES)
@@ -40,14 +41,18 @@ def lanes_of(script: Script, seed: int, only: int | None = None, engine: Engine 
     return lanes
 
 
-def steps_of(seed: int) -> int:
-    """Run the script of a seed; gives the number of steps, none when the program itself is refused."""
+def steps_of(seed: int, most: int | None = None) -> int:
+    """Run the script of a seed; gives the number of steps, none when the program itself is refused.
+
+    On Spark it is run on one lane only.
+    """
     script = script_of(seed)
+    only = Random(seed).randrange(LANES) if amounts.ON_SPARK else None
     try:
-        lanes = lanes_of(script, seed)
+        lanes = lanes_of(script, seed, only)
     except HoldfastError:
         return 0
-    return run(script, lanes)
+    return run(script, lanes, most=most)
 
 
 def take(steps: int, first_seed: int) -> None:
@@ -56,7 +61,7 @@ def take(steps: int, first_seed: int) -> None:
         if steps <= 0:
             return
         try:
-            steps -= steps_of(seed)
+            steps -= steps_of(seed, steps)
         except Exception as error:
             error.add_note(f"again and cut down: make fuzz SEED={seed} SECONDS=0")
             raise

@@ -10,6 +10,8 @@ import pytest
 import holdfast
 from holdfast.updates import Update
 
+from ..amounts import amount
+
 PROGRAM = """
 path(x, y) :- edge(x, y).
 path(x, z) :- path(x, y), edge(y, z).
@@ -44,7 +46,7 @@ def lookups_agree(seed: int) -> bool:
     watched = set(range(NODES)) - starts
     kb = holdfast.from_text(PROGRAM, facts={"edge": sorted(edges), "start": [(x,) for x in starts],
                                             "watched": [(x,) for x in watched]})
-    for _ in range(6):
+    for _ in range(amount(6, 2)):
         path = closure(edges)
         assert set(kb["from_start"]) == {(x, y) for x, y in path if x in starts}
         assert set(kb["cut"]) == {(x,) for x in watched if (x, 3) not in path}
@@ -62,4 +64,5 @@ def lookups_agree(seed: int) -> bool:
 
 @pytest.mark.parametrize("first", range(0, 40, 20))
 def test_what_is_looked_up_is_right(first: int) -> None:
-    assert sum(map(lookups_agree, range(first, first + 20))) >= 5, "too few stayed compact: this shows little"
+    compact = sum(map(lookups_agree, range(first, first + amount(20, 1))))
+    assert compact >= amount(5, 0), "too few stayed compact: this shows little"

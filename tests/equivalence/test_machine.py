@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
+from ..amounts import amount
 from ..judges.programs import RuleSketch
 from .checking import Course
 from .lanes import FIXED, POLICIES, STRATEGIES, Lane
@@ -56,5 +57,5 @@ class Maintenance(RuleBasedStateMachine):
 
 
 TestMaintenance = Maintenance.TestCase
-TestMaintenance.settings = settings(max_examples=40, stateful_step_count=12, deadline=None, database=None,
-                                    suppress_health_check=list(HealthCheck))
+TestMaintenance.settings = settings(max_examples=amount(40, 2), stateful_step_count=amount(12, 3), deadline=None,
+                                    database=None, suppress_health_check=list(HealthCheck))

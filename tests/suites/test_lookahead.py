@@ -12,6 +12,7 @@ from random import Random
 
 import pytest
 
+from ..amounts import amount
 from ..equivalence.glimpses import MOMENTS, Glimpses
 from .shared_data import DATA, document, needs_shared_data, updates
 from .streams import Replay
@@ -33,7 +34,7 @@ def follow(rules: Path, stream: Path, expected: list[list[object]], way: int, mo
     lookahead, moments = WAYS[way % len(WAYS)]
     algorithm = ALGORITHMS[way // len(WAYS) % len(ALGORITHMS)]
     replay = _replays.pop(rules, None) or Replay(rules.read_text(encoding="utf-8"))
-    queue, given = Glimpses(moments, Random(way)), list(islice(updates(stream), most))
+    queue, given = Glimpses(moments, Random(way)), list(islice(updates(stream), amount(most, 3)))
     for update in given:
         queue.put(replay.known(update))
     queue.close()

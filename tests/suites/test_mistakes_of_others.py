@@ -11,6 +11,7 @@ import holdfast
 from holdfast.errors import HoldfastError
 from holdfast.updates import Update
 
+from ..amounts import amount
 from .shared_data import needs_shared_data
 from .streams import OTHERS
 from .test_zodiacedge_rules import facts_of, from_scratch, rules_of, state
@@ -27,7 +28,7 @@ def test_one_fact_deleted_from_rule_set_2(algorithm: str) -> None:
     kb = holdfast.from_text("\n".join(rules), facts=facts)
     whole = state(kb)
     for name, rows in facts.items():
-        for row in rows:
+        for row in rows[: amount(len(rows), 1)]:
             kb.apply(Update(delete={name: [row]}), algorithm=algorithm)
             left = facts | {name: [other for other in rows if other != row]}
             assert state(kb) == from_scratch(rules, left), (name, row)
@@ -82,16 +83,17 @@ def test_zero_is_a_value(algorithm: str) -> None:
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_recursion_deeper_than_51_rounds(algorithm: str) -> None:
-    length = 150
+    length = amount(150, 60)
+    half, later = length // 2, length // 3 * 2
     rules = "reached(x) :- start(x). reached(y) :- reached(x), edge(x, y)."
     kb = holdfast.from_text(rules, facts={"edge": [(i, i + 1) for i in range(length)], "start": []})
     assert not len(kb["reached"])
     kb.apply(Update(insert={"start": [(0,)]}), algorithm=algorithm)
     assert set(kb["reached"]) == {(i,) for i in range(length + 1)}
-    kb.apply(Update(delete={"edge": [(75, 76)]}), algorithm=algorithm)
-    assert set(kb["reached"]) == {(i,) for i in range(76)}
-    kb.apply(Update(delete={"start": [(0,)]}, insert={"start": [(100,)]}), algorithm=algorithm)
-    assert set(kb["reached"]) == {(i,) for i in range(100, length + 1)}
+    kb.apply(Update(delete={"edge": [(half, half + 1)]}), algorithm=algorithm)
+    assert set(kb["reached"]) == {(i,) for i in range(half + 1)}
+    kb.apply(Update(delete={"start": [(0,)]}, insert={"start": [(later,)]}), algorithm=algorithm)
+    assert set(kb["reached"]) == {(i,) for i in range(later, length + 1)}
 
 
 @pytest.mark.parametrize("bad", ["path(x, y) :- edge(x, y), !far(x, y).", "far(x, w) :- path(x, y).", "far(x, y :-"])

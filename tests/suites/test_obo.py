@@ -10,6 +10,7 @@ import holdfast
 from holdfast.updates import Update
 from holdfast.values import Row
 
+from ..amounts import amount
 from .shared_data import DATA, needs_shared_data, read_text
 from .streams import OTHERS
 
@@ -67,9 +68,10 @@ def test_edits(algorithm: str) -> None:
     """From scratch after every tenth edit for `auto`, and after every fiftieth for the others."""
     kb = holdfast.from_text(PROGRAM)
     assert len(edits()) == 227
-    for number, (delete, insert) in enumerate(edits(), 1):
+    last = amount(227, 6)
+    for number, (delete, insert) in enumerate(edits()[:last], 1):
         kb.apply(Update(delete, insert), algorithm=algorithm)
-        if number % (10 if algorithm == "auto" else 50) == 0 or number == len(edits()):
+        if number % (10 if algorithm == "auto" else 50) == 0 or number == last:
             scratch = holdfast.from_text(PROGRAM, facts={name: sorted(rows) for name, rows in explicit(number).items()})
             assert states(kb) == states(scratch), number
-    assert len(kb["up"]) == 22_455
+    assert last < 227 or len(kb["up"]) == 22_455

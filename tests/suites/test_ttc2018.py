@@ -13,6 +13,7 @@ import holdfast
 from holdfast.updates import Update
 from holdfast.values import Row
 
+from ..amounts import amount
 from .shared_data import DATA, needs_shared_data, read_text
 from .streams import OTHERS
 
@@ -97,7 +98,7 @@ ANSWERS = answers()
 @pytest.mark.parametrize(("size", "algorithm"), [(size, "auto") for size in SIZES] + list(zip(SIZES, OTHERS)))  # noqa: B905
 def test_answers_after_every_change(size: str, algorithm: str) -> None:
     kb = holdfast.from_text(PROGRAM, facts=initial(size))
-    for number in range(21):
+    for number in range(amount(21, 4)):
         if number:
             kb.apply(Update(insert=change(size, number)), algorithm=algorithm)
         for query in ("q1", "q2"):
@@ -108,9 +109,10 @@ def test_answers_after_every_change(size: str, algorithm: str) -> None:
 def test_changes_taken_back_lead_back(algorithm: str) -> None:
     kb = holdfast.from_text(PROGRAM, facts=initial("1"))
     before = {name: set(rows) for name, rows in kb.relations.items()}
-    for number in range(1, 21):
+    last = amount(20, 2)
+    for number in range(1, last + 1):
         kb.apply(Update(insert=change("1", number)), algorithm=algorithm)
-    for number in range(20, 0, -1):
+    for number in range(last, 0, -1):
         kb.apply(Update(delete=change("1", number)), algorithm=algorithm)
         if number > 1:
             assert best(kb, "q1") == ANSWERS["Q1", "1", number - 1]

@@ -14,7 +14,7 @@ import pytest
 import holdfast
 from holdfast.errors import HoldfastError
 
-from ...equivalence.checking import Course
+from ...equivalence.checking import run
 from ...equivalence.runs import lanes_of, script_of
 from ...suites.shared_data import needs_shared_data, read_text
 from ...suites.test_souffle import expected_outputs, facts_of, program_of, rows_of
@@ -31,12 +31,7 @@ SCRIPTS = (("driver", 4, 5), ("folded", 100, 2), pytest.param("mixed", 301, 2, m
 def test_random_updates_agree_with_evaluation_in_memory(spark: SparkSession, way: str, seed: int, steps: int) -> None:
     script = script_of(seed)
     lanes = lanes_of(script, seed, only=seed % 4, engine=session(spark, way))
-    course, done = Course(script, lanes, 0.0), 0
-    for step in script.steps:
-        done += course.advance(step)
-        if done >= steps:
-            return
-    raise AssertionError(f"seed {seed} has only {done} updates")
+    assert run(script, lanes, oracle=0.0, most=steps) == steps
 
 
 FUNCTORS = """
@@ -142,3 +137,13 @@ def test_a_functor_without_a_value_names_its_rule_and_leaves_no_trace(spark: Spa
 def test_ord_is_refused(spark: SparkSession) -> None:
     with pytest.raises(HoldfastError, match="uses ord, which the spark engine does not have"):
         holdfast.from_text('p("a"). q(ord(x)) :- p(x).', engine=spark)
+
+
+def test_several_updates_in_one_pass_are_refused_and_leave_no_trace(spark: SparkSession) -> None:
+    kb = holdfast.from_text("q(x) :- p(x), !r(x).", {"p": [(1,)]}, engine=spark)
+    updates = [holdfast.Update(insert={"p": [(2,)]}), holdfast.Update(insert={"r": [(1,)]})]
+    with pytest.raises(HoldfastError, match="E0917"):
+        kb.apply_all(updates)
+    assert set(kb["q"]) == {(1,)}
+    change = kb.apply_net(updates)
+    assert (set(change.added["q"]), set(change.removed["q"])) == ({(2,)}, {(1,)})
