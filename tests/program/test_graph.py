@@ -8,7 +8,7 @@ import xml.etree.ElementTree as ElementTree
 from itertools import pairwise, product
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.errors import ProgramError
@@ -48,6 +48,7 @@ def program_of(graph: list[tuple[str, str, bool]]) -> str:
     return "\n".join(["base(1).", *(f"{n}(x) :- base(x), x > 5." for n in NODES), *rules])
 
 
+@settings(deadline=None)
 @given(edges)
 def test_a_program_is_refused_exactly_when_a_negative_edge_lies_on_a_cycle(graph: list[tuple[str, str, bool]]) -> None:
     closed = reachable({(a, b) for a, b, _ in graph})
