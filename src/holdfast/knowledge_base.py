@@ -192,7 +192,8 @@ def _engine(engine: Engine, progress: Progress) -> _MakeBackend:
 def _statistics(program: Program, backend: Backend, watch: Watch, figures: list[NodeFigures], states: States
                 ) -> Statistics:
     visible = [name for name, relation in program.relations.items() if not relation.auxiliary]
-    explicit = sum(len(backend.explicit.of((name,))) for name in visible)
+    given = backend.explicit.sizes()
+    explicit = sum(given.get(name, 0) for name in visible)
     facts = sum(backend.size(name) for name in visible)
     return Statistics(
         facts=explicit,

@@ -126,11 +126,15 @@ class FactSet:
         found = {predicate: self.ids(predicate) for predicate in self.predicates()}
         return Momentary(self.tables, {predicate: ids for predicate, ids in found.items() if len(ids)})
 
+    def size(self, predicate: str) -> int:
+        """How many facts of one predicate there are."""
+        return len(self.ids(predicate))
+
     def __len__(self) -> int:
-        return sum(len(self.ids(predicate)) for predicate in self.predicates())
+        return sum(map(self.size, self.predicates()))
 
     def __bool__(self) -> bool:
-        return any(len(self.ids(predicate)) for predicate in self.predicates())
+        return any(map(self.size, self.predicates()))
 
 
 class Momentary(FactSet):
@@ -224,6 +228,13 @@ class Kept(Lasting):
     def ids(self, predicate: str) -> Ids:
         return self.candidates(predicate)
 
+    def size(self, predicate: str) -> int:
+        prefix = self._prefixes.get(predicate)
+        return len(self.ids(predicate)) if prefix is None else prefix
+
+    def sizes(self) -> Mapping[str, int]:
+        return {predicate: size for predicate in self.predicates() if (size := self.size(predicate))}
+
     def column(self, predicate: str) -> str:
         return self._column
 
@@ -276,6 +287,9 @@ class Listed(Kept):
 
     def ids(self, predicate: str) -> Ids:
         return FactSet.ids(self, predicate)  # what was taken out again is still on the list
+
+    def size(self, predicate: str) -> int:
+        return len(self.ids(predicate))
 
     def run(self, predicate: str) -> Run | None:
         return None if self._lists.get(predicate) else (0, 0)

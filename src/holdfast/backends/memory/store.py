@@ -255,7 +255,7 @@ class MemoryBackend:
     def size(self, predicate: str) -> int:
         """How many facts of a predicate there are."""
         unwritten = self.unwritten.get(predicate)
-        return len(self.materialisation.ids(predicate)) if unwritten is None else unwritten.size
+        return self.materialisation.size(predicate) if unwritten is None else unwritten.size
 
     def write_out(self, predicates: Iterable[str]) -> None:
         """Give a row to each fact of some predicates that has none yet."""
