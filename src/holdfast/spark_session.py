@@ -31,6 +31,9 @@ OLDEST_JAVA: Final = 17
 _LOOPBACK: Final = "127.0.0.1"
 FAULT, NOTE = "holdfast: ", "; holdfast notes: "  # by these `spark_errors` knows what a job of ours says about data
 _RAISED: Final = "[USER_RAISED_EXCEPTION] "
+_ENDED: Final = "the process of Spark has ended"
+# Where tasks run in the driver's process, Spark waits for ever for one that found no memory.
+_ENDS_WITHOUT_MEMORY: Final = "-XX:+ExitOnOutOfMemoryError"
 _EVERYWHERE: Final = {
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
@@ -136,8 +139,18 @@ def _defaults(master: str | None, ui: bool) -> dict[str, str]:
     if master.startswith("local"):
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         conf |= {**_ON_THIS_MACHINE, "spark.sql.shuffle.partitions": str(cores),
-                 "spark.default.parallelism": str(cores)}
+                 "spark.default.parallelism": str(cores), "spark.driver.extraJavaOptions": _ENDS_WITHOUT_MEMORY}
+        if not master.startswith("local-cluster"):
+            conf["spark.driver.memory"] = f"{max(1, _memory() // 2**31)}g"
     return conf
+
+
+def _memory() -> int:
+    """The machine's memory in bytes, 0 if it does not tell."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):
+        return 0
 
 
 def _launch(conf: Mapping[str, str]) -> None:
@@ -248,14 +261,15 @@ def spark_errors(doing: str = "Spark failed", code: str = "E1005") -> Iterator[N
         if cause.startswith(_RAISED + FAULT):  # a job of ours has met it, and tells it in its own words
             message, _, note = cause.removeprefix(_RAISED + FAULT).partition(NOTE)
             raise DataError(Diagnostic("E0606", message, notes=(note,) if note else ())) from failure
-        help = "--debug shows Spark's own account"
+        help = "--debug shows Spark's own account" if cause != _ENDED else (
+            "if there was too little memory, give it more: --conf spark.driver.memory=8g")
         raise SparkFailure(Diagnostic(code, f"{doing}: {cause}", help=help)) from failure
 
 
 def spark_cause(failure: BaseException) -> str:
     """What made Spark fail, in one line: the innermost cause that says something."""
     if isinstance(failure, ConnectionError) or type(failure).__name__ == "Py4JNetworkError":
-        return "the process of Spark has ended"
+        return _ENDED
     lines = spark_account(failure)
     if any("Traceback (most recent call last)" in line for line in lines):
         return lines[-1]  # a Python worker failed: its own error stands at the end

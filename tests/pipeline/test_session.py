@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import os
 import socket
 import subprocess
 import sys
@@ -103,6 +104,16 @@ def test_settings() -> None:
     assert parsed_conf(["a.b=c", "d=e=f", "g="]) == {"a.b": "c", "d": "e=f", "g": ""}
     with pytest.raises(UsageError, match=r"E1004\]: a Spark setting is written k=v, and this is '=x'"):
         parsed_conf(["a=b", "=x"])
+
+
+def test_a_local_session_has_half_of_the_memory_and_ends_when_that_is_not_enough(spark: SparkSession) -> None:
+    conf = spark.sparkContext.getConf()
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    assert conf.get("spark.driver.memory") == f"{max(1, memory // 2 // 2**30)}g"
+    assert "-XX:+ExitOnOutOfMemoryError" in (conf.get("spark.driver.extraJavaOptions") or "").split()
+    with pytest.raises(SparkFailure, match="has ended") as told, spark_errors():
+        raise ConnectionRefusedError
+    assert "spark.driver.memory" in (told.value.diagnostics[0].help or "")
 
 
 def test_the_session_of_the_process_is_used_again(spark: SparkSession) -> None:
