@@ -32,6 +32,7 @@ _LOOPBACK: Final = "127.0.0.1"
 FAULT, NOTE = "holdfast: ", "; holdfast notes: "  # by these `spark_errors` knows what a job of ours says about data
 _RAISED: Final = "[USER_RAISED_EXCEPTION] "
 _ENDED: Final = "the process of Spark has ended"
+_JAVA_OPTIONS: Final = "spark.driver.extraJavaOptions"
 # Where tasks run in the driver's process, Spark waits for ever for one that found no memory.
 _ENDS_WITHOUT_MEMORY: Final = "-XX:+ExitOnOutOfMemoryError"
 _EVERYWHERE: Final = {
@@ -84,7 +85,10 @@ def spark_session(options: SparkOptions | SparkSession | None = None) -> SparkSe
         return _reused(running, options)
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ  # spark-submit has made the JVM already, and chose the master
     master = None if submitted else options.master or "local[*]"
-    conf = {**_defaults(master, options.ui), **options.conf}
+    defaults = _defaults(master, options.ui)
+    conf = {**defaults, **options.conf}
+    if _JAVA_OPTIONS in defaults.keys() & options.conf.keys():
+        conf[_JAVA_OPTIONS] = f"{defaults[_JAVA_OPTIONS]} {options.conf[_JAVA_OPTIONS]}"  # of two, Java takes the second
     builder = builder_of.builder.appName("holdfast")
     if master is not None:
         builder = builder.master(master)
@@ -139,7 +143,7 @@ def _defaults(master: str | None, ui: bool) -> dict[str, str]:
     if master.startswith("local"):
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         conf |= {**_ON_THIS_MACHINE, "spark.sql.shuffle.partitions": str(cores),
-                 "spark.default.parallelism": str(cores), "spark.driver.extraJavaOptions": _ENDS_WITHOUT_MEMORY}
+                 "spark.default.parallelism": str(cores), _JAVA_OPTIONS: _ENDS_WITHOUT_MEMORY}
         if not master.startswith("local-cluster"):
             conf["spark.driver.memory"] = f"{max(1, _memory() // 2**31)}g"
     return conf
