@@ -88,7 +88,7 @@ def spark_session(options: SparkOptions | SparkSession | None = None) -> SparkSe
     defaults = _defaults(master, options.ui)
     conf = {**defaults, **options.conf}
     if _JAVA_OPTIONS in defaults.keys() & options.conf.keys():
-        conf[_JAVA_OPTIONS] = f"{defaults[_JAVA_OPTIONS]} {options.conf[_JAVA_OPTIONS]}"  # of two, Java takes the second
+        conf[_JAVA_OPTIONS] = f"{defaults[_JAVA_OPTIONS]} {options.conf[_JAVA_OPTIONS]}"  # the last word is the user's
     builder = builder_of.builder.appName("holdfast")
     if master is not None:
         builder = builder.master(master)
