@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
@@ -150,11 +150,14 @@ def _defaults(master: str | None, ui: bool) -> dict[str, str]:
 
 
 def _memory() -> int:
-    """The machine's memory in bytes, 0 if it does not tell."""
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, OSError, ValueError):
-        return 0
+    """The bytes that there are, on the machine and in the container; 0 if nobody tells."""
+    found = []
+    with suppress(AttributeError, OSError, ValueError):
+        found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    for limit in ("memory.max", "memory/memory.limit_in_bytes"):
+        with suppress(OSError, ValueError):  # it may say `max`
+            found.append(int(Path("/sys/fs/cgroup", limit).read_text(encoding="ascii")))
+    return min(found, default=0)
 
 
 def _launch(conf: Mapping[str, str]) -> None:

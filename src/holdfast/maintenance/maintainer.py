@@ -220,8 +220,9 @@ class Maintainer:
         self._E_minus = (deletions & E) - insertions
         self._E_plus = insertions - E
         given = {*self._E_minus.sizes(), *self._E_plus.sizes()}
-        most = self.backend.most_for_modules if any(plan.allotment.services for plan in nodes) else math.inf
-        if most < math.inf and len(E) - len(self._E_minus) + len(self._E_plus) > most:
+        most = self.backend.most_for_modules
+        if most < math.inf and any(plan.allotment.services for plan in nodes) and (
+                len(E) - len(self._E_minus) + len(self._E_plus) > most):
             raise TooManyForModulesError
         for plan in nodes if nodes is not self._nodes else ():
             self._move_counts(plan)

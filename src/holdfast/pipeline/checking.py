@@ -156,17 +156,18 @@ def _term_text(given: Column, kind: str, in_json: Column | None, source: Source)
 
 
 def _texts_of_json(kinds: pa.Array, values: pa.Array) -> pa.Array:
-    return pa.array(list(map(_text_of_json, kinds.to_pylist(), values.to_pylist())), pa.string())
+    terms = Dictionary()
+    both = zip(kinds.to_pylist(), values.to_pylist(), strict=True)
+    return pa.array([_text_of_json(kind, text, terms) for kind, text in both], pa.string())
 
 
-def _text_of_json(kind: str | None, text: str | None) -> str | None:
+def _text_of_json(kind: str | None, text: str | None, terms: Dictionary) -> str | None:
     if kind is None or text is None:
         return None
     value = json.loads(text)
     if _SHORT_DECIMAL.fullmatch(kind):  # 1.0 is one without places
         value = float(value)
     try:
-        terms = Dictionary()
         return term_text(terms.value_of(terms.encode_value(from_json(value), Type.ANY)))
     except (EncodingError, ValueError):
         return None
