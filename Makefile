@@ -61,6 +61,7 @@ demo: .venv/installed-spark
 lint: .venv/installed-dev
 	@echo "== ruff"
 	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
 	@echo "== mypy --strict"
 	@$(BIN)/mypy
 
@@ -87,6 +88,7 @@ fuzz: .venv/installed-dev
 fmt: .venv/installed-dev
 	@echo "== ruff --fix"
 	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
 
 bench: .venv/installed-bench
 	@echo "== python -m bench --size $(SIZE) $(BENCH)"

@@ -19,11 +19,18 @@ from bench.workloads import SIZES, WORKLOADS, Size, Workload
 # programs that are workloads of their own anyway
 SAME = {"SSPE": "sspe", "LUBM-like": "lubm-like", "DAG-R": "dag-quadratic"}
 # the others, and how many facts they have in size paper, given ones included
-COUNTS = {"UOBM-like": 2_443_395, "Claros-LE": 3_119_345, "LUBM-LE": 3_642_030, "DBpedia-SKOS": 96_454,
-          "SKOS, deep categories": 5_817_453}
+COUNTS = {
+    "UOBM-like": 2_443_395,
+    "Claros-LE": 3_119_345,
+    "LUBM-LE": 3_642_030,
+    "DBpedia-SKOS": 96_454,
+    "SKOS, deep categories": 5_817_453,
+}
 KEYS = {**SAME, **{name: re.sub(r"\W+", "-", name.lower()) for name in COUNTS}}
-NOTE = ("Columns of other systems: all facts from scratch, loading included, as in the table `evaluation`; once for "
-        "each program.  They do not maintain what they derived.")
+NOTE = (
+    "Columns of other systems: all facts from scratch, loading included, as in the table `evaluation`; once for "
+    "each program.  They do not maintain what they derived."
+)
 
 
 def workloads() -> dict[str, Workload]:
@@ -43,8 +50,11 @@ def _workload(name: str) -> Workload:
     plain = {relation: f"r{number}_" + re.sub(r"\W", "_", relation) for number, relation in enumerate(quoted)}
 
     def facts(size: Size) -> Facts:
-        return {plain.get(relation, relation): rows for relation, rows in SOURCES[name].facts[size]().items()
-                if relation in plain or re.search(rf"\b{re.escape(relation)}\(", rules)}
+        return {
+            plain.get(relation, relation): rows
+            for relation, rows in SOURCES[name].facts[size]().items()
+            if relation in plain or re.search(rf"\b{re.escape(relation)}\(", rules)
+        }
 
     said = re.sub(r"'([^']+)'", lambda found: plain[found[1]], rules)
     return Workload(KEYS[name], name, said, {size: lambda size=size: facts(size) for size in SIZES}, COUNTS[name])

@@ -39,8 +39,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             each.width = _ROOM
     asked.runs = asked.runs or RUNS[asked.size]
     seconds, peers = LIMITS[asked.size]
-    limits = Limits(asked.timeout or seconds, int(asked.memory * 2**30), asked.peer_timeout or peers,
-                    strict=asked.timeout is not None)
+    limits = Limits(
+        asked.timeout or seconds,
+        int(asked.memory * 2**30),
+        asked.peer_timeout or peers,
+        strict=asked.timeout is not None,
+    )
     every = sections(asked.engines)
     if asked.list:
         console.print("\n".join(every), markup=False)
@@ -75,8 +79,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _begun(asked: argparse.Namespace, limits: Limits) -> Result:
     """A new result, or that of an earlier run of the same day, size and commit, to be added to."""
-    new = Result.begun(asked.size, asked.runs, {"seconds": limits.seconds, "peers": limits.peers,
-                                                "memory": limits.memory})
+    new = Result.begun(
+        asked.size, asked.runs, {"seconds": limits.seconds, "peers": limits.peers, "memory": limits.memory}
+    )
     path = asked.folder / f"{new.name}.json"
     if asked.save and path.exists() and new.continues(old := read(path)):
         return replace(new, tables=old.tables, profiles=old.profiles)
@@ -95,25 +100,53 @@ def _wrong(table: PaperTable) -> list[str]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m bench", description="Measure holdfast: the papers' tables, other "
-                                     "systems beside ours, updates, waiting.")
+    parser = argparse.ArgumentParser(
+        prog="python -m bench",
+        description="Measure holdfast: the papers' tables, other systems beside ours, updates, waiting.",
+    )
     parser.add_argument("--size", choices=SIZES, default="paper", help="how many facts (default: paper)")
-    parser.add_argument("--runs", type=_positive, help="runs of each system (default: "
-                        f"{', '.join(f'{size} {runs}' for size, runs in RUNS.items())})")
+    parser.add_argument(
+        "--runs",
+        type=_positive,
+        help=f"runs of each system (default: {', '.join(f'{size} {runs}' for size, runs in RUNS.items())})",
+    )
     parser.add_argument("--only", nargs="+", metavar="KEY", help="only these tables, or rows: evaluation/chain")
     parser.add_argument("--without", nargs="+", metavar="KEY", default=[], help="not these")
     parser.add_argument("--list", action="store_true", help="show the keys of all tables, and measure nothing")
-    parser.add_argument("--engines", nargs="+", choices=ENGINES, default=list(ENGINES), metavar="NAME",
-                        help=f"in the table `evaluation` only these, of {', '.join(ENGINES)}")
-    parser.add_argument("--timeout", type=_seconds, metavar="S", help="seconds for one process of ours (default: "
-                        f"{_told(0)}; some tables have a longer one unless this is said)")
-    parser.add_argument("--peer-timeout", type=_seconds, metavar="S",
-                        help=f"seconds for one run of another system (default: {_told(1)})")
+    parser.add_argument(
+        "--engines",
+        nargs="+",
+        choices=ENGINES,
+        default=list(ENGINES),
+        metavar="NAME",
+        help=f"in the table `evaluation` only these, of {', '.join(ENGINES)}",
+    )
+    parser.add_argument(
+        "--timeout",
+        type=_seconds,
+        metavar="S",
+        help="seconds for one process of ours (default: "
+        f"{_told(0)}; some tables have a longer one unless this is said)",
+    )
+    parser.add_argument(
+        "--peer-timeout",
+        type=_seconds,
+        metavar="S",
+        help=f"seconds for one run of another system (default: {_told(1)})",
+    )
     parser.add_argument("--memory", type=float, default=12, help="GiB for one process (default: 12)")
-    parser.add_argument("--profiles", type=int, default=3, metavar="N",
-                        help="with --save, of so many of our slowest rows (default: 3; 0 keeps those that are there)")
-    parser.add_argument("--save", action="store_true",
-                        help="write the result to bench/results/, or add to that of the same day, size and commit")
+    parser.add_argument(
+        "--profiles",
+        type=int,
+        default=3,
+        metavar="N",
+        help="with --save, of so many of our slowest rows (default: 3; 0 keeps those that are there)",
+    )
+    parser.add_argument(
+        "--save",
+        action="store_true",
+        help="write the result to bench/results/, or add to that of the same day, size and commit",
+    )
     parser.add_argument("--folder", type=Path, default=FOLDER, help=argparse.SUPPRESS)
     return parser
 

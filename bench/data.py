@@ -45,8 +45,9 @@ def given(workload: Workload, folder: Path) -> tuple[str, ...]:
 
 def tables(workload: Workload, folder: Path) -> dict[str, pa.Table]:
     """The facts as Arrow tables of 64-bit integers with the columns c1, c2, …"""
-    return {relation: _table(path(folder, relation), workload.arities[relation])
-            for relation in given(workload, folder)}
+    return {
+        relation: _table(path(folder, relation), workload.arities[relation]) for relation in given(workload, folder)
+    }
 
 
 def _table(file: Path, arity: int) -> pa.Table:

@@ -57,8 +57,10 @@ class Found:
         return self.ahead / self.alone - 1
 
     def __str__(self) -> str:
-        return (f"{self.name:48} {self.updates:4} updates {self.alone * 1e3:9.1f} ms {self.ahead * 1e3:9.1f} ms "
-                f"{self.loss:+7.1%}  {self.windowed} in windows")
+        return (
+            f"{self.name:48} {self.updates:4} updates {self.alone * 1e3:9.1f} ms {self.ahead * 1e3:9.1f} ms "
+            f"{self.loss:+7.1%}  {self.windowed} in windows"
+        )
 
 
 def streams() -> Iterator[Stream]:

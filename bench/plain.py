@@ -38,8 +38,9 @@ def _complete(known: Mapping[str, set[Row]], rules: list[Rule], component: tuple
             known[name].update(rows)
 
 
-def _heads(rule: Rule, known: Mapping[str, set[Row]], place: int = -1,
-           fresh: Mapping[str, set[Row]] | None = None) -> Iterator[Row]:
+def _heads(
+    rule: Rule, known: Mapping[str, set[Row]], place: int = -1, fresh: Mapping[str, set[Row]] | None = None
+) -> Iterator[Row]:
     """What a rule gives; the atom at one place, which goes first, reads only the fresh facts."""
     order = sorted(range(len(rule.atoms)), key=lambda number: number != place)
     bindings: Iterable[Binding] = [{}]
@@ -63,9 +64,11 @@ def _joined(bindings: Iterable[Binding], atom: Atom, rows: set[Row]) -> list[Bin
         index[tuple(row[place] for place in shared)].append(row)
     keys = [(term if isinstance(term, int) else None, str(term)) for term in (atom.arguments[p] for p in shared)]
     names = [(str(term), place) for place, term in enumerate(atom.arguments) if place not in shared]
-    return [{**binding, **{name: row[place] for name, place in names}}
-            for binding in bindings
-            for row in index.get(tuple(binding[name] if fixed is None else fixed for fixed, name in keys), ())]
+    return [
+        {**binding, **{name: row[place] for name, place in names}}
+        for binding in bindings
+        for row in index.get(tuple(binding[name] if fixed is None else fixed for fixed, name in keys), ())
+    ]
 
 
 def _holds(rule: Rule, binding: Binding) -> bool:

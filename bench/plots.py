@@ -24,9 +24,20 @@ COLOURS = ("#2f7fc1", "#d9730d", "#2e9c69", "#c2498d", "#8467d7", "#a98600", "#d
 MARKS = "osD^vPX*"
 _LINES = 5  # in one panel: with more, names that begin alike get a panel of their own
 _STYLE = {
-    "font.size": 10, "axes.edgecolor": GREY, "axes.labelcolor": GREY, "text.color": GREY, "xtick.color": GREY,
-    "ytick.color": GREY, "axes.spines.top": False, "axes.spines.right": False, "svg.hashsalt": "holdfast",
-    "svg.fonttype": "path", "legend.frameon": False, "grid.color": GREY, "grid.alpha": 0.25, "axes.grid": True,
+    "font.size": 10,
+    "axes.edgecolor": GREY,
+    "axes.labelcolor": GREY,
+    "text.color": GREY,
+    "xtick.color": GREY,
+    "ytick.color": GREY,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "svg.hashsalt": "holdfast",
+    "svg.fonttype": "path",
+    "legend.frameon": False,
+    "grid.color": GREY,
+    "grid.alpha": 0.25,
+    "axes.grid": True,
     "font.family": "DejaVu Sans",
 }
 
@@ -113,10 +124,22 @@ def _drawn(table: PaperTable, found: Mapping[str, Sequence[Line]]) -> Drawing:
 
 def _draw(axes: Axes, line: Line, number: int) -> None:
     at, medians, low, high = map(list, zip(*line.points, strict=True))
-    reach = [[middle - least for middle, least in zip(medians, low, strict=True)],
-             [most - middle for middle, most in zip(medians, high, strict=True)]]
-    axes.errorbar(at, medians, yerr=reach, label=line.name, color=COLOURS[number % len(COLOURS)],
-                  marker=MARKS[number % len(MARKS)], markersize=4, linewidth=1.4, elinewidth=1, capsize=2)
+    reach = [
+        [middle - least for middle, least in zip(medians, low, strict=True)],
+        [most - middle for middle, most in zip(medians, high, strict=True)],
+    ]
+    axes.errorbar(
+        at,
+        medians,
+        yerr=reach,
+        label=line.name,
+        color=COLOURS[number % len(COLOURS)],
+        marker=MARKS[number % len(MARKS)],
+        markersize=4,
+        linewidth=1.4,
+        elinewidth=1,
+        capsize=2,
+    )
 
 
 def _short(seconds: float) -> str:

@@ -48,8 +48,14 @@ def measure(module: str, arguments: Sequence[str], limits: Limits) -> Outcome:
 def last_line(module: str, arguments: Sequence[str], limits: Limits) -> str | Failure:
     """Run a module with these arguments; gives the line it prints last."""
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as errors:
-        child = subprocess.Popen([sys.executable, "-m", module, *arguments], stdout=out, stderr=errors,
-                                 cwd=ROOT, env=_environment(), start_new_session=True)
+        child = subprocess.Popen(
+            [sys.executable, "-m", module, *arguments],
+            stdout=out,
+            stderr=errors,
+            cwd=ROOT,
+            env=_environment(),
+            start_new_session=True,
+        )
         stopped = _watch(child, limits)
         out.seek(0)
         errors.seek(0)

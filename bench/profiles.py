@@ -57,14 +57,20 @@ class Profile:
 
 def slowest(tables: Sequence[PaperTable]) -> list[tuple[PaperTable, Row, Figure]]:
     """The slowest of our figures that can be made again, one for each process."""
-    found = [(table, row, figure) for table in tables for row in table.rows for figure in row.figures
-             if figure.system == OURS and figure.unit == "s" and figure.runs and figure.command]
+    found = [
+        (table, row, figure)
+        for table in tables
+        for row in table.rows
+        for figure in row.figures
+        if figure.system == OURS and figure.unit == "s" and figure.runs and figure.command
+    ]
     found.sort(key=lambda one: -(one[2].median or 0))
     return list({figure.command: (table, row, figure) for table, row, figure in reversed(found)}.values())[::-1]
 
 
-def profiles(tables: Sequence[PaperTable], number: int, limits: Limits, tell: Callable[[str], None]
-             ) -> tuple[Profile, ...]:
+def profiles(
+    tables: Sequence[PaperTable], number: int, limits: Limits, tell: Callable[[str], None]
+) -> tuple[Profile, ...]:
     """Profiles of so many of the slowest rows."""
     made = list[Profile]()
     for table, row, figure in slowest(tables)[:number]:
@@ -114,8 +120,9 @@ class _Watch:
         for (file, line, name), (_, _, seconds, _, _) in pstats.Stats(self.profile).stats.items():  # type: ignore[attr-defined]
             if name != _Kernels.timed.__name__:
                 own[_place(file, line, name)] += seconds
-        return Part(self.what, self.calls, self.seconds, dict(self.kernels.most_common(_LINES)),
-                    dict(own.most_common(_LINES)))
+        return Part(
+            self.what, self.calls, self.seconds, dict(self.kernels.most_common(_LINES)), dict(own.most_common(_LINES))
+        )
 
 
 class _Kernels:

@@ -20,9 +20,11 @@ Tell: TypeAlias = Callable[[str], None]
 _OWN = 4  # times the others' time for a run of ours: it is told apart whether we are slow or hopeless
 _ENOUGH = 0.4  # of a system's time for one run: if its runs took more than that together, there is no further one
 TITLE = "Evaluation beside other systems"
-INCLUDES = ("reading the tab-separated files, loading and encoding, evaluation until nothing is new; not: starting "
-            "Python, imports, generating facts, counting (but for Nemo, which counts as it reasons).  Kernels are "
-            "compiled before: one run on few facts that nobody looks at.  A process for each run; medians.")
+INCLUDES = (
+    "reading the tab-separated files, loading and encoding, evaluation until nothing is new; not: starting "
+    "Python, imports, generating facts, counting (but for Nemo, which counts as it reasons).  Kernels are "
+    "compiled before: one run on few facts that nobody looks at.  A process for each run; medians."
+)
 NOTES = (
     "Of DuckDB, asked in one recursive query where one can be written and by a loop in SQL, the quicker one counts.",
     "*modules*: holdfast finds the closure by an algorithm of its own and keeps it compact; pairs are made when they "
@@ -102,8 +104,9 @@ class Series:
 class _Race:
     """The state of a race: who is still in it, and what each has done."""
 
-    def __init__(self, workload: Workload, size: Size, folder: Path, expected: int | None, limits: Limits,
-                 tell: Tell) -> None:
+    def __init__(
+        self, workload: Workload, size: Size, folder: Path, expected: int | None, limits: Limits, tell: Tell
+    ) -> None:
         self.workload, self.size, self.folder, self.expected = workload, size, folder, expected
         self.limits, self.tell = limits, tell
         self.agreed = ""  # who had the expected number if nobody knew it before
@@ -158,8 +161,10 @@ class _Race:
         if len(systems) > 1:
             self.expected, self.agreed = number, " and ".join(systems[:2])
         else:
-            self.series = {key: replace(series, runs=(), failure=series.failure or "no other system to check it by")
-                           for key, series in self.series.items()}
+            self.series = {
+                key: replace(series, runs=(), failure=series.failure or "no other system to check it by")
+                for key, series in self.series.items()
+            }
 
     def _keep_best(self) -> None:
         for name in ENGINES:
@@ -174,9 +179,13 @@ class _Race:
         source = {True: f"{self.agreed} agree", False: "known"}[bool(self.agreed)]
         command = ("bench.alone", self.workload.name, series.variant, self.size)
         return Figure(
-            series.engine, series.variant, runs=tuple(run.total for run in series.runs), failure=series.failure,
+            series.engine,
+            series.variant,
+            runs=tuple(run.total for run in series.runs),
+            failure=series.failure,
             checked=f"{self.expected:,} facts counted ({source})" if series.runs else "",
-            counts=_counts(series.runs), command=command if series.engine == OURS else (),
+            counts=_counts(series.runs),
+            command=command if series.engine == OURS else (),
         )
 
 
@@ -185,6 +194,11 @@ def _counts(runs: Sequence[Measured]) -> dict[str, float]:
     if not runs:
         return {}
     run = sorted(runs, key=lambda run: run.total)[len(runs) // 2]
-    figures = {"evaluation s": None if run.load is None else run.evaluation, "rounds": run.rounds,
-               "MiB": run.peak and run.peak / 2**20, "B/fact": run.bytes_per_fact, "peak B/fact": run.peak_per_fact}
+    figures = {
+        "evaluation s": None if run.load is None else run.evaluation,
+        "rounds": run.rounds,
+        "MiB": run.peak and run.peak / 2**20,
+        "B/fact": run.bytes_per_fact,
+        "peak B/fact": run.peak_per_fact,
+    }
     return {name: float(figure) for name, figure in figures.items() if figure is not None}

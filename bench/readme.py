@@ -31,10 +31,18 @@ def block(result: Result) -> str:
     lines = list(_telling(result))[:FIGURES]
     command = COMMAND.format(result.size)
     machine = f"{result.machine['cores']} cores, commit {result.machine['commit']}"
-    return "\n".join([
-        "| | holdfast | |", "| --- | ---: | --- |", *lines, "",
-        f"`{command}` makes these figures and all others, with their spread, what a time includes, and where we lose:",
-        f"[measurements of {result.date}](bench/results/{result.name}.md), size {result.size}, {machine}.", ""])
+    return "\n".join(
+        [
+            "| | holdfast | |",
+            "| --- | ---: | --- |",
+            *lines,
+            "",
+            f"`{command}` makes these figures and all others, with their spread, what a time includes, "
+            "and where we lose:",
+            f"[measurements of {result.date}](bench/results/{result.name}.md), size {result.size}, {machine}.",
+            "",
+        ]
+    )
 
 
 def _telling(result: Result) -> Iterator[str]:
@@ -43,13 +51,18 @@ def _telling(result: Result) -> Iterator[str]:
         given, _, derived = row.name.partition(": ")[2].partition(" → ")
         yield from _against_peers(row, f"a points-to analysis evaluated, {given} → {derived}")
     for row in [*_rows(result, "updates-by-facts", "LUBM-like")][-1:]:
-        yield from _against_scratch(row, f"one fact deleted from universities with {row.name.partition(', ')[2]}",
-                                    "LUBM-like, one fact deleted", "LUBM-like, from scratch")
+        yield from _against_scratch(
+            row,
+            f"one fact deleted from universities with {row.name.partition(', ')[2]}",
+            "LUBM-like, one fact deleted",
+            "LUBM-like, from scratch",
+        )
     for row in _rows(result, "modular-materialisation-table-2", "DAG-R"):
         yield from _against_paper(row, f"{row.name}, a closure of 22 million facts")
     for row in [*_rows(result, "update-sizes", "")][:1]:
-        yield from _against_scratch(row, "one fact of the universities deleted, and all that follows", "deleted",
-                                    "from scratch")
+        yield from _against_scratch(
+            row, "one fact of the universities deleted, and all that follows", "deleted", "from scratch"
+        )
     for row in _rows(result, "updates-beside-pathway", ""):
         yield from _against_peers(row, row.name)
 
@@ -80,8 +93,12 @@ def _against_paper(row: Row, what: str) -> Iterator[str]:
     measured = [figure for figure in row.figures if figure.runs]
     if printed and measured:
         ours = min(measured, key=lambda figure: figure.median or 0)
-        yield _line(what, ours, f"{amount(min(printed), ours.unit)} in the paper, on its machine",
-                    Figure("paper", runs=(min(printed),)))
+        yield _line(
+            what,
+            ours,
+            f"{amount(min(printed), ours.unit)} in the paper, on its machine",
+            Figure("paper", runs=(min(printed),)),
+        )
 
 
 def _line(what: str, ours: Figure, beside: str, theirs: Figure) -> str:

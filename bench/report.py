@@ -30,8 +30,14 @@ def text(result: Result, pictures: dict[str, Path]) -> str:
     """The whole page."""
     papers = [table for table in with_peers(result.tables) if table.paper]
     own = [table for table in result.tables if not table.paper]
-    lines = [f"# Measurements of {result.date}, size {result.size}", "", *_circumstances(result), "## Summary", "",
-             *(as_markdown(sheet) for sheet in summary(result.tables))]
+    lines = [
+        f"# Measurements of {result.date}, size {result.size}",
+        "",
+        *_circumstances(result),
+        "## Summary",
+        "",
+        *(as_markdown(sheet) for sheet in summary(result.tables)),
+    ]
     for title, tables in (("The papers' tables", papers), ("Our own tables", own)):
         lines += [f"## {title}", ""] if tables else []
         for table in tables:
@@ -39,8 +45,12 @@ def text(result: Result, pictures: dict[str, Path]) -> str:
     drawn = [table for table in result.tables if table.key in pictures]
     lines += ["## Plots", ""] if drawn else []
     for table in drawn:
-        lines += [f"![{table.title}: {table.axis}]({pictures[table.key].as_posix()})", "",
-                  f"*{table.title}*, from {_key(table)}. Points are medians; bars are the range of the runs.", ""]
+        lines += [
+            f"![{table.title}: {table.axis}]({pictures[table.key].as_posix()})",
+            "",
+            f"*{table.title}*, from {_key(table)}. Points are medians; bars are the range of the runs.",
+            "",
+        ]
     lines += ["## Profiles of our slowest rows", ""] if result.profiles else []
     for profile in result.profiles:
         lines += _profile(result, profile)
@@ -51,18 +61,26 @@ def _circumstances(result: Result) -> Iterator[str]:
     machine = result.machine
     yield f"- Made by `{COMMAND.format(result.size)}`, commit {machine['commit']}; [every run]({result.name}.json) is"
     yield "  in the file beside this page, and [how it is measured](../../docs/benchmarks.md) is told apart."
-    yield (f"- {machine['cores']} cores ({machine['processor']}), {int(machine['memory']) / 2**30:.0f} GiB, "
-           f"{machine['system']}, Python {machine['python']}; "
-           f"{', '.join(f'{name} {version}' for name, version in machine['packages'].items())}")
-    yield (f"- Medians of up to {result.runs} runs; ± is half of what lies between the quickest and the slowest, "
-           "of five runs or more that of the middle half. Nothing is shown whose result was not checked.")
-    yield ("- Warm-up: before the clock starts, a process of ours has loaded its compiled kernels, and in tables of "
-           "updates has done the same once on few facts; one of another system has imported it.")
+    yield (
+        f"- {machine['cores']} cores ({machine['processor']}), {int(machine['memory']) / 2**30:.0f} GiB, "
+        f"{machine['system']}, Python {machine['python']}; "
+        f"{', '.join(f'{name} {version}' for name, version in machine['packages'].items())}"
+    )
+    yield (
+        f"- Medians of up to {result.runs} runs; ± is half of what lies between the quickest and the slowest, "
+        "of five runs or more that of the middle half. Nothing is shown whose result was not checked."
+    )
+    yield (
+        "- Warm-up: before the clock starts, a process of ours has loaded its compiled kernels, and in tables of "
+        "updates has done the same once on few facts; one of another system has imported it."
+    )
     if result.limits:
-        yield (f"- A process of ours is stopped after {result.limits['seconds']:g} s where its table has no limit of "
-               f"its own, a run of another system after {result.limits['peers']:g} s, either at "
-               f"{result.limits['memory'] / 2**30:g} GiB. A system that needed 40 % of its time for the runs so far is "
-               "not asked again.")
+        yield (
+            f"- A process of ours is stopped after {result.limits['seconds']:g} s where its table has no limit of "
+            f"its own, a run of another system after {result.limits['peers']:g} s, either at "
+            f"{result.limits['memory'] / 2**30:g} GiB. A system that needed 40 % of its time for the runs so far is "
+            "not asked again."
+        )
     yield ""
 
 
@@ -73,8 +91,14 @@ def _table(table: PaperTable) -> list[str]:
     checked = f"Checked: {checks[0]}{' and so on' if len(checks) > 1 else ''}." if checks else ""
     source = f"*{table.paper}*, {_key(table)}. " if table.paper else f"{_key(table)}. "
     heading, _, grid = as_markdown(first).partition("\n\n")
-    return [heading, "", f"{source}{said} {checked}".replace("..", ".").rstrip(), "", grid,
-            *(as_markdown(sheet) for sheet in others)]
+    return [
+        heading,
+        "",
+        f"{source}{said} {checked}".replace("..", ".").rstrip(),
+        "",
+        grid,
+        *(as_markdown(sheet) for sheet in others),
+    ]
 
 
 def _key(table: PaperTable) -> str:
@@ -84,13 +108,22 @@ def _key(table: PaperTable) -> str:
 def _profile(result: Result, profile: Profile) -> list[str]:
     table = result.table(profile.table)
     row = f"{profile.row}{f', {profile.variant}' if profile.variant else ''}"
-    lines = [f"### {row}", "", f"From {table.title if table else profile.table}. One more run under a profiler, "
-             "which slows Python down but not the kernels."]
+    lines = [
+        f"### {row}",
+        "",
+        f"From {table.title if table else profile.table}. One more run under a profiler, "
+        "which slows Python down but not the kernels.",
+    ]
     if profile.failure:
         return [*lines, "", f"There is none: {profile.failure}.", ""]
     for part in profile.parts:
-        lines += ["", f"**{part.what.capitalize()}**: {part.calls} calls, {duration(part.seconds)}; "
-                  f"in kernels {sum(part.kernels.values()) / max(part.seconds, 1e-9):.0%}.", "", *_shares(part)]
+        lines += [
+            "",
+            f"**{part.what.capitalize()}**: {part.calls} calls, {duration(part.seconds)}; "
+            f"in kernels {sum(part.kernels.values()) / max(part.seconds, 1e-9):.0%}.",
+            "",
+            *_shares(part),
+        ]
     return [*lines, ""]
 
 

@@ -65,8 +65,9 @@ class Result:
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{self.name}.json"
         new = path.with_suffix(".new")
-        new.write_text(json.dumps({"format": FORMAT, **asdict(self)}, indent=1, ensure_ascii=False) + "\n",
-                       encoding="utf-8")
+        new.write_text(
+            json.dumps({"format": FORMAT, **asdict(self)}, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
+        )
         return new.replace(path)
 
 
@@ -75,14 +76,20 @@ def read(path: Path) -> Result:
     value = json.loads(path.read_text(encoding="utf-8"))
     if value.pop("format") != FORMAT:
         raise ValueError(f"{path} has another format than {FORMAT}")
-    return Result(**{**value, "tables": tuple(map(_table, value["tables"])),
-                     "profiles": tuple(map(Profile.from_json, value["profiles"]))})
+    return Result(
+        **{
+            **value,
+            "tables": tuple(map(_table, value["tables"])),
+            "profiles": tuple(map(Profile.from_json, value["profiles"])),
+        }
+    )
 
 
 def _table(value: dict[str, Any]) -> PaperTable:
     rows = tuple(Row(**{**row, "figures": tuple(map(_figure, row["figures"]))}) for row in value["rows"])
-    return PaperTable(**{**value, "rows": rows, "logarithmic": tuple(value["logarithmic"]),
-                         "notes": tuple(value["notes"])})
+    return PaperTable(
+        **{**value, "rows": rows, "logarithmic": tuple(value["logarithmic"]), "notes": tuple(value["notes"])}
+    )
 
 
 def _figure(value: dict[str, Any]) -> Figure:

@@ -17,9 +17,15 @@ from holdfast.settings import Silent
 
 NAMES = ("tc-random", "sspe", "same-generation", "points-to")
 _BLANK = PaperTable(
-    "rounds", "", "Evaluation round by round", "a round of the largest hyper-node, from its beginning to that of the "
-    "next; without modules; after an evaluation of few facts that nobody looks at", (), axis="round",
-    logarithmic=(False, True))
+    "rounds",
+    "",
+    "Evaluation round by round",
+    "a round of the largest hyper-node, from its beginning to that of the "
+    "next; without modules; after an evaluation of few facts that nobody looks at",
+    (),
+    axis="round",
+    logarithmic=(False, True),
+)
 
 
 def rounds(size: Size, runs: int, limits: Limits, tell: Tell) -> PaperTable:
@@ -69,5 +75,14 @@ def measure(size: Size, runs: int, case: tuple[str, ...]) -> Found:
         taken, new = clock.figures()
         seconds.append(taken)
     for number, times in enumerate(zip(*seconds, strict=True), 1):
-        yield f"round {number}", number, Figure(OURS, workload.name, runs=times, checked=f"{expected:,} facts counted",
-                                                counts={"new facts": new[number - 1]})
+        yield (
+            f"round {number}",
+            number,
+            Figure(
+                OURS,
+                workload.name,
+                runs=times,
+                checked=f"{expected:,} facts counted",
+                counts={"new facts": new[number - 1]},
+            ),
+        )

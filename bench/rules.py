@@ -65,8 +65,10 @@ class Rule:
 
 def read_rules(text: str) -> tuple[Rule, ...]:
     """The rules of a program text."""
-    return tuple(Rule(_atom(*_atom_parts(found["head"])), tuple(map(_literal, _LITERAL.finditer(found["body"]))))
-                 for found in _RULE.finditer(text + "\n"))
+    return tuple(
+        Rule(_atom(*_atom_parts(found["head"])), tuple(map(_literal, _LITERAL.finditer(found["body"]))))
+        for found in _RULE.finditer(text + "\n")
+    )
 
 
 def _atom_parts(text: str) -> tuple[str, str]:

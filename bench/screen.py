@@ -16,8 +16,9 @@ def on_screen(sheet: Sheet, console: Console) -> None:
     table = Table(title=sheet.title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
     for heading in sheet.headings:
         first = heading == sheet.headings[0]
-        table.add_column(heading, justify="left" if first else "right", overflow="fold",
-                         min_width=_NAME if first else None)
+        table.add_column(
+            heading, justify="left" if first else "right", overflow="fold", min_width=_NAME if first else None
+        )
     for row in sheet.rows:
         table.add_row(*(cell.replace("**", "") for cell in row))
     console.print(table, markup=False)

@@ -61,9 +61,17 @@ def _beside_paper(table: PaperTable) -> Sheet:
         others = {figure.name: shown(figure) for figure in row.figures if figure.system != OURS}
         for number, figure in enumerate(figure for figure in row.figures if figure.system == OURS):
             first = number == 0
-            lines.append((row.name if first else "", *([figure.variant] if ways else []), _paper(figure),
-                          _alone(figure), spread(figure), times(paper_ratio(figure)),
-                          *(others.get(peer, "") if first else "" for peer in peers)))
+            lines.append(
+                (
+                    row.name if first else "",
+                    *([figure.variant] if ways else []),
+                    _paper(figure),
+                    _alone(figure),
+                    spread(figure),
+                    times(paper_ratio(figure)),
+                    *(others.get(peer, "") if first else "" for peer in peers),
+                )
+            )
     return Sheet(table.title, headings, tuple(lines), table.notes)
 
 
@@ -95,8 +103,12 @@ def _side_by_side(table: PaperTable) -> Sheet:
     cut = (f"The first {_SHOWN} of {len(table.rows)} rows; all are in the JSON file and in the plot.",)
     ours = all(figure.system == OURS and figure.variant for row in rows for figure in row.figures)
     headings = [name.removeprefix(f"{OURS} (").removesuffix(")") for name in columns] if ours else columns
-    return Sheet(table.title, ("case", *headings), tuple(_cells(row, columns) for row in rows),
-                 (*table.notes, *(cut if len(rows) < len(table.rows) else ())))
+    return Sheet(
+        table.title,
+        ("case", *headings),
+        tuple(_cells(row, columns) for row in rows),
+        (*table.notes, *(cut if len(rows) < len(table.rows) else ())),
+    )
 
 
 def _cells(row: Row, columns: Sequence[str]) -> tuple[str, ...]:
@@ -125,8 +137,9 @@ def _counts(table: PaperTable) -> list[Sheet]:
     names = list(dict.fromkeys(name for _, figure in counted for name in figure.counts))
     if not names or (table.axis and len(table.rows) > _MANY):
         return []
-    rows = tuple((f"{row.name}, {figure.name}", *(_number(figure.counts.get(name)) for name in names))
-                 for row, figure in counted)
+    rows = tuple(
+        (f"{row.name}, {figure.name}", *(_number(figure.counts.get(name)) for name in names)) for row, figure in counted
+    )
     return [Sheet(f"{table.title}: what else was counted", ("case", *names), rows, aside=True)]
 
 

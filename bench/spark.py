@@ -73,7 +73,6 @@ class Meter:
                 continue
         return found
 
-
     def held(self) -> str:
         """What is held now: in the heap of the Java, by Spark of worked-out frames, by this process."""
         import gc
@@ -91,8 +90,10 @@ class Meter:
         stores = self._context.getExecutorMemoryStatus().values().toList()
         stored = sum(stores.apply(i)._1() - stores.apply(i)._2() for i in range(stores.size()))
         rss = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
-        return (f"heap {heap / 1e6:6.1f} MB, {self._context.getPersistentRDDs().size():3} frames of "
-                f"{blocks / 1e6:5.1f} MB of {stored / 1e6:5.1f} MB stored, this process {rss / 1e6:.0f} MB")
+        return (
+            f"heap {heap / 1e6:6.1f} MB, {self._context.getPersistentRDDs().size():3} frames of "
+            f"{blocks / 1e6:5.1f} MB of {stored / 1e6:5.1f} MB stored, this process {rss / 1e6:.0f} MB"
+        )
 
 
 @dataclass
@@ -111,9 +112,12 @@ class Bench:
         if self.is_loud:
             time.sleep(0.5)  # Spark tells itself of its stages a little later
             shuffled = self.meter.shuffled(stage)
-            print(f"{name:32} {seconds:8.2f} s {self.meter.cpu() - cpu:8.2f} s cpu {self.meter.jobs() - jobs:4} jobs "
-                  f"{sum(shuffled) / 1e6:10.3f} MB shuffled, at most {max(shuffled, default=0) / 1e6:.3f} a stage   "
-                  f"{result}", flush=True)
+            print(
+                f"{name:32} {seconds:8.2f} s {self.meter.cpu() - cpu:8.2f} s cpu {self.meter.jobs() - jobs:4} jobs "
+                f"{sum(shuffled) / 1e6:10.3f} MB shuffled, at most {max(shuffled, default=0) / 1e6:.3f} a stage   "
+                f"{result}",
+                flush=True,
+            )
         return result
 
     def run(self, workload: str, facts: int, only: list[str]) -> None:
@@ -141,16 +145,20 @@ class Bench:
         made = work.university_by_hand(frames)
         return f"{sum(frame.count() for frame in {**frames, **made}.values()):,}"
 
-    def _ours(self, title: str, workload: str, frames: work.Frames, session: SparkSession, modules: Iterable[Module]
-              ) -> None:
+    def _ours(
+        self, title: str, workload: str, frames: work.Frames, session: SparkSession, modules: Iterable[Module]
+    ) -> None:
         text = work.CLOSURE if workload == "closure" else work.university_program()
-        kb = self.timed(f"{title}, from scratch",
-                        lambda: holdfast.from_text(text, frames, engine=session, modules=modules))
+        kb = self.timed(
+            f"{title}, from scratch", lambda: holdfast.from_text(text, frames, engine=session, modules=modules)
+        )
         if self.is_loud:
             rounds = sum(node.rounds for node in kb.statistics.nodes)
             seconds = sum(node.seconds for node in kb.statistics.nodes)
-            print(f"   {sum(len(view) for view in kb.relations.values()):,} facts in all; {rounds} rounds in "
-                  f"{seconds:.1f} s, {seconds / rounds:.2f} s each")
+            print(
+                f"   {sum(len(view) for view in kb.relations.values()):,} facts in all; {rounds} rounds in "
+                f"{seconds:.1f} s, {seconds / rounds:.2f} s each"
+            )
         name, gone, come = (work.chain_update if workload == "closure" else work.university_update)()
         for number, (delete, insert) in enumerate(((gone, come), (come, gone), (gone, come)), 1):
             update = holdfast.Update(delete={name: delete}, insert={name: insert})
@@ -197,8 +205,13 @@ def main() -> None:
     spark.conf.set("spark.holdfast.foldRows", str(given.fold))
     bench, only = Bench(spark, Meter(spark)), given.only.split(",")
     if given.workload == "updates":
-        updates(bench, work.ENDS if only == ["ends"] else work.CLOSURE, given.facts, given.count,
-                MODULES if only == ["modules"] else ())
+        updates(
+            bench,
+            work.ENDS if only == ["ends"] else work.CLOSURE,
+            given.facts,
+            given.count,
+            MODULES if only == ["modules"] else (),
+        )
         return
     if not given.cold:
         bench.run(given.workload, WARM_UP, only)

@@ -86,8 +86,9 @@ def university_program() -> str:
     """The rules of `bench.ontology`, with declarations."""
     used = set(re.findall(r"(\w+)\(([^)]*)\)", program()))
     kinds = {name: "x: number, y: number" if "," in arguments else "x: number" for name, arguments in used}
-    kinds |= {name: "x: number, y: number" if len(rows[0]) == 2 else "x: number"
-              for name, rows in universities(1).items()}
+    kinds |= {
+        name: "x: number, y: number" if len(rows[0]) == 2 else "x: number" for name, rows in universities(1).items()
+    }
     return "".join(f".decl {name}({columns})\n" for name, columns in sorted(kinds.items())) + program()
 
 
@@ -125,8 +126,14 @@ def university_by_hand(given: Mapping[str, DataFrame]) -> Frames:
     keep("memberOf", get("memberOf"), get("worksFor"))
     keep("memberOf", get("memberOf"), _chain(get("memberOf"), get("subOrganizationOf")))
     keep("degreeFrom", *(get(f"{degree}DegreeFrom") for degree in ("undergraduate", "masters", "doctoral")))
-    for name, inverse in (("degreeFrom", "hasAlumnus"), ("memberOf", "member"), ("publicationAuthor", "authorOf"),
-                          ("advisor", "advises"), ("teacherOf", "taughtBy"), ("worksFor", "employs")):
+    for name, inverse in (
+        ("degreeFrom", "hasAlumnus"),
+        ("memberOf", "member"),
+        ("publicationAuthor", "authorOf"),
+        ("advisor", "advises"),
+        ("teacherOf", "taughtBy"),
+        ("worksFor", "employs"),
+    ):
         keep(inverse, _turned(get(name)))
     for name in ("coAuthor", "hasTeacher"):
         keep(name, _chain(*map(get, CHAINS[name].split())))
@@ -144,12 +151,24 @@ def _classes(get: Callable[[str], DataFrame], keep: Callable[..., None]) -> None
         domains, ranges = (side.get(name, "").split() for side in (DOMAINS, RANGES))
         return [get(name), *map(get, SUBCLASSES.get(name, "").split()), *heads(domains, ranges)]
 
-    for name, link, target in (("chair", "headOf", "department"), ("dean", "headOf", "college"),
-                               ("director", "headOf", "program")):
+    for name, link, target in (
+        ("chair", "headOf", "department"),
+        ("dean", "headOf", "college"),
+        ("director", "headOf", "program"),
+    ):
         there = get(target).withColumnRenamed("x", "y")
         keep(name, get(name), get(link).join(there, "y", "left_semi").select("x"))
-    for name in ("researchGroup", "university", "course", "article", "publication", "work", "professor", "faculty",
-                 "administrativeStaff"):
+    for name in (
+        "researchGroup",
+        "university",
+        "course",
+        "article",
+        "publication",
+        "work",
+        "professor",
+        "faculty",
+        "administrativeStaff",
+    ):
         keep(name, *of(name))
     keep("organization", *of("organization"))
     keep("teachingAssistant", *of("teachingAssistant"))

@@ -29,8 +29,10 @@ _ANSWER = "the answer itself"
 ROWS: Mapping[Size, int] = {"small": 20_000, "paper": 1_000_000, "max": 10_000_000}
 
 
-INCLUDES = ("first answers: the whole process of `holdfast query` as a shell starts it, start of Python and imports "
-            "included; the facts file: reading, encoding and storing, in a process that has imported everything")
+INCLUDES = (
+    "first answers: the whole process of `holdfast query` as a shell starts it, start of Python and imports "
+    "included; the facts file: reading, encoding and storing, in a process that has imported everything"
+)
 
 
 def waits(size: Size, runs: int, limits: Limits, tell: Callable[[str], None]) -> PaperTable:
@@ -97,8 +99,14 @@ class _Asked:
 
 def _ask(folder: Path, environment: Mapping[str, str], limits: Limits) -> _Asked:
     """`holdfast query` on the tiny program, as a user's shell would start it."""
-    command = [sys.executable, "-c", "import sys; from holdfast.cli.main import run; sys.exit(run())",
-               "query", str(folder / "tiny.dl"), QUERY]
+    command = [
+        sys.executable,
+        "-c",
+        "import sys; from holdfast.cli.main import run; sys.exit(run())",
+        "query",
+        str(folder / "tiny.dl"),
+        QUERY,
+    ]
     # an installed package has its bytecode; without it, what is measured is Python's compiler
     own = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     begun = time.perf_counter()
@@ -114,7 +122,7 @@ def _ask(folder: Path, environment: Mapping[str, str], limits: Limits) -> _Asked
         raise _FailedError(f"over {limits.seconds:g} s") from None
     seconds = time.perf_counter() - begun
     text, complaint = out.text(), errors.text()
-    if process.returncode or text.split()[-len(ANSWERS):] != ANSWERS:
+    if process.returncode or text.split()[-len(ANSWERS) :] != ANSWERS:
         raise _FailedError(f"failed: {complaint.strip() or text.strip()}")
     return _Asked(min(out.first, errors.first) - begun, seconds)
 

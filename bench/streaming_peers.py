@@ -27,10 +27,14 @@ GRAPHS: Mapping[Size, tuple[int, int]] = {"small": (60, 120), "paper": (300, 700
 _EDGES = 10  # of an update
 _TURNS = 3  # updates of each kind
 _BLANK = PaperTable(
-    "updates-beside-pathway", "", "Updates of a transitive closure beside Pathway",
+    "updates-beside-pathway",
+    "",
+    "Updates of a transitive closure beside Pathway",
     "from handing in the changed edges until the new number of pairs is there; the first evaluation includes feeding "
-    "all edges row by row for Pathway, and loading an Arrow table for holdfast; kernels compiled before", (),
-    notes=("holdfast answers each update with the pairs that came and went; Pathway is asked for their number only.",))
+    "all edges row by row for Pathway, and loading an Arrow table for holdfast; kernels compiled before",
+    (),
+    notes=("holdfast answers each update with the pairs that came and went; Pathway is asked for their number only.",),
+)
 
 
 def updates_beside_pathway(size: Size, runs: int, limits: Limits, tell: Tell) -> PaperTable:

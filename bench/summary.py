@@ -23,10 +23,15 @@ def summary(tables: Sequence[PaperTable]) -> list[Sheet]:
 
 def _papers(tables: Sequence[PaperTable]) -> Sheet:
     rows = tuple(_paper_line(table) for table in tables if any(_ratios(table)))
-    return Sheet("Beside the papers' own figures",
-                 ("table", "figures", "we are ahead in", "median of paper ÷ ours", "furthest ahead", "worst"), rows,
-                 ("The papers measured on other machines, and some of their data cannot be had: orders of magnitude "
-                  "say something, small factors do not.  Each figure is compared with that of the same algorithm.",))
+    return Sheet(
+        "Beside the papers' own figures",
+        ("table", "figures", "we are ahead in", "median of paper ÷ ours", "furthest ahead", "worst"),
+        rows,
+        (
+            "The papers measured on other machines, and some of their data cannot be had: orders of magnitude "
+            "say something, small factors do not.  Each figure is compared with that of the same algorithm.",
+        ),
+    )
 
 
 def _ratios(table: PaperTable) -> Iterator[tuple[float, Row, Figure]]:
@@ -40,8 +45,14 @@ def _ratios(table: PaperTable) -> Iterator[tuple[float, Row, Figure]]:
 def _paper_line(table: PaperTable) -> tuple[str, ...]:
     found = sorted(_ratios(table), key=lambda one: one[0])
     ahead = sum(ratio > 1 for ratio, _, _ in found)
-    return (f"{table.paper}: {table.title}" if table.paper else table.title, str(len(found)), str(ahead),
-            times(statistics.median(ratio for ratio, _, _ in found)), _named(*found[-1]), _named(*found[0]))
+    return (
+        f"{table.paper}: {table.title}" if table.paper else table.title,
+        str(len(found)),
+        str(ahead),
+        times(statistics.median(ratio for ratio, _, _ in found)),
+        _named(*found[-1]),
+        _named(*found[0]),
+    )
 
 
 def _named(ratio: float, row: Row, figure: Figure) -> str:
@@ -53,11 +64,16 @@ def _named(ratio: float, row: Row, figure: Figure) -> str:
 
 def _systems(tables: Sequence[PaperTable]) -> Sheet:
     rows = tuple(line for table in tables for row in table.rows if (line := _against_peers(table, row)))
-    return Sheet("Beside the quickest other system",
-                 ("workload", "we take", "quickest other", "it takes", "the same work", "kept compact", "so"), rows,
-                 ("*the same work*: how many times as long the other took as we do when we derive and store every "
-                  "fact; *kept compact*: as we do with a closure that a module keeps, which is less work.  *even*: "
-                  "the runs of both lie among each other.",))
+    return Sheet(
+        "Beside the quickest other system",
+        ("workload", "we take", "quickest other", "it takes", "the same work", "kept compact", "so"),
+        rows,
+        (
+            "*the same work*: how many times as long the other took as we do when we derive and store every "
+            "fact; *kept compact*: as we do with a closure that a module keeps, which is less work.  *even*: "
+            "the runs of both lie among each other.",
+        ),
+    )
 
 
 def _against_peers(table: PaperTable, row: Row) -> tuple[str, ...]:
@@ -69,10 +85,17 @@ def _against_peers(table: PaperTable, row: Row) -> tuple[str, ...]:
     same = [figure for figure in ours if figure.variant != COMPACT]
     compact = [figure for figure in ours if figure.variant == COMPACT]
     shown = min(same or compact, key=_seconds)
-    ratios = [min((factor(_seconds(one), _seconds(best), "s") for one in some), default=None)
-              for some in (same, compact)]
-    return (row.name, duration(_seconds(shown)), best.name, duration(_seconds(best)), *map(times, ratios),
-            _verdict(ratios[0] if ratios[0] is not None else ratios[1], shown, best))
+    ratios = [
+        min((factor(_seconds(one), _seconds(best), "s") for one in some), default=None) for some in (same, compact)
+    ]
+    return (
+        row.name,
+        duration(_seconds(shown)),
+        best.name,
+        duration(_seconds(best)),
+        *map(times, ratios),
+        _verdict(ratios[0] if ratios[0] is not None else ratios[1], shown, best),
+    )
 
 
 def _seconds(figure: Figure) -> float:
@@ -91,6 +114,11 @@ def _verdict(ratio: float | None, ours: Figure, theirs: Figure) -> str:
 
 
 def _lost(tables: Sequence[PaperTable]) -> Sheet:
-    rows = tuple((table.title, row.name, figure.variant or OURS, figure.failure) for table in tables
-                 for row in table.rows for figure in row.figures if figure.system == OURS and not figure.runs)
+    rows = tuple(
+        (table.title, row.name, figure.variant or OURS, figure.failure)
+        for table in tables
+        for row in table.rows
+        for figure in row.figures
+        if figure.system == OURS and not figure.runs
+    )
     return Sheet("What we did not get to", ("table", "case", "way", "why"), rows)

@@ -19,10 +19,15 @@ from holdfast import Update
 
 _CHECKED = "all facts by number and hash, against evaluation from scratch"
 _BLANK = PaperTable(
-    "update-sizes", "", "Time against the size of an update, universities",
+    "update-sizes",
+    "",
+    "Time against the size of an update, universities",
     "all of `kb.apply` by `auto`, against evaluating all hyper-nodes anew on the facts that are left; a process that "
     "did the same on few facts before; the first update, which builds indexes, is not among the runs",
-    (), axis="facts in the update", logarithmic=(True, True))
+    (),
+    axis="facts in the update",
+    logarithmic=(True, True),
+)
 
 
 def update_sizes(size: Size, runs: int, limits: Limits, tell: Tell) -> PaperTable:
@@ -56,8 +61,11 @@ def measure(size: Size, runs: int, case: tuple[str, ...]) -> Found:
         for name, times in (("deleted", deleted), ("inserted", inserted), ("from scratch", scratch)):
             counts = {"facts": float(size_of(kb)), "evaluation s": evaluation(kb)}
             counts["changes a second"] = number / statistics.median(times)
-            yield f"{number:,} facts", number, Figure(OURS, name, runs=tuple(times[first:]), checked=_CHECKED,
-                                                      counts=counts)
+            yield (
+                f"{number:,} facts",
+                number,
+                Figure(OURS, name, runs=tuple(times[first:]), checked=_CHECKED, counts=counts),
+            )
         number, first = number * 10, False
 
 

@@ -82,11 +82,13 @@ def _components(*sizes: int) -> Callable[[], Facts]:
     def facts() -> Facts:
         tree, more = connected(sizes)
         return {"link": [*tree, *more]}
+
     return facts
 
 
 _DAGS: Mapping[Size, Callable[[], Facts]] = {
-    "small": lambda: random_dag(60, 300), "paper": lambda: random_dag(10_000, 100_000),
+    "small": lambda: random_dag(60, 300),
+    "paper": lambda: random_dag(10_000, 100_000),
     "max": lambda: random_dag(16_000, 160_000),
 }
 _CLIQUES: Mapping[Size, Callable[[], Facts]] = {
@@ -95,50 +97,109 @@ _CLIQUES: Mapping[Size, Callable[[], Facts]] = {
     "max": _components(4_000, 2_000, 1_000, *100 * [50]),
 }
 
-WORKLOADS = {workload.name: workload for workload in (
-    Workload(
-        "tc-random", "transitive closure of a random graph", CLOSURE,
-        {"small": lambda: random_graph(150, 300), "paper": lambda: random_graph(2_000, 5_000),
-         "max": lambda: random_graph(4_000, 10_000)}, 3_171_739, ("path",), closure=True,
-    ),
-    Workload(
-        "chain", "transitive closure of a chain", CLOSURE,
-        {"small": lambda: chain(100), "paper": lambda: chain(2_000), "max": lambda: chain(4_000)},
-        1_999_000, ("path",), closure=True,
-    ),
-    Workload(
-        "dag-linear", "transitive closure of DAG-R, right-linear", CLOSURE, _DAGS, 22_358_303, ("path",), closure=True,
-    ),
-    Workload(
-        "dag-quadratic", "transitive closure of DAG-R, quadratic", QUADRATIC, _DAGS, 22_358_303, ("path",),
-        closure=True,
-    ),
-    Workload(
-        "cliques-linear", "symmetric-transitive closure, linear", CLIQUES_LINEAR, _CLIQUES, 5_388_125, ("conn",),
-        closure=True,
-    ),
-    Workload(
-        "cliques", "symmetric-transitive closure, quadratic", CLIQUES, _CLIQUES, 5_388_125, ("conn",), closure=True,
-    ),
-    Workload(
-        "sspe", "lengths of all paths from one node", LENGTHS,
-        {"small": lambda: weighted_dag(300, 1_500), "paper": lambda: weighted_dag(100_000, 1_000_000),
-         "max": lambda: weighted_dag(300_000, 3_000_000)},
-        2_218_604, ("d",),
-    ),
-    Workload(
-        "same-generation", "same generation", SAME_GENERATION,
-        {"small": lambda: generations(5, 40), "paper": lambda: generations(12, 550),
-         "max": lambda: generations(12, 1_000)}, 2_292_593, ("sg",),
-    ),
-    Workload(
-        "points-to", "points-to analysis", POINTS_TO,
-        {"small": lambda: modules(4, 60, 12), "paper": lambda: modules(60), "max": lambda: modules(90)},
-        5_163_551, ("vp", "hp"),
-    ),
-    Workload(
-        "lubm-like", "universities with an ontology", ontology.program(),
-        {"small": lambda: universities(1, (1, 1)), "paper": lambda: universities(12),
-         "max": lambda: universities(50)}, 3_529_485,
-    ),
-)}
+WORKLOADS = {
+    workload.name: workload
+    for workload in (
+        Workload(
+            "tc-random",
+            "transitive closure of a random graph",
+            CLOSURE,
+            {
+                "small": lambda: random_graph(150, 300),
+                "paper": lambda: random_graph(2_000, 5_000),
+                "max": lambda: random_graph(4_000, 10_000),
+            },
+            3_171_739,
+            ("path",),
+            closure=True,
+        ),
+        Workload(
+            "chain",
+            "transitive closure of a chain",
+            CLOSURE,
+            {"small": lambda: chain(100), "paper": lambda: chain(2_000), "max": lambda: chain(4_000)},
+            1_999_000,
+            ("path",),
+            closure=True,
+        ),
+        Workload(
+            "dag-linear",
+            "transitive closure of DAG-R, right-linear",
+            CLOSURE,
+            _DAGS,
+            22_358_303,
+            ("path",),
+            closure=True,
+        ),
+        Workload(
+            "dag-quadratic",
+            "transitive closure of DAG-R, quadratic",
+            QUADRATIC,
+            _DAGS,
+            22_358_303,
+            ("path",),
+            closure=True,
+        ),
+        Workload(
+            "cliques-linear",
+            "symmetric-transitive closure, linear",
+            CLIQUES_LINEAR,
+            _CLIQUES,
+            5_388_125,
+            ("conn",),
+            closure=True,
+        ),
+        Workload(
+            "cliques",
+            "symmetric-transitive closure, quadratic",
+            CLIQUES,
+            _CLIQUES,
+            5_388_125,
+            ("conn",),
+            closure=True,
+        ),
+        Workload(
+            "sspe",
+            "lengths of all paths from one node",
+            LENGTHS,
+            {
+                "small": lambda: weighted_dag(300, 1_500),
+                "paper": lambda: weighted_dag(100_000, 1_000_000),
+                "max": lambda: weighted_dag(300_000, 3_000_000),
+            },
+            2_218_604,
+            ("d",),
+        ),
+        Workload(
+            "same-generation",
+            "same generation",
+            SAME_GENERATION,
+            {
+                "small": lambda: generations(5, 40),
+                "paper": lambda: generations(12, 550),
+                "max": lambda: generations(12, 1_000),
+            },
+            2_292_593,
+            ("sg",),
+        ),
+        Workload(
+            "points-to",
+            "points-to analysis",
+            POINTS_TO,
+            {"small": lambda: modules(4, 60, 12), "paper": lambda: modules(60), "max": lambda: modules(90)},
+            5_163_551,
+            ("vp", "hp"),
+        ),
+        Workload(
+            "lubm-like",
+            "universities with an ontology",
+            ontology.program(),
+            {
+                "small": lambda: universities(1, (1, 1)),
+                "paper": lambda: universities(12),
+                "max": lambda: universities(50),
+            },
+            3_529_485,
+        ),
+    )
+}

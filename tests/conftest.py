@@ -20,18 +20,38 @@ NO_WINDOWS, NO_MARKS = "several updates are not one pass there", "there are no m
 ONLY_IN_MEMORY = {
     "test_memory": "the memory limit counts what this process holds",
     "derive_too_much_after_an_update": "tests/backends/spark/test_modules.py asks the same there",
-    **dict.fromkeys(["test_facts_inside_a_round", "test_seconds[product]", "test_seconds[filter]",
-                     "test_seconds[negation]"], "limits are looked at between jobs"),
+    **dict.fromkeys(
+        ["test_facts_inside_a_round", "test_seconds[product]", "test_seconds[filter]", "test_seconds[negation]"],
+        "limits are looked at between jobs",
+    ),
     "test_a_view_stays_as_it_was_and_a_query_makes_rows_only": "what modules derive is written out there",
     "test_nothing_is_overdeleted_where_lengths_only_grow": "the least number of a column is not known there",
     "test_backward_instances": "all instances of a goal are looked at at once there",
     "test_debian_updates.py": "the tables of the memory engine are looked into",
     "test_bites.py": "that tests bite is shown once, by a hundred scripts for each mutant",
-    **dict.fromkeys(["equivalence/test_window.py", "test_several_updates_are_one_pass", "test_ctrl_c_in_a_window",
-                     "test_rules_change_between_windows", "test_a_window_that_takes_too_long", "test_too_many_updates",
-                     "test_what_was_seen_ahead_is_not_believed", "test_marks_of_a_state_that_is_no_more"], NO_WINDOWS),
-    **dict.fromkeys(["equivalence/test_marking.py", "test_example_3_of_the_paper", "test_each_fact_is_linked",
-                     "test_a_marked_head", "test_marked_facts"], NO_MARKS),
+    **dict.fromkeys(
+        [
+            "equivalence/test_window.py",
+            "test_several_updates_are_one_pass",
+            "test_ctrl_c_in_a_window",
+            "test_rules_change_between_windows",
+            "test_a_window_that_takes_too_long",
+            "test_too_many_updates",
+            "test_what_was_seen_ahead_is_not_believed",
+            "test_marks_of_a_state_that_is_no_more",
+        ],
+        NO_WINDOWS,
+    ),
+    **dict.fromkeys(
+        [
+            "equivalence/test_marking.py",
+            "test_example_3_of_the_paper",
+            "test_each_fact_is_linked",
+            "test_a_marked_head",
+            "test_marked_facts",
+        ],
+        NO_MARKS,
+    ),
 }
 # Of files with many cases of one form, one case in so many.
 SAMPLED = {"test_streams.py": 40, "test_lookahead.py": 12, "test_souffle_updates.py": 12, "test_ttc2018.py": 3}

@@ -39,11 +39,14 @@ def _ours(workload: Workload) -> tuple[str, ...]:
     return ("modules", "generic") if workload.closure else ("",)
 
 
-ENGINES = {engine.name: engine for engine in (
-    Engine(OURS, "holdfast", "holdfast", _ours),
-    Engine("duckdb", "duckdb", "duckdb", _duckdb),
-    Engine("nemo", "nmo_python", "nemo-python"),
-    Engine("clingo", "clingo", "clingo"),
-    Engine("egglog", "egglog", "egglog"),
-    Engine("polars", "polars", "polars"),
-)}
+ENGINES = {
+    engine.name: engine
+    for engine in (
+        Engine(OURS, "holdfast", "holdfast", _ours),
+        Engine("duckdb", "duckdb", "duckdb", _duckdb),
+        Engine("nemo", "nmo_python", "nemo-python"),
+        Engine("clingo", "clingo", "clingo"),
+        Engine("egglog", "egglog", "egglog"),
+        Engine("polars", "polars", "polars"),
+    )
+}

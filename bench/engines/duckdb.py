@@ -85,16 +85,21 @@ class _Loop:
             fresh = {name for name in asked if self._insert(name)}
 
     def _queries(self, name: str, fresh: set[str]) -> list[str]:
-        return [select(rule, place, f"@{self.round - 1}")
-                for rule in self.recursive if rule.head.relation == name
-                for place in rule.inside(fresh)]
+        return [
+            select(rule, place, f"@{self.round - 1}")
+            for rule in self.recursive
+            if rule.head.relation == name
+            for place in rule.inside(fresh)
+        ]
 
     def _find(self, name: str, queries: list[str]) -> bool:
         """Set aside what the queries give and the relation does not have."""
         if queries:
             columns = ", ".join(data.names(self.arities[name]))
-            self.db.execute(f'CREATE OR REPLACE TEMP TABLE "{name}@{self.round}" AS SELECT DISTINCT {columns} '
-                            f'FROM ({" UNION ALL ".join(queries)}) ANTI JOIN "{name}" USING ({columns})')
+            self.db.execute(
+                f'CREATE OR REPLACE TEMP TABLE "{name}@{self.round}" AS SELECT DISTINCT {columns} '
+                f'FROM ({" UNION ALL ".join(queries)}) ANTI JOIN "{name}" USING ({columns})'
+            )
         return bool(queries)
 
     def _insert(self, name: str) -> int:
@@ -120,8 +125,9 @@ def select(rule: Rule, place: int = -1, suffix: str = "") -> str:
             case Sum(result, left, right):
                 values[result] = f"{values[left]} + {values[right]}"
     wanted = ", ".join(f"{values[str(name)]} AS c{column}" for column, name in enumerate(rule.head.arguments, 1))
-    sources = ", ".join(f'"{atom.relation}{suffix if number == place else ""}" t{number}'
-                        for number, atom in enumerate(rule.atoms))
+    sources = ", ".join(
+        f'"{atom.relation}{suffix if number == place else ""}" t{number}' for number, atom in enumerate(rule.atoms)
+    )
     return f"SELECT {wanted} FROM {sources} WHERE {' AND '.join(conditions) or 'true'}"
 
 

@@ -15,8 +15,9 @@ from bench.workloads import Workload
 
 def run(workload: Workload, variant: str, folder: Path) -> Measured:
     """Reason and count."""
-    text = "\n".join([*_imports(workload, folder), *_whole(workload, folder), *map(_rule, workload.rules),
-                      *_sizes(workload)])
+    text = "\n".join(
+        [*_imports(workload, folder), *_whole(workload, folder), *map(_rule, workload.rules), *_sizes(workload)]
+    )
     begun = time.perf_counter()
     engine = NemoEngine(load_string(text))
     engine.reason()
@@ -26,9 +27,11 @@ def run(workload: Workload, variant: str, folder: Path) -> Measured:
 
 
 def _imports(workload: Workload, folder: Path) -> list[str]:
-    return [f'@import {name} :- tsv{{resource="{data.path(folder, name)}", '
-            f"format=({', '.join(['int'] * workload.arities[name])})}} ."
-            for name in data.given(workload, folder)]
+    return [
+        f'@import {name} :- tsv{{resource="{data.path(folder, name)}", '
+        f"format=({', '.join(['int'] * workload.arities[name])})}} ."
+        for name in data.given(workload, folder)
+    ]
 
 
 def _whole(workload: Workload, folder: Path) -> list[str]:
@@ -37,8 +40,14 @@ def _whole(workload: Workload, folder: Path) -> list[str]:
     Nemo 0.10 reads a file straight into the head of a rule that only copies it, and then forgets that the rule swaps
     its columns: `sym(?y, ?x) :- link(?x, ?y)` gives links as they are.  What is an output is not treated so.
     """
-    swapped = {atom.relation for rule in workload.rules for atom in rule.atoms if len(rule.body) == 1
-               and atom.arguments != rule.head.arguments and set(atom.arguments) == set(rule.head.arguments)}
+    swapped = {
+        atom.relation
+        for rule in workload.rules
+        for atom in rule.atoms
+        if len(rule.body) == 1
+        and atom.arguments != rule.head.arguments
+        and set(atom.arguments) == set(rule.head.arguments)
+    }
     return [f"@output {name} ." for name in data.given(workload, folder) if name in swapped]
 
 

@@ -70,7 +70,8 @@ def closure_sizes(feed: Feed) -> None:
 
     path = pw.iterate(step, path=pw.iterate_universe(base), base=base)["path"]
     marks = source.filter(source.x < 0)
-    answers = pw.Table.concat_reindex(path.reduce(mark=0, pairs=pw.reducers.count()),
-                                      marks.select(mark=-marks.x, pairs=0))
+    answers = pw.Table.concat_reindex(
+        path.reduce(mark=0, pairs=pw.reducers.count()), marks.select(mark=-marks.x, pairs=0)
+    )
     pw.io.subscribe(answers, feed.changed, on_time_end=feed.time_end)
     pw.run(monitoring_level=pw.MonitoringLevel.NONE)

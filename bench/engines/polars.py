@@ -18,8 +18,10 @@ def run(workload: Workload, variant: str, folder: Path) -> Measured:
     """Load, evaluate, count."""
     begun = time.perf_counter()
     given = data.tables(workload, folder)
-    frames = {name: pl.DataFrame(schema=dict.fromkeys(data.names(arity), pl.Int32))
-              for name, arity in workload.arities.items()}
+    frames = {
+        name: pl.DataFrame(schema=dict.fromkeys(data.names(arity), pl.Int32))
+        for name, arity in workload.arities.items()
+    }
     for name, table in given.items():
         frames[name] = pl.DataFrame(pl.from_arrow(table)).cast(pl.Int32)
     loaded = time.perf_counter()
@@ -43,8 +45,9 @@ def _evaluate(frames: dict[str, pl.DataFrame], rules: Sequence[Rule], component:
             frames[name] = pl.concat([frames[name], frame])
 
 
-def _deltas(frames: dict[str, pl.DataFrame], rules: Sequence[Rule], name: str,
-            fresh: dict[str, pl.DataFrame]) -> list[pl.LazyFrame]:
+def _deltas(
+    frames: dict[str, pl.DataFrame], rules: Sequence[Rule], name: str, fresh: dict[str, pl.DataFrame]
+) -> list[pl.LazyFrame]:
     bodies = list[pl.LazyFrame]()
     for rule in (rule for rule in rules if rule.head.relation == name):
         for place in rule.inside(fresh):

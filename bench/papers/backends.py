@@ -28,14 +28,28 @@ def jobs(size: Size) -> list[Job]:
     """A process for each program and backend."""
     chains = f"{PIECES[size]:,} chains of five edges"
     names = {
-        "chains": (f"{chains}: closure", f"{chains}: an edge of each of {_some(size):,} deleted",
-                   f"{chains}: inserted again"),
-        "rs3": ("ZodiacEdge, RS3 on w50: materialisation", f"ZodiacEdge, RS3 on w50: r{RULE} removed",
-                f"ZodiacEdge, RS3 on w50: r{RULE} added"),
+        "chains": (
+            f"{chains}: closure",
+            f"{chains}: an edge of each of {_some(size):,} deleted",
+            f"{chains}: inserted again",
+        ),
+        "rs3": (
+            "ZodiacEdge, RS3 on w50: materialisation",
+            f"ZodiacEdge, RS3 on w50: r{RULE} removed",
+            f"ZodiacEdge, RS3 on w50: r{RULE} added",
+        ),
     }
-    return [Job("backends", (what, engine), {
-        kind: Place(text, Figure("holdfast", engine)) for kind, text in zip(_KINDS, texts, strict=True)
-    }, _SECONDS[size], _missing(what, engine)) for what, texts in names.items() for engine in ENGINES]
+    return [
+        Job(
+            "backends",
+            (what, engine),
+            {kind: Place(text, Figure("holdfast", engine)) for kind, text in zip(_KINDS, texts, strict=True)},
+            _SECONDS[size],
+            _missing(what, engine),
+        )
+        for what, texts in names.items()
+        for engine in ENGINES
+    ]
 
 
 def _missing(what: str, engine: str) -> str:
@@ -62,8 +76,9 @@ def measure(case: Sequence[str], told: Run) -> Iterator[tuple[str, Answer]]:
         rules = rules_of("rs3")
         program, facts, without = program_of(rules), facts_of("ds2/w50"), program_of(rules, (RULE,))
         there, back, rest = Update(remove_rules=[rules[RULE - 1]]), Update(add_rules=[rules[RULE - 1]]), facts
-    whole, less = (fingerprint(holdfast.from_text(text, facts=given)) for text, given in ((program, facts),
-                                                                                         (without, rest)))
+    whole, less = (
+        fingerprint(holdfast.from_text(text, facts=given)) for text, given in ((program, facts), (without, rest))
+    )
     seconds, forth, again = list[float](), list[Taken](), list[Taken]()
     for _ in range(told.runs):
         begun = time.perf_counter()
@@ -90,7 +105,12 @@ def chains(pieces: int) -> Facts:
 
 
 TABLES = (
-    Study("backends", "", "Memory and Spark on one machine",
-          "All of `from_text` and all of `apply`, without starting Spark.", jobs,
-          notes=("Spark runs on the cores of this machine; it pays when facts do not fit into the memory of one.",)),
+    Study(
+        "backends",
+        "",
+        "Memory and Spark on one machine",
+        "All of `from_text` and all of `apply`, without starting Spark.",
+        jobs,
+        notes=("Spark runs on the cores of this machine; it pays when facts do not fit into the memory of one.",),
+    ),
 )

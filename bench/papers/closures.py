@@ -34,10 +34,16 @@ from holdfast import Update
 from holdfast.modules import MODULES
 
 HOW: Mapping[str, tuple[Any, ...]] = {"modules": MODULES, "generic": ()}
-CLIQUES: Mapping[str, Sequence[int]] = {"small": (30, 60), "paper": (250, 500, 1_000, 2_000),
-                                        "max": (500, 1_000, 2_000, 4_000)}
-CHAINS: Mapping[str, Sequence[int]] = {"small": (50, 100), "paper": (250, 500, 1_000, 2_000),
-                                       "max": (1_000, 2_000, 4_000)}
+CLIQUES: Mapping[str, Sequence[int]] = {
+    "small": (30, 60),
+    "paper": (250, 500, 1_000, 2_000),
+    "max": (500, 1_000, 2_000, 4_000),
+}
+CHAINS: Mapping[str, Sequence[int]] = {
+    "small": (50, 100),
+    "paper": (250, 500, 1_000, 2_000),
+    "max": (1_000, 2_000, 4_000),
+}
 DEBIAN = {"right-linear rule": LINEAR, "quadratic rule": QUADRATIC}
 _EDGES = 5  # that go and come in a clique, one at a time
 _SMALL = 600  # lines of Debian's dependencies in size small
@@ -47,27 +53,57 @@ _SECONDS: Mapping[str, float] = {"small": 60, "paper": 45, "max": 600}
 def cliques(size: Size) -> list[Job]:
     """A process for each way: its sizes grow, and what comes after a limit is lost."""
     kinds = ("materialisation", "an edge with a detour deleted", "a leaf deleted")
-    return [Job("closures", ("cliques", *ways), {
-        f"{how} {nodes} {kind}": Place(f"{nodes:,} nodes, {kind}", Figure("holdfast", how), at=nodes)
-        for how in ways for nodes in CLIQUES[size] for kind in kinds
-    }, _SECONDS[size]) for ways in apart(HOW, size)]
+    return [
+        Job(
+            "closures",
+            ("cliques", *ways),
+            {
+                f"{how} {nodes} {kind}": Place(f"{nodes:,} nodes, {kind}", Figure("holdfast", how), at=nodes)
+                for how in ways
+                for nodes in CLIQUES[size]
+                for kind in kinds
+            },
+            _SECONDS[size],
+        )
+        for ways in apart(HOW, size)
+    ]
 
 
 def chains(size: Size) -> list[Job]:
     """The same."""
-    return [Job("closures", ("chains", *ways), {
-        f"{how} {nodes}": Place(f"{nodes:,} nodes", Figure("holdfast", how), at=nodes)
-        for how in ways for nodes in CHAINS[size]
-    }, _SECONDS[size]) for ways in apart(HOW, size)]
+    return [
+        Job(
+            "closures",
+            ("chains", *ways),
+            {
+                f"{how} {nodes}": Place(f"{nodes:,} nodes", Figure("holdfast", how), at=nodes)
+                for how in ways
+                for nodes in CHAINS[size]
+            },
+            _SECONDS[size],
+        )
+        for ways in apart(HOW, size)
+    ]
 
 
 def debian(size: Size) -> list[Job]:
     """A process for each rule and way."""
     reason = "" if (DATA / "ext" / "debian").is_dir() else "there is no ../shared/data/ext/debian"
-    return [Job("closures", (rule, *ways), {
-        f"{how} {kind}": Place(f"{kind}, {rule}", Figure("holdfast", how))
-        for how in ways for kind in ("materialisation", "all uploads")
-    }, _SECONDS[size], reason) for rule in DEBIAN for ways in apart(HOW, size)]
+    return [
+        Job(
+            "closures",
+            (rule, *ways),
+            {
+                f"{how} {kind}": Place(f"{kind}, {rule}", Figure("holdfast", how))
+                for how in ways
+                for kind in ("materialisation", "all uploads")
+            },
+            _SECONDS[size],
+            reason,
+        )
+        for rule in DEBIAN
+        for ways in apart(HOW, size)
+    ]
 
 
 def measure(case: Sequence[str], told: Run) -> Iterator[tuple[str, Answer]]:
@@ -90,8 +126,9 @@ def _measured(what: str, how: str, told: Run) -> Iterator[tuple[str, Answer]]:
             yield from _clique(nodes, how, told)
 
 
-def _evaluated(program: str, facts: Mapping[str, pa.Table], how: str, told: Run
-               ) -> tuple[holdfast.KnowledgeBase, list[float]]:
+def _evaluated(
+    program: str, facts: Mapping[str, pa.Table], how: str, told: Run
+) -> tuple[holdfast.KnowledgeBase, list[float]]:
     """Evaluated as often as asked; the last one."""
     kb, seconds = holdfast.from_text(program, facts=facts, modules=HOW[how]), list[float]()
     seconds.append(evaluation(kb))
@@ -106,8 +143,14 @@ def _clique(nodes: int, how: str, told: Run) -> Iterator[tuple[str, Answer]]:
     tree, more = connected((nodes,))
     kb, seconds = _evaluated(SYMMETRIC, {"edge": arrow([*tree, *more])}, how, told)
     check(len(kb["path"]), nodes * nodes, f"evaluating a clique of {nodes:,}")
-    yield f"{nodes} materialisation", Answer(tuple(seconds), "the number of facts, which is known",
-                                             {"facts": size_of(kb), "edges": len(tree) + len(more)})
+    yield (
+        f"{nodes} materialisation",
+        Answer(
+            tuple(seconds),
+            "the number of facts, which is known",
+            {"facts": size_of(kb), "edges": len(tree) + len(more)},
+        ),
+    )
     ends = Counter(node for edge in (*tree, *more) for node in edge)
     leaves = [edge for edge in tree if ends[edge[0]] == 1]
     for kind, some, left in (("an edge with a detour", more, nodes * nodes), ("a leaf", leaves, (nodes - 1) ** 2)):
@@ -141,8 +184,14 @@ def _debian(program: str, how: str, told: Run) -> Iterator[tuple[str, Answer]]:
     taken = [timed(kb, upload) for upload in uploads]
     check(fingerprint(kb), from_scratch(program, {"edge": arrow(sorted(+counts))})[1], f"{len(uploads)} uploads")
     work = sum((one.work for one in taken), Work())
-    yield "all uploads", Answer((sum(one.seconds for one in taken),), f"after the last: {FROM_SCRATCH}", {
-        "uploads": len(taken), "slowest": max(one.seconds for one in taken), "changed": work.changed})
+    yield (
+        "all uploads",
+        Answer(
+            (sum(one.seconds for one in taken),),
+            f"after the last: {FROM_SCRATCH}",
+            {"uploads": len(taken), "slowest": max(one.seconds for one in taken), "changed": work.changed},
+        ),
+    )
 
 
 def _uploads(numbers: dict[str, int], counts: Counter[Row]) -> Iterator[Update]:
@@ -173,9 +222,23 @@ def _lines(name: str) -> Iterator[list[str]]:
 
 _EVALUATION = "Materialisation: evaluation, without reading and storing facts. Updates: all of `apply`."
 TABLES = (
-    Study("closures-cliques", "", "Symmetric-transitive closure of one component", _EVALUATION, cliques,
-          axis="nodes", logarithmic=(True, True)),
-    Study("closures-chains", "", "Transitive closure of a chain: as many rounds as nodes", _EVALUATION, chains,
-          axis="nodes, and rounds of generic evaluation", logarithmic=(True, True)),
+    Study(
+        "closures-cliques",
+        "",
+        "Symmetric-transitive closure of one component",
+        _EVALUATION,
+        cliques,
+        axis="nodes",
+        logarithmic=(True, True),
+    ),
+    Study(
+        "closures-chains",
+        "",
+        "Transitive closure of a chain: as many rounds as nodes",
+        _EVALUATION,
+        chains,
+        axis="nodes, and rounds of generic evaluation",
+        logarithmic=(True, True),
+    ),
     Study("closures-debian", "", "The dependencies of a Debian archive, and its uploads", _EVALUATION, debian),
 )

@@ -33,11 +33,20 @@ from holdfast.backends.protocol import Bag, Facts
 from holdfast.modules import MODULES
 
 PAPER = "optimised-maintenance"
-ALGORITHMS = {"DRed": "dred", "DRed^c": "dred-counting", "B/F": "backward-forward",
-              "B/F^c": "backward-forward-counting", "recompute": "recompute", "auto, modules": "auto"}
+ALGORITHMS = {
+    "DRed": "dred",
+    "DRed^c": "dred-counting",
+    "B/F": "backward-forward",
+    "B/F^c": "backward-forward-counting",
+    "recompute": "recompute",
+    "auto, modules": "auto",
+}
 # rematerialisation: which counters are kept
-SCRATCH: Mapping[str, tuple[str, ...]] = {"from scratch, 0 counters": (), "from scratch, 1 counter": ("nonrecursive",),
-                                          "from scratch, 2 counters": ("nonrecursive", "recursive")}
+SCRATCH: Mapping[str, tuple[str, ...]] = {
+    "from scratch, 0 counters": (),
+    "from scratch, 1 counter": ("nonrecursive",),
+    "from scratch, 2 counters": ("nonrecursive", "recursive"),
+}
 REMAT, REMAT_1C, REMAT_2C = SCRATCH
 SUBJECTS = ("SSPE", "LUBM-like", "UOBM-like", "Claros-LE")
 FEW: Mapping[str, int] = {"small": 20, "paper": 1_000, "max": 1_000}
@@ -51,19 +60,44 @@ THEIRS: Mapping[str, Mapping[str, Mapping[str, float]]] = {
         "Claros-LE": {"DRed": 1741.66, "DRed^c": 1143.55, "B/F": 653.04, "B/F^c": 560.61},
     },
     "many": {
-        "SSPE": {"DRed": 7240, "DRed^c": 74.36, "B/F": 7750, "B/F^c": 7900, REMAT: 68.28,
-                 REMAT_1C: 70.18, REMAT_2C: 71.81},
-        "UOBM-like": {"DRed": 3660, "DRed^c": 1540, "B/F": 3110, "B/F^c": 1640, REMAT: 1560,
-                      REMAT_1C: 1600, REMAT_2C: 1610},
-        "Claros-LE": {"DRed": 17810, "DRed^c": 5010, "B/F": 16740, "B/F^c": 3490, REMAT: 3360,
-                      REMAT_1C: 3490, REMAT_2C: 3600},
+        "SSPE": {
+            "DRed": 7240,
+            "DRed^c": 74.36,
+            "B/F": 7750,
+            "B/F^c": 7900,
+            REMAT: 68.28,
+            REMAT_1C: 70.18,
+            REMAT_2C: 71.81,
+        },
+        "UOBM-like": {
+            "DRed": 3660,
+            "DRed^c": 1540,
+            "B/F": 3110,
+            "B/F^c": 1640,
+            REMAT: 1560,
+            REMAT_1C: 1600,
+            REMAT_2C: 1610,
+        },
+        "Claros-LE": {
+            "DRed": 17810,
+            "DRed^c": 5010,
+            "B/F": 16740,
+            "B/F^c": 3490,
+            REMAT: 3360,
+            REMAT_1C: 3490,
+            REMAT_2C: 3600,
+        },
     },
 }
-INCLUDES = ("All of `apply`: encoding the given facts, maintenance, and the change that it answers with. From scratch: "
-            "evaluation only, without reading and storing facts.")
-SAME = ("SSPE is the paper's graph (100,000 nodes, 1,000,000 edges) with another seed; UOBM-like and Claros-LE have "
-        "the kind of rules and facts that the paper names, but far fewer facts (the paper: 254.8 and 18.8 million), so "
-        "its seconds are for orientation. Claros-LE: its own rules, generated facts.")
+INCLUDES = (
+    "All of `apply`: encoding the given facts, maintenance, and the change that it answers with. From scratch: "
+    "evaluation only, without reading and storing facts."
+)
+SAME = (
+    "SSPE is the paper's graph (100,000 nodes, 1,000,000 edges) with another seed; UOBM-like and Claros-LE have "
+    "the kind of rules and facts that the paper names, but far fewer facts (the paper: 254.8 and 18.8 million), so "
+    "its seconds are for orientation. Claros-LE: its own rules, generated facts."
+)
 
 
 def jobs(which: str, size: Size) -> list[Job]:
@@ -74,8 +108,10 @@ def jobs(which: str, size: Size) -> list[Job]:
         theirs = THEIRS[which].get(name, {})
         for variants in apart(ALGORITHMS, size):
             shown = [*variants, *(_scratches(which) if "recompute" in variants else ())]
-            places = {f"{which} {variant}": Place(row, Figure("holdfast", variant, paper=theirs.get(variant)))
-                      for variant in shown}
+            places = {
+                f"{which} {variant}": Place(row, Figure("holdfast", variant, paper=theirs.get(variant)))
+                for variant in shown
+            }
             made.append(Job("deletions", (name, *variants), places, SECONDS[size], missing(name)))
     return made
 
@@ -144,19 +180,41 @@ class _Series:
                 break
         later = slice(int(first and len(deleted) > 1), None)
         back = median([taken.seconds for taken in inserted[later]])
-        yield f"{which} {self.variant}", answer(deleted[later], facts=size_of(self.kb), first=deleted[0].seconds,
-                                                inserted=back)
+        yield (
+            f"{which} {self.variant}",
+            answer(deleted[later], facts=size_of(self.kb), first=deleted[0].seconds, inserted=back),
+        )
         for name, seconds in scratch.items():
-            yield f"{which} {name}", Answer(tuple(seconds[later]), "all facts by number and hash, against the "
-                                            "maintained ones", {"facts": self.whole[0]})
+            yield (
+                f"{which} {name}",
+                Answer(
+                    tuple(seconds[later]),
+                    "all facts by number and hash, against the maintained ones",
+                    {"facts": self.whole[0]},
+                ),
+            )
 
 
-_COUNTERS = ("From scratch with 0, 1 and 2 counters: the paper's Remat, Remat-1C and Remat-2C. holdfast always keeps "
-             "both; for the others, adding to counters is left out, and their columns stay empty.")
+_COUNTERS = (
+    "From scratch with 0, 1 and 2 counters: the paper's Remat, Remat-1C and Remat-2C. holdfast always keeps "
+    "both; for the others, adding to counters is left out, and their columns stay empty."
+)
 _MODULES = "The four algorithms and recompute run without modules, as in the paper; auto is what a user gets."
 TABLES = (
-    Study(f"{PAPER}-table-1", PAPER, "Table 1: small deletions", INCLUDES, lambda size: jobs("few", size),
-          notes=(SAME, _MODULES)),
-    Study(f"{PAPER}-table-2", PAPER, "Table 2: large deletions", INCLUDES, lambda size: jobs("many", size),
-          notes=(SAME, _MODULES, _COUNTERS)),
+    Study(
+        f"{PAPER}-table-1",
+        PAPER,
+        "Table 1: small deletions",
+        INCLUDES,
+        lambda size: jobs("few", size),
+        notes=(SAME, _MODULES),
+    ),
+    Study(
+        f"{PAPER}-table-2",
+        PAPER,
+        "Table 2: large deletions",
+        INCLUDES,
+        lambda size: jobs("many", size),
+        notes=(SAME, _MODULES, _COUNTERS),
+    ),
 )

@@ -114,8 +114,11 @@ def replay(name: str, way: Way) -> Pass:
     for reply in kb.stream(queue, algorithm=algorithm, lookahead=lookahead):
         assert reply.change is not None
         work += Work.of(reply.change)
-        marks = Marks(marks.explicit + reply.marks.explicit, marks.implicit + reply.marks.implicit,
-                      marks.saved + reply.marks.saved)
+        marks = Marks(
+            marks.explicit + reply.marks.explicit,
+            marks.implicit + reply.marks.implicit,
+            marks.saved + reply.marks.saved,
+        )
         if reply.number == 1:
             for update in updates:
                 queue.put(update)
@@ -160,15 +163,25 @@ def _updates(name: str) -> Iterator[Update]:
 
 def digest(kb: KnowledgeBase) -> tuple[int, str]:
     """The number of facts and a digest of them, in the form that the expected ones have."""
-    lines = sorted(json.dumps([name, *fact], ensure_ascii=False, separators=(",", ":")).encode()
-                   for name, view in kb.relations.items() for fact in view)
+    lines = sorted(
+        json.dumps([name, *fact], ensure_ascii=False, separators=(",", ":")).encode()
+        for name, view in kb.relations.items()
+        for fact in view
+    )
     return len(lines), hashlib.sha256(b"\n".join(lines)).hexdigest()[:16]
 
 
 def _study(number: int, kind: str, title: str, axis: str) -> Study:
-    return Study(f"{PAPER}-table-{number}", PAPER, f"Table {number}: {title}",
-                 "Processor time of the whole stream: encoding the updates, maintenance and the changes.",
-                 partial(jobs, kind), axis=axis, logarithmic=(False, True), notes=_NOTES)
+    return Study(
+        f"{PAPER}-table-{number}",
+        PAPER,
+        f"Table {number}: {title}",
+        "Processor time of the whole stream: encoding the updates, maintenance and the changes.",
+        partial(jobs, kind),
+        axis=axis,
+        logarithmic=(False, True),
+        notes=_NOTES,
+    )
 
 
 _NOTES = (

@@ -72,9 +72,15 @@ class Work:
     changed: int = 0  # net, in all relations
 
     def __add__(self, other: Work) -> Work:
-        return Work(self.deletion + other.deletion, self.backward + other.backward, self.forward + other.forward,
-                    self.insertion + other.insertion, self.overdeleted + other.overdeleted,
-                    self.rederived + other.rederived, self.changed + other.changed)
+        return Work(
+            self.deletion + other.deletion,
+            self.backward + other.backward,
+            self.forward + other.forward,
+            self.insertion + other.insertion,
+            self.overdeleted + other.overdeleted,
+            self.rederived + other.rederived,
+            self.changed + other.changed,
+        )
 
     @staticmethod
     def of(change: Change) -> Work:
@@ -82,9 +88,15 @@ class Work:
         nodes = change.figures
         if not nodes:
             return Work(changed=len(change))
-        return Work(sum(node.deletion for node in nodes), sum(node.backward for node in nodes),
-                    sum(node.forward for node in nodes), sum(node.insertion for node in nodes),
-                    sum(node.overdeleted for node in nodes), sum(node.rederived for node in nodes), len(change))
+        return Work(
+            sum(node.deletion for node in nodes),
+            sum(node.backward for node in nodes),
+            sum(node.forward for node in nodes),
+            sum(node.insertion for node in nodes),
+            sum(node.overdeleted for node in nodes),
+            sum(node.rederived for node in nodes),
+            len(change),
+        )
 
 
 @dataclass(frozen=True)
@@ -115,8 +127,9 @@ def answer(taken: Sequence[Taken], checked: str = FROM_SCRATCH, **counts: float)
     return Answer(tuple(one.seconds for one in taken), checked, {**counts, **mean})
 
 
-def from_scratch(program: str, facts: Mapping[str, Any], only: Collection[str] | None = None
-                 ) -> tuple[float, Fingerprint]:
+def from_scratch(
+    program: str, facts: Mapping[str, Any], only: Collection[str] | None = None
+) -> tuple[float, Fingerprint]:
     """Seconds of evaluation, without reading and storing the facts; and what came out."""
     kb = holdfast.from_text(program, facts=facts)
     return evaluation(kb), fingerprint(kb, only)

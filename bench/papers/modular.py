@@ -45,14 +45,30 @@ SECONDS: Mapping[str, float] = {"small": 60, "paper": 75, "max": 600}
 _LONG = 150.0  # seconds for generic evaluation of DAG-R's quadratic rule
 # the paper's figures: with modules, generic
 THEIRS: Mapping[str, Mapping[str, tuple[float, float]]] = {
-    "Claros-LE": {"materialisation": (733.55, 3593.32), "few deleted": (0.93, 1035.28), "few inserted": (0.17, 0.80),
-                  "many deleted": (314.33, 3616.93)},
-    "LUBM-LE": {"materialisation": (291.90, 1100.22), "few deleted": (0.32, 3.87), "few inserted": (0.01, 0.01),
-                "many deleted": (182.93, 1369.77)},
-    "DBpedia-SKOS": {"materialisation": (103.23, 3623.37), "few deleted": (21.77, 691.32), "few inserted": (0.20, 2.78),
-                     "many deleted": (111.28, 3826.87)},
-    "DAG-R": {"materialisation": (29.60, 3238.86), "few deleted": (64.92, 3005.11), "few inserted": (14.56, 116.78),
-              "many deleted": (62.48, 4316.71)},
+    "Claros-LE": {
+        "materialisation": (733.55, 3593.32),
+        "few deleted": (0.93, 1035.28),
+        "few inserted": (0.17, 0.80),
+        "many deleted": (314.33, 3616.93),
+    },
+    "LUBM-LE": {
+        "materialisation": (291.90, 1100.22),
+        "few deleted": (0.32, 3.87),
+        "few inserted": (0.01, 0.01),
+        "many deleted": (182.93, 1369.77),
+    },
+    "DBpedia-SKOS": {
+        "materialisation": (103.23, 3623.37),
+        "few deleted": (21.77, 691.32),
+        "few inserted": (0.20, 2.78),
+        "many deleted": (111.28, 3826.87),
+    },
+    "DAG-R": {
+        "materialisation": (29.60, 3238.86),
+        "few deleted": (64.92, 3005.11),
+        "few inserted": (14.56, 116.78),
+        "many deleted": (62.48, 4316.71),
+    },
 }
 
 
@@ -61,9 +77,14 @@ def jobs(kinds: Mapping[str, str], size: Size) -> list[Job]:
     made = list[Job]()
     for name in SUBJECTS:
         for ways in apart([way for way in HOW if way != LINEAR or name == "DAG-R"], size):
-            places = {f"{kind} {way}": Place(f"{name}, {text.format(few=f'{FEW[size]:,}')}" if text else name,
-                                             Figure("holdfast", way, paper=_theirs(name, kind, way)))
-                      for way in ways for kind, text in kinds.items()}
+            places = {
+                f"{kind} {way}": Place(
+                    f"{name}, {text.format(few=f'{FEW[size]:,}')}" if text else name,
+                    Figure("holdfast", way, paper=_theirs(name, kind, way)),
+                )
+                for way in ways
+                for kind, text in kinds.items()
+            }
             slow = size == "paper" and name == "DAG-R" and ways == ("generic, DRed^c",)
             made.append(Job("modular", (name, *ways), places, _LONG if slow else SECONDS[size], missing(name)))
     return made
@@ -106,15 +127,24 @@ class _Series:
         whole = fingerprint(kb)
         fetched = time.perf_counter() - begun
         checked = self._check(kb, self.subject.facts, "nothing", "evaluation")
-        yield "materialisation", Answer(tuple(seconds), checked, {
-            "given": self.subject.given, "facts": size_of(kb), "bytes per fact": kb.statistics.memory / size_of(kb),
-            "fetching and hashing all facts, s": fetched})
+        yield (
+            "materialisation",
+            Answer(
+                tuple(seconds),
+                checked,
+                {
+                    "given": self.subject.given,
+                    "facts": size_of(kb),
+                    "bytes per fact": kb.statistics.memory / size_of(kb),
+                    "fetching and hashing all facts, s": fetched,
+                },
+            ),
+        )
         for kind, number in (("few", FEW[self.told.size]), ("many", self.subject.given // 4)):
             if not self.told.impatient:
                 yield from self._turns(kb, whole, kind, number)
 
-    def _turns(self, kb: KnowledgeBase, whole: tuple[int, int], kind: str, number: int
-               ) -> Iterator[tuple[str, Answer]]:
+    def _turns(self, kb: KnowledgeBase, whole: tuple[int, int], kind: str, number: int) -> Iterator[tuple[str, Answer]]:
         deleted, inserted, checked = list[Taken](), list[Taken](), ""
         for turn in range(self.told.runs):
             gone, rest = self.subject.parted(number, turn)
@@ -145,17 +175,32 @@ def reachable(edges: Sequence[tuple[int, ...]]) -> int:
     return sum(bits.bit_count() for bits in reached.values())
 
 
-_SAME = ("DAG-R is the paper's (10,000 nodes, 100,000 edges) with another seed. The others have far fewer facts than "
-         "the paper (18.8, 133.6 and 5 million): rules of ../shared/data/kb; DBpedia-SKOS with the facts beside them, "
-         "LUBM-LE with generated universities, Claros-LE and the deep categories with generated facts. The paper's "
-         "seconds are for orientation there.")
-_MODULES = ("modules: what a user gets (`auto`); a closure that has a hyper-node to itself is maintained exactly and "
-            "not written out pair by pair, and `fetching` says what reading all of it costs. modules, DRed^c: the "
-            "paper's algorithm. generic: the same engine without modules.")
+_SAME = (
+    "DAG-R is the paper's (10,000 nodes, 100,000 edges) with another seed. The others have far fewer facts than "
+    "the paper (18.8, 133.6 and 5 million): rules of ../shared/data/kb; DBpedia-SKOS with the facts beside them, "
+    "LUBM-LE with generated universities, Claros-LE and the deep categories with generated facts. The paper's "
+    "seconds are for orientation there."
+)
+_MODULES = (
+    "modules: what a user gets (`auto`); a closure that has a hyper-node to itself is maintained exactly and "
+    "not written out pair by pair, and `fetching` says what reading all of it costs. modules, DRed^c: the "
+    "paper's algorithm. generic: the same engine without modules."
+)
 TABLES = (
-    Study(f"{PAPER}-table-1", PAPER, "Table 1: materialisation", "Evaluation, without reading and storing facts.",
-          lambda size: jobs({"materialisation": ""}, size), notes=(_SAME, _MODULES)),
-    Study(f"{PAPER}-table-2", PAPER, "Table 2: incremental maintenance",
-          "All of `apply`: encoding the given facts, maintenance, and the change that it answers with.",
-          lambda size: jobs(KINDS, size), notes=(_SAME, _MODULES)),
+    Study(
+        f"{PAPER}-table-1",
+        PAPER,
+        "Table 1: materialisation",
+        "Evaluation, without reading and storing facts.",
+        lambda size: jobs({"materialisation": ""}, size),
+        notes=(_SAME, _MODULES),
+    ),
+    Study(
+        f"{PAPER}-table-2",
+        PAPER,
+        "Table 2: incremental maintenance",
+        "All of `apply`: encoding the given facts, maintenance, and the change that it answers with.",
+        lambda size: jobs(KINDS, size),
+        notes=(_SAME, _MODULES),
+    ),
 )

@@ -54,20 +54,37 @@ def _campus(departments: int) -> Facts:
 
 
 CURVES = {
-    "closure": Curve(CLOSURE, "edge", _graph, {
-        "small": (36, 112), "paper": (112, 355, 1_120, 3_550), "max": (112, 355, 1_120, 3_550, 11_200)}),
-    "LUBM-like": Curve(ontology.program(), "takesCourse", _campus, {
-        "small": (1, 2), "paper": (1, 8, 72, 300), "max": (1, 8, 72, 700)}),
+    "closure": Curve(
+        CLOSURE,
+        "edge",
+        _graph,
+        {"small": (36, 112), "paper": (112, 355, 1_120, 3_550), "max": (112, 355, 1_120, 3_550, 11_200)},
+    ),
+    "LUBM-like": Curve(
+        ontology.program(), "takesCourse", _campus, {"small": (1, 2), "paper": (1, 8, 72, 300), "max": (1, 8, 72, 700)}
+    ),
 }
 
 
 def curves(size: Size) -> list[Job]:
     """A process for each curve."""
-    return [Job("one_fact", (name,), {
-        f"{number} {kind}": Place(f"{name}, {number:,} {'nodes' if name == 'closure' else 'departments'}",
-                                  Figure("holdfast", f"{name}, {kind}"), at=number)
-        for number in curve.sizes[size] for kind in ("one fact deleted", "one fact inserted", "from scratch")
-    }, _SECONDS) for name, curve in CURVES.items()]
+    return [
+        Job(
+            "one_fact",
+            (name,),
+            {
+                f"{number} {kind}": Place(
+                    f"{name}, {number:,} {'nodes' if name == 'closure' else 'departments'}",
+                    Figure("holdfast", f"{name}, {kind}"),
+                    at=number,
+                )
+                for number in curve.sizes[size]
+                for kind in ("one fact deleted", "one fact inserted", "from scratch")
+            },
+            _SECONDS,
+        )
+        for name, curve in CURVES.items()
+    ]
 
 
 def measure(case: Sequence[str], told: Run) -> Iterator[tuple[str, Answer]]:
@@ -113,6 +130,14 @@ def _rows(changed: Mapping[str, RelationView]) -> dict[str, set[tuple[object, ..
 
 _APPLY = "All of `apply`. From scratch: evaluation, without reading and storing facts."
 TABLES = (
-    Study("updates-by-facts", "", "One-fact updates that affect little, on more and more facts", _APPLY, curves,
-          axis="facts of the materialisation", logarithmic=(True, True), at="facts"),
+    Study(
+        "updates-by-facts",
+        "",
+        "One-fact updates that affect little, on more and more facts",
+        _APPLY,
+        curves,
+        axis="facts of the materialisation",
+        logarithmic=(True, True),
+        at="facts",
+    ),
 )

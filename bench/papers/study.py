@@ -61,9 +61,16 @@ class Study:
             tell(f"{self.key}: {' '.join(job.case)}")
             for place, figure in _figures(job, size, runs, limits):
                 rows.setdefault(place.row, _Row(place.at)).figures.append(figure)
-        return PaperTable(self.key, self.paper, self.title, self.includes,
-                          tuple(row.finished(name, self.at) for name, row in rows.items()),
-                          self.axis, self.logarithmic, self.notes)
+        return PaperTable(
+            self.key,
+            self.paper,
+            self.title,
+            self.includes,
+            tuple(row.finished(name, self.at) for name, row in rows.items()),
+            self.axis,
+            self.logarithmic,
+            self.notes,
+        )
 
 
 def apart(ways: Iterable[str], size: Size) -> list[tuple[str, ...]]:
@@ -85,8 +92,10 @@ def _figures(job: Job, size: Size, runs: int, limits: Limits) -> list[tuple[Plac
     limits = limits.own(job.seconds)
     theirs = size != "small"  # few facts are nothing to compare with a paper's
     found = _Found({}, job.missing) if job.missing else _measured(job.module, job.case, size, runs, limits)
-    return [(place, found.figure(place.figure if theirs else replace(place.figure, paper=None), name))
-            for name, place in job.places.items()]
+    return [
+        (place, found.figure(place.figure if theirs else replace(place.figure, paper=None), name))
+        for name, place in job.places.items()
+    ]
 
 
 @dataclass(frozen=True)

@@ -83,8 +83,10 @@ def _categories() -> Facts:
     for line in (folder / "index.tsv").read_text(encoding="utf-8").splitlines()[1:]:
         predicate, _, _, file = line.split("\t")
         with gzip.open(folder / file, "rt", encoding="utf-8") as lines:
-            found[predicate] = [tuple(numbers.setdefault(word, len(numbers)) for word in line.rstrip("\n").split("\t"))
-                                for line in lines]
+            found[predicate] = [
+                tuple(numbers.setdefault(word, len(numbers)) for word in line.rstrip("\n").split("\t"))
+                for line in lines
+            ]
     return found
 
 
@@ -104,24 +106,48 @@ def _dag(nodes: int, edges: int) -> Callable[[], Facts]:
 
 _DAGS = {"small": _dag(60, 300), "paper": _dag(10_000, 100_000), "max": _dag(16_000, 160_000)}
 SOURCES = {
-    "SSPE": Source(lambda: LENGTHS, {
-        "small": lambda: weighted_dag(300, 1_500), "paper": lambda: weighted_dag(100_000, 1_000_000),
-        "max": lambda: weighted_dag(300_000, 3_000_000)}),
-    "LUBM-like": Source(ontology.program, {
-        "small": lambda: universities(1, (1, 1)), "paper": lambda: universities(12), "max": lambda: universities(50)}),
-    "UOBM-like": Source(uobm.program, {
-        "small": lambda: uobm.facts(1, (1, 1)), "paper": lambda: uobm.facts(4), "max": lambda: uobm.facts(10)}),
-    "Claros-LE": Source(lambda: _rules("claros"), {
-        "small": lambda: claros.facts(3, 12), "paper": lambda: claros.facts(200), "max": lambda: claros.facts(1_000)},
-        "rules/claros.dl"),
-    "LUBM-LE": Source(lambda: _rules("lubm"), {
-        "small": lambda: _classes(universities(1, (1, 1))), "paper": lambda: _classes(universities(12)),
-        "max": lambda: _classes(universities(50))}, "rules/lubm.dl"),
-    "DBpedia-SKOS": Source(lambda: _rules("dbpedia"), dict.fromkeys(("small", "paper", "max"), _categories),
-                            "facts/dbpedia/index.tsv"),
-    "SKOS, deep categories": Source(lambda: _rules("dbpedia"), {
-        "small": lambda: _deep_categories(2, 40), "paper": lambda: _deep_categories(40),
-        "max": lambda: _deep_categories(200)}, "rules/dbpedia.dl"),
+    "SSPE": Source(
+        lambda: LENGTHS,
+        {
+            "small": lambda: weighted_dag(300, 1_500),
+            "paper": lambda: weighted_dag(100_000, 1_000_000),
+            "max": lambda: weighted_dag(300_000, 3_000_000),
+        },
+    ),
+    "LUBM-like": Source(
+        ontology.program,
+        {"small": lambda: universities(1, (1, 1)), "paper": lambda: universities(12), "max": lambda: universities(50)},
+    ),
+    "UOBM-like": Source(
+        uobm.program,
+        {"small": lambda: uobm.facts(1, (1, 1)), "paper": lambda: uobm.facts(4), "max": lambda: uobm.facts(10)},
+    ),
+    "Claros-LE": Source(
+        lambda: _rules("claros"),
+        {"small": lambda: claros.facts(3, 12), "paper": lambda: claros.facts(200), "max": lambda: claros.facts(1_000)},
+        "rules/claros.dl",
+    ),
+    "LUBM-LE": Source(
+        lambda: _rules("lubm"),
+        {
+            "small": lambda: _classes(universities(1, (1, 1))),
+            "paper": lambda: _classes(universities(12)),
+            "max": lambda: _classes(universities(50)),
+        },
+        "rules/lubm.dl",
+    ),
+    "DBpedia-SKOS": Source(
+        lambda: _rules("dbpedia"), dict.fromkeys(("small", "paper", "max"), _categories), "facts/dbpedia/index.tsv"
+    ),
+    "SKOS, deep categories": Source(
+        lambda: _rules("dbpedia"),
+        {
+            "small": lambda: _deep_categories(2, 40),
+            "paper": lambda: _deep_categories(40),
+            "max": lambda: _deep_categories(200),
+        },
+        "rules/dbpedia.dl",
+    ),
     "DAG-R": Source(lambda: QUADRATIC, _DAGS),
     "DAG-R, right-linear": Source(lambda: LINEAR, _DAGS),
 }
@@ -138,5 +164,12 @@ def subject(name: str, size: str) -> Subject:
     """A program with the facts of the relations that its rules mention."""
     source = SOURCES[name]
     program, facts = source.program(), kept.tables(f"{name} {size}", source.facts[size])
-    return Subject(f"{name} {size}", program, {relation: table for relation, table in facts.items()
-                                               if f"{relation}(" in program or f"'{relation}'(" in program})
+    return Subject(
+        f"{name} {size}",
+        program,
+        {
+            relation: table
+            for relation, table in facts.items()
+            if f"{relation}(" in program or f"'{relation}'(" in program
+        },
+    )

@@ -36,7 +36,11 @@ STRATEGIES = ("counters", "hyper-node")
 ALL = "every single rule"
 # Figures 7 and 8: what the text names, and every rule by itself
 CHANGES: Mapping[str, tuple[tuple[int, ...], ...]] = {
-    "r10, r15, r17": ((10, 15, 17),), "r10, r15, r18": ((10, 15, 18),), "r3": ((3,),), "r4": ((4,),), "r18": ((18,),),
+    "r10, r15, r17": ((10, 15, 17),),
+    "r10, r15, r18": ((10, 15, 18),),
+    "r3": ((3,),),
+    "r4": ((4,),),
+    "r18": ((18,),),
     ALL: tuple((number,) for number in range(1, 19)),
 }
 # Tables 2 and 3, and what they say of from-scratch and incremental
@@ -45,11 +49,19 @@ NEGATION: Mapping[str, tuple[int, Mapping[str, tuple[float, float]]]] = {
     "r10_new": (10, {"added": (24.134, 2.335), "removed": (23.347, 6.073)}),
 }
 WIDTHS: Mapping[str, tuple[int, ...]] = {"small": (50,), "paper": (50, 100, 150, 200), "max": (50, 100, 150, 200)}
-TURBINES: Mapping[str, tuple[int, ...]] = {"small": (50, 100), "paper": tuple(range(50, 401, 50)),
-                                           "max": tuple(range(50, 401, 50))}
+TURBINES: Mapping[str, tuple[int, ...]] = {
+    "small": (50, 100),
+    "paper": tuple(range(50, 401, 50)),
+    "max": tuple(range(50, 401, 50)),
+}
 SHARES: Mapping[str, tuple[int, ...]] = {"small": (10,), "paper": (10, 20, 30, 40, 50), "max": (10, 20, 30, 40, 50)}
-OPERATIONS = ("materialisation", "one fact inserted", "one fact deleted", "the symmetric rule removed",
-              "the transitive rule removed")
+OPERATIONS = (
+    "materialisation",
+    "one fact inserted",
+    "one fact deleted",
+    "the symmetric rule removed",
+    "the transitive rule removed",
+)
 _SECONDS = 180.0
 _EXPECTED = "the number of derived facts, against the expected one"
 _TEXT = (FOLDER / "rules").is_dir()
@@ -61,16 +73,33 @@ def _job(case: tuple[str, ...], places: Mapping[str, Place]) -> Job:
 
 def memory(size: Size) -> list[Job]:
     """Figure 6."""
-    return [_job(("memory",), {str(width): Place(f"{width} edges in each of four chains",
-                                                 Figure("holdfast", unit="MiB"), at=_derived(f"rs2/w{width}"))
-                               for width in WIDTHS[size]})]
+    return [
+        _job(
+            ("memory",),
+            {
+                str(width): Place(
+                    f"{width} edges in each of four chains",
+                    Figure("holdfast", unit="MiB"),
+                    at=_derived(f"rs2/w{width}"),
+                )
+                for width in WIDTHS[size]
+            },
+        )
+    ]
 
 
 def rule_changes(direction: str, size: Size) -> list[Job]:
     """Figures 7 and 8: both from the same process."""
-    return [_job(("rules",), {f"{direction} {strategy} {what}": Place(f"{what} {direction}",
-                                                                      Figure("holdfast", strategy))
-                              for what in CHANGES for strategy in (*STRATEGIES, "from scratch")})]
+    return [
+        _job(
+            ("rules",),
+            {
+                f"{direction} {strategy} {what}": Place(f"{what} {direction}", Figure("holdfast", strategy))
+                for what in CHANGES
+                for strategy in (*STRATEGIES, "from scratch")
+            },
+        )
+    ]
 
 
 def negation(direction: str, size: Size) -> list[Job]:
@@ -79,21 +108,38 @@ def negation(direction: str, size: Size) -> list[Job]:
     for what, (_, theirs) in NEGATION.items():
         for variant in (*STRATEGIES, "from scratch"):
             paper = theirs[direction][0 if variant == "from scratch" else 1]
-            places[f"{direction} {variant} {what}"] = Place(f"{what} {direction}",
-                                                            Figure("holdfast", variant, paper=paper))
+            places[f"{direction} {variant} {what}"] = Place(
+                f"{what} {direction}", Figure("holdfast", variant, paper=paper)
+            )
     return [_job(("negation",), places)]
 
 
 def operations(size: Size) -> list[Job]:
     """Figure 9."""
-    return [_job(("operations",), {f"{number} {kind}": Place(f"{number} turbines", Figure("holdfast", kind), at=number)
-                                   for number in TURBINES[size] for kind in OPERATIONS})]
+    return [
+        _job(
+            ("operations",),
+            {
+                f"{number} {kind}": Place(f"{number} turbines", Figure("holdfast", kind), at=number)
+                for number in TURBINES[size]
+                for kind in OPERATIONS
+            },
+        )
+    ]
 
 
 def growth(size: Size) -> list[Job]:
     """Figure 10."""
-    return [_job(("growth",), {f"{share} {kind}": Place(f"{share} % more turbines", Figure("holdfast", kind), at=share)
-                               for share in SHARES[size] for kind in ("inserted", "deleted", "from scratch")})]
+    return [
+        _job(
+            ("growth",),
+            {
+                f"{share} {kind}": Place(f"{share} % more turbines", Figure("holdfast", kind), at=share)
+                for share in SHARES[size]
+                for kind in ("inserted", "deleted", "from scratch")
+            },
+        )
+    ]
 
 
 def measure(case: Sequence[str], told: Run) -> Iterator[tuple[str, Answer]]:
@@ -164,8 +210,9 @@ def program_of(rules: Sequence[str], without: Sequence[int] = ()) -> str:
     return "\n".join([*declared, *(rule for number, rule in enumerate(rules, 1) if number not in without)]) + "\n"
 
 
-def _changes(rule_set: str, width: int, changes: Mapping[str, Sequence[Sequence[int]]], told: Run
-             ) -> Iterator[tuple[str, Answer]]:
+def _changes(
+    rule_set: str, width: int, changes: Mapping[str, Sequence[Sequence[int]]], told: Run
+) -> Iterator[tuple[str, Answer]]:
     """Some rules out and in again, by each strategy, beside evaluation with and without them."""
     rules, facts = rules_of(rule_set), facts_of(f"ds2/w{width}")
     kb = holdfast.from_text(program_of(rules), facts=facts)
@@ -180,10 +227,11 @@ def _changes(rule_set: str, width: int, changes: Mapping[str, Sequence[Sequence[
                 scratch["removed"].append(without[0])
                 scratch["added"].append(whole[0])
                 for strategy in STRATEGIES:
-                    for direction, update, right in (("removed", Update(remove_rules=some), without[1]),
-                                                     ("added", Update(add_rules=some), whole[1])):
-                        taken.setdefault((direction, strategy), []).append(
-                            timed(kb, update, Choice(strategy=strategy)))
+                    for direction, update, right in (
+                        ("removed", Update(remove_rules=some), without[1]),
+                        ("added", Update(add_rules=some), whole[1]),
+                    ):
+                        taken.setdefault((direction, strategy), []).append(timed(kb, update, Choice(strategy=strategy)))
                         check(fingerprint(kb), right, f"{what} {direction} by {strategy}")
         for (direction, strategy), found in taken.items():
             yield f"{direction} {strategy} {what}", answer(found)
@@ -199,8 +247,14 @@ def _memory(told: Run) -> Iterator[tuple[str, Answer]]:
         kb = holdfast.from_text(program_of(rules_of("rs2")), facts=facts_of(f"ds2/w{width}"))
         _checked(kb, f"rs2/w{width}")
         facts = kb.statistics.facts + kb.statistics.derived
-        yield str(width), Answer((kb.statistics.memory / 2**20,), _EXPECTED,
-                                 {"facts": facts, "bytes per fact": kb.statistics.memory / facts})
+        yield (
+            str(width),
+            Answer(
+                (kb.statistics.memory / 2**20,),
+                _EXPECTED,
+                {"facts": facts, "bytes per fact": kb.statistics.memory / facts},
+            ),
+        )
 
 
 def _operations(number: int, told: Run) -> Iterator[tuple[str, Answer]]:
@@ -217,9 +271,10 @@ def _operations(number: int, told: Run) -> Iterator[tuple[str, Answer]]:
     longer = from_scratch(program, {**facts, "hasNeighbour": facts["hasNeighbour"] + extra["hasNeighbour"]})[1]
     symmetric, transitive = (scratch("\n".join(rule for rule in rules if rule != gone))[1] for gone in rules[:2])
     for kind, there, back, right in (
-            ("one fact inserted", Update(insert=extra), Update(delete=extra), longer),
-            ("the symmetric rule removed", Update(remove_rules=[rules[0]]), Update(add_rules=[rules[0]]), symmetric),
-            ("the transitive rule removed", Update(remove_rules=[rules[1]]), Update(add_rules=[rules[1]]), transitive)):
+        ("one fact inserted", Update(insert=extra), Update(delete=extra), longer),
+        ("the symmetric rule removed", Update(remove_rules=[rules[0]]), Update(add_rules=[rules[0]]), symmetric),
+        ("the transitive rule removed", Update(remove_rules=[rules[1]]), Update(add_rules=[rules[1]]), transitive),
+    ):
         forth, again = list[Taken](), list[Taken]()
         for _ in range(told.runs):
             forth.append(timed(kb, there))
@@ -250,28 +305,78 @@ def _growth(share: int, told: Run) -> Iterator[tuple[str, Answer]]:
     yield f"{share} from scratch", Answer(tuple(scratch), FROM_SCRATCH)
 
 
-_APPLY = ("All of `apply`, checking the changed program included. From scratch, and materialisation: evaluation only, "
-          "without reading and storing facts and without checking the program.")
-_STRATEGIES = ("counters: derivations of the rules that go are taken off the counters; hyper-node: as ZodiacEdge does "
-               "it, what depends on them is redone from scratch.")
-_OTHERS = ("No other system stands here: none of those that are measured changes its rules, and not all of them can "
-           "be told of negation and aggregates.")
+_APPLY = (
+    "All of `apply`, checking the changed program included. From scratch, and materialisation: evaluation only, "
+    "without reading and storing facts and without checking the program."
+)
+_STRATEGIES = (
+    "counters: derivations of the rules that go are taken off the counters; hyper-node: as ZodiacEdge does "
+    "it, what depends on them is redone from scratch."
+)
+_OTHERS = (
+    "No other system stands here: none of those that are measured changes its rules, and not all of them can "
+    "be told of negation and aggregates."
+)
 _TEXT_ONLY = "The paper shows these in a plot, without numbers."
 TABLES = (
-    Study("zodiacedge-figure-6", PAPER, "Figure 6: memory of the facts, RS2", "Facts, counters and indexes.", memory,
-          axis="derived facts", notes=(_TEXT_ONLY,)),
-    Study("zodiacedge-figure-7", PAPER, "Figure 7: rules inserted, RS2", _APPLY,
-          partial(rule_changes, "added"), notes=(
-              _STRATEGIES, "The paper: 3 to 375 times as fast as from scratch, but slower for r3; 5 times for r4.")),
-    Study("zodiacedge-figure-8", PAPER, "Figure 8: rules deleted, RS2", _APPLY,
-          partial(rule_changes, "removed"), notes=(
-              _STRATEGIES, "The paper: 3 to some 1,000 times as fast as from scratch.")),
-    Study("zodiacedge-table-2", PAPER, "Table 2: rules inserted, RS3 (negation)", _APPLY, partial(negation, "added"),
-          notes=(_STRATEGIES, _OTHERS)),
-    Study("zodiacedge-table-3", PAPER, "Table 3: rules deleted, RS3 (negation)", _APPLY, partial(negation, "removed"),
-          notes=(_STRATEGIES, _OTHERS)),
-    Study("zodiacedge-figure-9", PAPER, "Figure 9: symmetric-transitive reasoning, RS1", _APPLY, operations,
-          axis="wind turbines", logarithmic=(False, True), notes=(_TEXT_ONLY,)),
-    Study("zodiacedge-figure-10", PAPER, "Figure 10: turbines inserted and deleted, RS1 on 200", _APPLY, growth,
-          axis="% more turbines", notes=(_TEXT_ONLY,)),
+    Study(
+        "zodiacedge-figure-6",
+        PAPER,
+        "Figure 6: memory of the facts, RS2",
+        "Facts, counters and indexes.",
+        memory,
+        axis="derived facts",
+        notes=(_TEXT_ONLY,),
+    ),
+    Study(
+        "zodiacedge-figure-7",
+        PAPER,
+        "Figure 7: rules inserted, RS2",
+        _APPLY,
+        partial(rule_changes, "added"),
+        notes=(_STRATEGIES, "The paper: 3 to 375 times as fast as from scratch, but slower for r3; 5 times for r4."),
+    ),
+    Study(
+        "zodiacedge-figure-8",
+        PAPER,
+        "Figure 8: rules deleted, RS2",
+        _APPLY,
+        partial(rule_changes, "removed"),
+        notes=(_STRATEGIES, "The paper: 3 to some 1,000 times as fast as from scratch."),
+    ),
+    Study(
+        "zodiacedge-table-2",
+        PAPER,
+        "Table 2: rules inserted, RS3 (negation)",
+        _APPLY,
+        partial(negation, "added"),
+        notes=(_STRATEGIES, _OTHERS),
+    ),
+    Study(
+        "zodiacedge-table-3",
+        PAPER,
+        "Table 3: rules deleted, RS3 (negation)",
+        _APPLY,
+        partial(negation, "removed"),
+        notes=(_STRATEGIES, _OTHERS),
+    ),
+    Study(
+        "zodiacedge-figure-9",
+        PAPER,
+        "Figure 9: symmetric-transitive reasoning, RS1",
+        _APPLY,
+        operations,
+        axis="wind turbines",
+        logarithmic=(False, True),
+        notes=(_TEXT_ONLY,),
+    ),
+    Study(
+        "zodiacedge-figure-10",
+        PAPER,
+        "Figure 10: turbines inserted and deleted, RS1 on 200",
+        _APPLY,
+        growth,
+        axis="% more turbines",
+        notes=(_TEXT_ONLY,),
+    ),
 )

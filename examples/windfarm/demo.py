@@ -75,8 +75,10 @@ def first_facts(declared: pipeline.Pipeline) -> holdfast.KnowledgeBase:
     pairs = sum(len(farm) * (len(farm) - 1) for farm in farms())
     assert len(base["neighbour"]) == pairs
     compare(base, 0)
-    print(f"\nChecked against plain Python: {pairs:,} neighbours, {len(base['sensor_anomaly'])} anomalies, "
-          f"{len(base['silent'])} silent turbines.\n")
+    print(
+        f"\nChecked against plain Python: {pairs:,} neighbours, {len(base['sensor_anomaly'])} anomalies, "
+        f"{len(base['silent'])} silent turbines.\n"
+    )
     return base
 
 
@@ -99,8 +101,10 @@ def tell(told: pipeline.Told) -> None:
     if told.change is None:
         print(f"  {told.text}")
         return
-    parts = {name: (len(told.change.removed.get(name, ())), len(told.change.added.get(name, ())))
-             for name in ("temperature", "median_nearby", "sensor_anomaly", "silent", "visit")}
+    parts = {
+        name: (len(told.change.removed.get(name, ())), len(told.change.added.get(name, ())))
+        for name in ("temperature", "median_nearby", "sensor_anomaly", "silent", "visit")
+    }
     shown = ", ".join(f"{name} -{gone} +{come}" for name, (gone, come) in parts.items() if gone or come)
     bad = f"; {told.rejections} reading put in quarantine" if told.rejections else ""
     print(f"  update {told.number}: {shown}{bad}")
@@ -136,8 +140,9 @@ def what_changed(base: holdfast.KnowledgeBase) -> None:
 
 def why(base: holdfast.KnowledgeBase, turbine: str) -> None:
     """The facts from which an anomaly follows."""
-    (celsius, nearby, readings), = base.query(
-        f'temperature("{turbine}", t), median_nearby("{turbine}", m), readings_nearby("{turbine}", n)')
+    ((celsius, nearby, readings),) = base.query(
+        f'temperature("{turbine}", t), median_nearby("{turbine}", m), readings_nearby("{turbine}", n)'
+    )
     others = sorted(float(t) for _, t in base.query(f'neighbour("{turbine}", x), temperature(x, t)'))
     print(f"Why is {turbine} an anomaly?  Because of the rule")
     print("  sensor_anomaly(x, t, m) :- comparable(x), temperature(x, t), median_nearby(x, m), abs(t - m) > 5.0.")
@@ -148,8 +153,10 @@ def why(base: holdfast.KnowledgeBase, turbine: str) -> None:
     print(f"  |{celsius} - {nearby}| = {abs(celsius - nearby):.1f} > 5.0\n")
     assert (len(others), median(others)) == (readings, nearby)
     coast = [t for x, t in generate.after(8).items() if x.startswith("coast") and x not in generate.BROKEN]
-    print(f"And the coast?  All of it reads about {median(coast):.0f} degrees by now, {median(coast) - 14.5:.0f} more "
-          "than at first, and is no anomaly: a warm front.\n")
+    print(
+        f"And the coast?  All of it reads about {median(coast):.0f} degrees by now, {median(coast) - 14.5:.0f} more "
+        "than at first, and is no anomaly: a warm front.\n"
+    )
 
 
 # --- the same in plain Python ---

@@ -41,8 +41,11 @@ def stream(minutes: int = 8, seed: int = 2) -> list[list[tuple[str, object, str]
     noise, now = random.Random(seed), dict(temperatures())
     told = []
     for minute in range(1, minutes + 1):
-        new = {turbine: round(WEATHER["coast"] + 1.1 * minute + noise.gauss(0, 0.6), 1)
-               for turbine in turbines("coast") if turbine not in BROKEN}
+        new = {
+            turbine: round(WEATHER["coast"] + 1.1 * minute + noise.gauss(0, 0.6), 1)
+            for turbine in turbines("coast")
+            if turbine not in BROKEN
+        }
         new |= EVENTS.get(minute, {})
         rows: list[tuple[str, object, str]] = [(turbine, now[turbine], "delete") for turbine in new if turbine in now]
         told.append(rows + [(turbine, celsius, "insert") for turbine, celsius in new.items()])

@@ -16,8 +16,9 @@ from holdfast.updates import Update
 from holdfast.values import Type
 
 
-def edited(program_tree: tree.Program, program: Program, update: Update, empty: Callable[[str], bool]
-           ) -> tuple[tree.Program, Program]:
+def edited(
+    program_tree: tree.Program, program: Program, update: Update, empty: Callable[[str], bool]
+) -> tuple[tree.Program, Program]:
     """The tree and the checked program after an update; the same objects if it changes no rules.
 
     Types that nothing has told yet, of relations that are `empty`, may be others afterwards.
@@ -30,8 +31,12 @@ def edited(program_tree: tree.Program, program: Program, update: Update, empty: 
     for text in update.add_rules:
         new = with_rules(new, text, "<add_rules>", rule_names(program_tree))
     open = {name for name, r in program.relations.items() if _is_untold(r) and empty(name)}
-    types = {(name, i): type for name, r in program.relations.items() for i, type in enumerate(r.types)
-             if name not in open or type is not Type.ANY}
+    types = {
+        (name, i): type
+        for name, r in program.relations.items()
+        for i, type in enumerate(r.types)
+        if name not in open or type is not Type.ANY
+    }
     checked = maintainable(check(new, types | _told_by_facts(program, update, open)))
     _refuse_other_types(program, checked, _first_added(program_tree, new), open)
     return new, _with_column_names(checked, program)
@@ -81,8 +86,11 @@ def _refuse_other_types(old: Program, new: Program, place: Span | None, open: Co
             message = f"with these rules {relation.display} would have the types ({would}), but it has ({was})"
             help = "declare the relation's types from the start"
             if Type.ANY in relation.types and not relation.declared:
-                columns = ", ".join(f"{column.name}: {type.value}"
-                                    for column, type in zip(relation.columns, other.types, strict=True))
-                help = (f"nothing told the types of {relation.display} when it was opened without facts; "
-                        f"declare them: .decl {relation.display}({columns})")
+                columns = ", ".join(
+                    f"{column.name}: {type.value}" for column, type in zip(relation.columns, other.types, strict=True)
+                )
+                help = (
+                    f"nothing told the types of {relation.display} when it was opened without facts; "
+                    f"declare them: .decl {relation.display}({columns})"
+                )
             raise ProgramError(Diagnostic("E0912", message, place, help=help))

@@ -157,8 +157,9 @@ class Dictionary:
         """The ids of IRIs, given as their text, without repetition."""
         return self._encode_new(self._iris, iris, lambda new: list(map(Iri, new)))
 
-    def _encode_new(self, table: dict[str, int], keys: Sequence[str], make: Callable[[list[str]], Sequence[Value]]
-                    ) -> Codes:
+    def _encode_new(
+        self, table: dict[str, int], keys: Sequence[str], make: Callable[[list[str]], Sequence[Value]]
+    ) -> Codes:
         ids: list[int | None] = list(map(table.get, keys))
         if None not in ids:
             return np.array(ids, np.int64)

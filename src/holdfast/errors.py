@@ -193,13 +193,29 @@ class Diagnostics:
     def __init__(self) -> None:
         self.items: list[Diagnostic] = []
 
-    def error(self, code: str, message: str, span: Span | None = None, *, labels: Iterable[Label] = (),
-              notes: Iterable[str] = (), help: str | None = None) -> None:
+    def error(
+        self,
+        code: str,
+        message: str,
+        span: Span | None = None,
+        *,
+        labels: Iterable[Label] = (),
+        notes: Iterable[str] = (),
+        help: str | None = None,
+    ) -> None:
         """Collect an error."""
         self.items.append(Diagnostic(code, message, span, tuple(labels), tuple(notes), help))
 
-    def warning(self, code: str, message: str, span: Span | None = None, *, labels: Iterable[Label] = (),
-                notes: Iterable[str] = (), help: str | None = None) -> None:
+    def warning(
+        self,
+        code: str,
+        message: str,
+        span: Span | None = None,
+        *,
+        labels: Iterable[Label] = (),
+        notes: Iterable[str] = (),
+        help: str | None = None,
+    ) -> None:
         """Collect a warning."""
         self.items.append(Diagnostic(code, message, span, tuple(labels), tuple(notes), help, Severity.WARNING))
 

@@ -48,8 +48,14 @@ _SILENCE = 2.0  # seconds of compiling before the user is told
 class KnowledgeBase(Maintained):
     """A materialised program.  Made by `holdfast.open` and `holdfast.from_text`."""
 
-    def stream(self, updates: Iterable[Update] | UpdateQueue, *, algorithm: str | Choice = AUTO,
-               lookahead: str | Lookahead = AUTO, keep_going: bool = False) -> Stream:
+    def stream(
+        self,
+        updates: Iterable[Update] | UpdateQueue,
+        *,
+        algorithm: str | Choice = AUTO,
+        lookahead: str | Lookahead = AUTO,
+        keep_going: bool = False,
+    ) -> Stream:
         """Apply updates as they come, and answer each with its change, in order; those that wait are looked at.
 
         What is not a queue is read by a thread of its own.
@@ -91,9 +97,16 @@ class KnowledgeBase(Maintained):
         return limited or not isinstance(self._backend, MemoryBackend)
 
 
-def open(program: str | Path, facts: Facts = None, *, engine: Engine = "memory", limits: Limits | None = None,
-         progress: Progress | None = None, modules: Iterable[str | Module] = MODULES,
-         output: str | Path | None = None) -> KnowledgeBase:
+def open(
+    program: str | Path,
+    facts: Facts = None,
+    *,
+    engine: Engine = "memory",
+    limits: Limits | None = None,
+    progress: Progress | None = None,
+    modules: Iterable[str | Module] = MODULES,
+    output: str | Path | None = None,
+) -> KnowledgeBase:
     """Read a program file, load its facts and compute everything that follows.
 
     The engine is "memory", "spark", or a Spark session.  `modules` are those that may serve recursive rules, by name or
@@ -102,13 +115,29 @@ def open(program: str | Path, facts: Facts = None, *, engine: Engine = "memory",
     will be given, what it could not write there by its name is told before anything is computed.
     """
     path = Path(program)
-    return from_text(_read(path), facts, engine=engine, name=path.as_posix(), limits=limits, progress=progress,
-                     modules=modules, output=output)
+    return from_text(
+        _read(path),
+        facts,
+        engine=engine,
+        name=path.as_posix(),
+        limits=limits,
+        progress=progress,
+        modules=modules,
+        output=output,
+    )
 
 
-def from_text(text: str, facts: Facts = None, *, engine: Engine = "memory", name: str = "<text>",
-              limits: Limits | None = None, progress: Progress | None = None,
-              modules: Iterable[str | Module] = MODULES, output: str | Path | None = None) -> KnowledgeBase:
+def from_text(
+    text: str,
+    facts: Facts = None,
+    *,
+    engine: Engine = "memory",
+    name: str = "<text>",
+    limits: Limits | None = None,
+    progress: Progress | None = None,
+    modules: Iterable[str | Module] = MODULES,
+    output: str | Path | None = None,
+) -> KnowledgeBase:
     """As `open`, for a program given as text."""
     return _materialised(parse(text, name), facts, engine, limits, progress or Silent(), named(modules), output)
 
@@ -121,8 +150,15 @@ def _read(path: Path) -> str:
         raise UsageError(Diagnostic("E0902", f"cannot read the program {path.as_posix()}: {reason}")) from error
 
 
-def _materialised(program: tree.Program, facts: Facts, engine: Engine, limits: Limits | None, progress: Progress,
-                  modules: tuple[Module, ...], output: str | Path | None = None) -> KnowledgeBase:
+def _materialised(
+    program: tree.Program,
+    facts: Facts,
+    engine: Engine,
+    limits: Limits | None,
+    progress: Progress,
+    modules: tuple[Module, ...],
+    output: str | Path | None = None,
+) -> KnowledgeBase:
     make_backend = _engine(engine, progress)
     watch = Watch(limits, progress)
     loaded = load(program, facts, Dictionary(), keeps_frames=engine != "memory")
@@ -134,8 +170,9 @@ def _materialised(program: tree.Program, facts: Facts, engine: Engine, limits: L
     return _evaluated(program, loaded, make_backend, watch, ())
 
 
-def _evaluated(program: tree.Program, loaded: Loaded, make_backend: _MakeBackend, watch: Watch,
-               modules: tuple[Module, ...]) -> KnowledgeBase:
+def _evaluated(
+    program: tree.Program, loaded: Loaded, make_backend: _MakeBackend, watch: Watch, modules: tuple[Module, ...]
+) -> KnowledgeBase:
     progress, limits = watch.progress, watch.limits
     backend = make_backend(loaded.program.relations, loaded.dictionary, watch)
     E = backend.explicit
@@ -189,8 +226,9 @@ def _engine(engine: Engine, progress: Progress) -> _MakeBackend:
     return partial(SparkBackend, session)
 
 
-def _statistics(program: Program, backend: Backend, watch: Watch, figures: list[NodeFigures], states: States
-                ) -> Statistics:
+def _statistics(
+    program: Program, backend: Backend, watch: Watch, figures: list[NodeFigures], states: States
+) -> Statistics:
     visible = [name for name, relation in program.relations.items() if not relation.auxiliary]
     given = backend.explicit.sizes()
     explicit = sum(given.get(name, 0) for name in visible)

@@ -107,8 +107,9 @@ def _together(program: Program, parts: Iterable[tuple[str, Codes]]) -> dict[str,
     by_name: dict[str, list[Codes]] = {}
     for name, rows in parts:
         by_name.setdefault(name, []).append(rows)
-    return {name: np.ascontiguousarray(np.concatenate(rows) if len(rows) > 1 else rows[0])
-            for name, rows in by_name.items()}
+    return {
+        name: np.ascontiguousarray(np.concatenate(rows) if len(rows) > 1 else rows[0]) for name, rows in by_name.items()
+    }
 
 
 # --- facts as Python data ----------------------------------------------------------------------------
@@ -126,8 +127,10 @@ def _by_relation(relations: Mapping[str, Relation], facts: Mapping[str, FactData
     return found
 
 
-def _python_hints(relations: Mapping[str, Relation], given: Sequence[tuple[str, FactData]],
-                  ) -> dict[tuple[str, int], Type]:
+def _python_hints(
+    relations: Mapping[str, Relation],
+    given: Sequence[tuple[str, FactData]],
+) -> dict[tuple[str, int], Type]:
     hints = {}
     for name, data in given:
         relation = relations[name]
@@ -137,8 +140,9 @@ def _python_hints(relations: Mapping[str, Relation], given: Sequence[tuple[str, 
     return hints
 
 
-def _python_rows(program: Program, given: Sequence[tuple[str, FactData]], dictionary: Dictionary
-                 ) -> Iterator[tuple[str, Codes]]:
+def _python_rows(
+    program: Program, given: Sequence[tuple[str, FactData]], dictionary: Dictionary
+) -> Iterator[tuple[str, Codes]]:
     for name, data in given:
         yield name, encode_facts(data, program.relations[name], dictionary)
 
@@ -194,8 +198,11 @@ def _directed(relation: Relation, io: Io, folders: Sequence[Path]) -> Iterator[_
         message = f"cannot find {name}, the facts of {relation.display}, in {where}"
         help = "name the folder with -F (facts=… in Python), or take the .input away"
         others = [unread_facts(folder, relation) for folder in folders if folder.is_dir()]
-        notes = [f"{path.as_posix()} is there, but does not end as a facts file does; {_ENDINGS}"
-                 for path in others if path is not None and "filename" not in io.parameters]
+        notes = [
+            f"{path.as_posix()} is there, but does not end as a facts file does; {_ENDINGS}"
+            for path in others
+            if path is not None and "filename" not in io.parameters
+        ]
         raise UsageError(Diagnostic("E0601", message, io.span, notes=tuple(notes), help=help))
     for path in existing:
         yield _Input(relation, path, io.parameters)

@@ -77,8 +77,9 @@ class Maintained(Materialised):
             gone, come = gone | delete, (come - delete) | insert
         return self._made_so(gone, come, sum(given for given, _ in prepared), algorithm)
 
-    def _made_so(self, gone: FactSet, come: FactSet, given: int, algorithm: str | Choice, *, keep: bool = True
-                 ) -> Change:
+    def _made_so(
+        self, gone: FactSet, come: FactSet, given: int, algorithm: str | Choice, *, keep: bool = True
+    ) -> Change:
         """Make facts go and come, under the same rules."""
         with self._limited(keep) as watch:
             choice = self._choice(algorithm, self.program)
@@ -142,8 +143,12 @@ class Maintained(Materialised):
             rules = None if program is self.program else during
             gone, come = backend.known_facts(*deletions), backend.facts(*insertions)
             given = sum(len(rows) for codes, frames in (deletions, insertions) for rows in codes.values())
-            given += sum(frame.count() for _, frames in (deletions, insertions) for several in frames.values()
-                         for frame in several)
+            given += sum(
+                frame.count()
+                for _, frames in (deletions, insertions)
+                for several in frames.values()
+                for frame in several
+            )
             with self._limited(keep) as watch:
                 outcome = maintainer.run(gone, come, rules, choice, watch, keep=keep)
             change = self._change(outcome, during, given - outcome.explicit)
@@ -227,8 +232,10 @@ class ChangeWindow:
 
 def _other_relations(old: Mapping[str, Relation], new: Mapping[str, Relation]) -> tuple[list[Relation], list[Relation]]:
     """New relations that there were none of, and old ones that have other types now."""
-    return ([relation for name, relation in new.items() if name not in old],
-            [relation for name, relation in old.items() if name in new and new[name].types != relation.types])
+    return (
+        [relation for name, relation in new.items() if name not in old],
+        [relation for name, relation in old.items() if name in new and new[name].types != relation.types],
+    )
 
 
 def _missing(old: Program, new: Program) -> dict[str, Relation]:

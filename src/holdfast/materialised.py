@@ -47,8 +47,17 @@ class Statistics:
 class Materialised:
     """A program with everything that follows from its facts."""
 
-    def __init__(self, tree_program: tree.Program, loaded: Loaded, backend: Backend, statistics: Statistics,
-                 limits: Limits | None, watch: Watch, modules: tuple[Module, ...], states: States) -> None:
+    def __init__(
+        self,
+        tree_program: tree.Program,
+        loaded: Loaded,
+        backend: Backend,
+        statistics: Statistics,
+        limits: Limits | None,
+        watch: Watch,
+        modules: tuple[Module, ...],
+        states: States,
+    ) -> None:
         self._tree = rules_named(tree_program)
         self._dictionary = loaded.dictionary
         self._backend = backend
@@ -202,8 +211,12 @@ def output_files(program: Program, folder: Path) -> list[tuple[Path, Relation, M
     """Where each `.output` goes; one that cannot be written is an error."""
     from holdfast.formats.paths import output_path
 
-    outputs = [(relation, io.parameters) for relation in program.relations.values() for io in relation.io
-               if io.kind == "output"]
+    outputs = [
+        (relation, io.parameters)
+        for relation in program.relations.values()
+        for io in relation.io
+        if io.kind == "output"
+    ]
     return [(output_path(folder, relation, parameters), relation, parameters) for relation, parameters in outputs]
 
 

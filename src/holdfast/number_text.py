@@ -7,8 +7,9 @@ import re
 from holdfast.values import Type
 
 _INTEGER = re.compile(r"\s*([+-]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|([0-9]+))\s*", re.ASCII)
-_FLOAT = re.compile(r"\s*[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|nan|inf(?:inity)?)\s*",
-                    re.ASCII | re.IGNORECASE)
+_FLOAT = re.compile(
+    r"\s*[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|nan|inf(?:inity)?)\s*", re.ASCII | re.IGNORECASE
+)
 _LONGEST = 400  # no 64-bit integer needs as many digits; Python refuses to convert thousands of them
 _RANGES = {Type.NUMBER: (-(2**63), 2**63 - 1), Type.UNSIGNED: (0, 2**64 - 1)}
 

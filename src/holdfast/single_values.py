@@ -14,8 +14,13 @@ Codes: TypeAlias = npt.NDArray[np.int64]
 
 MAX_UNSIGNED: Final = 2**64 - 1
 _TERMS = (Iri, BlankNode, Literal)
-_NOUNS = {Type.NUMBER: "a number", Type.UNSIGNED: "an unsigned number", Type.FLOAT: "a float",
-          Type.SYMBOL: "a string", Type.ANY: "a value"}
+_NOUNS = {
+    Type.NUMBER: "a number",
+    Type.UNSIGNED: "an unsigned number",
+    Type.FLOAT: "a float",
+    Type.SYMBOL: "a string",
+    Type.ANY: "a value",
+}
 
 
 class EncodingError(ValueError):

@@ -69,8 +69,13 @@ def parsed_conf(settings: Iterable[str]) -> dict[str, str]:
     found = dict(text.partition("=")[::2] for text in settings if "=" in text.lstrip("="))
     for text in settings:
         if "=" not in text.lstrip("="):
-            raise UsageError(Diagnostic("E1004", f"a Spark setting is written k=v, and this is {text!r}",
-                                        help="for example: --conf spark.driver.memory=4g"))
+            raise UsageError(
+                Diagnostic(
+                    "E1004",
+                    f"a Spark setting is written k=v, and this is {text!r}",
+                    help="for example: --conf spark.driver.memory=4g",
+                )
+            )
     return found
 
 
@@ -142,8 +147,12 @@ def _defaults(master: str | None, ui: bool) -> dict[str, str]:
     conf = {**_EVERYWHERE, "spark.ui.enabled": str(ui).lower()}
     if master.startswith("local"):
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        conf |= {**_ON_THIS_MACHINE, "spark.sql.shuffle.partitions": str(cores),
-                 "spark.default.parallelism": str(cores), _JAVA_OPTIONS: _ENDS_WITHOUT_MEMORY}
+        conf |= {
+            **_ON_THIS_MACHINE,
+            "spark.sql.shuffle.partitions": str(cores),
+            "spark.default.parallelism": str(cores),
+            _JAVA_OPTIONS: _ENDS_WITHOUT_MEMORY,
+        }
         if not master.startswith("local-cluster"):
             conf["spark.driver.memory"] = f"{max(1, _memory() // 2**31)}g"
     return conf
@@ -234,13 +243,16 @@ def _home_without_vectors(java: Path) -> str:
     atexit.register(shutil.rmtree, home, ignore_errors=True)
     script = home / "bin/java"
     script.parent.mkdir()
-    script.write_text(f"""#!/bin/sh
+    script.write_text(
+        f"""#!/bin/sh
 for word do
     shift
     [ "$word" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$word"
 done
 exec {shlex.quote(str(java))} "$@"
-""", encoding="utf-8")
+""",
+        encoding="utf-8",
+    )
     script.chmod(0o700)
     return str(home)
 
@@ -268,8 +280,11 @@ def spark_errors(doing: str = "Spark failed", code: str = "E1005") -> Iterator[N
         if cause.startswith(_RAISED + FAULT):  # a job of ours has met it, and tells it in its own words
             message, _, note = cause.removeprefix(_RAISED + FAULT).partition(NOTE)
             raise DataError(Diagnostic("E0606", message, notes=(note,) if note else ())) from failure
-        help = "--debug shows Spark's own account" if cause != _ENDED else (
-            "if there was too little memory, give it more: --conf spark.driver.memory=8g")
+        help = (
+            "--debug shows Spark's own account"
+            if cause != _ENDED
+            else ("if there was too little memory, give it more: --conf spark.driver.memory=8g")
+        )
         raise SparkFailure(Diagnostic(code, f"{doing}: {cause}", help=help)) from failure
 
 

@@ -42,8 +42,9 @@ class Waiting(Protocol):
 class UpdateCodes:
     """Encodes updates, under one program or another."""
 
-    def __init__(self, dictionary: Dictionary, takes: Callable[[object], bool],
-                 find: Callable[[str, Program], Relation]) -> None:
+    def __init__(
+        self, dictionary: Dictionary, takes: Callable[[object], bool], find: Callable[[str, Program], Relation]
+    ) -> None:
         self._dictionary, self._takes, self._find = dictionary, takes, find
 
     def of(self, updates: Sequence[Update], program: Program) -> list[Both]:
@@ -62,13 +63,19 @@ class UpdateCodes:
             codes = encode_several([part for _, part in several], program.relations[name], self._dictionary)
             for (place, _), rows in zip(several, codes, strict=True):
                 encoded[place].setdefault(name, []).append(rows)
-        found = [({name: _one(rows) for name, rows in codes.items()}, left)
-                 for codes, left in zip(encoded, frames, strict=True)]
+        found = [
+            ({name: _one(rows) for name, rows in codes.items()}, left)
+            for codes, left in zip(encoded, frames, strict=True)
+        ]
         return list(zip(found[::2], found[1::2], strict=True))
 
     def _parts(self, facts: Mapping[str, FactData | Several], program: Program) -> list[tuple[str, FactData]]:
-        return [(relation.name, part) for name, data in facts.items() for relation in (self._find(name, program),)
-                for part in (data.parts if isinstance(data, Several) else (data,))]
+        return [
+            (relation.name, part)
+            for name, data in facts.items()
+            for relation in (self._find(name, program),)
+            for part in (data.parts if isinstance(data, Several) else (data,))
+        ]
 
 
 @dataclass(frozen=True)
@@ -146,8 +153,10 @@ class Ahead:
         come = self._backend.several([insert for _, (insert, _) in both])  # a fact may go before it has come
         gone = self._backend.several([delete for (delete, _), _ in both], known=True)
         packings = self._backend.packings
-        return [Ready(update, packings, codes, goes, comes)
-                for update, codes, goes, comes in zip(updates, both, gone, come, strict=True)]
+        return [
+            Ready(update, packings, codes, goes, comes)
+            for update, codes, goes, comes in zip(updates, both, gone, come, strict=True)
+        ]
 
 
 def _one(parts: Sequence[Codes]) -> Codes:

@@ -70,10 +70,12 @@ def update_lines(file: BinaryIO, name: str) -> Iterator[UpdateLine]:
 
 def change_line(number: int, change: Change, merged: Sequence[int] = ()) -> str:
     """The line that says what an update changed, rows in order; or several whose net change it is."""
-    added, removed = ({name: list(view.sorted_rows()) for name, view in part.items()}
-                      for part in (change.added, change.removed))
-    return to_json({"update": number, **({"merged": list(merged)} if merged else {}), "added": added,
-                    "removed": removed})
+    added, removed = (
+        {name: list(view.sorted_rows()) for name, view in part.items()} for part in (change.added, change.removed)
+    )
+    return to_json(
+        {"update": number, **({"merged": list(merged)} if merged else {}), "added": added, "removed": removed}
+    )
 
 
 def passed_over_line(number: int, into: int | None) -> str:

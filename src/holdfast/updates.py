@@ -54,8 +54,12 @@ class Update:
         for key in ("add_rules", "remove_rules"):
             if not isinstance(value.get(key, []), list) or not all(isinstance(r, str) for r in value.get(key, [])):
                 raise _malformed(f"{key} is a list of strings", value[key])
-        return cls(_facts(value.get("delete", {})), _facts(value.get("insert", {})), tuple(value.get("add_rules", ())),
-                   tuple(value.get("remove_rules", ())))
+        return cls(
+            _facts(value.get("delete", {})),
+            _facts(value.get("insert", {})),
+            tuple(value.get("add_rules", ())),
+            tuple(value.get("remove_rules", ())),
+        )
 
 
 def _facts(given: dict[str, list[list[Any]]]) -> dict[str, FactData]:
@@ -108,8 +112,9 @@ class Updating:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         if kind is None:
-            delete, insert = ({name: Several(tuple(parts)) for name, parts in given.items()}
-                              for given in (self._delete, self._insert))
+            delete, insert = (
+                {name: Several(tuple(parts)) for name, parts in given.items()} for given in (self._delete, self._insert)
+            )
             self.change = self._apply(Update(delete, insert, self._add_rules, self._remove_rules))
 
 

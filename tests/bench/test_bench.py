@@ -67,8 +67,9 @@ def test_no_rule_is_overlooked(workload: Workload) -> None:
 def test_components_come_after_what_they_need(workload: Workload) -> None:
     places = {name: place for place, group in enumerate(components(workload.rules)) for name in group}
     assert set(places) == {rule.head.relation for rule in workload.rules}
-    assert all(places.get(atom.relation, -1) <= places[rule.head.relation]
-               for rule in workload.rules for atom in rule.atoms)
+    assert all(
+        places.get(atom.relation, -1) <= places[rule.head.relation] for rule in workload.rules for atom in rule.atoms
+    )
 
 
 def test_what_needs_each_other_is_one_component() -> None:
@@ -93,7 +94,9 @@ def test_without_a_known_number_two_systems_must_agree(monkeypatch: pytest.Monke
         return [figure.failure or figure.checked for figure in row.figures]
 
     assert figures(ours, duckdb, egglog) == [
-        *["7 facts counted (holdfast and duckdb agree)"] * 3, "WRONG: 8 facts instead of 7"]
+        *["7 facts counted (holdfast and duckdb agree)"] * 3,
+        "WRONG: 8 facts instead of 7",
+    ]
     assert figures(ours, egglog) == ["no other system to check it by"] * 3
 
 
@@ -129,8 +132,10 @@ COMMAND = ["--size", "small", "--runs", "1", "--engines", "holdfast"]
 def test_the_command_measures_and_goes_on_where_it_was(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("matplotlib", reason="the plots need matplotlib: pip install -e '.[bench]'")
     for name in ("same-generation", "chain"):
-        assert main([*COMMAND, "--only", f"evaluation/{name}", "--save", "--folder", str(tmp_path),
-                     "--profiles", "1"]) == 0
+        assert (
+            main([*COMMAND, "--only", f"evaluation/{name}", "--save", "--folder", str(tmp_path), "--profiles", "1"])
+            == 0
+        )
         assert name in capsys.readouterr().out
     [file] = tmp_path.glob("*-small.json")
     result = read(file)

@@ -26,8 +26,13 @@ from bench.workloads import SIZES, Workload
 LIMITS = Limits(60, 8 * 2**30)
 STUDIES = cast("Mapping[str, Study]", TABLES)
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason="there is no ../shared/data")
-QUICK = ("optimised-maintenance-table-1", "modular-materialisation-table-2", "closures-cliques",
-         pytest.param("zodiacedge-table-2", marks=needs_data), pytest.param("zodiacedge-figure-10", marks=needs_data))
+QUICK = (
+    "optimised-maintenance-table-1",
+    "modular-materialisation-table-2",
+    "closures-cliques",
+    pytest.param("zodiacedge-table-2", marks=needs_data),
+    pytest.param("zodiacedge-figure-10", marks=needs_data),
+)
 
 
 def once() -> Run:
@@ -92,8 +97,7 @@ def test_processes_that_fail_are_figures_that_say_so(monkeypatch: pytest.MonkeyP
     assert rows["late"].paper is None  # in size small there is nothing to compare
 
 
-def test_what_was_handed_in_before_a_limit_counts_and_before_an_error_does_not(
-        monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_handed_in_before_a_limit_counts_and_before_an_error_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
     def stopped(module: str, arguments: list[str], limits: Limits) -> object:
         Path(arguments[1]).write_text('["a", {"runs": [1.5], "checked": "c", "counts": {}}]\n', encoding="utf-8")
         return failure
@@ -143,8 +147,15 @@ def test_fingerprints_tell_facts_not_their_order() -> None:
 
     assert of((1, 2), (3, 4)) == of((3, 4), (1, 2))
     assert of(("a", "b"), ("c", "d")) == of(("c", "d"), ("a", "b"))
-    different = [of((1, 2), (3, 4)), of((1, 4), (3, 2)), of((2, 1), (4, 3)), of((1, 2)), of((1, 2), name="r"),
-                 of(("a", "b"), ("c", "d")), of(("a", "d"), ("c", "b"))]
+    different = [
+        of((1, 2), (3, 4)),
+        of((1, 4), (3, 2)),
+        of((2, 1), (4, 3)),
+        of((1, 2)),
+        of((1, 2), name="r"),
+        of(("a", "b"), ("c", "d")),
+        of(("a", "d"), ("c", "b")),
+    ]
     assert len(set(different)) == len(different)
     assert Answer.read({"runs": [1.0], "checked": "c", "counts": {}}) == Answer((1.0,), "c")
     assert len(arrow([(1, 2)])) == 1

@@ -25,23 +25,58 @@ from bench.summary import summary
 from bench.tables import OURS, Figure, PaperTable, Row
 from tests.bench.test_bench import GENEROUS
 
-PAPER = PaperTable("paper-table-1", "A paper", "Deletions", "everything", (
-    Row("few", (Figure(OURS, "dred", runs=(0.5,), paper=100.0, checked="facts"),
+PAPER = PaperTable(
+    "paper-table-1",
+    "A paper",
+    "Deletions",
+    "everything",
+    (
+        Row(
+            "few",
+            (
+                Figure(OURS, "dred", runs=(0.5,), paper=100.0, checked="facts"),
                 Figure(OURS, "b/f", failure="over 9 s", paper=3.0),
-                Figure("peer", runs=(2.0, 2.0, 4.0), checked="facts")), at=10),
-    Row("many", (Figure(OURS, "dred", runs=(4.0, 2.0), paper=1.0, checked="facts"),), at=100),
-), axis="deleted", logarithmic=(True, True))
-OWN = PaperTable("evaluation", "", "Evaluation", "everything", (
-    Row("closure: 3 facts", (Figure(OURS, "modules", runs=(0.1,), command=("m", "1"), counts={"MiB": 7.0}),
-                             Figure(OURS, "generic", runs=(4.0,), command=("m", "2")), Figure("peer", runs=(2.0,)))),
-    Row("other: 3 facts", (Figure(OURS, runs=(1.0, 3.0, 2.0), command=("m", "3")), Figure("peer", runs=(2.5,)))),
-))
-MACHINE = {"cores": 2, "processor": "p", "memory": 2**33, "system": "s", "python": "3", "packages": {"x": "1"},
-           "commit": "abc"}
-PROFILE = Profile("evaluation", "closure: 3 facts", "generic", (
-    Part("evaluations", 1, 2.0, {"join": 1.0}, {"f (a.py:3)": 0.5}),))
-RESULT = Result("2026-01-02", "small", 3, MACHINE, (PAPER, OWN), (PROFILE,),
-                {"seconds": 9, "peers": 9, "memory": 2**30})
+                Figure("peer", runs=(2.0, 2.0, 4.0), checked="facts"),
+            ),
+            at=10,
+        ),
+        Row("many", (Figure(OURS, "dred", runs=(4.0, 2.0), paper=1.0, checked="facts"),), at=100),
+    ),
+    axis="deleted",
+    logarithmic=(True, True),
+)
+OWN = PaperTable(
+    "evaluation",
+    "",
+    "Evaluation",
+    "everything",
+    (
+        Row(
+            "closure: 3 facts",
+            (
+                Figure(OURS, "modules", runs=(0.1,), command=("m", "1"), counts={"MiB": 7.0}),
+                Figure(OURS, "generic", runs=(4.0,), command=("m", "2")),
+                Figure("peer", runs=(2.0,)),
+            ),
+        ),
+        Row("other: 3 facts", (Figure(OURS, runs=(1.0, 3.0, 2.0), command=("m", "3")), Figure("peer", runs=(2.5,)))),
+    ),
+)
+MACHINE = {
+    "cores": 2,
+    "processor": "p",
+    "memory": 2**33,
+    "system": "s",
+    "python": "3",
+    "packages": {"x": "1"},
+    "commit": "abc",
+}
+PROFILE = Profile(
+    "evaluation", "closure: 3 facts", "generic", (Part("evaluations", 1, 2.0, {"join": 1.0}, {"f (a.py:3)": 0.5}),)
+)
+RESULT = Result(
+    "2026-01-02", "small", 3, MACHINE, (PAPER, OWN), (PROFILE,), {"seconds": 9, "peers": 9, "memory": 2**30}
+)
 
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
@@ -75,8 +110,7 @@ def test_systems_stand_side_by_side() -> None:
 
 def test_the_summary_says_where_we_lose() -> None:
     papers, systems, lost = summary(RESULT.tables)
-    assert papers.rows == (
-        ("A paper: Deletions", "2", "1", "100×", "few, dred: 200×", "many, dred: 0.33× (slower)"),)
+    assert papers.rows == (("A paper: Deletions", "2", "1", "100×", "few, dred: 200×", "many, dred: 0.33× (slower)"),)
     assert systems.rows[0][4:] == ("0.5× (slower)", "20×", "**we lose**")
     assert systems.rows[1][-1] == "even"
     assert lost.rows == (("Deletions", "few", "b/f", "over 9 s"),)
@@ -84,8 +118,14 @@ def test_the_summary_says_where_we_lose() -> None:
 
 def test_a_page_has_everything() -> None:
     page = text(RESULT, {PAPER.key: Path("picture.svg")})
-    for part in ("## Summary", "## The papers' tables", "## Our own tables", "![Deletions: deleted](picture.svg)",
-                 "| 50.0% | 1.000 | kernel `join` |", "make bench SIZE=small BENCH=--save"):
+    for part in (
+        "## Summary",
+        "## The papers' tables",
+        "## Our own tables",
+        "![Deletions: deleted](picture.svg)",
+        "| 50.0% | 1.000 | kernel `join` |",
+        "make bench SIZE=small BENCH=--save",
+    ):
         assert part in page
 
 
@@ -139,12 +179,20 @@ def test_the_readme_has_the_figures_of_a_committed_result() -> None:
 
 def test_other_systems_stand_beside_a_paper_once_for_each_program() -> None:
     ours, theirs = Figure("holdfast", "DRed", runs=(1.0,), paper=9.0), Figure("duckdb", "loop", failure="over 10 s")
-    paper = PaperTable("k", "a-paper", "Table 1", "", (Row("SSPE, few deleted", (ours,)), Row("SSPE, many", (ours,)),
-                                                       Row("DAG-R", (ours,))))
+    paper = PaperTable(
+        "k",
+        "a-paper",
+        "Table 1",
+        "",
+        (Row("SSPE, few deleted", (ours,)), Row("SSPE, many", (ours,)), Row("DAG-R", (ours,))),
+    )
     evaluation = PaperTable("evaluation", "", "E", "", (Row("sspe: 3 → 7 facts", (ours, theirs)),))
     beside, same = with_peers([paper, evaluation])
     assert [[figure.name for figure in row.figures] for row in beside.rows] == [
-        ["holdfast (DRed)", "duckdb"], ["holdfast (DRed)"], ["holdfast (DRed)"]]
+        ["holdfast (DRed)", "duckdb"],
+        ["holdfast (DRed)"],
+        ["holdfast (DRed)"],
+    ]
     assert "over 10 s" in as_markdown(sheets(beside)[0])
     assert same is evaluation
 

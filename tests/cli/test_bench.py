@@ -24,29 +24,42 @@ def written(path: Path, *figures: dict[str, Any], size: str = "small", **machine
     return path
 
 
-@pytest.mark.parametrize(("before", "after", "unit", "code"), [
-    (STEADY, (1.3, 1.31, 1.32), "s", 1),  # slower
-    (STEADY, (1.05, 1.06, 1.07), "s", 0),  # within the threshold
-    (NOISY, (1.5, 1.6, 1.7), "s", 0),  # within the spread
-    ((1.0, 1.0, 1.0, 1.1, 9.0), (1.5, 1.5, 1.6, 1.6, 0.1), "s", 1),  # of many runs the middle half counts
-    (FEW, (2.0,), "s", 1),
-    (STEADY, (0.5, 0.5, 0.5), "s", 0),  # quicker
-    (STEADY, (0.5, 0.5, 0.5), "rows/s", 1),  # a rate
-    (STEADY, (), "s", 1),  # no longer comes to an end
-    ((), STEADY, "s", 2),  # nothing to compare with
-])
-def test_what_is_slower(before: tuple[float, ...], after: tuple[float, ...], unit: str, code: int,
-                        tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("before", "after", "unit", "code"),
+    [
+        (STEADY, (1.3, 1.31, 1.32), "s", 1),  # slower
+        (STEADY, (1.05, 1.06, 1.07), "s", 0),  # within the threshold
+        (NOISY, (1.5, 1.6, 1.7), "s", 0),  # within the spread
+        ((1.0, 1.0, 1.0, 1.1, 9.0), (1.5, 1.5, 1.6, 1.6, 0.1), "s", 1),  # of many runs the middle half counts
+        (FEW, (2.0,), "s", 1),
+        (STEADY, (0.5, 0.5, 0.5), "s", 0),  # quicker
+        (STEADY, (0.5, 0.5, 0.5), "rows/s", 1),  # a rate
+        (STEADY, (), "s", 1),  # no longer comes to an end
+        ((), STEADY, "s", 2),  # nothing to compare with
+    ],
+)
+def test_what_is_slower(
+    before: tuple[float, ...], after: tuple[float, ...], unit: str, code: int, tmp_path: Path
+) -> None:
     a = written(tmp_path / "a.json", figure(before, unit=unit))
     b = written(tmp_path / "b.json", figure(after, unit=unit, failure="" if after else "over 9 s"))
     assert holdfast("bench", "compare", a, b).code == code
 
 
 def test_it_is_shown_and_told_as_json(tmp_path: Path) -> None:
-    a = written(tmp_path / "a.json", figure(STEADY, "x"), figure(STEADY, "y"), figure(STEADY, "gone"),
-                figure(STEADY, system="duckdb"))
-    b = written(tmp_path / "b.json", figure((2.0, 2.0, 2.0), "x"), figure((0.5, 0.5, 0.5), "y"),
-                figure((3.0, 3.0, 3.0), system="duckdb"))
+    a = written(
+        tmp_path / "a.json",
+        figure(STEADY, "x"),
+        figure(STEADY, "y"),
+        figure(STEADY, "gone"),
+        figure(STEADY, system="duckdb"),
+    )
+    b = written(
+        tmp_path / "b.json",
+        figure((2.0, 2.0, 2.0), "x"),
+        figure((0.5, 0.5, 0.5), "y"),
+        figure((3.0, 3.0, 3.0), system="duckdb"),
+    )
     shown = holdfast("bench", "compare", a, b)
     assert "2 slower, 1 quicker, 0 the same" in shown.out
     assert "1 s (0.99–1.02)" in shown.out
@@ -67,15 +80,18 @@ def test_different_machines_are_told(tmp_path: Path) -> None:
     assert "different machines" not in holdfast("bench", "compare", a, a).out
 
 
-@pytest.mark.parametrize(("text", "code", "word"), [
-    ("{", "E1201", "is not JSON"),
-    ("[]", "E1203", "the file is not an object"),
-    ("{}", "E1201", "is not a result"),
-    ('{"format": 7, "tables": []}', "E1202", "has the format 7"),
-    ('{"format": 1, "tables": [], "machine": {"commit": "x"}}', "E1203", "size is not a text"),
-    ('{"format": 1, "tables": [{"key": "k"}], "machine": {}}', "E1203", "tables[0].rows is not a list"),
-    (None, "E0011", "cannot read"),
-])
+@pytest.mark.parametrize(
+    ("text", "code", "word"),
+    [
+        ("{", "E1201", "is not JSON"),
+        ("[]", "E1203", "the file is not an object"),
+        ("{}", "E1201", "is not a result"),
+        ('{"format": 7, "tables": []}', "E1202", "has the format 7"),
+        ('{"format": 1, "tables": [], "machine": {"commit": "x"}}', "E1203", "size is not a text"),
+        ('{"format": 1, "tables": [{"key": "k"}], "machine": {}}', "E1203", "tables[0].rows is not a list"),
+        (None, "E0011", "cannot read"),
+    ],
+)
 def test_files_that_are_not_what_they_should_be(text: str | None, code: str, word: str, tmp_path: Path) -> None:
     good, bad = written(tmp_path / "good.json", figure(STEADY)), tmp_path / "bad.json"
     if text is not None:

@@ -22,8 +22,7 @@ def words_for(command: str, path: str) -> list[str]:
 def test_a_missing_file_is_named_and_a_similar_one_offered(command: str, reach: Path) -> None:
     result = holdfast(*words_for(command, "raech.dl"))
     assert result.code == 2
-    assert result.err == ("error[E0011]: there is no file raech.dl\n"
-                          "   = help: did you mean reach.dl?\n")
+    assert result.err == ("error[E0011]: there is no file raech.dl\n   = help: did you mean reach.dl?\n")
     assert result.out == ""
 
 
@@ -36,15 +35,19 @@ def test_json_errors_go_to_stdout(command: str) -> None:
     assert result.err == ""
 
 
-@pytest.mark.parametrize(("words", "message"), [
-    (["run", "reach.dl", "-D", "facts/edge.facts"], "facts/edge.facts is a file, and results go into a folder"),
-    (["run", "reach.dl", "-D", "reach.dl/out"], "reach.dl is a file, and results go into a folder"),
-    (["run", "reach.dl", "--stats", "facts"], "facts is a folder, not a file"),
-    (["run", "reach.dl", "--stats", "no/s.json"], "no/s.json cannot be written: there is no folder no"),
-    (["graph", "reach.dl", "-o", "facts"], "facts is a folder, not a file"),
-])
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["run", "reach.dl", "-D", "facts/edge.facts"], "facts/edge.facts is a file, and results go into a folder"),
+        (["run", "reach.dl", "-D", "reach.dl/out"], "reach.dl is a file, and results go into a folder"),
+        (["run", "reach.dl", "--stats", "facts"], "facts is a folder, not a file"),
+        (["run", "reach.dl", "--stats", "no/s.json"], "no/s.json cannot be written: there is no folder no"),
+        (["graph", "reach.dl", "-o", "facts"], "facts is a folder, not a file"),
+    ],
+)
 def test_what_cannot_be_written_is_said_before_anything_is_computed(
-        words: list[str], message: str, reach: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    words: list[str], message: str, reach: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("holdfast.cli.run_program.evaluate", None)
     result = holdfast(*words)
     assert (result.code, result.out) == (2, "")
@@ -82,19 +85,22 @@ def test_a_program_that_is_not_text_is_refused() -> None:
     assert result.err == "error[E0012]: binary.dl is not UTF-8 text (byte 7)\n"
 
 
-@pytest.mark.parametrize(("words", "message"), [
-    (["frobnicate"], "there is no command frobnicate"),
-    (["check"], "PROGRAM is missing"),
-    (["check", "--frob", "x.dl"], "there is no option --frob"),
-    (["check", "x.dl", "y.dl"], "there is more than the command takes: y.dl"),
-    (["graph", "x.dl", "--format", "png"], "--format is not png, but one of 'text', 'dot', 'svg', 'json'"),
-    (["graph", "x.dl", "--json=3"], "--json takes no value"),
-    (["run", "x.dl", "-D"], "-D needs a value behind it"),
-    (["run", "x.dl", "--limit-facts", "many"], "the value of --limit-facts is not a whole number"),
-    (["run", "x.dl", "--limit-facts", "0"], "the value of --limit-facts must be at least 1"),
-    (["run", "x.dl", "--limit-seconds", "soon"], "the value of --limit-seconds is not a number"),
-    (["pipeline", "frobnicate"], "there is no command frobnicate"),
-])
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["frobnicate"], "there is no command frobnicate"),
+        (["check"], "PROGRAM is missing"),
+        (["check", "--frob", "x.dl"], "there is no option --frob"),
+        (["check", "x.dl", "y.dl"], "there is more than the command takes: y.dl"),
+        (["graph", "x.dl", "--format", "png"], "--format is not png, but one of 'text', 'dot', 'svg', 'json'"),
+        (["graph", "x.dl", "--json=3"], "--json takes no value"),
+        (["run", "x.dl", "-D"], "-D needs a value behind it"),
+        (["run", "x.dl", "--limit-facts", "many"], "the value of --limit-facts is not a whole number"),
+        (["run", "x.dl", "--limit-facts", "0"], "the value of --limit-facts must be at least 1"),
+        (["run", "x.dl", "--limit-seconds", "soon"], "the value of --limit-seconds is not a number"),
+        (["pipeline", "frobnicate"], "there is no command frobnicate"),
+    ],
+)
 def test_bad_usage_is_an_error_of_ours(words: list[str], message: str) -> None:
     result = holdfast(*words)
     assert result.code == 2
@@ -103,9 +109,13 @@ def test_bad_usage_is_an_error_of_ours(words: list[str], message: str) -> None:
     assert "--help` shows what it takes" in result.err
 
 
-@pytest.mark.parametrize(("words", "meant"), [
-    (["chekc", "x.dl"], "check"), (["run", "x.dl", "--limt-facts", "3"], "--limit-facts"),
-])
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (["chekc", "x.dl"], "check"),
+        (["run", "x.dl", "--limt-facts", "3"], "--limit-facts"),
+    ],
+)
 def test_a_similar_name_is_offered(words: list[str], meant: str) -> None:
     assert f"did you mean {meant}?" in holdfast(*words).err
 
@@ -125,14 +135,17 @@ def fail_with(failure: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(check, "load", load)
 
 
-@pytest.mark.parametrize(("failure", "code"), [
-    (LimitReached(Diagnostic("E0001", "too many")), 3),
-    (DamagedData(Diagnostic("E0001", "torn")), 4),
-    (MemoryError(), 3),
-    (RuntimeError("boom"), 2),
-    (PermissionError(13, "Permission denied", "out/path.csv"), 2),
-    (KeyboardInterrupt(), 130),
-])
+@pytest.mark.parametrize(
+    ("failure", "code"),
+    [
+        (LimitReached(Diagnostic("E0001", "too many")), 3),
+        (DamagedData(Diagnostic("E0001", "torn")), 4),
+        (MemoryError(), 3),
+        (RuntimeError("boom"), 2),
+        (PermissionError(13, "Permission denied", "out/path.csv"), 2),
+        (KeyboardInterrupt(), 130),
+    ],
+)
 def test_exit_codes(failure: BaseException, code: int, monkeypatch: pytest.MonkeyPatch) -> None:
     fail_with(failure, monkeypatch)
     result = holdfast("check", "any.dl")
@@ -151,8 +164,9 @@ def test_an_unexpected_failure_is_called_our_bug(monkeypatch: pytest.MonkeyPatch
     )
 
 
-@pytest.mark.parametrize("words", [["--debug", "check", "any.dl"], ["check", "--debug", "any.dl"],
-                                   ["check", "any.dl", "--debug"]])
+@pytest.mark.parametrize(
+    "words", [["--debug", "check", "any.dl"], ["check", "--debug", "any.dl"], ["check", "any.dl", "--debug"]]
+)
 def test_debug_shows_the_traceback_wherever_it_stands(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     fail_with(RuntimeError("boom"), monkeypatch)
     result = holdfast(*words)

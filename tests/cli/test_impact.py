@@ -27,13 +27,23 @@ def test_the_plan_is_what_can_be_reached(chain: Path) -> None:
     result = holdfast("impact", chain, "--add", "b(x) :- d(x).")
     assert result.code == 0
     assert result.out.splitlines()[:3] == [
-        "execution plan, directly impacted hyper-nodes marked by *", "  1. * b: r5 comes", "  2.   c"]
+        "execution plan, directly impacted hyper-nodes marked by *",
+        "  1. * b: r5 comes",
+        "  2.   c",
+    ]
 
 
 def test_the_facts_that_would_change_are_shown(chain: Path) -> None:
     out = holdfast("impact", chain, "--add", "b(x) :- d(x).").out
-    assert out.splitlines()[4:] == ["b: 2 facts would be added", "  + 2", "  + 3", "c: 1 fact would be added", "  + 3",
-                                    "c: 1 fact would be removed", "  - 1"]
+    assert out.splitlines()[4:] == [
+        "b: 2 facts would be added",
+        "  + 2",
+        "  + 3",
+        "c: 1 fact would be added",
+        "  + 3",
+        "c: 1 fact would be removed",
+        "  - 1",
+    ]
 
 
 def test_many_facts_are_counted(chain: Path) -> None:
@@ -78,8 +88,10 @@ def test_a_change_that_is_refused_names_the_cycle(chain: Path) -> None:
     assert result.out == ""
 
 
-@pytest.mark.parametrize(("words", "code"), [([], "E0010"), (["--remove", "r9"], "E0911"),
-                                             (["--add", "p(x) :-"], "E0101"), (["--add", "p(1)."], "E0910")])
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [([], "E0010"), (["--remove", "r9"], "E0911"), (["--add", "p(x) :-"], "E0101"), (["--add", "p(1)."], "E0910")],
+)
 def test_what_cannot_be_looked_at(words: list[str], code: str, chain: Path) -> None:
     result = holdfast("impact", chain, *words)
     assert (result.code, f"error[{code}]" in result.err) == (2, True)

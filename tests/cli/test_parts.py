@@ -15,9 +15,17 @@ from holdfast.errors import UsageError
 from holdfast.values import BlankNode, Iri, Literal, Type, Value
 
 
-@pytest.mark.parametrize(("text", "number"), [
-    ("1000", 1000), ("4K", 4096), ("512M", 512 * 2**20), ("1.5g", 3 * 2**29), ("2 GiB", 2**31), ("1TB", 2**40),
-])
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("1000", 1000),
+        ("4K", 4096),
+        ("512M", 512 * 2**20),
+        ("1.5g", 3 * 2**29),
+        ("2 GiB", 2**31),
+        ("1TB", 2**40),
+    ],
+)
 def test_amounts_of_memory(text: str, number: int) -> None:
     assert bytes_of(text) == number
 
@@ -28,19 +36,22 @@ def test_what_is_no_amount(text: str) -> None:
         bytes_of(text)
 
 
-@pytest.mark.parametrize(("value", "kind", "text", "as_json"), [
-    (1, Type.NUMBER, "1", 1),
-    (-0.5, Type.FLOAT, "-0.5", -0.5),
-    (math.inf, Type.FLOAT, "inf", {"float": "inf"}),
-    ("plain", Type.SYMBOL, "plain", "plain"),
-    ("two\tcells\n", Type.SYMBOL, "two\\tcells\\n", "two\tcells\n"),
-    ("7", Type.SYMBOL, "7", "7"),
-    ("7", Type.ANY, '"7"', "7"),
-    (Iri("http://e/a"), Type.ANY, "<http://e/a>", {"iri": "http://e/a"}),
-    (BlankNode("b"), Type.ANY, "_:b", {"blank": "b"}),
-    (Literal("chat", language="fr"), Type.ANY, '"chat"@fr', {"literal": "chat", "language": "fr"}),
-    (Literal("1", "http://e/t"), Type.ANY, '"1"^^<http://e/t>', {"literal": "1", "datatype": "http://e/t"}),
-])
+@pytest.mark.parametrize(
+    ("value", "kind", "text", "as_json"),
+    [
+        (1, Type.NUMBER, "1", 1),
+        (-0.5, Type.FLOAT, "-0.5", -0.5),
+        (math.inf, Type.FLOAT, "inf", {"float": "inf"}),
+        ("plain", Type.SYMBOL, "plain", "plain"),
+        ("two\tcells\n", Type.SYMBOL, "two\\tcells\\n", "two\tcells\n"),
+        ("7", Type.SYMBOL, "7", "7"),
+        ("7", Type.ANY, '"7"', "7"),
+        (Iri("http://e/a"), Type.ANY, "<http://e/a>", {"iri": "http://e/a"}),
+        (BlankNode("b"), Type.ANY, "_:b", {"blank": "b"}),
+        (Literal("chat", language="fr"), Type.ANY, '"chat"@fr', {"literal": "chat", "language": "fr"}),
+        (Literal("1", "http://e/t"), Type.ANY, '"1"^^<http://e/t>', {"literal": "1", "datatype": "http://e/t"}),
+    ],
+)
 def test_values_in_cells_and_json(value: Value, kind: Type, text: str, as_json: object) -> None:
     assert cells.row_as_text((value,), (kind,)) == [text]
     assert cells.row_as_json((value,)) == [as_json]

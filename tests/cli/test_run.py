@@ -77,9 +77,15 @@ def test_run_writes_figures(reach: Path) -> None:
     assert figures["seconds"] > 0
 
 
-@pytest.mark.parametrize("limit", [["--limit-facts", "5000"], ["--limit-seconds", "0"],
-                                   ["--limit-memory", "100K", "--no-module", "all"],
-                                   ["--limit-rounds", "20", "--no-module", "all"]])
+@pytest.mark.parametrize(
+    "limit",
+    [
+        ["--limit-facts", "5000"],
+        ["--limit-seconds", "0"],
+        ["--limit-memory", "100K", "--no-module", "all"],
+        ["--limit-rounds", "20", "--no-module", "all"],
+    ],
+)
 def test_a_limit_stops_the_run_with_3_and_writes_nothing(limit: list[str], reach: Path) -> None:
     Path("facts/edge.facts").write_text("".join(f"{n}\t{n + 1}\n" for n in range(300)), encoding="utf-8")
     result = holdfast("run", reach, "-F", "facts", "-D", "out", *limit)
@@ -160,8 +166,9 @@ def test_a_bad_query_is_pointed_at(reach: Path) -> None:
 
 
 def test_figures_name_what_the_checker_made_by_what_it_holds() -> None:
-    Path("p.dl").write_text("e(1, 2).\nn(x, count(y)) :- e(x, y), x < y.\nlast(y) :- e(_, y), !e(y, _).\n",
-                            encoding="utf-8")
+    Path("p.dl").write_text(
+        "e(1, 2).\nn(x, count(y)) :- e(x, y), x < y.\nlast(y) :- e(_, y), !e(y, _).\n", encoding="utf-8"
+    )
     holdfast("run", "p.dl", "--stats", "figures.json")
     nodes = json.loads(Path("figures.json").read_text(encoding="utf-8"))["nodes"]
     names = sorted(name for node in nodes for name in node["predicates"])
@@ -175,8 +182,16 @@ def test_limits_hold_for_the_query_too() -> None:
     assert "E0802" in result.err
 
 
-@pytest.mark.parametrize("words", [("run", "-", "-F", "facts", "--json"), ("query", "-", "path(1, x)", "-F", "facts"),
-                                   ("check", "-"), ("graph", "-"), ("plan", "-")])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("run", "-", "-F", "facts", "--json"),
+        ("query", "-", "path(1, x)", "-F", "facts"),
+        ("check", "-"),
+        ("graph", "-"),
+        ("plan", "-"),
+    ],
+)
 def test_a_program_on_standard_input(reach: Path, words: tuple[str, ...]) -> None:
     text = reach.read_text(encoding="utf-8")
     reach.unlink()
@@ -192,8 +207,11 @@ def test_program_and_updates_cannot_both_be_on_standard_input() -> None:
 
 
 def test_no_names_of_the_checker_are_shown(reach: Path) -> None:
-    reach.write_text("p(x) :- e(x), e(x + 1), !f(x * 2, abs(x)), 0 = count : { e(max(x, 1)) }.\n"
-                     "h(x, sum(y * 2)) :- f(x, y).\nz(y) :- e(x), y = range(0, x), e(range(0, x)).\n", encoding="utf-8")
+    reach.write_text(
+        "p(x) :- e(x), e(x + 1), !f(x * 2, abs(x)), 0 = count : { e(max(x, 1)) }.\n"
+        "h(x, sum(y * 2)) :- f(x, y).\nz(y) :- e(x), y = range(0, x), e(range(0, x)).\n",
+        encoding="utf-8",
+    )
     for words in (("graph", reach), ("plan", reach), ("graph", reach, "--format", "dot"), ("plan", reach, "--json")):
         out = holdfast(*words).out
         assert len(out) > 100 and "$" not in out

@@ -32,8 +32,11 @@ def test_a_change_line_for_each_update(reach: Path) -> None:
     assert result.code == 0
     assert lines(result.out) == [
         {"update": 1, "added": {"path": [[1, 2], [1, 3], [2, 3]], "edge": [[1, 2], [2, 3]]}, "removed": {}},
-        {"update": 2, "added": {"path": [[1, 4], [2, 4]], "edge": [[2, 4]]},
-         "removed": {"path": [[1, 3], [2, 3]], "edge": [[2, 3]]}},
+        {
+            "update": 2,
+            "added": {"path": [[1, 4], [2, 4]], "edge": [[2, 4]]},
+            "removed": {"path": [[1, 3], [2, 3]], "edge": [[2, 3]]},
+        },
     ]
     assert result.err.startswith("2 updates: 8 facts added, 3 removed, ")
 
@@ -78,9 +81,15 @@ def test_changes_are_not_written_over_the_updates(reach: Path) -> None:
 
 
 def test_values_are_written_as_they_are_read(reach: Path) -> None:
-    rows = [[-7, 0.5], [1, "1"], [1.0, "é\n\t\"'\\"], ["a", {"@id": "http://x/y"}], [{"@id": "_:b"}, 2**62],
-            [{"@value": "chat", "@language": "fr"}, {"@value": "2024-01-01", "@type": "http://t/date"}],
-            [{"@value": "01", "@type": "http://www.w3.org/2001/XMLSchema#integer"}, ""]]
+    rows = [
+        [-7, 0.5],
+        [1, "1"],
+        [1.0, "é\n\t\"'\\"],
+        ["a", {"@id": "http://x/y"}],
+        [{"@id": "_:b"}, 2**62],
+        [{"@value": "chat", "@language": "fr"}, {"@value": "2024-01-01", "@type": "http://t/date"}],
+        [{"@value": "01", "@type": "http://www.w3.org/2001/XMLSchema#integer"}, ""],
+    ]
     reach.write_text("copy(x, y) :- given(x, y).\n", encoding="utf-8")
     first = holdfast("stream", reach, "--updates", write("u.jsonl", {"insert": {"given": rows}}))
     added = lines(first.out)[0]["added"]
@@ -107,9 +116,19 @@ def test_rdf_relations_have_one_name_in_and_out(reach: Path) -> None:
 
 
 def test_rules_come_and_go(reach: Path) -> None:
-    result = holdfast("stream", reach, "-F", "facts", "--updates", write(
-        "u.jsonl", {"add_rules": ["loop(x) :- path(x, x)."], "insert": {"edge": [[4, 1]]}},
-        {"remove_rules": ["r2"]}, {"remove_rules": ["path(x, y) :- edge(x, y)."]}))
+    result = holdfast(
+        "stream",
+        reach,
+        "-F",
+        "facts",
+        "--updates",
+        write(
+            "u.jsonl",
+            {"add_rules": ["loop(x) :- path(x, x)."], "insert": {"edge": [[4, 1]]}},
+            {"remove_rules": ["r2"]},
+            {"remove_rules": ["path(x, y) :- edge(x, y)."]},
+        ),
+    )
     changes = lines(result.out)
     assert changes[0]["added"]["loop"] == [[1], [2], [3], [4]]
     assert changes[1]["removed"]["loop"] == [[1], [2], [3], [4]]
@@ -202,8 +221,16 @@ def test_the_output_relations_are_written_at_the_end(reach: Path) -> None:
 
 def test_figures_of_each_update_and_in_total(reach: Path) -> None:
     again = {"insert": {"edge": [[1, 2]]}, "delete": {"edge": [[7, 7]]}}
-    holdfast("stream", reach, "--updates", write("u.jsonl", FIRST, SECOND, again), "--stats", "s.json",
-             "--algorithm", "dred-counting")
+    holdfast(
+        "stream",
+        reach,
+        "--updates",
+        write("u.jsonl", FIRST, SECOND, again),
+        "--stats",
+        "s.json",
+        "--algorithm",
+        "dred-counting",
+    )
     stats = json.loads(Path("s.json").read_text(encoding="utf-8"))
     each, total = stats["updates"], stats["total"]
     assert stats["start"]["facts"] == 0
@@ -219,22 +246,40 @@ def test_figures_of_each_update_and_in_total(reach: Path) -> None:
     assert total["nodes"][1]["algorithms"] == {"dred-counting": 2}
 
 
-@pytest.mark.parametrize("name", ["auto", "dred", "dred-counting", "backward-forward", "backward-forward-counting",
-                                  "recompute"])
+@pytest.mark.parametrize(
+    "name", ["auto", "dred", "dred-counting", "backward-forward", "backward-forward-counting", "recompute"]
+)
 @pytest.mark.parametrize("strategy", ["counters", "hyper-node"])
 def test_every_algorithm_and_strategy_gives_the_same_changes(name: str, strategy: str, reach: Path) -> None:
-    updates = write("u.jsonl", {"insert": {"edge": [[4, 1]]}}, {"delete": {"edge": [[2, 3]]}}, {"remove_rules": ["r2"]},
-                    {"add_rules": ["path(x, z) :- edge(x, y), path(y, z)."]}, {"insert": {"edge": [[2, 3]]}})
+    updates = write(
+        "u.jsonl",
+        {"insert": {"edge": [[4, 1]]}},
+        {"delete": {"edge": [[2, 3]]}},
+        {"remove_rules": ["r2"]},
+        {"add_rules": ["path(x, z) :- edge(x, y), path(y, z)."]},
+        {"insert": {"edge": [[2, 3]]}},
+    )
     plain = holdfast("stream", reach, "-F", "facts", "--updates", updates)
     asked = holdfast("stream", reach, "-F", "facts", "--updates", updates, "--algorithm", name, "--strategy", strategy)
     assert (asked.code, asked.out) == (0, plain.out)
 
 
 def test_an_algorithm_for_one_relation(reach: Path) -> None:
-    result = holdfast("stream", reach, "--updates", write("u.jsonl", FIRST), "--explain-choice",
-                      "--algorithm", "recompute", "--algorithm", "path=backward-forward")
-    assert result.err.splitlines()[:2] == ["update 1: edge: recompute (asked for)",
-                                           "update 1: path: backward-forward (asked for)"]
+    result = holdfast(
+        "stream",
+        reach,
+        "--updates",
+        write("u.jsonl", FIRST),
+        "--explain-choice",
+        "--algorithm",
+        "recompute",
+        "--algorithm",
+        "path=backward-forward",
+    )
+    assert result.err.splitlines()[:2] == [
+        "update 1: edge: recompute (asked for)",
+        "update 1: path: backward-forward (asked for)",
+    ]
 
 
 def test_the_choice_is_explained(reach: Path) -> None:
@@ -249,13 +294,19 @@ def test_the_choice_is_explained(reach: Path) -> None:
     assert result.err.splitlines()[1].startswith("update 1: path: dred-counting (recursive")
 
 
-@pytest.mark.parametrize(("words", "code"), [
-    (["--no-module", "transitive"], "E0915"),
-    (["--algorithm", "dread"], "E0905"), (["--algorithm", "path=dread"], "E0905"), (["--strategy", "none"], "E0905"),
-    (["--algorithm", "paht=dred"], "E0901"), (["--algorithm", "counting"], "E0906"),
-    (["--algorithm", "dred", "--algorithm", "auto"], "E0010"),
-    (["--algorithm", "path=dred", "--algorithm", "path=auto"], "E0010"),
-])
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (["--no-module", "transitive"], "E0915"),
+        (["--algorithm", "dread"], "E0905"),
+        (["--algorithm", "path=dread"], "E0905"),
+        (["--strategy", "none"], "E0905"),
+        (["--algorithm", "paht=dred"], "E0901"),
+        (["--algorithm", "counting"], "E0906"),
+        (["--algorithm", "dred", "--algorithm", "auto"], "E0010"),
+        (["--algorithm", "path=dred", "--algorithm", "path=auto"], "E0010"),
+    ],
+)
 def test_algorithms_that_cannot_be_are_refused(words: list[str], code: str, reach: Path) -> None:
     result = holdfast("stream", reach, "--updates", write("u.jsonl", FIRST), *words)
     assert (result.code, f"error[{code}]" in result.err) == (2, True)

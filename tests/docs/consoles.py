@@ -65,8 +65,14 @@ class Console:
 
     def _bash(self, command: str) -> str:
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-        done = subprocess.run(["bash", "-c", command], env={**os.environ, "PATH": path}, text=True, check=False,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        done = subprocess.run(
+            ["bash", "-c", command],
+            env={**os.environ, "PATH": path},
+            text=True,
+            check=False,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
         self.code = done.returncode
         return done.stdout
 

@@ -8,8 +8,7 @@ from holdfast.values import Value, quote
 
 def facts_text(kb: KnowledgeBase) -> str:
     warnings = [warning.render() for warning in kb.program.warnings]
-    facts = [f"{kb[name].name}({', '.join(map(_term, row))})"
-             for name in _shown(kb) for row in kb[name].sorted_rows()]
+    facts = [f"{kb[name].name}({', '.join(map(_term, row))})" for name in _shown(kb) for row in kb[name].sorted_rows()]
     return "\n".join([*warnings, *facts])
 
 

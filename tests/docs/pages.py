@@ -38,7 +38,7 @@ def blocks(page: Path) -> Iterator[Block]:
     for this, following in zip(found, [*found[1:], None][: len(found)], strict=True):
         line = text.count("\n", 0, this.start()) + 1
         output = None
-        if following is not None and following[1] == "text" and not text[this.end():following.start()].strip():
+        if following is not None and following[1] == "text" and not text[this.end() : following.start()].strip():
             output = following[2]
         yield Block(page, line, this[1], this[2], output)
 

@@ -29,8 +29,9 @@ def test_datalog(block: Block) -> None:
 def grouped(pages: list[Path]) -> list[object]:
     """Pages that need Spark run in the one process that has it."""
     needs = ("pipeline.md", "spark.md")
-    return [pytest.param(page, marks=pytest.mark.xdist_group("spark")) if page.name in needs else page
-            for page in pages]
+    return [
+        pytest.param(page, marks=pytest.mark.xdist_group("spark")) if page.name in needs else page for page in pages
+    ]
 
 
 @pytest.mark.parametrize("page", grouped(pages_with("console")), ids=lambda page: str(page.relative_to(ROOT)))

@@ -36,9 +36,19 @@ def section(command: str) -> str:
 def commands() -> list[tuple[str, list[str]]]:
     """Every command with its options; those of a command's own commands belong to it."""
     group = typer.main.get_command(app)
-    return [(name, [text for each in (command, *getattr(command, "commands", {}).values())
-                    for parameter in each.params for text in parameter.opts if text.startswith("-")])
-            for name, command in group.commands.items()]
+    return [
+        (
+            name,
+            [
+                text
+                for each in (command, *getattr(command, "commands", {}).values())
+                for parameter in each.params
+                for text in parameter.opts
+                if text.startswith("-")
+            ],
+        )
+        for name, command in group.commands.items()
+    ]
 
 
 @pytest.mark.parametrize(("command", "options"), commands())
@@ -68,8 +78,11 @@ def test_every_error_code_is_documented_with_its_meaning() -> None:
 
 def test_every_code_in_the_source_is_in_a_table() -> None:
     known = {code for table in code_tables().values() for code in table}
-    used = {(path.name, code) for path in (ROOT / "src").rglob("*.py")
-            for code in re.findall(r'"([EW]\d{4})"', path.read_text(encoding="utf-8"))}
+    used = {
+        (path.name, code)
+        for path in (ROOT / "src").rglob("*.py")
+        for code in re.findall(r'"([EW]\d{4})"', path.read_text(encoding="utf-8"))
+    }
     assert sorted((name, code) for name, code in used if code not in known) == []
 
 
@@ -80,8 +93,11 @@ def test_every_error_code_has_an_example() -> None:
 
 def test_all_is_what_can_be_imported() -> None:
     assert [name for name in holdfast.__all__ if getattr(holdfast, name, None) is None] == []
-    ours = {name for name, thing in vars(holdfast).items()
-            if not name.startswith("_") and getattr(thing, "__module__", "").startswith("holdfast.")}
+    ours = {
+        name
+        for name, thing in vars(holdfast).items()
+        if not name.startswith("_") and getattr(thing, "__module__", "").startswith("holdfast.")
+    }
     assert ours - set(holdfast.__all__) == set()
     assert holdfast.__all__ == sorted(holdfast.__all__)
 

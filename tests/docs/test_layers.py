@@ -69,8 +69,11 @@ def test_imports_point_one_way(path: Path) -> None:
     own = part_of(path)
     assert own in RANK, f"{own} has no layer yet: give it one in LAYERS"
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    backwards = [f"{path.name}:{line} imports {name}" for name, line in imported_parts(tree)
-                 if target(name) != own and RANK[target(name)] >= RANK[own]]
+    backwards = [
+        f"{path.name}:{line} imports {name}"
+        for name, line in imported_parts(tree)
+        if target(name) != own and RANK[target(name)] >= RANK[own]
+    ]
     assert backwards == []
 
 
@@ -97,7 +100,10 @@ def outward(tree: ast.AST) -> Iterator[str]:
                 yield f"{node.lineno}: os.{name}"
 
 
-@pytest.mark.parametrize("path", [path for path in MODULES if part_of(path) not in {"cli", "spark_session"}],
-                         ids=lambda path: str(path.relative_to(SOURCE)))
+@pytest.mark.parametrize(
+    "path",
+    [path for path in MODULES if part_of(path) not in {"cli", "spark_session"}],
+    ids=lambda path: str(path.relative_to(SOURCE)),
+)
 def test_library_code_does_not_print_exit_or_read_the_environment(path: Path) -> None:
     assert list(outward(ast.parse(path.read_text(encoding="utf-8")))) == []

@@ -8,8 +8,12 @@ import holdfast
 
 NUMBERS = {"10": 10, "-10": -10, "0xcafe": 0xCAFE, "-0xBEEF": -0xBEEF, "0b100": 4, "-0b100": -4, "+7": 7, " 7 ": 7}
 MISTAKES = {
-    "zwei": "is not a number", "1_000": "is not a number", "": "is not a number", "1.5": "is not an integer",
-    "9223372036854775808": "is out of range for a 64-bit number", "٣": "is not a number",
+    "zwei": "is not a number",
+    "1_000": "is not a number",
+    "": "is not a number",
+    "1.5": "is not an integer",
+    "9223372036854775808": "is out of range for a 64-bit number",
+    "٣": "is not a number",
 }
 
 
@@ -26,10 +30,17 @@ def test_what_is_no_number_is_said_in_our_words(text: str) -> None:
             holdfast.from_text(program)
 
 
-@pytest.mark.parametrize(("expression", "value"), [
-    ('to_unsigned("18446744073709551615")', 2**64 - 1), ("to_unsigned(2.5)", 2), ('to_float("1e3")', 1000.0),
-    ('to_float("  .5")', 0.5), ("to_number(-2.5)", -2), ("to_float(3)", 3.0),
-])
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ('to_unsigned("18446744073709551615")', 2**64 - 1),
+        ("to_unsigned(2.5)", 2),
+        ('to_float("1e3")', 1000.0),
+        ('to_float("  .5")', 0.5),
+        ("to_number(-2.5)", -2),
+        ("to_float(3)", 3.0),
+    ],
+)
 def test_other_conversions(expression: str, value: object) -> None:
     assert list(holdfast.from_text(f"p({expression}).")["p"]) == [(value,)]
     argument = expression[expression.index("(") + 1 : -1]
@@ -37,8 +48,9 @@ def test_other_conversions(expression: str, value: object) -> None:
     assert list(holdfast.from_text(rule)["p"]) == [(value,)]
 
 
-@pytest.mark.parametrize("expression", ["ftoi(1.0e300)", "10.0 ^ 400.0", "(0.0 - 1.0) ^ 0.5", "2 ^ -1",
-                                        "to_float(\"x\")"])
+@pytest.mark.parametrize(
+    "expression", ["ftoi(1.0e300)", "10.0 ^ 400.0", "(0.0 - 1.0) ^ 0.5", "2 ^ -1", 'to_float("x")']
+)
 def test_no_message_of_python_reaches_the_user(expression: str) -> None:
     with pytest.raises(holdfast.HoldfastError) as caught:
         holdfast.from_text(f"p({expression}).")

@@ -117,7 +117,7 @@ def looked_up(lane: Lane, expected: Expected, dice: Random) -> None:
     wanted = dice.choice(rows)[column] if rows and dice.random() < 0.8 else 77
     atom = ", ".join(str(wanted) if i == column else f"x{i}" for i in range(len(predicate.types)))
     found = set(lane.kb.query(f"{predicate.name}({atom})"))
-    if found != {row[:column] + row[column + 1:] for row in rows if row[column] == wanted}:
+    if found != {row[:column] + row[column + 1 :] for row in rows if row[column] == wanted}:
         raise lane.fail(f"wrong answers to {predicate.name}({atom})")
     one = (*dice.choice(rows)[:-1], wanted) if rows else (wanted,) * len(predicate.types)
     if (one in lane.kb[predicate.name]) != (one in rows):
@@ -131,7 +131,7 @@ def judged(reference: Reference, facts: set[Fact], expected: Expected, script: S
     state: State = {name: set(found.facts.get(name, ())) for name in names}
     if state != {name: expected.state[name] for name in names}:
         raise DisagreementError(f"the oracle disagrees: {difference(expected.state, state)}")
-    text = "\n".join(reference.text.splitlines()[len(names) + 1:])
+    text = "\n".join(reference.text.splitlines()[len(names) + 1 :])
     if not any(mark in text for mark in ("{", ";", "count(", "sum(", "min(", "max(", "mean(", "median(")):
         counters: Counters = {name: found.counters.get(name, {}) for name in names}
         if counters != {name: expected.counters[name] for name in names}:

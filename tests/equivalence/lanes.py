@@ -134,18 +134,26 @@ def rows(change: Change, which: str, name: str) -> set[object]:
 
 
 def same_change(one: Change, other: Change) -> bool:
-    return all(rows(one, which, name) == rows(other, which, name) for which in ("added", "removed")
-               for name in {*getattr(one, which), *getattr(other, which)})
+    return all(
+        rows(one, which, name) == rows(other, which, name)
+        for which in ("added", "removed")
+        for name in {*getattr(one, which), *getattr(other, which)}
+    )
 
 
 def difference(got: State | object, expected: State | object) -> str:
     """The relations in which two states or counters differ, with what one has and the other has not."""
     shown = []
     for name in sorted({*got, *expected}):  # type: ignore[misc]
-        a, b = (dict.fromkeys(x.get(name, ())) | dict(x[name]) if isinstance(x.get(name), dict)  # type: ignore
-                else dict.fromkeys(x.get(name, ())) for x in (got, expected))
-        more, fewer = ({row: value for row, value in x.items() if row not in y or y[row] != value}
-                       for x, y in ((a, b), (b, a)))
+        a, b = (
+            dict.fromkeys(x.get(name, ())) | dict(x[name])
+            if isinstance(x.get(name), dict)  # type: ignore
+            else dict.fromkeys(x.get(name, ()))
+            for x in (got, expected)
+        )
+        more, fewer = (
+            {row: value for row, value in x.items() if row not in y or y[row] != value} for x, y in ((a, b), (b, a))
+        )
         if more or fewer:
             shown.append(f"{name} has {dict(list(more.items())[:3])} and not {dict(list(fewer.items())[:3])}")
     return "; ".join(shown)

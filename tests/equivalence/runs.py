@@ -36,8 +36,11 @@ def lanes_of(script: Script, seed: int, only: int | None = None, engine: Engine 
         rules = Random(seed).sample(script.rules, len(script.rules)) if number == 0 else script.rules
         modules = random.choice(((), MODULES, [module for module in MODULES if random.random() < 0.5]))
         if only in (None, number):
-            lanes.append(Lane(replace(script, rules=tuple(rules)), number, policy, strategy, order, engine=engine,
-                              modules=modules))
+            lanes.append(
+                Lane(
+                    replace(script, rules=tuple(rules)), number, policy, strategy, order, engine=engine, modules=modules
+                )
+            )
     return lanes
 
 
@@ -107,18 +110,18 @@ def smallest(script: Script, fails: Callable[[Script], bool]) -> Script:
 def _smaller(script: Script) -> Iterator[Script]:
     steps = script.steps
     yield from (replace(script, steps=steps[:n]) for n in (len(steps) // 2, len(steps) - 1) if n < len(steps))
-    yield from (replace(script, steps=(*steps[:i], *steps[i + 1:])) for i in range(len(steps)))
+    yield from (replace(script, steps=(*steps[:i], *steps[i + 1 :])) for i in range(len(steps)))
     yield from (replace(script, rules=left) for left in _without_one(script.rules))
     yield from (replace(script, facts=left) for left in _without_one(script.facts))
     for i, step in enumerate(steps):
         for part in ("delete", "insert", "add", "remove"):
             for left in _without_one(getattr(step, part)):
-                yield replace(script, steps=(*steps[:i], replace(step, **{part: left}), *steps[i + 1:]))
+                yield replace(script, steps=(*steps[:i], replace(step, **{part: left}), *steps[i + 1 :]))
 
 
 def _without_one(items: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
     if len(items) > 3:
         yield items[: len(items) // 2]
-        yield items[len(items) // 2:]
+        yield items[len(items) // 2 :]
     for i in range(len(items)):
-        yield (*items[:i], *items[i + 1:])
+        yield (*items[:i], *items[i + 1 :])

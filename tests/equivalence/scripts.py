@@ -67,8 +67,10 @@ class Script:
         lines = [f'program = """\n{self.text(self.rules)}"""', f"facts = {grouped(self.facts)}"]
         for number, step in enumerate(self.steps, 1):
             lines.append(f"update_{number} = Update(delete={grouped(step.delete)}, insert={grouped(step.insert)},")
-            lines.append(f"    add_rules={[str(r) for r in step.add]}, remove_rules={[str(r) for r in step.remove]})"
-                         f"  # dice {step.dice}")
+            lines.append(
+                f"    add_rules={[str(r) for r in step.add]}, remove_rules={[str(r) for r in step.remove]})"
+                f"  # dice {step.dice}"
+            )
         return "\n".join(lines)
 
 
@@ -93,8 +95,10 @@ class Writer:
     def __post_init__(self) -> None:
         self.predicates: list[Predicate] = []
         self.pool: list[RuleSketch] = []
-        self.domains = {type_: self.random.sample(values, min(len(values), self.random.choice((2, 3, 4, 5))))
-                        for type_, values in DOMAIN.items()}
+        self.domains = {
+            type_: self.random.sample(values, min(len(values), self.random.choice((2, 3, 4, 5))))
+            for type_, values in DOMAIN.items()
+        }
 
     def draw(self, least: int, most: int) -> int:
         return self.random.randint(least, most)
@@ -144,20 +148,24 @@ class Writer:
         return [self.fact() for _ in range(self.draw(0, most))]
 
 
-GRAPH = tuple(Predicate(name, ("number",) * arity)
-              for name, arity in (("e", 2), ("f", 1), ("p", 2), ("q", 2), ("r", 1)))
-GRAPH_RULES = tuple(RuleSketch((head,), body) for head, body in [
-    ("p(x, y)", ("e(x, y)",)),
-    ("p(x, z)", ("p(x, y)", "p(y, z)")),
-    ("p(x, z)", ("e(x, y)", "p(y, z)")),
-    ("p(y, x)", ("p(x, y)", "f(x)")),
-    ("q(x, y)", ("p(x, y)", "!f(y)")),
-    ("q(x, z)", ("q(x, y)", "q(y, z)")),
-    ("p(x, y)", ("q(y, x)", "e(x, _)")),
-    ("r(x)", ("q(x, x)", "!e(x, x)")),
-    ("r(y)", ("r(x)", "p(x, y)")),
-    ("f(x)", ("e(x, 0)",)),
-])
+GRAPH = tuple(
+    Predicate(name, ("number",) * arity) for name, arity in (("e", 2), ("f", 1), ("p", 2), ("q", 2), ("r", 1))
+)
+GRAPH_RULES = tuple(
+    RuleSketch((head,), body)
+    for head, body in [
+        ("p(x, y)", ("e(x, y)",)),
+        ("p(x, z)", ("p(x, y)", "p(y, z)")),
+        ("p(x, z)", ("e(x, y)", "p(y, z)")),
+        ("p(y, x)", ("p(x, y)", "f(x)")),
+        ("q(x, y)", ("p(x, y)", "!f(y)")),
+        ("q(x, z)", ("q(x, y)", "q(y, z)")),
+        ("p(x, y)", ("q(y, x)", "e(x, _)")),
+        ("r(x)", ("q(x, x)", "!e(x, x)")),
+        ("r(y)", ("r(x)", "p(x, y)")),
+        ("f(x)", ("e(x, 0)",)),
+    ]
+)
 
 
 def graph_writer(random: Random) -> Writer:
@@ -168,39 +176,44 @@ def graph_writer(random: Random) -> Writer:
     return writer
 
 
-CLOSED = tuple(Predicate(name, ("number",) * arity)
-               for name, arity in (("e", 2), ("f", 2), ("p", 2), ("q", 2), ("t", 3), ("r", 1), ("h", 2)))
-CLOSURES = tuple(RuleSketch((head,), body) for head, body in [
-    ("p(x, y)", ("e(x, y)",)),
-    ("p(x, y)", ("f(y, x)",)),
-    ("p(x, z)", ("p(x, y)", "p(y, z)")),
-    ("p(x, z)", ("p(x, y)", "p(y, z)", "x != z")),
-    ("p(y, x)", ("p(x, y)",)),
-    ("p(x, x)", ("p(x, _)",)),
-    ("p(x, x)", ("p(_, x)",)),
-    ("p(x, z)", ("e(x, y)", "p(y, z)")),
-    ("p(x, z)", ("p(x, y)", "f(z, y)")),
-    ("p(x, z)", ("f(x, y)", "p(y, z)", "x != y")),
-    ("p(x, y)", ("q(y, x)",)),
-    ("p(x, y)", ("p(y, z)", "f(x, z)", "!e(z, x)")),
-    ("q(x, y)", ("p(x, y)", "!f(x, y)")),
-    ("q(x, z)", ("q(x, y)", "q(y, z)", "x != z", "x != y")),
-    ("q(y, x)", ("q(x, y)", "x != y")),
-    ("q(x, z)", ("q(x, y)", "e(y, z)")),
-    ("t(x, 1, z)", ("t(x, 1, y)", "t(y, 1, z)")),
-    ("t(x, 2, z)", ("t(y, 2, z)", "t(x, 2, y)")),
-    ("t(x, 2, z)", ("t(z, 2, x)",)),
-    ("t(x, 1, y)", ("t(x, 2, y)", "e(x, y)")),
-    ("t(x, 2, y)", ("q(x, y)",)),
-    ("p(x, y)", ("t(x, 1, y)",)),
-    ("r(x)", ("p(x, x)", "!q(x, x)")),
-    ("r(y)", ("p(0, y)",)),
-    ("r(x)", ("f(x, _)", "!p(x, 1)")),
-    ("h(x, y)", ("e(x, y)", "p(y, x)")),
-    ("h(x, z)", ("f(x, y)", "p(z, y)")),
-    ("h(x, y)", ("e(x, y)", "!p(_, x)", "!q(x, y)")),
-    ("h(x, n)", ("e(x, _)", "n = count : { p(x, _) }")),
-])
+CLOSED = tuple(
+    Predicate(name, ("number",) * arity)
+    for name, arity in (("e", 2), ("f", 2), ("p", 2), ("q", 2), ("t", 3), ("r", 1), ("h", 2))
+)
+CLOSURES = tuple(
+    RuleSketch((head,), body)
+    for head, body in [
+        ("p(x, y)", ("e(x, y)",)),
+        ("p(x, y)", ("f(y, x)",)),
+        ("p(x, z)", ("p(x, y)", "p(y, z)")),
+        ("p(x, z)", ("p(x, y)", "p(y, z)", "x != z")),
+        ("p(y, x)", ("p(x, y)",)),
+        ("p(x, x)", ("p(x, _)",)),
+        ("p(x, x)", ("p(_, x)",)),
+        ("p(x, z)", ("e(x, y)", "p(y, z)")),
+        ("p(x, z)", ("p(x, y)", "f(z, y)")),
+        ("p(x, z)", ("f(x, y)", "p(y, z)", "x != y")),
+        ("p(x, y)", ("q(y, x)",)),
+        ("p(x, y)", ("p(y, z)", "f(x, z)", "!e(z, x)")),
+        ("q(x, y)", ("p(x, y)", "!f(x, y)")),
+        ("q(x, z)", ("q(x, y)", "q(y, z)", "x != z", "x != y")),
+        ("q(y, x)", ("q(x, y)", "x != y")),
+        ("q(x, z)", ("q(x, y)", "e(y, z)")),
+        ("t(x, 1, z)", ("t(x, 1, y)", "t(y, 1, z)")),
+        ("t(x, 2, z)", ("t(y, 2, z)", "t(x, 2, y)")),
+        ("t(x, 2, z)", ("t(z, 2, x)",)),
+        ("t(x, 1, y)", ("t(x, 2, y)", "e(x, y)")),
+        ("t(x, 2, y)", ("q(x, y)",)),
+        ("p(x, y)", ("t(x, 1, y)",)),
+        ("r(x)", ("p(x, x)", "!q(x, x)")),
+        ("r(y)", ("p(0, y)",)),
+        ("r(x)", ("f(x, _)", "!p(x, 1)")),
+        ("h(x, y)", ("e(x, y)", "p(y, x)")),
+        ("h(x, z)", ("f(x, y)", "p(z, y)")),
+        ("h(x, y)", ("e(x, y)", "!p(_, x)", "!q(x, y)")),
+        ("h(x, n)", ("e(x, _)", "n = count : { p(x, _) }")),
+    ]
+)
 
 
 def closure_writer(random: Random) -> Writer:
@@ -219,8 +232,9 @@ def layered_writer(random: Random) -> Writer:
     return writer
 
 
-def random_script(random: Random, length: int = 12, *, rules_change: bool = True, writer: Writer | None = None
-                  ) -> Script:
+def random_script(
+    random: Random, length: int = 12, *, rules_change: bool = True, writer: Writer | None = None
+) -> Script:
     """A script of so many updates."""
     writer = writer or (graph_writer(random) if random.random() < 0.25 else layered_writer(random))
     share = random.choice((0.3, 0.6, 0.9))

@@ -37,9 +37,13 @@ def together(changes: list[Single], dice: int) -> Step:
         here, there = (added, removed) if kind == "add" else (removed, added)
         if kind in ("add", "remove"):
             (there.remove if what in there else here.append)(what)  # type: ignore[arg-type]
-    return Step(tuple(fact for fact, kind in facts.items() if kind == "delete"),  # type: ignore[misc]
-                tuple(fact for fact, kind in facts.items() if kind == "insert"),  # type: ignore[misc]
-                tuple(added), tuple(removed), dice)
+    return Step(
+        tuple(fact for fact, kind in facts.items() if kind == "delete"),  # type: ignore[misc]
+        tuple(fact for fact, kind in facts.items() if kind == "insert"),  # type: ignore[misc]
+        tuple(added),
+        tuple(removed),
+        dice,
+    )
 
 
 def batches(changes: list[Single], random: Random, kind: str) -> list[list[Single]]:
@@ -86,7 +90,7 @@ def test_any_batching_ends_in_the_same_state(part: int) -> None:
         if len(changes) < 2:
             continue
         lanes = []
-        for number, kind in enumerate(("in groups", "all at once", "one by one", "in groups")[:amount(4, 2)]):
+        for number, kind in enumerate(("in groups", "all at once", "one by one", "in groups")[: amount(4, 2)]):
             policy = random.choice([policy for policy in POLICIES if policy != "counting"])
             lanes.append(Lane(script, number, policy, random.choice(STRATEGIES)))
             outcome(lanes[-1], batches(changes, random, kind), random)

@@ -44,8 +44,9 @@ def lookups_agree(seed: int) -> bool:
 
     edges, starts = some(45), {random.randrange(NODES) for _ in range(2)}
     watched = set(range(NODES)) - starts
-    kb = holdfast.from_text(PROGRAM, facts={"edge": sorted(edges), "start": [(x,) for x in starts],
-                                            "watched": [(x,) for x in watched]})
+    kb = holdfast.from_text(
+        PROGRAM, facts={"edge": sorted(edges), "start": [(x,) for x in starts], "watched": [(x,) for x in watched]}
+    )
     for _ in range(amount(6, 2)):
         path = closure(edges)
         assert set(kb["from_start"]) == {(x, y) for x, y in path if x in starts}

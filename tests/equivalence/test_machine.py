@@ -21,8 +21,13 @@ places = st.lists(st.integers(0, 63), max_size=4)  # in some list, modulo its le
 class Maintenance(RuleBasedStateMachine):
     """A random program without rules and facts at first; both come and go."""
 
-    @initialize(random=st.randoms(use_true_random=False), dense=st.booleans(), policy=st.sampled_from(POLICIES),
-                other=st.sampled_from(FIXED), strategy=st.sampled_from(STRATEGIES))
+    @initialize(
+        random=st.randoms(use_true_random=False),
+        dense=st.booleans(),
+        policy=st.sampled_from(POLICIES),
+        other=st.sampled_from(FIXED),
+        strategy=st.sampled_from(STRATEGIES),
+    )
     def begin(self, random: Random, dense: bool, policy: str, other: str, strategy: str) -> None:
         self.writer: Writer = graph_writer(random) if dense else layered_writer(random)
         self.candidates: list[Fact] = [self.writer.fact() for _ in range(20)]
@@ -46,16 +51,30 @@ class Maintenance(RuleBasedStateMachine):
 
     @rule(add=places, remove=places, dice=seeds)
     def rules_change(self, add: list[int], remove: list[int], dice: int) -> None:
-        self.course.advance(Step(add=self.some_rules(add, self.writer.pool),
-                                 remove=self.some_rules(remove, self.course.rules), dice=dice))
+        self.course.advance(
+            Step(
+                add=self.some_rules(add, self.writer.pool), remove=self.some_rules(remove, self.course.rules), dice=dice
+            )
+        )
 
     @rule(delete=places, insert=places, add=places, remove=places, dice=seeds)
     def both_change(self, delete: list[int], insert: list[int], add: list[int], remove: list[int], dice: int) -> None:
-        self.course.advance(Step(self.some_facts(delete), self.some_facts(insert),
-                                 self.some_rules(add, self.writer.pool),
-                                 self.some_rules(remove, self.course.rules), dice))
+        self.course.advance(
+            Step(
+                self.some_facts(delete),
+                self.some_facts(insert),
+                self.some_rules(add, self.writer.pool),
+                self.some_rules(remove, self.course.rules),
+                dice,
+            )
+        )
 
 
 TestMaintenance = Maintenance.TestCase
-TestMaintenance.settings = settings(max_examples=amount(40, 2), stateful_step_count=amount(12, 3), deadline=None,
-                                    database=None, suppress_health_check=list(HealthCheck))
+TestMaintenance.settings = settings(
+    max_examples=amount(40, 2),
+    stateful_step_count=amount(12, 3),
+    deadline=None,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+)

@@ -77,8 +77,10 @@ def through_a_stream(script: Script, algorithm: str, moments: str, random: Rando
     except HoldfastError:
         return 0  # an unsound program
     queue, saved = Glimpses(moments, random), 0
-    updates = [Update(grouped(step.delete), grouped(step.insert), list(map(str, step.add)), list(map(str, step.remove)))
-               for step in script.steps]
+    updates = [
+        Update(grouped(step.delete), grouped(step.insert), list(map(str, step.add)), list(map(str, step.remove)))
+        for step in script.steps
+    ]
     for update in updates:
         queue.put(update)
     queue.close()

@@ -21,7 +21,10 @@ def test_facts_are_told_what_the_golden_file_says(case: Path) -> None:
 
 
 def test_codes_that_formats_raise_are_listed() -> None:
-    text = "".join(path.read_text(encoding="utf-8") for path in Path("src/holdfast/formats").glob("*.py")
-                   if path.name != "codes.py")
+    text = "".join(
+        path.read_text(encoding="utf-8")
+        for path in Path("src/holdfast/formats").glob("*.py")
+        if path.name != "codes.py"
+    )
     assert {code for code in ALL_CODES if f'"{code}"' not in text} == set()
     assert {word for word in text.split('"') if word.startswith("E06") and len(word) == 5} == set(ALL_CODES)

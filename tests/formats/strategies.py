@@ -8,9 +8,40 @@ from holdfast.values import BlankNode, Iri, Literal, Row, Type, Value
 from tests.formats.relations import relation
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
-NASTY = ["", " ", "1", "-0", "1.0", "1e5", "nan", "inf", "<a:b>", "_:x", '"', '"x"', '"x"@en', "\\", "\\t", "0x1F",
-         "a,b", "a\tb", "a\nb", "a\r", "\r\n", "\ufeff", "\x00", "é", "😀", "\x85", "\u2028", "()", "null", "true", "|",
-         "a||b"]
+NASTY = [
+    "",
+    " ",
+    "1",
+    "-0",
+    "1.0",
+    "1e5",
+    "nan",
+    "inf",
+    "<a:b>",
+    "_:x",
+    '"',
+    '"x"',
+    '"x"@en',
+    "\\",
+    "\\t",
+    "0x1F",
+    "a,b",
+    "a\tb",
+    "a\nb",
+    "a\r",
+    "\r\n",
+    "\ufeff",
+    "\x00",
+    "é",
+    "😀",
+    "\x85",
+    "\u2028",
+    "()",
+    "null",
+    "true",
+    "|",
+    "a||b",
+]
 strings = st.one_of(st.sampled_from(NASTY), st.text(st.characters(exclude_categories=["Cs"]), max_size=6))
 plain_strings = strings.filter(lambda text: not set(text) & set("\t\n\r"))
 numbers = st.one_of(st.sampled_from([0, 1, -1, 2**63 - 1, -(2**63)]), st.integers(-(2**63), 2**63 - 1))
@@ -21,13 +52,20 @@ iris = names.map(lambda name: Iri(f"http://example.org/{name}"))
 literals = st.one_of(
     st.builds(lambda text: Literal(text, None, "en"), strings),
     st.builds(lambda text: Literal(text, XSD + "date"), strings),
-    st.sampled_from([Literal("01", XSD + "integer"), Literal("1.0", XSD + "double"),
-                     Literal("-0.0E0", XSD + "double")]))
+    st.sampled_from(
+        [Literal("01", XSD + "integer"), Literal("1.0", XSD + "double"), Literal("-0.0E0", XSD + "double")]
+    ),
+)
 blank_nodes = names.map(lambda name: BlankNode("b" + name.strip("-")))
 any_values = st.one_of(strings, numbers, floats, iris, literals, blank_nodes)
 
 VALUES: dict[Type, st.SearchStrategy[Value]] = {
-    Type.NUMBER: numbers, Type.UNSIGNED: unsigned, Type.FLOAT: floats, Type.SYMBOL: strings, Type.ANY: any_values}
+    Type.NUMBER: numbers,
+    Type.UNSIGNED: unsigned,
+    Type.FLOAT: floats,
+    Type.SYMBOL: strings,
+    Type.ANY: any_values,
+}
 PLAIN_VALUES = {**VALUES, Type.SYMBOL: plain_strings}
 
 

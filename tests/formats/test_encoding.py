@@ -66,9 +66,11 @@ def test_columns_of_strings_agree_with_single_values(first: list[str], second: l
     assert len(dictionary) == len({*first, *second})
 
 
-@given(st.sampled_from([(Type.NUMBER, numbers), (Type.UNSIGNED, unsigned), (Type.FLOAT, floats),
-                        (Type.SYMBOL, strings)])
-       .flatmap(lambda pair: st.tuples(st.just(pair[0]), st.lists(pair[1]))))
+@given(
+    st.sampled_from(
+        [(Type.NUMBER, numbers), (Type.UNSIGNED, unsigned), (Type.FLOAT, floats), (Type.SYMBOL, strings)]
+    ).flatmap(lambda pair: st.tuples(st.just(pair[0]), st.lists(pair[1])))
+)
 def test_order_keys_order_as_the_values(given: tuple[Type, list[Value]]) -> None:
     type, values = given
     values = [value for value in values if value == value]
@@ -88,12 +90,30 @@ def test_order_keys_of_any_values_tell_them_apart(values: list[Value]) -> None:
     assert len(set(dictionary.order_keys(codes, Type.ANY).tolist())) == len(set(codes.tolist()))
 
 
-@pytest.mark.parametrize(("value", "type"), [
-    ("1", Type.NUMBER), (1.0, Type.NUMBER), (True, Type.NUMBER), (None, Type.NUMBER), (2**63, Type.NUMBER),
-    (-1, Type.UNSIGNED), (2**64, Type.UNSIGNED), ("x", Type.FLOAT), (2**53 + 1, Type.FLOAT), (10**400, Type.FLOAT),
-    (1, Type.SYMBOL), (Iri("a:b"), Type.SYMBOL), (True, Type.ANY), (None, Type.ANY), (2**63, Type.ANY), ([], Type.ANY),
-    ("\ud800", Type.SYMBOL), (b"x", Type.ANY), (Iri("\udfff"), Type.ANY),
-])
+@pytest.mark.parametrize(
+    ("value", "type"),
+    [
+        ("1", Type.NUMBER),
+        (1.0, Type.NUMBER),
+        (True, Type.NUMBER),
+        (None, Type.NUMBER),
+        (2**63, Type.NUMBER),
+        (-1, Type.UNSIGNED),
+        (2**64, Type.UNSIGNED),
+        ("x", Type.FLOAT),
+        (2**53 + 1, Type.FLOAT),
+        (10**400, Type.FLOAT),
+        (1, Type.SYMBOL),
+        (Iri("a:b"), Type.SYMBOL),
+        (True, Type.ANY),
+        (None, Type.ANY),
+        (2**63, Type.ANY),
+        ([], Type.ANY),
+        ("\ud800", Type.SYMBOL),
+        (b"x", Type.ANY),
+        (Iri("\udfff"), Type.ANY),
+    ],
+)
 def test_what_does_not_fit_is_refused_and_not_kept(value: Value, type: Type) -> None:
     dictionary = Dictionary()
     with pytest.raises(EncodingError):

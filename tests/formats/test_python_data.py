@@ -22,17 +22,34 @@ N, U, F, S, A = Type.NUMBER, Type.UNSIGNED, Type.FLOAT, Type.SYMBOL, Type.ANY
 ROWS = [(1, "a"), (2, "b")]
 
 
-@pytest.mark.parametrize("data", [
-    ROWS, tuple(ROWS), iter(ROWS), [list(row) for row in ROWS], {(1, "a"): None, (2, "b"): None}.keys(),
-    [{"c0": 1, "c1": "a"}, {"c1": "b", "c0": 2}],
-    {"c1": ["a", "b"], "c0": [1, 2]}, {"c0": np.array([1, 2]), "c1": pd.Series(["a", "b"])},
-    pd.DataFrame({"c1": ["a", "b"], "c0": [1, 2]}), pd.DataFrame({"c0": [1, 2], "c1": ["a", "b"]}, index=[7, 8]),
-    pd.DataFrame(ROWS), {0: [1, 2], 1: ["a", "b"]}, pd.DataFrame({"c0": [1, 2], "c1": pd.Categorical(["a", "b"])}),
-    pa.table({"c0": [1, 2], "c1": ["a", "b"]}), pa.record_batch({"c0": [1, 2], "c1": ["a", "b"]}),
-    pa.table({"c0": pa.array([1, 2], pa.uint8()), "c1": pa.array(["a", "b"]).dictionary_encode()}),
-    pa.table({"c0": [1, 2], "c1": pa.chunked_array([pa.array(["a"]).dictionary_encode(),
-                                                    pa.array(["b"]).dictionary_encode()])}),
-], ids=lambda data: type(data).__name__)
+@pytest.mark.parametrize(
+    "data",
+    [
+        ROWS,
+        tuple(ROWS),
+        iter(ROWS),
+        [list(row) for row in ROWS],
+        {(1, "a"): None, (2, "b"): None}.keys(),
+        [{"c0": 1, "c1": "a"}, {"c1": "b", "c0": 2}],
+        {"c1": ["a", "b"], "c0": [1, 2]},
+        {"c0": np.array([1, 2]), "c1": pd.Series(["a", "b"])},
+        pd.DataFrame({"c1": ["a", "b"], "c0": [1, 2]}),
+        pd.DataFrame({"c0": [1, 2], "c1": ["a", "b"]}, index=[7, 8]),
+        pd.DataFrame(ROWS),
+        {0: [1, 2], 1: ["a", "b"]},
+        pd.DataFrame({"c0": [1, 2], "c1": pd.Categorical(["a", "b"])}),
+        pa.table({"c0": [1, 2], "c1": ["a", "b"]}),
+        pa.record_batch({"c0": [1, 2], "c1": ["a", "b"]}),
+        pa.table({"c0": pa.array([1, 2], pa.uint8()), "c1": pa.array(["a", "b"]).dictionary_encode()}),
+        pa.table(
+            {
+                "c0": [1, 2],
+                "c1": pa.chunked_array([pa.array(["a"]).dictionary_encode(), pa.array(["b"]).dictionary_encode()]),
+            }
+        ),
+    ],
+    ids=lambda data: type(data).__name__,
+)
 def test_shapes(data: Any) -> None:
     dictionary = Dictionary()
     codes = encode_facts(data, relation(N, S), dictionary)
@@ -40,9 +57,18 @@ def test_shapes(data: Any) -> None:
     assert codes.flags.c_contiguous
 
 
-@pytest.mark.parametrize("data", [[], {}, {"c0": [], "c1": []}, pd.DataFrame(), pd.DataFrame({"c0": [], "c1": []}),
-                                  pa.table({"c0": pa.array([], pa.null()), "c1": pa.array([], pa.null())})],
-                         ids=["list", "dict", "columns", "frame", "frame with columns", "table"])
+@pytest.mark.parametrize(
+    "data",
+    [
+        [],
+        {},
+        {"c0": [], "c1": []},
+        pd.DataFrame(),
+        pd.DataFrame({"c0": [], "c1": []}),
+        pa.table({"c0": pa.array([], pa.null()), "c1": pa.array([], pa.null())}),
+    ],
+    ids=["list", "dict", "columns", "frame", "frame with columns", "table"],
+)
 def test_no_facts(data: Any) -> None:
     assert encode_facts(data, relation(N, S), Dictionary()).shape == (0, 2)
 
@@ -54,52 +80,78 @@ def test_values_of_type_any_stay_what_they_are() -> None:
     assert list(map(repr, again)) == list(map(repr, rows))
 
 
-@pytest.mark.parametrize(("data", "types", "code", "told"), [
-    (pd.DataFrame({"x": [1], "y": ["a"]}), (N, S), "E0615", "lacks columns c0, c1 and has the columns x, y too many"),
-    (pa.table({"x": [1], "y": ["a"]}), (N, S), "E0615", "lacks columns c0, c1"),
-    ({"x": [1], "y": ["a"]}, (N, S), "E0615", "lacks columns c0, c1"),
-    ({"1": ["a"], "0": [1]}, (S, N), "E0615", "lacks columns c0, c1"),
-    (pd.DataFrame({"c0": [2**70]}), (N,), "E0630", "an integer of more than 64 bits"),
-    ([(1, "a"), (2,)], (N, S), "E0605", r"row 2: \(2,\) has 1 value, the relation has 2 columns"),
-    ([(1, "a"), ("x", "b")], (N, S), "E0606", 'row 2, column c0: "x" is not a number'),
-    ([(True, "a")], (N, S), "E0606", "row 1, column c0: True is not a number"),
-    ([(None, "a")], (N, S), "E0606", "row 1, column c0: None is not a number"),
-    ([(1.0, "a")], (N, S), "E0606", "1.0 is not an integer"),
-    ([(2**63, "a")], (N, S), "E0606", "9223372036854775808 is not between"),
-    ([(-1, "a")], (U, S), "E0606", "-1 is not between 0"),
-    ([(2**53 + 1, "a")], (F, S), "E0606", "9007199254740993 is not exactly a float"),
-    ([(1, "\ud800")], (N, S), "E0606", r"column c1: '\\ud800' is not Unicode text"),
-    (["ab"], (N, S), "E0630", "row 1 .* is 'ab', not a tuple"),
-    ("ab", (N, S), "E0630", "facts are a list of tuples.*, not str"),
-    (7, (N, S), "E0630", "not int"),
-    ([{"c0": 1}], (N, S), "E0615", "row 1 of the facts for r lacks column c1"),
-    ({"c0": [1], "x": ["a"]}, (N, S), "E0615", "lacks column c1 and has a column x too many"),
-    ({"c0": [1], "c1": []}, (N, S), "E0615", "differ in length: c0 has 1, c1 has 0"),
-    (pd.DataFrame({"c0": [1, None], "c1": ["a", "b"]}), (N, S), "E0606", "row 2, column c0: a value is missing"),
-    (pd.DataFrame({"c0": ["x"], "c1": ["a"]}), (N, S), "E0606", "column c0: values of Arrow type"),
-    (pd.DataFrame({"c0": [1, "x"], "c1": ["a", "b"]}), (N, S), "E0630", "mixes kinds of values"),
-    (pa.table({"c0": pa.array([2**64 - 1], pa.uint64()), "c1": ["a"]}), (N, S), "E0606", "row 1, column c0"),
-    (pa.table({"a": [1], "b": [2], "c": [3]}), (N, S), "E0615", "lacks columns c0, c1"),
-])
+@pytest.mark.parametrize(
+    ("data", "types", "code", "told"),
+    [
+        (
+            pd.DataFrame({"x": [1], "y": ["a"]}),
+            (N, S),
+            "E0615",
+            "lacks columns c0, c1 and has the columns x, y too many",
+        ),
+        (pa.table({"x": [1], "y": ["a"]}), (N, S), "E0615", "lacks columns c0, c1"),
+        ({"x": [1], "y": ["a"]}, (N, S), "E0615", "lacks columns c0, c1"),
+        ({"1": ["a"], "0": [1]}, (S, N), "E0615", "lacks columns c0, c1"),
+        (pd.DataFrame({"c0": [2**70]}), (N,), "E0630", "an integer of more than 64 bits"),
+        ([(1, "a"), (2,)], (N, S), "E0605", r"row 2: \(2,\) has 1 value, the relation has 2 columns"),
+        ([(1, "a"), ("x", "b")], (N, S), "E0606", 'row 2, column c0: "x" is not a number'),
+        ([(True, "a")], (N, S), "E0606", "row 1, column c0: True is not a number"),
+        ([(None, "a")], (N, S), "E0606", "row 1, column c0: None is not a number"),
+        ([(1.0, "a")], (N, S), "E0606", "1.0 is not an integer"),
+        ([(2**63, "a")], (N, S), "E0606", "9223372036854775808 is not between"),
+        ([(-1, "a")], (U, S), "E0606", "-1 is not between 0"),
+        ([(2**53 + 1, "a")], (F, S), "E0606", "9007199254740993 is not exactly a float"),
+        ([(1, "\ud800")], (N, S), "E0606", r"column c1: '\\ud800' is not Unicode text"),
+        (["ab"], (N, S), "E0630", "row 1 .* is 'ab', not a tuple"),
+        ("ab", (N, S), "E0630", "facts are a list of tuples.*, not str"),
+        (7, (N, S), "E0630", "not int"),
+        ([{"c0": 1}], (N, S), "E0615", "row 1 of the facts for r lacks column c1"),
+        ({"c0": [1], "x": ["a"]}, (N, S), "E0615", "lacks column c1 and has a column x too many"),
+        ({"c0": [1], "c1": []}, (N, S), "E0615", "differ in length: c0 has 1, c1 has 0"),
+        (pd.DataFrame({"c0": [1, None], "c1": ["a", "b"]}), (N, S), "E0606", "row 2, column c0: a value is missing"),
+        (pd.DataFrame({"c0": ["x"], "c1": ["a"]}), (N, S), "E0606", "column c0: values of Arrow type"),
+        (pd.DataFrame({"c0": [1, "x"], "c1": ["a", "b"]}), (N, S), "E0630", "mixes kinds of values"),
+        (pa.table({"c0": pa.array([2**64 - 1], pa.uint64()), "c1": ["a"]}), (N, S), "E0606", "row 1, column c0"),
+        (pa.table({"a": [1], "b": [2], "c": [3]}), (N, S), "E0615", "lacks columns c0, c1"),
+    ],
+)
 def test_what_does_not_fit_is_told(data: Any, types: tuple[Type, ...], code: str, told: str) -> None:
     with pytest.raises(DataError, match=f"(?s){code}.*{told}"):
         encode_facts(data, relation(*types), Dictionary())
 
 
-@pytest.mark.parametrize(("data", "types"), [
-    (ROWS, (N, S)), ([(1, 1.5), (2, 1)], (N, F)), ([(2**64 - 1,)], (U,)), ([(1,), ("a",)], (A,)), ([(Iri("a"),)], (A,)),
-    ({"x": [1], "y": ["a"]}, (N, S)), (pd.DataFrame(ROWS), (N, S)), ([{"x": 1}], (N,)), ([], ()), ([(1,), (1, 2)], ()),
-    ([(1.5,), (2**53,)], (F,)), ([(1.5,), (2**53 + 1,)], (A,)), ([(1.5,), (2**64 - 1,)], (F,)),
-    ([(np.int64(1), np.float64(2.5))], (N, F)),
-])
+@pytest.mark.parametrize(
+    ("data", "types"),
+    [
+        (ROWS, (N, S)),
+        ([(1, 1.5), (2, 1)], (N, F)),
+        ([(2**64 - 1,)], (U,)),
+        ([(1,), ("a",)], (A,)),
+        ([(Iri("a"),)], (A,)),
+        ({"x": [1], "y": ["a"]}, (N, S)),
+        (pd.DataFrame(ROWS), (N, S)),
+        ([{"x": 1}], (N,)),
+        ([], ()),
+        ([(1,), (1, 2)], ()),
+        ([(1.5,), (2**53,)], (F,)),
+        ([(1.5,), (2**53 + 1,)], (A,)),
+        ([(1.5,), (2**64 - 1,)], (F,)),
+        ([(np.int64(1), np.float64(2.5))], (N, F)),
+    ],
+)
 def test_types_are_sniffed(data: Any, types: tuple[Type, ...]) -> None:
     assert sniff_python(data) == types
     assert sniff_python(data, "abcde") == ()
 
 
-@pytest.mark.parametrize("given", [
-    lambda: ((i, i + 1) for i in range(3)), lambda: {"x": iter(range(3)), "y": (i + 1 for i in range(3))},
-], ids=["rows", "columns"])
+@pytest.mark.parametrize(
+    "given",
+    [
+        lambda: ((i, i + 1) for i in range(3)),
+        lambda: {"x": iter(range(3)), "y": (i + 1 for i in range(3))},
+    ],
+    ids=["rows", "columns"],
+)
 def test_iterators_are_not_used_up_by_sniffing(given: Callable[[], Any]) -> None:
     base = holdfast.from_text("path(x, y) :- edge(x, y).", facts={"edge": given()})
     assert set(base["path"]) == {(0, 1), (1, 2), (2, 3)}

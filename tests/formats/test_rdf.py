@@ -40,8 +40,10 @@ def test_properties_are_binary_and_classes_unary(tmp_path: Path) -> None:
     facts = _read(tmp_path / "f.ttl", TURTLE, relation(A, A, name=KNOWS), relation(A, name=PERSON))
     (blank,) = facts[PERSON][0]
     assert isinstance(blank, BlankNode)
-    assert facts == {KNOWS: [(Iri(EX + "a"), blank), (Iri(EX + "a"), Iri(EX + "b"))],
-                     PERSON: [(blank,), (Iri(EX + "a"),)]}
+    assert facts == {
+        KNOWS: [(Iri(EX + "a"), blank), (Iri(EX + "a"), Iri(EX + "b"))],
+        PERSON: [(blank,), (Iri(EX + "a"),)],
+    }
 
 
 def test_literals_are_values(tmp_path: Path) -> None:
@@ -76,10 +78,14 @@ def test_only_wanted_terms_enter_the_dictionary(tmp_path: Path) -> None:
 
 def test_named_graphs_are_merged(tmp_path: Path) -> None:
     line = f"<{EX}a> <{EX}age> "
-    text = (f'{line}"x <{EX}y>" .\n{line}"x <{EX}y>" <{EX}g> .\n'
-            f'{line}"1"^^<{XSD}integer> _:g .\n{line}<{EX}o> <{EX}g> .\n')
+    text = (
+        f'{line}"x <{EX}y>" .\n{line}"x <{EX}y>" <{EX}g> .\n{line}"1"^^<{XSD}integer> _:g .\n{line}<{EX}o> <{EX}g> .\n'
+    )
     assert {row[1] for row in _read(tmp_path / "f.nq", text, relation(A, A, name=AGE))[AGE]} == {
-        f"x <{EX}y>", 1, Iri(EX + "o")}
+        f"x <{EX}y>",
+        1,
+        Iri(EX + "o"),
+    }
 
 
 def test_blank_nodes_of_different_files_differ_and_of_the_same_do_not(tmp_path: Path) -> None:
@@ -91,8 +97,10 @@ def test_blank_nodes_of_different_files_differ_and_of_the_same_do_not(tmp_path: 
 
 
 def test_rdf_xml(tmp_path: Path) -> None:
-    text = (f'<rdf:RDF xmlns:rdf="{RDF_TYPE[1:-5]}" xmlns:ex="{EX}"><!-- <!DOCTYPE none> -->'
-            f'<ex:Person rdf:about="{EX}a"><ex:age>5</ex:age></ex:Person></rdf:RDF>')
+    text = (
+        f'<rdf:RDF xmlns:rdf="{RDF_TYPE[1:-5]}" xmlns:ex="{EX}"><!-- <!DOCTYPE none> -->'
+        f'<ex:Person rdf:about="{EX}a"><ex:age>5</ex:age></ex:Person></rdf:RDF>'
+    )
     assert _read(tmp_path / "f.rdf", text, relation(A, A, name=AGE)) == {AGE: [(Iri(EX + "a"), "5")]}
 
 
@@ -133,18 +141,26 @@ def _shape(value: Value) -> str:
 def test_classes_and_typed_columns_are_written(tmp_path: Path) -> None:
     dictionary = Dictionary()
     person, age = relation(A, name=PERSON), relation(A, N, name=AGE)
-    write_rdf(tmp_path / "f.nt", [(person, dictionary.encode_rows([(Iri(EX + "a"),)], person.types)),
-                                  (age, dictionary.encode_rows([(Iri(EX + "a"), 5)], age.types))], dictionary)
-    assert (tmp_path / "f.nt").read_text() == (f"<{EX}a> {RDF_TYPE} {PERSON} .\n"
-                                               f'<{EX}a> {AGE} "5"^^<{XSD}integer> .\n')
+    write_rdf(
+        tmp_path / "f.nt",
+        [
+            (person, dictionary.encode_rows([(Iri(EX + "a"),)], person.types)),
+            (age, dictionary.encode_rows([(Iri(EX + "a"), 5)], age.types)),
+        ],
+        dictionary,
+    )
+    assert (tmp_path / "f.nt").read_text() == (f'<{EX}a> {RDF_TYPE} {PERSON} .\n<{EX}a> {AGE} "5"^^<{XSD}integer> .\n')
 
 
-@pytest.mark.parametrize(("relation", "row", "reason"), [
-    (relation(S, A, name=KNOWS), ("a", 1), "a subject is an IRI or a blank node"),
-    (relation(A, A, A, name="triple"), (Iri("a:b"), "p", 1), "a property is an IRI"),
-    (relation(A, A, name="knows"), (Iri("a:b"), 1), "unary and binary relations named by IRIs"),
-    (relation(A, A, name=KNOWS), (Iri("a b"), 1), "not valid RDF"),
-])
+@pytest.mark.parametrize(
+    ("relation", "row", "reason"),
+    [
+        (relation(S, A, name=KNOWS), ("a", 1), "a subject is an IRI or a blank node"),
+        (relation(A, A, A, name="triple"), (Iri("a:b"), "p", 1), "a property is an IRI"),
+        (relation(A, A, name="knows"), (Iri("a:b"), 1), "unary and binary relations named by IRIs"),
+        (relation(A, A, name=KNOWS), (Iri("a b"), 1), "not valid RDF"),
+    ],
+)
 def test_facts_that_are_no_triples_are_refused(tmp_path: Path, relation: Relation, row: Row, reason: str) -> None:
     dictionary = Dictionary()
     with pytest.raises(DataError, match=f"(?s)E0623.*{reason}"):

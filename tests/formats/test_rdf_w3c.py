@@ -28,8 +28,11 @@ pytestmark = needs_shared_data
 
 
 def _cases(kind: str) -> list[object]:
-    return [pytest.param(suite, row["action"], row["result"], id=f"{suite}/{row['name']}")
-            for suite, row in CASES if row["type"].endswith(kind)]
+    return [
+        pytest.param(suite, row["action"], row["result"], id=f"{suite}/{row['name']}")
+        for suite, row in CASES
+        if row["type"].endswith(kind)
+    ]
 
 
 def _triples(suite: str, file: str) -> set[Row]:
@@ -79,8 +82,9 @@ def _equal_up_to_blank_nodes(left: set[Row], right: set[Row]) -> bool:
     return any(_renamed(left, renaming) == right for renaming in _renamings(left, right, ours, theirs, {}))
 
 
-def _renamings(left: set[Row], right: set[Row], ours: list[BlankNode], theirs: list[BlankNode],
-               chosen: dict[BlankNode, BlankNode]) -> Iterator[dict[BlankNode, BlankNode]]:
+def _renamings(
+    left: set[Row], right: set[Row], ours: list[BlankNode], theirs: list[BlankNode], chosen: dict[BlankNode, BlankNode]
+) -> Iterator[dict[BlankNode, BlankNode]]:
     if not ours:
         yield chosen
         return
@@ -92,8 +96,11 @@ def _renamings(left: set[Row], right: set[Row], ours: list[BlankNode], theirs: l
 
 def _surroundings(triples: set[Row], node: BlankNode) -> list[str]:
     """The triples around a node, with every blank node's name taken away."""
-    return sorted(str(["this" if value == node else "other" if isinstance(value, BlankNode) else repr(value)
-                       for value in row]) for row in triples if node in row)
+    return sorted(
+        str(["this" if value == node else "other" if isinstance(value, BlankNode) else repr(value) for value in row])
+        for row in triples
+        if node in row
+    )
 
 
 def _blank_nodes(triples: set[Row]) -> list[BlankNode]:
@@ -101,8 +108,9 @@ def _blank_nodes(triples: set[Row]) -> list[BlankNode]:
 
 
 def _renamed(triples: set[Row], renaming: dict[BlankNode, BlankNode]) -> set[Row]:
-    return {tuple(renaming.get(value, value) if isinstance(value, BlankNode) else value for value in row)
-            for row in triples}
+    return {
+        tuple(renaming.get(value, value) if isinstance(value, BlankNode) else value for value in row) for row in triples
+    }
 
 
 @pytest.mark.parametrize("name", ["lubm/lubm1.nt.gz", "brick/STOR_v1.1_.ttl.gz", "brick/Brick.n3.gz"])
@@ -110,11 +118,17 @@ def test_real_files_give_the_triples_that_pyoxigraph_iterates(name: str) -> None
     path, dictionary = DATA / "ext" / name, Dictionary()
     codes = rdf_facts(path, dictionary, want_triples=True, base=BASE).triples
     assert codes is not None
-    ours = {tuple("_" if isinstance(value, BlankNode) else str(to_term(value)) for value in row)
-            for row in dictionary.decode_rows(codes, (Type.ANY,) * 3)}
+    ours = {
+        tuple("_" if isinstance(value, BlankNode) else str(to_term(value)) for value in row)
+        for row in dictionary.decode_rows(codes, (Type.ANY,) * 3)
+    }
     format = ox.RdfFormat.N_TRIPLES if ".nt" in name else ox.RdfFormat.TURTLE
     quads = list(ox.parse(gzip.decompress(path.read_bytes()), format=format, base_iri=BASE))
-    theirs = {tuple("_" if isinstance(term, ox.BlankNode) else str(term)
-                    for term in (quad.subject, quad.predicate, quad.object)) for quad in quads}
+    theirs = {
+        tuple(
+            "_" if isinstance(term, ox.BlankNode) else str(term) for term in (quad.subject, quad.predicate, quad.object)
+        )
+        for quad in quads
+    }
     assert ours == theirs
     assert len(codes) == len(quads)

@@ -117,12 +117,21 @@ def test_a_string_that_lines_cannot_hold_is_refused(tmp_path: Path, value: str) 
 
 def test_facts_are_sorted_numbers_by_size_and_strings_by_bytes(tmp_path: Path) -> None:
     dictionary, pairs = Dictionary(), relation(Type.NUMBER, Type.SYMBOL, Type.FLOAT, Type.UNSIGNED)
-    rows = [(10, "b", 1.0, 2**64 - 1), (9, "é", 2.0, 1), (9, "z", -2.5, 1), (-1, "Z", 0.0, 1), (9, "z", -3.0, 1),
-            (9, "z", -3.0, 0), (9, "😀", 0.1, 1), (9, "\uffee", 0.1, 1)]
+    rows = [
+        (10, "b", 1.0, 2**64 - 1),
+        (9, "é", 2.0, 1),
+        (9, "z", -2.5, 1),
+        (-1, "Z", 0.0, 1),
+        (9, "z", -3.0, 1),
+        (9, "z", -3.0, 0),
+        (9, "😀", 0.1, 1),
+        (9, "\uffee", 0.1, 1),
+    ]
     write_relation(tmp_path / "r.csv", pairs, dictionary.encode_rows(rows, pairs.types), dictionary)
     assert (tmp_path / "r.csv").read_text(encoding="utf-8") == (
         "-1\tZ\t0\t1\n9\tz\t-3\t0\n9\tz\t-3\t1\n9\tz\t-2.5\t1\n9\té\t2\t1\n9\t\uffee\t0.1\t1\n9\t😀\t0.1\t1\n"
-        "10\tb\t1\t18446744073709551615\n")
+        "10\tb\t1\t18446744073709551615\n"
+    )
 
 
 def test_a_column_of_any_kind_tells_kinds_apart(tmp_path: Path) -> None:

@@ -50,8 +50,9 @@ def outer_variables(rule: PlainRule) -> set[str]:
 
 def name_wildcards(atom: tree.Atom, fresh: count[int]) -> tree.Atom:
     """The atom with a variable of its own for each wildcard."""
-    arguments = tuple(tree.Variable(f"any{next(fresh)}", span=a.span) if isinstance(a, tree.Wildcard) else a
-                      for a in atom.arguments)
+    arguments = tuple(
+        tree.Variable(f"any{next(fresh)}", span=a.span) if isinstance(a, tree.Wildcard) else a for a in atom.arguments
+    )
     return tree.Atom(atom.name, arguments, span=atom.span)
 
 

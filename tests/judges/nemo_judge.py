@@ -29,8 +29,11 @@ from .fragment import (
 OPERATORS = ("+", "-", "*")
 
 
-def evaluate(program: tree.Program, facts: Mapping[str, Iterable[Row]], arities: Mapping[str, int],
-             ) -> dict[str, set[Fact]]:
+def evaluate(
+    program: tree.Program,
+    facts: Mapping[str, Iterable[Row]],
+    arities: Mapping[str, int],
+) -> dict[str, set[Fact]]:
     """All facts that Nemo derives for the predicates of `arities`."""
     text = "\n".join([*translate(program, facts), *(f"@output {name} ." for name in arities)])
     engine = NemoEngine(load_string(text))
@@ -70,8 +73,12 @@ def _rules(rule: PlainRule, fresh: count[int]) -> list[str]:
     return lines + [f"{head} :- {', '.join(body)} ." if body else f"{head} ." for body in bodies]
 
 
-def _aggregate(name: str, aggregate: tree.Aggregate, outer: set[str], fresh: count[int],
-               ) -> tuple[list[str], list[list[str]]]:
+def _aggregate(
+    name: str,
+    aggregate: tree.Aggregate,
+    outer: set[str],
+    fresh: count[int],
+) -> tuple[list[str], list[list[str]]]:
     """Rules for the aggregate, and what may stand in the outer body: a row of it, or the absence of any."""
     if aggregate.function not in ("count", "sum", "min", "max"):
         raise UnsupportedError(aggregate.function)

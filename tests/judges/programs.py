@@ -21,8 +21,11 @@ Draw = Callable[[int, int], int]
 """A number from … to …, by Hypothesis or by a random generator of one's own."""
 
 DOMAIN: dict[str, tuple[Any, ...]] = {
-    "number": (0, 1, 2, 3, -1), "symbol": ("a", "b", "c", "a b"), "float": (0.5, 1.0, 2.5),
-    "any": (1, 2.5, "1", "a", Iri("http://example.org/a"))}
+    "number": (0, 1, 2, 3, -1),
+    "symbol": ("a", "b", "c", "a b"),
+    "float": (0.5, 1.0, 2.5),
+    "any": (1, 2.5, "1", "a", Iri("http://example.org/a")),
+}
 NAMES = {"number": ("x", "y", "z", "?w"), "symbol": ("s", "T", "u"), "float": ("f", "g"), "any": ("m", "n")}
 ARITIES = (2, 2, 2, 1, 1, 3, 2, 0)
 BOUND = 6  # integers made by arithmetic stay within -BOUND … BOUND
@@ -44,8 +47,13 @@ class Features:
 
 EVERYTHING = Features()
 COUNTABLE = Features(aggregates=(), head_aggregates=False, disjunction=False)
-FOR_CLINGO = Features(types=("number", "number", "symbol"), aggregates=("count", "sum", "min", "max"),
-                      head_aggregates=False, functors=False, any_columns=False)
+FOR_CLINGO = Features(
+    types=("number", "number", "symbol"),
+    aggregates=("count", "sum", "min", "max"),
+    head_aggregates=False,
+    functors=False,
+    any_columns=False,
+)
 FOR_NEMO = replace(FOR_CLINGO, string_order=False, outer_in_aggregate=False)
 
 
@@ -80,10 +88,17 @@ class Sketch:
 
     def shuffled(self, random: Random) -> Sketch:
         """The same program in another order of rules and of body literals."""
-        rules = [RuleSketch(tuple(random.sample(r.heads, len(r.heads))), tuple(random.sample(r.body, len(r.body))))
-                 for r in self.rules]
-        return Sketch(self.declarations, tuple(random.sample(self.text_facts, len(self.text_facts))),
-                      tuple(random.sample(rules, len(rules))), self.facts, self.predicates)
+        rules = [
+            RuleSketch(tuple(random.sample(r.heads, len(r.heads))), tuple(random.sample(r.body, len(r.body))))
+            for r in self.rules
+        ]
+        return Sketch(
+            self.declarations,
+            tuple(random.sample(self.text_facts, len(self.text_facts))),
+            tuple(random.sample(rules, len(rules))),
+            self.facts,
+            self.predicates,
+        )
 
     def __repr__(self) -> str:
         return f"\n{self.text}facts = {self.facts!r}"
@@ -277,8 +292,9 @@ class RuleBuilder:
         return name
 
 
-def random_rule(draw: Draw, features: Features, heads: Sequence[Predicate], here: Sequence[Predicate],
-          below: Sequence[Predicate]) -> RuleSketch:
+def random_rule(
+    draw: Draw, features: Features, heads: Sequence[Predicate], here: Sequence[Predicate], below: Sequence[Predicate]
+) -> RuleSketch:
     build = RuleBuilder(draw, features, here, below)
     for _ in range(draw(1, 3)):
         build.body.append(build.atom(build.pick(here)))
@@ -307,8 +323,10 @@ def random_head_aggregate(draw: Draw, head: Predicate, below: Sequence[Predicate
 
 def random_predicates(draw: Draw, features: Features, prefix: str, least: int, most: int) -> list[Predicate]:
     arities = [ARITIES[draw(0, len(ARITIES) - 1)] for _ in range(draw(least, most))]
-    return [Predicate(f"{prefix}{i}", tuple(features.types[draw(0, len(features.types) - 1)]
-                                            for _ in range(arity))) for i, arity in enumerate(arities)]
+    return [
+        Predicate(f"{prefix}{i}", tuple(features.types[draw(0, len(features.types) - 1)] for _ in range(arity)))
+        for i, arity in enumerate(arities)
+    ]
 
 
 def random_rows(draw: Draw, predicate: Predicate, least: int, most: int) -> list[Row]:

@@ -52,8 +52,11 @@ def test_engine_and_oracle_agree(sketch: Sketch) -> None:
 def test_the_sum_of_no_floats_is_a_float() -> None:
     text, facts = "q(x, v) :- p(x), v = sum k : { e(x, k) }.", {"p": [(1,), (2,)], "e": [(1, 0.5)]}
     expected = evaluate(parse(text), facts, {"q": ("number", "float")}).facts["q"]
-    assert {tag_row(row) for row in holdfast.from_text(text, facts)["q"]} == expected == {
-        (("number", 1), ("float", 0.5)), (("number", 2), ("float", 0.0))}
+    assert (
+        {tag_row(row) for row in holdfast.from_text(text, facts)["q"]}
+        == expected
+        == {(("number", 1), ("float", 0.5)), (("number", 2), ("float", 0.0))}
+    )
 
 
 @settings(max_examples=200, deadline=None, suppress_health_check=SLOW)
@@ -73,8 +76,11 @@ def test_counters_agree(sketch: Sketch, large: bool, late: int) -> None:
 
 def test_a_rule_that_is_there_twice_waits_twice() -> None:
     with patch.object(TableStatistics, "many", 0.0), patch.object(planner, "_LATE", 0):
-        kb = holdfast.from_text("p(1). p(y), p(y) :- p(x), e(x, y). p(y) :- p(x), f(x, y).",
-                                {"e": [(1, 2), (2, 3)], "f": [(1, 3)]}, modules=())
+        kb = holdfast.from_text(
+            "p(1). p(y), p(y) :- p(x), e(x, y). p(y) :- p(x), f(x, y).",
+            {"e": [(1, 2), (2, 3)], "f": [(1, 3)]},
+            modules=(),
+        )
     assert kb.counters("p") == {(1,): (1, 0), (2,): (0, 2), (3,): (0, 3)}
 
 

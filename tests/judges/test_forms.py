@@ -75,8 +75,12 @@ FORMS = {
 
 def mentioned(text: str) -> str:
     """The data that the form uses, as facts of the text."""
-    return "\n".join(fact for line in DATA.splitlines() for fact in line.replace(". ", ".\n").splitlines()
-                     if f"{fact.split('(')[0]}(" in text)
+    return "\n".join(
+        fact
+        for line in DATA.splitlines()
+        for fact in line.replace(". ", ".\n").splitlines()
+        if f"{fact.split('(')[0]}(" in text
+    )
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -85,7 +89,8 @@ def test_form(form: str) -> None:
     expected = evaluate(parse(text)).facts
     kb = holdfast.from_text(text)
     assert {name: {tag_row(row) for row in kb[name]} for name in kb.relations} == {
-        name: set(expected.get(name, ())) for name in kb.relations}
+        name: set(expected.get(name, ())) for name in kb.relations
+    }
     assert any(expected[name] for name in heads(parse(text)))
 
 
@@ -94,14 +99,17 @@ def heads(program: tree.Program) -> set[str]:
     return {evaluation.name(head.name) for head, _ in evaluation.rules}
 
 
-@pytest.mark.parametrize("rule", [
-    "r(x / y) :- p(x, y).",
-    "r(x % y) :- p(x, y).",
-    "r(x * 4611686018427387904) :- p(x, _).",
-    "r(x + 9223372036854775807) :- p(x, _).",
-    "r(-9223372036854775807 - x) :- p(x, _).",
-    "r(n) :- n = sum v : { q(v) }.",
-])
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "r(x / y) :- p(x, y).",
+        "r(x % y) :- p(x, y).",
+        "r(x * 4611686018427387904) :- p(x, _).",
+        "r(x + 9223372036854775807) :- p(x, _).",
+        "r(-9223372036854775807 - x) :- p(x, _).",
+        "r(n) :- n = sum v : { q(v) }.",
+    ],
+)
 def test_what_has_no_value_is_an_error(rule: str) -> None:
     facts: dict[str, list[tuple[int, ...]]] = {"p": [(2, 0), (3, 1)], "q": [(2**62,), (2**62 + 1,)]}
     facts = {name: rows for name, rows in facts.items() if f"{name}(" in rule}

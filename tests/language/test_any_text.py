@@ -23,7 +23,7 @@ texts = st.builds(str.join, st.sampled_from(["", " "]), st.lists(st.sampled_from
 @example(".lattice L<> { a")
 @example("/*")
 @example(".")
-@example("p(x) :- q(x), \"")
+@example('p(x) :- q(x), "')
 def test_any_text_gives_a_program_or_diagnostics(text: str) -> None:
     try:
         program = parse(text)

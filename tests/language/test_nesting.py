@@ -57,28 +57,34 @@ def test_brackets_that_never_close_or_never_open_are_no_trouble() -> None:
             parse(text)
 
 
-@pytest.mark.parametrize(("text", "size"), [
-    (f"p(x) :- {', '.join(['q(x)'] * 1000)}.", 1),
-    (f"p(x) :- {' ; '.join(['q(x)'] * 1000)}.", 1),
-    (f"p(x) :- q(x), {', '.join(f'x != {i}' for i in range(2, 1002))}.", 1),
-    (f"p(x) :- q(y), x = max({', '.join(['y'] * 1000)}).", 1),
-    (" ".join(f"p({i})." for i in range(2_000)), 2_000),
-    (", ".join(["p(x)"] * 1000) + " :- q(x).", 1),
-])
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        (f"p(x) :- {', '.join(['q(x)'] * 1000)}.", 1),
+        (f"p(x) :- {' ; '.join(['q(x)'] * 1000)}.", 1),
+        (f"p(x) :- q(x), {', '.join(f'x != {i}' for i in range(2, 1002))}.", 1),
+        (f"p(x) :- q(y), x = max({', '.join(['y'] * 1000)}).", 1),
+        (" ".join(f"p({i})." for i in range(2_000)), 2_000),
+        (", ".join(["p(x)"] * 1000) + " :- q(x).", 1),
+    ],
+)
 def test_what_is_long_but_flat_works(text: str, size: int) -> None:
     text = f"q(1). {text}"
     assert check(parse(format_source(text))).relations.keys() == {"q", "p"}
     assert len(holdfast.from_text(text)["p"]) == size
 
 
-@pytest.mark.parametrize("text", [
-    f"p(x) :- {', '.join(['(q(x) ; r(x))'] * 40)}.",
-    f"p(x) :- s(x), !({' ; '.join(['(q(x), r(x))'] * 40)}).",
-    f"p(x) :- {' ; '.join(['(' + ', '.join(['(q(x) ; r(x))'] * 12) + ')'] * 40)}.",
-    f"p(x) :- s(x), {', '.join(f'n{i} = count : {{ q(x, {i}) }}' for i in range(20))}.",
-    f"{', '.join(f'p{i}(x)' for i in range(200))} :- {', '.join(['(q(x) ; r(x))'] * 8)}.",
-    f"p(n) :- n = count : {{ {', '.join(['(q(x) ; r(x))'] * 40)} }}.",
-])
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"p(x) :- {', '.join(['(q(x) ; r(x))'] * 40)}.",
+        f"p(x) :- s(x), !({' ; '.join(['(q(x), r(x))'] * 40)}).",
+        f"p(x) :- {' ; '.join(['(' + ', '.join(['(q(x) ; r(x))'] * 12) + ')'] * 40)}.",
+        f"p(x) :- s(x), {', '.join(f'n{i} = count : {{ q(x, {i}) }}' for i in range(20))}.",
+        f"{', '.join(f'p{i}(x)' for i in range(200))} :- {', '.join(['(q(x) ; r(x))'] * 8)}.",
+        f"p(n) :- n = count : {{ {', '.join(['(q(x) ; r(x))'] * 40)} }}.",
+    ],
+)
 def test_what_would_become_too_many_rules_is_refused(text: str) -> None:
     with pytest.raises(ProgramError) as caught:
         check(parse(text))

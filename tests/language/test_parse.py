@@ -11,55 +11,64 @@ from holdfast.language import parse, parse_body, tree
 from tests.language.shapes import body, rule
 
 
-@pytest.mark.parametrize(("text", "expected"), [
-    ("x = a + b * c", "(x = (a + (b * c)))"),
-    ("x = a - b - c", "(x = ((a - b) - c))"),
-    ("x = a ^ b ^ c", "(x = (a ^ (b ^ c)))"),
-    ("x = -2^31", "(x = (- (2 ^ 31)))"),
-    ("x = 2^-1", "(x = (2 ^ (- 1)))"),
-    ("x = -a * b", "(x = ((- a) * b))"),
-    ("x = a lor b lxor c land d", "(x = (a lor (b lxor (c land d))))"),
-    ("x = a bor b bxor c band d", "(x = (a bor (b bxor (c band d))))"),
-    ("x = a band b bshl c + d", "(x = (a band (b bshl (c + d))))"),
-    ("x = a bshl 1 bshru 2 bshr 3", "(x = (((a bshl 1) bshru 2) bshr 3))"),
-    ("lnot x = bnot y", "((lnot x) = (bnot y))"),
-    ("x = a % b / c", "(x = ((a % b) / c))"),
-    ("(x + 1) * 2 < y", "(((x + 1) * 2) < y)"),
-])
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("x = a + b * c", "(x = (a + (b * c)))"),
+        ("x = a - b - c", "(x = ((a - b) - c))"),
+        ("x = a ^ b ^ c", "(x = (a ^ (b ^ c)))"),
+        ("x = -2^31", "(x = (- (2 ^ 31)))"),
+        ("x = 2^-1", "(x = (2 ^ (- 1)))"),
+        ("x = -a * b", "(x = ((- a) * b))"),
+        ("x = a lor b lxor c land d", "(x = (a lor (b lxor (c land d))))"),
+        ("x = a bor b bxor c band d", "(x = (a bor (b bxor (c band d))))"),
+        ("x = a band b bshl c + d", "(x = (a band (b bshl (c + d))))"),
+        ("x = a bshl 1 bshru 2 bshr 3", "(x = (((a bshl 1) bshru 2) bshr 3))"),
+        ("lnot x = bnot y", "((lnot x) = (bnot y))"),
+        ("x = a % b / c", "(x = ((a % b) / c))"),
+        ("(x + 1) * 2 < y", "(((x + 1) * 2) < y)"),
+    ],
+)
 def test_operators_bind_as_in_souffle(text: str, expected: str) -> None:
     assert body(text) == expected
 
 
-@pytest.mark.parametrize(("text", "expected"), [
-    ("x<y", "(x < y)"),
-    ("a<b, c>d", "((a < b) & (c > d))"),
-    ("x<-1", "(x < (- 1))"),
-    ("x<:y", "(x < :y)"),
-    ("x=<http://a>", "(x = iri=http://a)"),
-    ("x != <b>", "(x != iri=b)"),
-    ("<http://p>(x), q(<http://a>)", "(iri:http://p[x] & plain:q[iri=http://a])"),
-    ("p(x), 1<x, <urn:p>(x)", "(plain:p[x] & (1 < x) & iri:urn:p[x])"),
-])
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("x<y", "(x < y)"),
+        ("a<b, c>d", "((a < b) & (c > d))"),
+        ("x<-1", "(x < (- 1))"),
+        ("x<:y", "(x < :y)"),
+        ("x=<http://a>", "(x = iri=http://a)"),
+        ("x != <b>", "(x != iri=b)"),
+        ("<http://p>(x), q(<http://a>)", "(iri:http://p[x] & plain:q[iri=http://a])"),
+        ("p(x), 1<x, <urn:p>(x)", "(plain:p[x] & (1 < x) & iri:urn:p[x])"),
+    ],
+)
 def test_a_less_sign_is_a_comparison_where_one_can_stand_and_an_iri_elsewhere(text: str, expected: str) -> None:
     assert body(text) == expected
 
 
-@pytest.mark.parametrize(("text", "expected"), [
-    ("x = max y:A(1,y)", "(x = <max y : plain:A[1 y]>)"),
-    ("x = max y : { A(1, y) }", "(x = <max y : plain:A[1 y]>)"),
-    ("x = count:A(_)", "(x = <count - : plain:A[_]>)"),
-    ("x = count :A(_)", "(x = <count - : plain:A[_]>)"),
-    ("x = sum a-b:A(a,b)", "(x = <sum (a - b) : plain:A[a b]>)"),
-    ("x = max (a/b) : A(a,b,_)", "(x = <max (a / b) : plain:A[a b _]>)"),
-    ("x = max (a)+b : A(a,b)", "(x = <max (a + b) : plain:A[a b]>)"),
-    ("x = sum max(a, b) : A(a, b)", "(x = <sum Call:max[a b] : plain:A[a b]>)"),
-    ("x = sum (max y:B(y)) : { A(x) }", "(x = <sum <max y : plain:B[y]> : plain:A[x]>)"),
-    ("x = max(a,b), y:A(x)", "((x = Call:max[a b]) & prefixed:y:A[x])"),
-    ("x = min(a,b,c) + 1", "(x = (Call:min[a b c] + 1))"),
-    ("x = 1 + mean y : A(y)", "(x = (1 + <mean y : plain:A[y]>))"),
-    ("x = count : { a(x), !b(x) ; c(x) }", "(x = <count - : ((plain:a[x] & (! plain:b[x])) | plain:c[x])>)"),
-    ("5 = count : { a(x) }, b()", "((5 = <count - : plain:a[x]>) & plain:b[])"),
-])
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("x = max y:A(1,y)", "(x = <max y : plain:A[1 y]>)"),
+        ("x = max y : { A(1, y) }", "(x = <max y : plain:A[1 y]>)"),
+        ("x = count:A(_)", "(x = <count - : plain:A[_]>)"),
+        ("x = count :A(_)", "(x = <count - : plain:A[_]>)"),
+        ("x = sum a-b:A(a,b)", "(x = <sum (a - b) : plain:A[a b]>)"),
+        ("x = max (a/b) : A(a,b,_)", "(x = <max (a / b) : plain:A[a b _]>)"),
+        ("x = max (a)+b : A(a,b)", "(x = <max (a + b) : plain:A[a b]>)"),
+        ("x = sum max(a, b) : A(a, b)", "(x = <sum Call:max[a b] : plain:A[a b]>)"),
+        ("x = sum (max y:B(y)) : { A(x) }", "(x = <sum <max y : plain:B[y]> : plain:A[x]>)"),
+        ("x = max(a,b), y:A(x)", "((x = Call:max[a b]) & prefixed:y:A[x])"),
+        ("x = min(a,b,c) + 1", "(x = (Call:min[a b c] + 1))"),
+        ("x = 1 + mean y : A(y)", "(x = (1 + <mean y : plain:A[y]>))"),
+        ("x = count : { a(x), !b(x) ; c(x) }", "(x = <count - : ((plain:a[x] & (! plain:b[x])) | plain:c[x])>)"),
+        ("5 = count : { a(x) }, b()", "((5 = <count - : plain:a[x]>) & plain:b[])"),
+    ],
+)
 def test_aggregates_and_functors_of_the_same_name(text: str, expected: str) -> None:
     assert body(text) == expected
 
@@ -74,52 +83,66 @@ def test_a_declared_prefix_wins_over_the_target_of_an_aggregate() -> None:
     assert isinstance(atom, tree.Atom) and atom.name.kind is tree.NameKind.PREFIXED
 
 
-@pytest.mark.parametrize(("text", "expected"), [
-    ("h(x, count(t)) :- b(x, t).", "plain:h[x <count t>] <- plain:b[x t]"),
-    ("h(median(t + 1), min(t), max(t, u)) :- b(t, u).",
-     "plain:h[<median (t + 1)> <min t> Call:max[t u]] <- plain:b[t u]"),
-    ("a(x), b(x) :- c(x).", "plain:a[x] & plain:b[x] <- plain:c[x]"),
-    ("p(x):-q(x).", "plain:p[x] <- plain:q[x]"),
-    ("p(x) :- x = 1.", "plain:p[x] <- (x = 1)"),
-    ("p(1.5).", "plain:p[1.5/float]"),
-    ("p(0x1F, 0b11, 3u, 007, 1e-3).", "plain:p[0x1F 0b11 3/unsigned 7 1e-3/float]"),
-    ("p(-9223372036854775808).", "plain:p[(- 9223372036854775808)]"),
-    ("'a:b''c'(X) :- 'd'(X).", "quoted:a:b'c[X] <- quoted:d[X]"),
-    ('ex:p(:a, "chat"@fr, "1"^^xsd:byte, "2"^^<urn:t>).',
-     "prefixed:ex:p[:a 'chat'@fr '1'^^xsd:byte '2'^^iri=urn:t]"),
-    ("p(ex:a.b, ex:c-d) :- x = ex:e.", "plain:p[ex:a.b ex:c-d] <- (x = ex:e)"),
-    ('p("a\\t\\"\\\\\\u00e9").', "plain:p['a\\t\"\\\\é']"),
-    ("count(x) :- count(x), output(x).", "plain:count[x] <- (plain:count[x] & plain:output[x])"),
-])
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("h(x, count(t)) :- b(x, t).", "plain:h[x <count t>] <- plain:b[x t]"),
+        (
+            "h(median(t + 1), min(t), max(t, u)) :- b(t, u).",
+            "plain:h[<median (t + 1)> <min t> Call:max[t u]] <- plain:b[t u]",
+        ),
+        ("a(x), b(x) :- c(x).", "plain:a[x] & plain:b[x] <- plain:c[x]"),
+        ("p(x):-q(x).", "plain:p[x] <- plain:q[x]"),
+        ("p(x) :- x = 1.", "plain:p[x] <- (x = 1)"),
+        ("p(1.5).", "plain:p[1.5/float]"),
+        ("p(0x1F, 0b11, 3u, 007, 1e-3).", "plain:p[0x1F 0b11 3/unsigned 7 1e-3/float]"),
+        ("p(-9223372036854775808).", "plain:p[(- 9223372036854775808)]"),
+        ("'a:b''c'(X) :- 'd'(X).", "quoted:a:b'c[X] <- quoted:d[X]"),
+        (
+            'ex:p(:a, "chat"@fr, "1"^^xsd:byte, "2"^^<urn:t>).',
+            "prefixed:ex:p[:a 'chat'@fr '1'^^xsd:byte '2'^^iri=urn:t]",
+        ),
+        ("p(ex:a.b, ex:c-d) :- x = ex:e.", "plain:p[ex:a.b ex:c-d] <- (x = ex:e)"),
+        ('p("a\\t\\"\\\\\\u00e9").', "plain:p['a\\t\"\\\\é']"),
+        ("count(x) :- count(x), output(x).", "plain:count[x] <- (plain:count[x] & plain:output[x])"),
+    ],
+)
 def test_clauses(text: str, expected: str) -> None:
     assert rule(text) == expected
 
 
-@pytest.mark.parametrize(("text", "expected"), [
-    ("!!!(a(x) ; b(x)), not c(x)", "((! (! (! (plain:a[x] | plain:b[x])))) & (! plain:c[x]))"),
-    ("!x < y", "(! (x < y))"),
-    ("(a(), b()), (c() ; (d() ; e()))", "(plain:a[] & plain:b[] & (plain:c[] | plain:d[] | plain:e[]))"),
-    ('match("a.*", x), contains("b", x), true', "(Constraint:match['a.*' x] & Constraint:contains['b' x] & True)"),
-    ("as(x, number) > range(1, 3)", "(as[x number] > Call:range[1 3])"),
-    ("p(?x, _, _y).", "plain:p[?x _ _y]"),
-])
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("!!!(a(x) ; b(x)), not c(x)", "((! (! (! (plain:a[x] | plain:b[x])))) & (! plain:c[x]))"),
+        ("!x < y", "(! (x < y))"),
+        ("(a(), b()), (c() ; (d() ; e()))", "(plain:a[] & plain:b[] & (plain:c[] | plain:d[] | plain:e[]))"),
+        ('match("a.*", x), contains("b", x), true', "(Constraint:match['a.*' x] & Constraint:contains['b' x] & True)"),
+        ("as(x, number) > range(1, 3)", "(as[x number] > Call:range[1 3])"),
+        ("p(?x, _, _y).", "plain:p[?x _ _y]"),
+    ],
+)
 def test_formulas(text: str, expected: str) -> None:
     assert body(text) == expected
 
 
-@pytest.mark.parametrize("text", [
-    "p(x) :- q(x), x % 2 = 0. % even\n% a line\n  % indented\nr(1).",
-    "% first\np(x) :- % after the neck\n q(x), % after a comma\n x % 2 = 0.\nr(1).",
-    ".decl p(x: number) % after a declaration\n.output p % after a directive\np(1). r(2).",
-    "/* a\n b */ p(1). // c\nr(2). /**/",
-])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "p(x) :- q(x), x % 2 = 0. % even\n% a line\n  % indented\nr(1).",
+        "% first\np(x) :- % after the neck\n q(x), % after a comma\n x % 2 = 0.\nr(1).",
+        ".decl p(x: number) % after a declaration\n.output p % after a directive\np(1). r(2).",
+        "/* a\n b */ p(1). // c\nr(2). /**/",
+    ],
+)
 def test_percent_is_modulo_behind_a_term_and_a_comment_elsewhere(text: str) -> None:
     rules = [item for item in parse(text).items if isinstance(item, tree.Rule)]
     assert len(rules) == 2
 
 
 def test_declarations_and_directives() -> None:
-    program = parse("""
+    program = parse(
+        """
         .decl A, B(type:Type, y : number) btree inline
         .decl n()
         .decl ex:p(x:any)
@@ -134,7 +157,8 @@ def test_declarations_and_directives() -> None:
         @prefix a-b: <urn:ab#> .
         #[name("r1")] #[tag("x")]
         a-b:p(1) :- true.
-    """.replace(", .input B()", "\n.input B()")).items
+    """.replace(", .input B()", "\n.input B()")
+    ).items
     declaration, nullary, prefixed, sub, alias, union, given, *_ = program
     assert isinstance(declaration, tree.Declaration)
     assert [name.text for name in declaration.names] == ["A", "B"]

@@ -27,7 +27,8 @@ words = st.one_of(
 texts = st.text(st.characters(blacklist_categories=["Cs"]), max_size=8)
 prefixes = st.one_of(st.just(""), words)
 locals_ = st.from_regex(r"[a-zA-Z0-9_](?:[a-zA-Z0-9_.%-]{0,4}[a-zA-Z0-9_-])?", fullmatch=True).filter(
-    lambda text: "%" not in text)
+    lambda text: "%" not in text
+)
 iris = st.one_of(
     st.sampled_from(["http://example.org/a", "urn:x:y", "", "relative#part", "http://e/ä?q=1&r=(2)"]),
     st.from_regex(r"[a-z]+:[a-z/#.]{0,8}", fullmatch=True),
@@ -135,11 +136,15 @@ rules = _node(
     st.lists(_node(tree.RuleAttribute, words, texts), max_size=2).map(tuple),
 )
 declarations = _node(
-    tree.Declaration, some_names, st.lists(_node(tree.Attribute, words, words), max_size=3).map(tuple),
+    tree.Declaration,
+    some_names,
+    st.lists(_node(tree.Attribute, words, words), max_size=3).map(tuple),
     st.lists(st.sampled_from(sorted(QUALIFIERS)), max_size=2).map(tuple),
 )
 directives = _node(
-    tree.Directive, st.sampled_from(["input", "output", "printsize", "limitsize"]), some_names,
+    tree.Directive,
+    st.sampled_from(["input", "output", "printsize", "limitsize"]),
+    some_names,
     st.lists(_node(tree.Parameter, words, texts | words | st.just("12")), max_size=2).map(tuple),
 )
 types = st.one_of(

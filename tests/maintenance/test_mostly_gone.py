@@ -19,7 +19,8 @@ def test_most_facts_go(gone: int, algorithm: str, monkeypatch: pytest.MonkeyPatc
     change = kb.apply(Update(delete={"a": FACTS["a"][:gone]}, insert={"b": [(0, 99)]}))
     right = holdfast.from_text(RULES, facts={"a": FACTS["a"][gone:], "b": [*FACTS["b"], (0, 99)]})
     assert {name: set(view) for name, view in kb.relations.items()} == {
-        name: set(view) for name, view in right.relations.items()}
+        name: set(view) for name, view in right.relations.items()
+    }
     assert all(kb.counters(name) == right.counters(name) for name in ("p", "q"))
     [node] = [node for node in change.figures if node.predicates == ("p",)]
     assert node.algorithm == algorithm

@@ -23,7 +23,7 @@ FORMS = {
     "a guard": START + "d(y, l) :- d(x, k), b(x, y, l), k < l.\n",
     "a guarded step": START + "d(y, k + w) :- d(x, k), b(x, y, w), w > 0, k < 9.\n",
     "two predicates": START + ".decl e(l: number, y: number)\ne(k + w, y) :- d(x, k), b(x, y, w), k < 9.\n"
-                      "d(y, k + 1) :- e(k, x), b(x, y, _).\n",
+    "d(y, k + 1) :- e(k, x), b(x, y, _).\n",
     "two facts of its own": START + "d(y, l) :- d(x, k), d(y, m), b(x, y, w), l = k + w, m < l, l < 12.\n",
 }
 OTHERS = {
@@ -34,7 +34,7 @@ OTHERS = {
     "a step back": START + "d(y, k + w) :- d(x, k), b(x, y, w), w > -1, k < 9, k > -9.\n",
     "one rule up, one down": LENGTHS + "d(y, k - 1) :- d(x, k), b(x, y, _), k > 0.\n",
     "floats": ".decl b(x: number, y: number, w: float)\n.decl d(y: number, l: float)\nd(y, w) :- b(0, y, w).\n"
-              "d(y, k + w) :- d(x, k), b(x, y, w), k < 9.0.\n",
+    "d(y, k + w) :- d(x, k), b(x, y, w), k < 9.0.\n",
 }
 
 
@@ -44,11 +44,19 @@ def found(text: str) -> list[tuple[bool, frozenset[tuple[str, int]]]]:
     return [(rank.grows, rank.positive) for rank in ranks(node.recursive, node.predicates)]
 
 
-@pytest.mark.parametrize(("form", "grows", "positive"), [
-    ("a sum", True, {("b", 2)}), ("a sum in the head", True, {("b", 2)}), ("one more each time", True, set()),
-    ("downwards", False, {("b", 2)}), ("a guard", True, set()), ("a guarded step", True, set()),
-    ("two predicates", True, {("b", 2)}), ("two facts of its own", True, {("b", 2)}),
-])
+@pytest.mark.parametrize(
+    ("form", "grows", "positive"),
+    [
+        ("a sum", True, {("b", 2)}),
+        ("a sum in the head", True, {("b", 2)}),
+        ("one more each time", True, set()),
+        ("downwards", False, {("b", 2)}),
+        ("a guard", True, set()),
+        ("a guarded step", True, set()),
+        ("two predicates", True, {("b", 2)}),
+        ("two facts of its own", True, {("b", 2)}),
+    ],
+)
 def test_what_goes_one_way_is_seen(form: str, grows: bool, positive: set[tuple[str, int]]) -> None:
     assert (grows, frozenset(positive)) in found(FORMS[form])
 
@@ -62,14 +70,21 @@ edges = st.tuples(st.integers(0, 4), st.integers(0, 4), st.integers(0, 4))
 batches = st.lists(st.tuples(st.lists(edges, max_size=4), st.lists(edges, max_size=4)), min_size=1, max_size=5)
 
 
-@pytest.mark.parametrize("text", [*FORMS.values(), *(OTHERS[name] for name in OTHERS if name != "floats")],
-                         ids=[*FORMS, *(name for name in OTHERS if name != "floats")])
+@pytest.mark.parametrize(
+    "text",
+    [*FORMS.values(), *(OTHERS[name] for name in OTHERS if name != "floats")],
+    ids=[*FORMS, *(name for name in OTHERS if name != "floats")],
+)
 @settings(max_examples=25, deadline=None)
 @given(first=st.lists(edges, max_size=14), updates=batches, positive=st.booleans())
-def test_updates_are_exact(text: str, first: list[tuple[int, int, int]],
-                           updates: list[tuple[list[tuple[int, int, int]], list[tuple[int, int, int]]]],
-                           positive: bool) -> None:
+def test_updates_are_exact(
+    text: str,
+    first: list[tuple[int, int, int]],
+    updates: list[tuple[list[tuple[int, int, int]], list[tuple[int, int, int]]]],
+    positive: bool,
+) -> None:
     """With steps that are all positive and with others, circles included."""
+
     def fit(rows: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
         return [(x, y, w + 1) for x, y, w in rows] if positive else rows
 
@@ -88,8 +103,9 @@ def state(kb: KnowledgeBase) -> dict[str, object]:
 
 def chain(weight: int) -> KnowledgeBase:
     """Two ways from 0 to 1, and on from there."""
-    return holdfast.from_text(LENGTHS, facts={
-        "b": [(0, 1, 2), (0, 2, 1), (2, 1, 1), *((i, i + 1, 1) for i in range(2, 8)), (7, 8, weight)]})
+    return holdfast.from_text(
+        LENGTHS, facts={"b": [(0, 1, 2), (0, 2, 1), (2, 1, 1), *((i, i + 1, 1) for i in range(2, 8)), (7, 8, weight)]}
+    )
 
 
 def test_nothing_is_overdeleted_where_lengths_only_grow() -> None:

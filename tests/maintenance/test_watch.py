@@ -80,8 +80,7 @@ def test_the_limit_itself_is_allowed() -> None:
     assert len(holdfast.from_text(CHAIN, facts=STEPS, limits=Limits(facts=50 + 1275))["r"]) == 1275
     assert stopped(CHAIN, STEPS, Limits(facts=50 + 1274))[0] == "E0802"
     assert holdfast.from_text(CHAIN, facts=STEPS, limits=Limits(rounds=50), modules=()).statistics.rounds >= 50
-    assert stopped(CHAIN, STEPS, Limits(rounds=49))[:2] == (
-        "E0801", "limit reached: r needs more than 49 rounds")
+    assert stopped(CHAIN, STEPS, Limits(rounds=49))[:2] == ("E0801", "limit reached: r needs more than 49 rounds")
 
 
 def test_explicit_facts_count() -> None:
@@ -101,12 +100,16 @@ def test_rounds() -> None:
 
 
 @pytest.mark.usefixtures("a_second_a_look")
-@pytest.mark.parametrize("program", [
-    CUBE,
-    "q(x) :- n(x), n(y), n(z), x + y + z < 0.",  # gives nothing at all
-    "q(x) :- n(x), n(y), n(z), !n(z).",
-    "r(0).\nr(x + 1) :- r(x).",
-], ids=["product", "filter", "negation", "endless"])
+@pytest.mark.parametrize(
+    "program",
+    [
+        CUBE,
+        "q(x) :- n(x), n(y), n(z), x + y + z < 0.",  # gives nothing at all
+        "q(x) :- n(x), n(y), n(z), !n(z).",
+        "r(0).\nr(x + 1) :- r(x).",
+    ],
+    ids=["product", "filter", "negation", "endless"],
+)
 def test_seconds(program: str) -> None:
     facts = NUMBERS if "n(x)" in program else {}
     code, message, progress = stopped(program, facts, Limits(seconds=40))

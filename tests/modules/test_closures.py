@@ -47,33 +47,59 @@ def followed(rules: str, facts: Facts, *updates: Update, algorithm: str = "auto"
 def test_a_step_that_is_in_two_relations() -> None:
     rules = "p(x, y) :- e(x, y). p(x, z) :- e(x, y), p(y, z). p(x, z) :- f(x, y), p(y, z)."
     facts: Facts = {"e": [(1, 2), (2, 3)], "f": [(1, 2), (0, 1)]}
-    followed(rules, facts, Update(delete={"f": [(1, 2)]}), Update(delete={"e": [(1, 2)]}),
-             Update(insert={"f": [(1, 2)]}), Update(delete={"f": [(0, 1)]}, insert={"e": [(3, 0)]}))
+    followed(
+        rules,
+        facts,
+        Update(delete={"f": [(1, 2)]}),
+        Update(delete={"e": [(1, 2)]}),
+        Update(insert={"f": [(1, 2)]}),
+        Update(delete={"f": [(0, 1)]}, insert={"e": [(3, 0)]}),
+    )
 
 
-@pytest.mark.parametrize("rules", [
-    "p(x, y) :- e(x, y). p(x, z) :- f(x, y), p(y, z).",
-    "p(x, y) :- e(x, y). p(x, z) :- p(x, y), f(y, z).",
-    "p(x, y) :- e(x, y). p(x, z) :- f(x, y), p(y, z). p(x, z) :- p(x, y), p(y, z).",
-    "p(x, y) :- e(x, y). p(x, z) :- f(x, y), p(y, z). p(x, z) :- p(x, y), f(y, z). p(y, x) :- p(x, y).",
-])
+@pytest.mark.parametrize(
+    "rules",
+    [
+        "p(x, y) :- e(x, y). p(x, z) :- f(x, y), p(y, z).",
+        "p(x, y) :- e(x, y). p(x, z) :- p(x, y), f(y, z).",
+        "p(x, y) :- e(x, y). p(x, z) :- f(x, y), p(y, z). p(x, z) :- p(x, y), p(y, z).",
+        "p(x, y) :- e(x, y). p(x, z) :- f(x, y), p(y, z). p(x, z) :- p(x, y), f(y, z). p(y, x) :- p(x, y).",
+    ],
+)
 def test_steps_that_become_edges_and_are_no_longer(rules: str) -> None:
     facts: Facts = {"e": [(1, 2), (2, 3)], "f": [(1, 2), (2, 3)], "p": [(7, 7)]}
-    followed(rules, facts, Update(insert={"f": [(3, 4), (0, 1)]}), Update(insert={"e": [(3, 4), (0, 1)]}),
-             Update(delete={"e": [(2, 3)]}), Update(delete={"f": [(2, 3)]}), Update(insert={"p": [(2, 3), (4, 0)]}))
+    followed(
+        rules,
+        facts,
+        Update(insert={"f": [(3, 4), (0, 1)]}),
+        Update(insert={"e": [(3, 4), (0, 1)]}),
+        Update(delete={"e": [(2, 3)]}),
+        Update(delete={"f": [(2, 3)]}),
+        Update(insert={"p": [(2, 3), (4, 0)]}),
+    )
 
 
-@pytest.mark.parametrize("rules", [
-    "p(x, z) :- p(x, y), p(y, z), x != z.",
-    "p(x, z) :- p(x, y), p(y, z), x != z. p(y, x) :- p(x, y).",
-    "p(x, z) :- p(x, y), p(y, z), x != z. p(x, x) :- p(x, _).",
-    "p(x, z) :- p(x, y), p(y, z). p(x, x) :- p(x, _). p(y, x) :- p(x, y).",
-])
+@pytest.mark.parametrize(
+    "rules",
+    [
+        "p(x, z) :- p(x, y), p(y, z), x != z.",
+        "p(x, z) :- p(x, y), p(y, z), x != z. p(y, x) :- p(x, y).",
+        "p(x, z) :- p(x, y), p(y, z), x != z. p(x, x) :- p(x, _).",
+        "p(x, z) :- p(x, y), p(y, z). p(x, x) :- p(x, _). p(y, x) :- p(x, y).",
+    ],
+)
 @pytest.mark.parametrize("algorithm", ["auto", "dred-counting", "backward-forward-counting", "recompute"])
 def test_loops(rules: str, algorithm: str) -> None:
     facts: Facts = {"p": [(1, 2), (2, 1), (2, 3), (3, 3)]}
-    followed(rules, facts, Update(delete={"p": [(3, 3)]}), Update(insert={"p": [(1, 1), (3, 1)]}),
-             Update(delete={"p": [(2, 1), (3, 1)]}), Update(delete={"p": [(1, 1)]}), algorithm=algorithm)
+    followed(
+        rules,
+        facts,
+        Update(delete={"p": [(3, 3)]}),
+        Update(insert={"p": [(1, 1), (3, 1)]}),
+        Update(delete={"p": [(2, 1), (3, 1)]}),
+        Update(delete={"p": [(1, 1)]}),
+        algorithm=algorithm,
+    )
 
 
 def test_a_clique_that_stays_connected_is_not_looked_at() -> None:
@@ -129,8 +155,11 @@ class BothWays(Module):
 @pytest.mark.parametrize("rules", ["p(y, x) :- p(x, y).", "p(y, x) :- p(x, y). p(x, z) :- p(x, y), e(y, z)."])
 @pytest.mark.parametrize("algorithm", ["auto", "dred-counting", "backward-forward-counting", "recompute", "dred"])
 def test_a_module_of_ones_own(rules: str, algorithm: str) -> None:
-    kb = holdfast.from_text(DECLARED + rules, facts={"p": [(1, 2), (2, 1), (3, 4)], "e": [(1, 3)]},
-                            modules=[BothWays(), *(m for m in MODULES if m.name != "symmetric-transitive-closure")])
+    kb = holdfast.from_text(
+        DECLARED + rules,
+        facts={"p": [(1, 2), (2, 1), (3, 4)], "e": [(1, 3)]},
+        modules=[BothWays(), *(m for m in MODULES if m.name != "symmetric-transitive-closure")],
+    )
     scratch = {(1, 2), (2, 1), (3, 4)}
     for delete, insert in ([(1, 2)], []), ([(2, 1)], [(5, 5)]), ([], [(4, 1)]), ([(3, 4), (4, 1)], [(1, 3)]):
         kb.apply(Update(delete={"p": delete}, insert={"p": insert}), algorithm=algorithm)
@@ -139,9 +168,18 @@ def test_a_module_of_ones_own(rules: str, algorithm: str) -> None:
         assert set(kb["p"]) == set(generic["p"])
 
 
-FORMS = ("p(x, z) :- p(x, y), p(y, z).", "p(y, x) :- p(x, y).", "p(x, x) :- p(x, _).", "p(x, x) :- p(_, x).",
-         "p(x, z) :- e(x, y), p(y, z).", "p(x, z) :- p(x, y), e(y, z).", "p(x, z) :- f(x, y), p(y, z).",
-         "p(x, z) :- p(x, y), f(z, y).", "p(x, y) :- e(x, y).", "p(x, y) :- f(y, x).")
+FORMS = (
+    "p(x, z) :- p(x, y), p(y, z).",
+    "p(y, x) :- p(x, y).",
+    "p(x, x) :- p(x, _).",
+    "p(x, x) :- p(_, x).",
+    "p(x, z) :- e(x, y), p(y, z).",
+    "p(x, z) :- p(x, y), e(y, z).",
+    "p(x, z) :- f(x, y), p(y, z).",
+    "p(x, z) :- p(x, y), f(z, y).",
+    "p(x, y) :- e(x, y).",
+    "p(x, y) :- f(y, x).",
+)
 
 
 @pytest.mark.parametrize("part", range(2))
@@ -158,10 +196,14 @@ def test_from_any_form_of_closure_to_any_other(part: int) -> None:
             rules, before = [rule for rule in rules if rule not in remove] + add, set(kb["p"])
             gone = {name: {pair for pair in facts[name] if random.random() < 0.1} for name in facts}
             facts = {name: facts[name] - gone[name] for name in facts}
-            change = kb.apply(Update(delete={name: sorted(gone[name]) for name in gone}, add_rules=add,
-                                     remove_rules=remove))
-            after = set(holdfast.from_text(DECLARED + " ".join(rules), modules=(),
-                                           facts={name: sorted(facts[name]) for name in facts})["p"])
+            change = kb.apply(
+                Update(delete={name: sorted(gone[name]) for name in gone}, add_rules=add, remove_rules=remove)
+            )
+            after = set(
+                holdfast.from_text(
+                    DECLARED + " ".join(rules), modules=(), facts={name: sorted(facts[name]) for name in facts}
+                )["p"]
+            )
             assert set(kb["p"]) == after
             assert set(change.added.get("p", ())) == after - before
             assert set(change.removed.get("p", ())) == before - after
@@ -188,8 +230,10 @@ def test_a_view_stays_as_it_was_and_a_query_makes_rows_only_of_its_answers() -> 
 
 
 def test_sizes_count_what_is_not_written_out() -> None:
-    kb = holdfast.from_text("path(x, y) :- edge(x, y). path(x, z) :- path(x, y), path(y, z).",
-                            facts={"edge": [(n, n + 1) for n in range(9)]})
+    kb = holdfast.from_text(
+        "path(x, y) :- edge(x, y). path(x, z) :- path(x, y), path(y, z).",
+        facts={"edge": [(n, n + 1) for n in range(9)]},
+    )
     kb.apply(holdfast.Update(delete={"edge": [(8, 9)]}, insert={"edge": [(20, 21)]}))
     assert kb.sizes() == {"edge": 9, "path": 37}
     assert len(kb["path"]) == len(list(kb["path"])) == 37
@@ -198,8 +242,9 @@ def test_sizes_count_what_is_not_written_out() -> None:
 def test_values_that_are_gone_do_not_stay_numbered(monkeypatch: pytest.MonkeyPatch) -> None:
     """A stream over ever new values does not keep them all, and answers are right when numbers are given anew."""
     monkeypatch.setattr("holdfast.modules.closure._SPARE", 8)
-    kb = holdfast.from_text("path(x, y) :- edge(x, y). path(x, z) :- path(x, y), edge(y, z).",
-                            facts={"edge": [(0, 1), (1, 2), (2, 3)]})
+    kb = holdfast.from_text(
+        "path(x, y) :- edge(x, y). path(x, z) :- path(x, y), edge(y, z).", facts={"edge": [(0, 1), (1, 2), (2, 3)]}
+    )
     for n in range(3, amount(100, 10)):
         change = kb.apply(holdfast.Update(delete={"edge": [(n - 3, n - 2)]}, insert={"edge": [(n, n + 1)]}))
         assert set(kb["path"]) == {(x, y) for x in range(n - 2, n + 1) for y in range(x + 1, n + 2)}
@@ -212,19 +257,28 @@ CLOSURE = "p(x, y) :- e(x, y). p(x, z) :- p(x, y), p(y, z)."
 COMPANY = "p(y, x) :- p(x, y), f(x, y)."
 
 
-@pytest.mark.parametrize(("rules", "algorithm"), [
-    (CLOSURE, "auto"), ("p(x, y) :- e(x, y). p(x, z) :- f(x, y), p(y, z).", "auto"), (CLOSURE + COMPANY, "auto"),
-    (CLOSURE + COMPANY, "backward-forward-counting"), (CLOSURE + COMPANY, "recompute"),
-])
+@pytest.mark.parametrize(
+    ("rules", "algorithm"),
+    [
+        (CLOSURE, "auto"),
+        ("p(x, y) :- e(x, y). p(x, z) :- f(x, y), p(y, z).", "auto"),
+        (CLOSURE + COMPANY, "auto"),
+        (CLOSURE + COMPANY, "backward-forward-counting"),
+        (CLOSURE + COMPANY, "recompute"),
+    ],
+)
 def test_modules_that_would_derive_too_much_after_an_update_are_left_out(
-        monkeypatch: pytest.MonkeyPatch, rules: str, algorithm: str) -> None:
+    monkeypatch: pytest.MonkeyPatch, rules: str, algorithm: str
+) -> None:
     """As on Spark, where they work on the driver.  The update that is too much, and all after it, are exact."""
     dice, without, gave_up = Random(7), Maintainer._do_without_modules, []
     monkeypatch.setattr(MemoryBackend, "most_by_modules", 20)
     monkeypatch.setattr(Maintainer, "_do_without_modules", lambda self: (gave_up.append(self), without(self)))
     edges = [(dice.randrange(9), dice.randrange(9)) for _ in range(60)]
-    updates = [Update(insert={"e": edges[i:i + 3], "f": edges[i:i + 2]}, delete={"e": edges[i - 9:i - 7]})
-               for i in range(9, 60, 3)]
+    updates = [
+        Update(insert={"e": edges[i : i + 3], "f": edges[i : i + 2]}, delete={"e": edges[i - 9 : i - 7]})
+        for i in range(9, 60, 3)
+    ]
     followed(rules, {"e": edges[:4], "f": edges[2:5]}, *updates, algorithm=algorithm)
     assert len(gave_up) == 1
 
@@ -232,8 +286,10 @@ def test_modules_that_would_derive_too_much_after_an_update_are_left_out(
 def test_too_many_explicit_facts_for_modules(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(MemoryBackend, "most_for_modules", 4)
     kb = holdfast.from_text(DECLARED + CLOSURE, {"e": [(1, 2), (2, 3)]}, engine="memory")
-    algorithms = [[node.algorithm for node in kb.apply(Update(insert={"e": [(n, n + 1), (n + 1, n + 2)]})).figures]
-                  for n in (3, 5)]
+    algorithms = [
+        [node.algorithm for node in kb.apply(Update(insert={"e": [(n, n + 1), (n + 1, n + 2)]})).figures]
+        for n in (3, 5)
+    ]
     assert ["exact" in names for names in algorithms] == [True, False]
     assert len(kb["p"]) == 21
     assert kb.counters("p")[(1, 4)] == (0, 2)

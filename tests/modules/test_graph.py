@@ -57,8 +57,9 @@ def looked_up(graph: Graph, pairs: set[Pair], random: Random) -> None:
             wanted = {pair[::-1] if backward else pair for pair in pairs if pair[backward] in asked}
             assert listed(found) == wanted
         starts, stops = (np.array([random.randrange(graph.nodes) for _ in some]) for _ in range(2))
-        assert has(graph, starts, stops).tolist() == [pair in pairs for pair in zip(starts.tolist(), stops.tolist(),
-                                                                                      strict=True)]
+        assert has(graph, starts, stops).tolist() == [
+            pair in pairs for pair in zip(starts.tolist(), stops.tolist(), strict=True)
+        ]
 
 
 @pytest.mark.parametrize("no_loops", [False, True], ids=["loops", "no loops"])

@@ -25,25 +25,28 @@ def allotted(rules: str, modules: tuple[Module, ...] = MODULES, predicate: str =
     return allot(kb.program.node_of(predicate), kb.program.relations, modules)
 
 
-@pytest.mark.parametrize(("module", "rules"), [
-    (TC, "p(x, z) :- p(x, y), p(y, z)."),
-    (TC, "p(a, c) :- p(b, c), p(a, b)."),
-    (TC, "p(x, z) :- p(x, y), p(y, z), x != z."),
-    (TC, "p(x, z) :- p(x, y), p(y, z), y != x, z != y."),
-    (TC, "p(x, y) :- e(x, y). p(x, z) :- e(x, y), p(y, z)."),
-    (TC, "p(x, y) :- e(x, y). p(x, z) :- p(x, y), e(y, z)."),
-    (TC, "p(x, y) :- e(x, y). p(x, y) :- f(x, y). p(x, z) :- e(x, y), p(y, z). p(x, z) :- f(x, y), p(y, z)."),
-    (TC, "p(x, z) :- e(y, x), p(y, z)."),
-    (TC, "p(x, z) :- p(x, y), f(z, y), z != y."),
-    (TC, "p(x, z) :- e(x, y), p(y, z). p(x, z) :- p(x, y), f(y, z). p(x, z) :- p(x, y), p(y, z)."),
-    (TC, 'p(x, z) :- t(x, "part", y), p(y, z).'),
-    (STC, "p(x, z) :- p(x, y), p(y, z). p(y, x) :- p(x, y)."),
-    (STC, "p(x, z) :- p(x, y), p(y, z), x != z. p(x, y) :- p(y, x)."),
-    (STC, "p(x, z) :- p(x, y), p(y, z), x != z. p(x, y) :- p(y, x), x != y."),
-    (STC, "p(x, y) :- e(x, y). p(x, y) :- p(y, x). p(x, z) :- p(x, y), e(y, z)."),
-    (RTC, "p(x, z) :- p(x, y), p(y, z). p(x, x) :- p(x, _). p(x, x) :- p(_, x)."),
-    (EQ, "p(x, z) :- p(x, y), p(y, z). p(y, x) :- p(x, y). p(x, x) :- p(x, y)."),
-])
+@pytest.mark.parametrize(
+    ("module", "rules"),
+    [
+        (TC, "p(x, z) :- p(x, y), p(y, z)."),
+        (TC, "p(a, c) :- p(b, c), p(a, b)."),
+        (TC, "p(x, z) :- p(x, y), p(y, z), x != z."),
+        (TC, "p(x, z) :- p(x, y), p(y, z), y != x, z != y."),
+        (TC, "p(x, y) :- e(x, y). p(x, z) :- e(x, y), p(y, z)."),
+        (TC, "p(x, y) :- e(x, y). p(x, z) :- p(x, y), e(y, z)."),
+        (TC, "p(x, y) :- e(x, y). p(x, y) :- f(x, y). p(x, z) :- e(x, y), p(y, z). p(x, z) :- f(x, y), p(y, z)."),
+        (TC, "p(x, z) :- e(y, x), p(y, z)."),
+        (TC, "p(x, z) :- p(x, y), f(z, y), z != y."),
+        (TC, "p(x, z) :- e(x, y), p(y, z). p(x, z) :- p(x, y), f(y, z). p(x, z) :- p(x, y), p(y, z)."),
+        (TC, 'p(x, z) :- t(x, "part", y), p(y, z).'),
+        (STC, "p(x, z) :- p(x, y), p(y, z). p(y, x) :- p(x, y)."),
+        (STC, "p(x, z) :- p(x, y), p(y, z), x != z. p(x, y) :- p(y, x)."),
+        (STC, "p(x, z) :- p(x, y), p(y, z), x != z. p(x, y) :- p(y, x), x != y."),
+        (STC, "p(x, y) :- e(x, y). p(x, y) :- p(y, x). p(x, z) :- p(x, y), e(y, z)."),
+        (RTC, "p(x, z) :- p(x, y), p(y, z). p(x, x) :- p(x, _). p(x, x) :- p(_, x)."),
+        (EQ, "p(x, z) :- p(x, y), p(y, z). p(y, x) :- p(x, y). p(x, x) :- p(x, y)."),
+    ],
+)
 def test_forms_that_a_module_has_to_itself(module: str, rules: str) -> None:
     allotment = allotted(rules)
     assert allotment.alone is not None
@@ -51,12 +54,15 @@ def test_forms_that_a_module_has_to_itself(module: str, rules: str) -> None:
     assert not allotment.generic
 
 
-@pytest.mark.parametrize(("module", "generic", "rules"), [
-    (TC, 1, "p(x, z) :- p(x, y), p(y, z). p(x, y) :- p(y, z), f(x, z)."),
-    (STC, 1, "p(x, z) :- p(x, y), p(y, z). p(y, x) :- p(x, y). p(x, y) :- p(y, z), f(x, z)."),
-    (TC, 2, "p(x, z) :- p(x, y), p(y, z). q(x, y) :- p(x, y). p(x, y) :- q(y, x)."),
-    (TC, 2, "p(x, z) :- p(x, y), p(y, z). p(x, z) :- e(x, y), p(y, z). p(x, y) :- p(y, z), f(x, z)."),
-])
+@pytest.mark.parametrize(
+    ("module", "generic", "rules"),
+    [
+        (TC, 1, "p(x, z) :- p(x, y), p(y, z). p(x, y) :- p(y, z), f(x, z)."),
+        (STC, 1, "p(x, z) :- p(x, y), p(y, z). p(y, x) :- p(x, y). p(x, y) :- p(y, z), f(x, z)."),
+        (TC, 2, "p(x, z) :- p(x, y), p(y, z). q(x, y) :- p(x, y). p(x, y) :- q(y, x)."),
+        (TC, 2, "p(x, z) :- p(x, y), p(y, z). p(x, z) :- e(x, y), p(y, z). p(x, y) :- p(y, z), f(x, z)."),
+    ],
+)
 def test_modules_beside_other_recursive_rules(module: str, generic: int, rules: str) -> None:
     allotment = allotted(rules)
     assert [service.module.name for service in allotment.services] == [module]
@@ -78,21 +84,24 @@ def test_eqrel_is_an_equivalence() -> None:
     assert [s.module.name for s in allotted("", predicate="same").services] == [EQ]
 
 
-@pytest.mark.parametrize("rules", [
-    "p(x, z) :- p(x, y), p(z, y).",
-    "p(x, z) :- p(x, y), p(y, z), x < z.",
-    "p(x, z) :- p(x, y), p(y, z), e(x, z).",
-    "p(x, z) :- p(x, y), p(y, z), !e(x, z).",
-    "p(x, z) :- p(x, y), p(y, z), x != 3.",
-    "p(x, z) :- p(x, 1), p(1, z).",
-    "p(x, z) :- e(x, y), p(y, z), x != z.",
-    "p(x, z) :- e(x, y), p(y, z), y != z.",
-    "p(x, z) :- e(x, _), p(_, z).",
-    "p(x, x) :- p(x, y), p(y, x).",
-    "p(y, x) :- p(x, y).",
-    "p(x, z) :- e(x, y), q(y, z). q(x, z) :- p(x, y), e(y, z).",
-    "p(x, z) :- p(x, y), t(y, _, z).",
-])
+@pytest.mark.parametrize(
+    "rules",
+    [
+        "p(x, z) :- p(x, y), p(z, y).",
+        "p(x, z) :- p(x, y), p(y, z), x < z.",
+        "p(x, z) :- p(x, y), p(y, z), e(x, z).",
+        "p(x, z) :- p(x, y), p(y, z), !e(x, z).",
+        "p(x, z) :- p(x, y), p(y, z), x != 3.",
+        "p(x, z) :- p(x, 1), p(1, z).",
+        "p(x, z) :- e(x, y), p(y, z), x != z.",
+        "p(x, z) :- e(x, y), p(y, z), y != z.",
+        "p(x, z) :- e(x, _), p(_, z).",
+        "p(x, x) :- p(x, y), p(y, x).",
+        "p(y, x) :- p(x, y).",
+        "p(x, z) :- e(x, y), q(y, z). q(x, z) :- p(x, y), e(y, z).",
+        "p(x, z) :- p(x, y), t(y, _, z).",
+    ],
+)
 def test_what_is_no_closure(rules: str) -> None:
     assert not allotted(rules).services
 

@@ -40,8 +40,11 @@ class Result:
     counters: dict[str, dict[Fact, tuple[int, int]]]
 
 
-def evaluate(program: tree.Program, facts: Mapping[str, Iterable[Row]] | None = None,
-             columns: Mapping[str, tuple[str, ...]] | None = None) -> Result:
+def evaluate(
+    program: tree.Program,
+    facts: Mapping[str, Iterable[Row]] | None = None,
+    columns: Mapping[str, tuple[str, ...]] | None = None,
+) -> Result:
     """The materialisation of a program over its own facts and the given ones.
 
     `columns` are the types of relations that it does not declare: without them the sum of no floats is the number 0.
@@ -62,12 +65,25 @@ class Evaluation:
         items = self.program.items
         self.prefixes = {item.prefix: item.iri for item in items if isinstance(item, tree.Prefix)}
         self.types = base_types(items)
-        self.columns = {name.text: tuple(self.types.get(a.type_name, a.type_name) for a in item.attributes)
-                        for item in items if isinstance(item, tree.Declaration) for name in item.names}
-        self.equivalences = {name.text for item in items if isinstance(item, tree.Declaration)
-                             for name in item.names if "eqrel" in item.qualifiers}
-        self.rules = [(head, name_wildcards(item.body)) for item in items
-                      if isinstance(item, tree.Rule) and item.body is not None for head in item.heads]
+        self.columns = {
+            name.text: tuple(self.types.get(a.type_name, a.type_name) for a in item.attributes)
+            for item in items
+            if isinstance(item, tree.Declaration)
+            for name in item.names
+        }
+        self.equivalences = {
+            name.text
+            for item in items
+            if isinstance(item, tree.Declaration)
+            for name in item.names
+            if "eqrel" in item.qualifiers
+        }
+        self.rules = [
+            (head, name_wildcards(item.body))
+            for item in items
+            if isinstance(item, tree.Rule) and item.body is not None
+            for head in item.heads
+        ]
 
     # --- the fixpoint --------------------------------------------------------------------------------
 
@@ -110,8 +126,11 @@ class Evaluation:
         for child in children(node):
             yield from self.reads(child, inside)
 
-    def count_derivations(self, explicit: Facts, below: Below,
-                          ) -> dict[str, dict[Fact, tuple[int, int]]]:
+    def count_derivations(
+        self,
+        explicit: Facts,
+        below: Below,
+    ) -> dict[str, dict[Fact, tuple[int, int]]]:
         """Every substitution of a rule counts once: wildcards of positive atoms are variables here."""
         reach = reachable(below)
         nonrecursive = {name: Counter(rows) for name, rows in explicit.items()}
@@ -122,13 +141,20 @@ class Evaluation:
             is_recursive = any(read == name or (name in reach[read] and read in reach[name]) for read in positive)
             target = recursive[name] if is_recursive else nonrecursive.setdefault(name, Counter())
             target.update(self.heads(head, self.solve(body, [{}], head=head)))
-        return {name: {fact: (nonrecursive.get(name, Counter())[fact], recursive[name][fact]) for fact in rows}
-                for name, rows in self.known.items()}
+        return {
+            name: {fact: (nonrecursive.get(name, Counter())[fact], recursive[name][fact]) for fact in rows}
+            for name, rows in self.known.items()
+        }
 
     # --- bodies --------------------------------------------------------------------------------------
 
-    def solve(self, formula: tree.Formula, bindings: list[Binding], groundable: set[str] = frozenset(),  # type: ignore[assignment]
-              head: tree.Atom | None = None) -> list[Binding]:
+    def solve(
+        self,
+        formula: tree.Formula,
+        bindings: list[Binding],
+        groundable: set[str] = frozenset(),  # type: ignore[assignment]
+        head: tree.Atom | None = None,
+    ) -> list[Binding]:
         """All distinct extensions of the bindings that satisfy a formula.
 
         `groundable` are the variables that the formula's surroundings will bind sooner or later.
@@ -171,8 +197,12 @@ class Evaluation:
                 return bindings if value else []
             case tree.Constraint(function=function, arguments=(left, right)):
                 holds = functors.CONSTRAINTS[function]
-                return [b for b in bindings for x, y in product(self.values(left, b), self.values(right, b))
-                        if holds(x[1], y[1])]  # type: ignore[arg-type]
+                return [
+                    b
+                    for b in bindings
+                    for x, y in product(self.values(left, b), self.values(right, b))
+                    if holds(x[1], y[1])
+                ]  # type: ignore[arg-type]
             case tree.Comparison():
                 return [new for b in bindings for new in self.compare(item, b, around, used)]
             case _:
@@ -181,8 +211,7 @@ class Evaluation:
     def join(self, atom: tree.Atom, bindings: list[Binding]) -> list[Binding]:
         """An atom against all facts of its relation, through a table keyed by the columns already known."""
         name, bound = self.name(atom.name), set(bindings[0])
-        fixed = [i for i, a in enumerate(atom.arguments)
-                 if not isinstance(a, tree.Wildcard) and variables(a) <= bound]
+        fixed = [i for i, a in enumerate(atom.arguments) if not isinstance(a, tree.Wildcard) and variables(a) <= bound]
         table: dict[Fact, list[Fact]] = defaultdict(list)
         for fact in self.known[name]:
             table[tuple(fact[i] for i in fixed)].append(fact)
@@ -223,8 +252,13 @@ class Evaluation:
     def values(self, term: tree.Term, binding: Binding, column: str | None = None) -> list[Tagged]:
         return [coerce(value, column) for value, _ in self.answers(term, binding, set(), set())]
 
-    def answers(self, term: tree.Term, binding: Binding, around: set[str], used: set[str],
-                ) -> list[tuple[Tagged, Binding]]:
+    def answers(
+        self,
+        term: tree.Term,
+        binding: Binding,
+        around: set[str],
+        used: set[str],
+    ) -> list[tuple[Tagged, Binding]]:
         """The values of a term (several for `range`), each with the binding, extended where a witness is asked for."""
         match term:
             case tree.Variable(name=name):
@@ -243,8 +277,13 @@ class Evaluation:
             case _:
                 return self.apply(term, binding, around, used)
 
-    def apply(self, term: tree.Term, binding: Binding, around: set[str], used: set[str],
-              ) -> list[tuple[Tagged, Binding]]:
+    def apply(
+        self,
+        term: tree.Term,
+        binding: Binding,
+        around: set[str],
+        used: set[str],
+    ) -> list[tuple[Tagged, Binding]]:
         match term:
             case tree.Unary(operator=operator, operand=operand):
                 function, operands = functors.UNARY[operator], (operand,)
@@ -265,8 +304,13 @@ class Evaluation:
             answers += [(tag(functors.fit(v)), b) for v in (value if isinstance(value, list) else [value])]
         return answers
 
-    def aggregate(self, term: tree.Aggregate, binding: Binding, around: set[str], used: set[str],
-                  ) -> list[tuple[Tagged, Binding]]:
+    def aggregate(
+        self,
+        term: tree.Aggregate,
+        binding: Binding,
+        around: set[str],
+        used: set[str],
+    ) -> list[tuple[Tagged, Binding]]:
         """Over the distinct substitutions of the body under the outer binding; min and max give their witnesses."""
         inner = self.solve(term.body, [_only(binding, variables(term))], around)
         targets = [self.values(term.target, b)[0] if term.target else ("number", 0) for b in inner]

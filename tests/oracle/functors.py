@@ -107,7 +107,12 @@ def _median(values: list[Any]) -> float:
 
 
 AGGREGATES: dict[str, Callable[[list[Any]], Any]] = {
-    "count": len, "sum": sum, "min": min, "max": max, "mean": _mean, "median": _median,
+    "count": len,
+    "sum": sum,
+    "min": min,
+    "max": max,
+    "mean": _mean,
+    "median": _median,
 }
 DEFINED_ON_NOTHING = ("count", "sum")
 

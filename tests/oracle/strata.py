@@ -34,7 +34,6 @@ def strata(below: Below) -> list[set[str]]:
     return [set(group) for group in sorted(groups, key=height)]
 
 
-
 def equivalence(pairs: set[Fact]) -> set[Fact]:
     """The smallest equivalence with these pairs, over the elements that occur in them."""
     blocks: list[set[Tagged]] = []

@@ -35,8 +35,9 @@ def test_an_integer_a_float_and_a_string_are_three_values() -> None:
     assert len(rows("q(x) :- p(x).", "q", p=[(1,), (1.0,), ("1",)])) == 3
 
 
-@pytest.mark.parametrize(("function", "value"), [
-    ("sum k", 6), ("min k", 1), ("max k", 3), ("mean k", 2.0), ("median k", 2.0)])
+@pytest.mark.parametrize(
+    ("function", "value"), [("sum k", 6), ("min k", 1), ("max k", 3), ("mean k", 2.0), ("median k", 2.0)]
+)
 def test_aggregate_over_distinct_substitutions(function: str, value: object) -> None:
     facts = [("a", 1), ("a", 3), ("b", 2)]
     assert rows(f"r(n) :- n = {function} : {{ p(_, k) }}.", "r", p=facts) == tagged((value,))
@@ -74,8 +75,10 @@ def test_equivalence() -> None:
 
 def test_counters() -> None:
     """Figure 1 of the counting paper, before the update."""
-    result = evaluate(parse("A(y) :- A(x), B(x, y)."), {
-        "A": [("a",), ("b",), ("d",)], "B": [("a", "c"), ("b", "c"), ("c", "d"), ("d", "e")]})
+    result = evaluate(
+        parse("A(y) :- A(x), B(x, y)."),
+        {"A": [("a",), ("b",), ("d",)], "B": [("a", "c"), ("b", "c"), ("c", "d"), ("d", "e")]},
+    )
     expected = {"a": (1, 0), "b": (1, 0), "c": (0, 2), "d": (1, 1), "e": (0, 1)}
     assert result.counters["A"] == {tag_row((name,)): pair for name, pair in expected.items()}
 

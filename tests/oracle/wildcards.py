@@ -12,8 +12,12 @@ def name_wildcards(body: tree.Formula, fresh: count[int] | None = None) -> tree.
     fresh = fresh or count()
     match body:
         case tree.Atom(name=name, arguments=arguments):
-            named = (tree.Variable(f"_{next(fresh)}", span=a.span) if isinstance(a, tree.Wildcard)
-                     else _in_aggregates(a, fresh) for a in arguments)
+            named = (
+                tree.Variable(f"_{next(fresh)}", span=a.span)
+                if isinstance(a, tree.Wildcard)
+                else _in_aggregates(a, fresh)
+                for a in arguments
+            )
             return tree.Atom(name, tuple(named), span=body.span)
         case tree.Conjunction(items=items):
             return tree.Conjunction(tuple(name_wildcards(item, fresh) for item in items), span=body.span)

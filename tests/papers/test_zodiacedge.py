@@ -38,11 +38,17 @@ def node(program: Program, predicate: str) -> HyperNode:
 
 def edges(program: Program, kind: str) -> set[tuple[str, str]]:
     """Edges between nodes that have rules, each node named by its first predicate."""
+
     def has_rules(n: HyperNode) -> bool:
         return bool(n.nonrecursive or n.recursive or n.aggregates)
 
-    return {(min(program.nodes[i].predicates), min(n.predicates)) for n in program.nodes if has_rules(n)
-            for i in getattr(n, kind) if has_rules(program.nodes[i])}
+    return {
+        (min(program.nodes[i].predicates), min(n.predicates))
+        for n in program.nodes
+        if has_rules(n)
+        for i in getattr(n, kind)
+        if has_rules(program.nodes[i])
+    }
 
 
 def rule_names(rules: tuple[object, ...]) -> set[str]:
@@ -61,8 +67,13 @@ def test_figure_1_r5_as_printed_is_not_safe() -> None:
 def test_figure_3a_hyper_nodes() -> None:
     program = checked(*SEVEN)
     groups = {frozenset(n.predicates) for n in program.nodes}
-    assert groups == {frozenset({"p0"}), frozenset({"p1"}), frozenset({"p2", "p3", "p4"}), frozenset({"p5", "p6"}),
-                      frozenset({"p7"})}
+    assert groups == {
+        frozenset({"p0"}),
+        frozenset({"p1"}),
+        frozenset({"p2", "p3", "p4"}),
+        frozenset({"p5", "p6"}),
+        frozenset({"p7"}),
+    }
     assert rule_names(node(program, "p2").recursive) == {"r2", "r3", "r4"}
     assert rule_names(node(program, "p5").recursive) == {"r5", "r6"}
 

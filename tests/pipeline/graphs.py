@@ -81,8 +81,10 @@ class Story:
     def feed(self) -> dict[int, set[tuple[int, int, str]]]:
         """By update, what changes; nothing for updates that change nothing."""
         paths = self.paths
-        told = {n: {(*p, "insert") for p in new - old} | {(*p, "delete") for p in old - new}
-                for n, (old, new) in enumerate(pairwise(paths), 1)}
+        told = {
+            n: {(*p, "insert") for p in new - old} | {(*p, "delete") for p in old - new}
+            for n, (old, new) in enumerate(pairwise(paths), 1)
+        }
         return {n: rows for n, rows in told.items() if rows}
 
     def write(self, folder: Path, pipeline: str = PIPELINE) -> Path:

@@ -35,7 +35,8 @@ def test_update_mode_snapshots_damage_and_the_way_back(spark: SparkSession, stor
     told = [json.loads(line) for line in done.out.splitlines()]
     assert (done.code, told[0]["update"], told[1]["ok"], told[1]["updates"]) == (0, 1, True, 1)
     everything = (story.edges[0] - {(a, b) for u in story.updates for a, b, op in u if op == "delete"}) | {
-        (a, b) for u in story.updates for a, b, op in u if op == "insert"}  # one update: what is inserted stays
+        (a, b) for u in story.updates for a, b, op in u if op == "insert"
+    }  # one update: what is inserted stays
     assert paths_of(Path("paths")) == closure(everything)
     assert "newest" in holdfast("pipeline", "snapshots", "pipeline.toml").out
 
@@ -62,13 +63,16 @@ def test_a_stream_that_is_ahead_of_its_snapshots_stops(spark: SparkSession, stor
     assert other.code == 2 and "error[E1115]" in other.err
 
 
-@pytest.mark.parametrize(("words", "told"), [
-    (("run", "pipeline.toml", "--mode", "steam"), "there is no mode steam"),
-    (("run", "pipeline.toml", "--conf", "spark.ui.enabled"), "error[E1004]"),
-    (("run", "nowhere.toml"), "error[E1101]"),
-    (("restore", "pipeline.toml", "--update", "3"), "error[E1114]"),
-    (("fly",), "there is no command fly"),
-])
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("run", "pipeline.toml", "--mode", "steam"), "there is no mode steam"),
+        (("run", "pipeline.toml", "--conf", "spark.ui.enabled"), "error[E1004]"),
+        (("run", "nowhere.toml"), "error[E1101]"),
+        (("restore", "pipeline.toml", "--update", "3"), "error[E1114]"),
+        (("fly",), "there is no command fly"),
+    ],
+)
 def test_commands_that_make_no_sense(story: Story, words: tuple[str, ...], told: str) -> None:
     result = holdfast("pipeline", *words)
     assert result.code == 2 and told in result.err

@@ -26,8 +26,8 @@ PROGRAM = """\
 .decl warm(turbine: symbol, celsius: float)
 warm(x, t) :- reading(x, _, t), t > 10.0.
 """
-ROWS = [("a b", 1, 11.5), ("", -2, 9.0), ("é,\"", 9223372036854775807, 1e300)]
-WARM = {("a b", 11.5), ("é,\"", 1e300)}
+ROWS = [("a b", 1, 11.5), ("", -2, 9.0), ('é,"', 9223372036854775807, 1e300)]
+WARM = {("a b", 11.5), ('é,"', 1e300)}
 DERBY = "jdbc:derby:memory:pipeline;create=true"
 
 
@@ -57,10 +57,12 @@ def test_a_folder_in_which_nothing_has_come_yet(spark: SparkSession, format: str
 def test_sources_of_every_format_give_the_same_facts(spark: SparkSession) -> None:
     frame = spark.createDataFrame(table())
     pq.write_table(table(), "rows.parquet")
-    Path("rows.json").write_text("".join(json.dumps(dict(zip(table().column_names, row, strict=True))) + "\n"
-                                         for row in ROWS), encoding="utf-8")
-    Path("head.csv").write_text('celsius,Turbine,count\n11.5,a b,1\n9.0,,-2\n1e300,"é,\\"",9223372036854775807\n',
-                                encoding="utf-8")
+    Path("rows.json").write_text(
+        "".join(json.dumps(dict(zip(table().column_names, row, strict=True))) + "\n" for row in ROWS), encoding="utf-8"
+    )
+    Path("head.csv").write_text(
+        'celsius,Turbine,count\n11.5,a b,1\n9.0,,-2\n1e300,"é,\\"",9223372036854775807\n', encoding="utf-8"
+    )
     Path("rows.tsv").write_text('a b\t1\t11.5\n\t-2\t9.0\né,"\t9223372036854775807\t1e300\n', encoding="utf-8")
     frame.write.format("jdbc").options(url=DERBY, dbtable="READINGS").save()
     frame.createOrReplaceTempView("readings_view")
@@ -84,15 +86,25 @@ def test_sources_of_every_format_give_the_same_facts(spark: SparkSession) -> Non
 def test_columns_of_any_type_are_read_as_in_process(spark: SparkSession, engine: str) -> None:
     """5 is no string, "5" is one; what CSV files write as terms are terms; after a restart too."""
     rules = ".decl t(x: any)\n.decl five(x: any)\nfive(x) :- t(x), x = 5.\n.decl late(x: any)\n"
-    lines = ['{"x": 5}', '{"x": "5"}', '{"x": "<http://e/a>"}', '{"x": {"@id": "http://e/b"}}', '{"x": 1.0}',
-             '{"x": -0.25}', '{"x": "a b"}', '{"x": 9223372036854775807}']
+    lines = [
+        '{"x": 5}',
+        '{"x": "5"}',
+        '{"x": "<http://e/a>"}',
+        '{"x": {"@id": "http://e/b"}}',
+        '{"x": 1.0}',
+        '{"x": -0.25}',
+        '{"x": "a b"}',
+        '{"x": 9223372036854775807}',
+    ]
     Path("rules.dl").write_text(rules, encoding="utf-8")
     Path("here").mkdir()
     Path("here/t.jsonl").write_text("\n".join(lines), encoding="utf-8")
     Path("here/late.tsv").write_text('5\n"5"\n<http://e/a>\n"chat"@fr\n1.5\nplain\n', encoding="utf-8")
     expected = holdfast.open("rules.dl", facts="here")
-    text = (f'[engine]\nkind = "{engine}"\n[sources.t]\npath = "here/t.jsonl"\nformat = "json"\n'
-            '[updates.late]\npath = "here/late.tsv"\n[snapshots]\npath = "s"\n')
+    text = (
+        f'[engine]\nkind = "{engine}"\n[sources.t]\npath = "here/t.jsonl"\nformat = "json"\n'
+        '[updates.late]\npath = "here/late.tsv"\n[snapshots]\npath = "s"\n'
+    )
     assert set(run(spark, text).base["t"]) == set(expected["t"])
     outcome = run(spark, text, mode="update")
     for name in ("t", "five", "late"):
@@ -104,16 +116,24 @@ def test_columns_of_any_type_are_read_as_in_process(spark: SparkSession, engine:
 
 @pytest.mark.parametrize("engine", ["memory", "spark"])
 def test_rdf_files(spark: SparkSession, engine: str) -> None:
-    Path("rules.dl").write_text("@prefix ex: <http://e/> .\n.decl ex:up(x: any, y: any)\n"
-                                ".decl ex:age(x: any, n: number)\n.decl older(x: any)\n"
-                                "ex:up(?x, ?z) :- ex:up(?x, ?y), ex:up(?y, ?z).\n"
-                                "older(?x) :- ex:age(?x, ?n), ?n > 40.", encoding="utf-8")
-    Path("a.nt").write_text('<http://e/a> <http://e/up> <http://e/b> .\n<http://e/a> <http://e/age> '
-                            '"41"^^<http://www.w3.org/2001/XMLSchema#integer> .\n', encoding="utf-8")
+    Path("rules.dl").write_text(
+        "@prefix ex: <http://e/> .\n.decl ex:up(x: any, y: any)\n"
+        ".decl ex:age(x: any, n: number)\n.decl older(x: any)\n"
+        "ex:up(?x, ?z) :- ex:up(?x, ?y), ex:up(?y, ?z).\n"
+        "older(?x) :- ex:age(?x, ?n), ?n > 40.",
+        encoding="utf-8",
+    )
+    Path("a.nt").write_text(
+        "<http://e/a> <http://e/up> <http://e/b> .\n<http://e/a> <http://e/age> "
+        '"41"^^<http://www.w3.org/2001/XMLSchema#integer> .\n',
+        encoding="utf-8",
+    )
     Path("b.ttl").write_text("@prefix e: <http://e/> . e:b e:up e:c ; e:age 40 .", encoding="utf-8")
     Path("z.tsv").write_text("<http://e/z>\t<http://e/a>\n", encoding="utf-8")
-    text = (f'[engine]\nkind = "{engine}"\n[sources.one]\npath = "a.nt"\n[sources.two]\npath = "b.ttl"\n'
-            '[sources.terms]\npath = "z.tsv"\nrelation = "ex:up"\n[snapshots]\npath = "s"\n')
+    text = (
+        f'[engine]\nkind = "{engine}"\n[sources.one]\npath = "a.nt"\n[sources.two]\npath = "b.ttl"\n'
+        '[sources.terms]\npath = "z.tsv"\nrelation = "ex:up"\n[snapshots]\npath = "s"\n'
+    )
     outcome = run(spark, text + '[updates.three]\npath = "c.ttl"\n')
     assert len(outcome.base["ex:up"]) == 6
     assert [str(row[0]) for row in outcome.base["older"]] == ["<http://e/a>"]
@@ -126,36 +146,56 @@ def test_rdf_files(spark: SparkSession, engine: str) -> None:
 def test_sinks_of_every_format(spark: SparkSession) -> None:
     pq.write_table(table(), "rows.parquet")
     formats = {
-        "csv": 'path = "out/csv"', "tsv": 'path = "out/tsv"', "json": 'path = "out/json"',
-        "parquet": 'path = "out/parquet"', "jdbc": f'url = "{DERBY}"\ntable = "WARM"', "table": 'table = "warm_sink"',
+        "csv": 'path = "out/csv"',
+        "tsv": 'path = "out/tsv"',
+        "json": 'path = "out/json"',
+        "parquet": 'path = "out/parquet"',
+        "jdbc": f'url = "{DERBY}"\ntable = "WARM"',
+        "table": 'table = "warm_sink"',
     }
-    sinks = "".join(f'[sinks.s_{name}]\nrelation = "warm"\nformat = "{name}"\n{where}\n'
-                    f'[sinks.c_{name}]\nrelation = "warm"\nwrite = "changes"\nformat = "{name}"\n'
-                    f'{where.replace("out/", "out/c_").replace("WARM", "WARM_C").replace("_sink", "_changes")}\n'
-                    for name, where in formats.items())
-    text = ('[sources.reading]\npath = "rows.parquet"\n[updates.reading]\npath = "more.json"\n[snapshots]\npath = "s"\n'
-            + sinks)
+    sinks = "".join(
+        f'[sinks.s_{name}]\nrelation = "warm"\nformat = "{name}"\n{where}\n'
+        f'[sinks.c_{name}]\nrelation = "warm"\nwrite = "changes"\nformat = "{name}"\n'
+        f"{where.replace('out/', 'out/c_').replace('WARM', 'WARM_C').replace('_sink', '_changes')}\n"
+        for name, where in formats.items()
+    )
+    text = (
+        '[sources.reading]\npath = "rows.parquet"\n[updates.reading]\npath = "more.json"\n[snapshots]\npath = "s"\n'
+        + sinks
+    )
     Path("more.json").write_text(
         '{"turbine": "x", "count": 1, "celsius": 12, "_change_type": "insert"}\n'
-        '{"turbine": "a b", "count": 1, "celsius": 11.5, "_change_type": "delete"}\n', encoding="utf-8")
+        '{"turbine": "a b", "count": 1, "celsius": 11.5, "_change_type": "delete"}\n',
+        encoding="utf-8",
+    )
     try:
         run(spark, text)
         outcome = run(spark, text, mode="update")
         assert len(outcome.written) == len(formats)
         out = Path("out").absolute()
-        whole = {"csv": spark.read.csv(f"{out}/csv", header=True), "json": spark.read.json(f"{out}/json"),
-                 "tsv": spark.read.csv(f"{out}/tsv", header=True, sep="\t"),
-                 "parquet": spark.read.parquet(f"{out}/parquet"),
-                 "jdbc": spark.read.jdbc(DERBY, "WARM"), "table": spark.read.table("warm_sink")}
-        changes = {"csv": spark.read.csv(f"{out}/c_csv", header=True), "json": spark.read.json(f"{out}/c_json"),
-                   "tsv": spark.read.csv(f"{out}/c_tsv", header=True, sep="\t"),
-                   "parquet": spark.read.parquet(f"{out}/c_parquet"), "jdbc": spark.read.jdbc(DERBY, "WARM_C"),
-                   "table": spark.read.table("warm_changes")}
+        whole = {
+            "csv": spark.read.csv(f"{out}/csv", header=True),
+            "json": spark.read.json(f"{out}/json"),
+            "tsv": spark.read.csv(f"{out}/tsv", header=True, sep="\t"),
+            "parquet": spark.read.parquet(f"{out}/parquet"),
+            "jdbc": spark.read.jdbc(DERBY, "WARM"),
+            "table": spark.read.table("warm_sink"),
+        }
+        changes = {
+            "csv": spark.read.csv(f"{out}/c_csv", header=True),
+            "json": spark.read.json(f"{out}/c_json"),
+            "tsv": spark.read.csv(f"{out}/c_tsv", header=True, sep="\t"),
+            "parquet": spark.read.parquet(f"{out}/c_parquet"),
+            "jdbc": spark.read.jdbc(DERBY, "WARM_C"),
+            "table": spark.read.table("warm_changes"),
+        }
         for name in formats:
             rows = {(r["turbine"], float(r["celsius"])) for r in whole[name].collect()}
-            assert rows == {("x", 12.0), ("é,\"", 1e300)}, name
-            told = {(r["turbine"], float(r["celsius"]), r["_change_type"], int(r["_update"]))
-                    for r in changes[name].collect()}
+            assert rows == {("x", 12.0), ('é,"', 1e300)}, name
+            told = {
+                (r["turbine"], float(r["celsius"]), r["_change_type"], int(r["_update"]))
+                for r in changes[name].collect()
+            }
             assert told == {("x", 12.0, "insert", 1), ("a b", 11.5, "delete", 1)}, name
     finally:
         spark.sql("DROP TABLE IF EXISTS warm_sink")
@@ -172,17 +212,27 @@ def test_rows_that_do_not_fit_go_to_the_quarantine_with_the_reason(spark: SparkS
         '{"turbine": "d", "count": 1, "celsius": 99}\n'
         '{"turbine": 5, "count": 1, "celsius": 20}\n'
         '{"turbine": "f", "count": "1", "celsius": 20}\n'
-        '{"turbine": "e", \n', encoding="utf-8")
+        '{"turbine": "e", \n',
+        encoding="utf-8",
+    )
     text = '[sources.reading]\npath = "rows.json"\nchecks = ["celsius BETWEEN -60 AND 60"]\n'
     outcome = run(spark, text + '[quarantine]\npath = "bad"\n')
     assert (set(outcome.base["warm"]), outcome.rejections) == ({("good", 20.0)}, 8)
-    rows = [json.loads(line) for file in Path("bad/_update=0").glob("part*")
-            for line in file.read_text(encoding="utf-8").splitlines()]
+    rows = [
+        json.loads(line)
+        for file in Path("bad/_update=0").glob("part*")
+        for line in file.read_text(encoding="utf-8").splitlines()
+    ]
     assert {row["reason"] for row in rows} == {
-        "count is not a number: 1.5", "turbine is not a symbol: 5, in JSON of type integer",
-        "count is not a number: 1, in JSON of type string", "celsius is not a float: 12x",
+        "count is not a number: 1.5",
+        "turbine is not a symbol: 5, in JSON of type integer",
+        "count is not a number: 1, in JSON of type string",
+        "celsius is not a float: 12x",
         "count is not a number: 99999999999999999999",
-        "turbine has no value", "the check fails: celsius BETWEEN -60 AND 60", "the line is malformed"}
+        "turbine has no value",
+        "the check fails: celsius BETWEEN -60 AND 60",
+        "the line is malformed",
+    }
     assert {(row["source"], row["relation"]) for row in rows} == {("reading", "reading")}
     assert any(row["row"].startswith('{"turbine":"a"') for row in rows)
     with pytest.raises(DataError, match=r"8 of 9 rows fail their checks, and 50% may"):
@@ -191,14 +241,21 @@ def test_rows_that_do_not_fit_go_to_the_quarantine_with_the_reason(spark: SparkS
         run(spark, text)
 
 
-@pytest.mark.parametrize(("source", "kind", "told"), [
-    ('path = "none.parquet"', SparkFailure, r"E1005\]: cannot read reading: \[PATH_NOT_FOUND\]"),
-    ('format = "frame"', UsageError, "E1110"),
-    ('path = "rows.parquet"\ncolumns = { celsius = "temp" }', UsageError, r"E1106(.|\n)*it has turbine, count"),
-    ('path = "rows.parquet"\nchecks = ["celsius >"]', UsageError, "E1104"),
-    ('path = "rows.parquet"\nchecks = ["heat > 1"]', UsageError, r"E1104(.|\n)*SQL expression over turbine, count"),
-    ('format = "jdbc"\nurl = "jdbc:nosuchdb:x"\ntable = "t"', SparkFailure, "cannot read reading: No suitable driver"),
-])
+@pytest.mark.parametrize(
+    ("source", "kind", "told"),
+    [
+        ('path = "none.parquet"', SparkFailure, r"E1005\]: cannot read reading: \[PATH_NOT_FOUND\]"),
+        ('format = "frame"', UsageError, "E1110"),
+        ('path = "rows.parquet"\ncolumns = { celsius = "temp" }', UsageError, r"E1106(.|\n)*it has turbine, count"),
+        ('path = "rows.parquet"\nchecks = ["celsius >"]', UsageError, "E1104"),
+        ('path = "rows.parquet"\nchecks = ["heat > 1"]', UsageError, r"E1104(.|\n)*SQL expression over turbine, count"),
+        (
+            'format = "jdbc"\nurl = "jdbc:nosuchdb:x"\ntable = "t"',
+            SparkFailure,
+            "cannot read reading: No suitable driver",
+        ),
+    ],
+)
 def test_sources_that_cannot_be_used(spark: SparkSession, source: str, kind: type[Exception], told: str) -> None:
     pq.write_table(table(), "rows.parquet")
     with pytest.raises(kind, match=told) as caught:
@@ -224,8 +281,10 @@ def test_a_header_with_other_names_is_refused_and_columns_are_not_mixed_up(spark
         run(spark, text + 'fields = ["turbine", "count", "celsius"]\n')
     Path("arriving").mkdir()
     Path("arriving/1.csv").write_text("turbine,number,celsius\na,1,11.5\n", encoding="utf-8")
-    text = ('[updates.reading]\nformat = "csv"\npath = "arriving"\noptions = { header = true }\n'
-            '[snapshots]\npath = "state"\n')
+    text = (
+        '[updates.reading]\nformat = "csv"\npath = "arriving"\noptions = { header = true }\n'
+        '[snapshots]\npath = "state"\n'
+    )
     with pytest.raises(DataError, match=r"E1116\]: arriving/1.csv lacks column count and has a column number too many"):
         run(spark, text, mode="stream")
     Path("arriving/1.csv").write_text("turbine,count,celsius\na,1,11.5\n", encoding="utf-8")
@@ -234,31 +293,41 @@ def test_a_header_with_other_names_is_refused_and_columns_are_not_mixed_up(spark
 
 def test_columns_may_be_expressions(spark: SparkSession) -> None:
     frame = spark.sql("""SELECT '{"t": "a", "c": 12.5}' AS value""")
-    outcome = run(spark, '[sources.reading]\nformat = "frame"\n[sources.reading.columns]\ncount = "1 + 1"\n'
-                  '''turbine = "get_json_object(value, '$.t')"\ncelsius = "get_json_object(value, '$.c')"\n''',
-                  frames={"reading": frame})
+    outcome = run(
+        spark,
+        '[sources.reading]\nformat = "frame"\n[sources.reading.columns]\ncount = "1 + 1"\n'
+        """turbine = "get_json_object(value, '$.t')"\ncelsius = "get_json_object(value, '$.c')"\n""",
+        frames={"reading": frame},
+    )
     assert set(outcome.base["reading"]) == {("a", 2, 12.5)}
 
 
 def test_on_spark_everything_is_the_same(spark: SparkSession) -> None:
     Path("rows.csv").write_text("a,1,20.5\nb,x,1.0\nc,2,3.25\n", encoding="utf-8")
-    Path("more.json").write_text('{"turbine": "a", "count": 1, "celsius": 20.5, "_change_type": "delete"}\n'
-                                 '{"turbine": "d", "count": 5, "celsius": 30, "_change_type": "insert"}\n'
-                                 '{"turbine": "e", "count": 5, "celsius": 30, "_change_type": "INSERT"}\n',
-                                 encoding="utf-8")
+    Path("more.json").write_text(
+        '{"turbine": "a", "count": 1, "celsius": 20.5, "_change_type": "delete"}\n'
+        '{"turbine": "d", "count": 5, "celsius": 30, "_change_type": "insert"}\n'
+        '{"turbine": "e", "count": 5, "celsius": 30, "_change_type": "INSERT"}\n',
+        encoding="utf-8",
+    )
     rule = ".decl hot(x: symbol)\nhot(x) :- warm(x, t), t > 25.0."
     Path("lines.jsonl").write_text(json.dumps({"add_rules": [rule]}) + '\n{"no": 1}\n', encoding="utf-8")
     told = {}
     for engine in ("memory", "spark"):
-        text = (f'[sources.reading]\npath = "rows.csv"\n[quarantine]\npath = "{engine}/bad"\n'
-                f'[engine]\nkind = "{engine}"\n'
-                f'[snapshots]\npath = "{engine}/state"\n[updates.reading]\npath = "more.json"\n'
-                '[updates.lines]\nformat = "updates"\npath = "lines.jsonl"\n'
-                f'[sinks.feed]\nrelation = "*"\nwrite = "changes"\nformat = "json"\npath = "{engine}/feed"\n')
+        text = (
+            f'[sources.reading]\npath = "rows.csv"\n[quarantine]\npath = "{engine}/bad"\n'
+            f'[engine]\nkind = "{engine}"\n'
+            f'[snapshots]\npath = "{engine}/state"\n[updates.reading]\npath = "more.json"\n'
+            '[updates.lines]\nformat = "updates"\npath = "lines.jsonl"\n'
+            f'[sinks.feed]\nrelation = "*"\nwrite = "changes"\nformat = "json"\npath = "{engine}/feed"\n'
+        )
         outcome = run(spark, text, mode="update")
         assert outcome.engine == engine
-        files = sorted((str(file.parent).removeprefix(engine), line) for file in Path(engine).rglob("part-*.json")
-                       for line in file.read_text(encoding="utf-8").splitlines())
+        files = sorted(
+            (str(file.parent).removeprefix(engine), line)
+            for file in Path(engine).rglob("part-*.json")
+            for line in file.read_text(encoding="utf-8").splitlines()
+        )
         told[engine] = ({name: set(view) for name, view in outcome.base.relations.items()}, files, outcome.rejections)
     assert told["memory"] == told["spark"]
     assert told["memory"][0] == {"reading": {("c", 2, 3.25), ("d", 5, 30.0)}, "warm": {("d", 30.0)}, "hot": {("d",)}}
@@ -267,12 +336,19 @@ def test_on_spark_everything_is_the_same(spark: SparkSession) -> None:
 
 
 def test_an_update_that_is_written_again_is_there_once(spark: SparkSession, tmp_path: Path) -> None:
-    places = [Place("json", str(tmp_path / "json")), Place("parquet", f"file://{tmp_path}/parquet"),
-              Place("table", table="again"), Place("jdbc", url=DERBY, table="AGAIN")]
+    places = [
+        Place("json", str(tmp_path / "json")),
+        Place("parquet", f"file://{tmp_path}/parquet"),
+        Place("table", table="again"),
+        Place("jdbc", url=DERBY, table="AGAIN"),
+    ]
     declared = pipeline.from_text('[pipeline]\nprogram = "rules.dl"\n')
-    reads = {"json": lambda: spark.read.json(str(tmp_path / "json")), "table": lambda: spark.table("again"),
-             "parquet": lambda: spark.read.parquet(str(tmp_path / "parquet")),
-             "jdbc": lambda: spark.read.jdbc(DERBY, "AGAIN")}
+    reads = {
+        "json": lambda: spark.read.json(str(tmp_path / "json")),
+        "table": lambda: spark.table("again"),
+        "parquet": lambda: spark.read.parquet(str(tmp_path / "parquet")),
+        "jdbc": lambda: spark.read.jdbc(DERBY, "AGAIN"),
+    }
     try:
         for place in places:
             writer = Writer(spark, replace(declared, quarantine=Quarantine(place)))

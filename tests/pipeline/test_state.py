@@ -80,13 +80,17 @@ def changed(before: dict[str, set[Any]], after: dict[str, set[Any]]) -> tuple[di
     names = {*before, *after}
     added = {name: after.get(name, set()) - before.get(name, set()) for name in names}
     removed = {name: before.get(name, set()) - after.get(name, set()) for name in names}
-    return ({name: rows for name, rows in added.items() if rows},
-            {name: rows for name, rows in removed.items() if rows})
+    return (
+        {name: rows for name, rows in added.items() if rows},
+        {name: rows for name, rows in removed.items() if rows},
+    )
 
 
 def as_sets(change: Change) -> tuple[dict[str, set[Any]], dict[str, set[Any]]]:
-    return ({name: set(view) for name, view in change.added.items()},
-            {name: set(view) for name, view in change.removed.items()})
+    return (
+        {name: set(view) for name, view in change.added.items()},
+        {name: set(view) for name, view in change.removed.items()},
+    )
 
 
 @pytest.mark.parametrize("head", [DECLARED, "@prefix ex: <http://e/> .\n"], ids=["declared", "undeclared"])
@@ -115,8 +119,10 @@ def test_several_lines_are_one_update_and_snapshots_give_the_state_back(tmp_path
         assert facts_of(again.base) == facts_of(state.base)
         assert again.sizes() == newest.sizes
         assert again.base.rules_text() == state.base.rules_text()
-        scratch = holdfast.from_text(state.base.rules_text(), {
-            name: state.base.explicit(name).to_arrow() for name in state.base.relations if state.base.explicit(name)})
+        scratch = holdfast.from_text(
+            state.base.rules_text(),
+            {name: state.base.explicit(name).to_arrow() for name in state.base.relations if state.base.explicit(name)},
+        )
         assert facts_of(scratch) == facts_of(state.base)
         if dice.random() < 0.3:
             state = again
@@ -125,8 +131,13 @@ def test_several_lines_are_one_update_and_snapshots_give_the_state_back(tmp_path
 def test_a_line_that_is_refused_has_no_effect_and_the_others_have() -> None:
     state = Opener(Engine(), NO_SESSION).open(DECLARED + RULES, "p.dl", {}, 0)
     bad: list[tuple[Line, HoldfastError]] = []
-    lines = [line({"insert": {"edge": [[7, 8]]}}), line({"insert": {"edge": [["x", 8]]}}), line({"nonsense": 1}),
-             Line("lines", "x.jsonl", 4, "{"), line({"insert": {"edge": [[8, 9]]}})]
+    lines = [
+        line({"insert": {"edge": [[7, 8]]}}),
+        line({"insert": {"edge": [["x", 8]]}}),
+        line({"nonsense": 1}),
+        Line("lines", "x.jsonl", 4, "{"),
+        line({"insert": {"edge": [[8, 9]]}}),
+    ]
     change = state.apply([], lines, partial(refused, bad))
     assert [told for told, _ in bad] == lines[1:4]
     assert [error.diagnostics[0].code for _, error in bad] == ["E0606", "E0907", "E0613"]

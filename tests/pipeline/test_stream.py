@@ -93,7 +93,8 @@ def test_an_uninterrupted_stream(spark: SparkSession, tmp_path: Path) -> None:
     facts = len(story.edges[-1]) + len(story.paths[-1])
     assert [line.text for line in told[1:]] == [
         f"maintenance runs in this process: {facts} facts fit the limit of 10,000,000",
-        f"{changed} has changed since it was read, and is not read again: give it a new name"]
+        f"{changed} has changed since it was read, and is not read again: give it a new name",
+    ]
     check(story, tmp_path)
 
 
@@ -108,8 +109,9 @@ def test_stopped_at_every_step_and_started_again(spark: SparkSession, tmp_path: 
     check(story, tmp_path)
 
 
-def test_files_that_spark_puts_together_after_a_kill_are_updates_of_their_own(spark: SparkSession, tmp_path: Path
-                                                                              ) -> None:
+def test_files_that_spark_puts_together_after_a_kill_are_updates_of_their_own(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     """Killed after it noted a file and before it noted the micro-batch, Spark takes that file and the next at once."""
     story = Story(seed=12, updates=5)
     declared = pipeline.read(story.write(tmp_path))
@@ -145,8 +147,9 @@ def test_above_the_limit_maintenance_moves_to_spark_with_the_same_results(spark:
 
 def test_ctrl_c_stops_a_stream_without_end(spark: SparkSession, tmp_path: Path) -> None:
     story = Story(seed=9, updates=2)
-    declared = pipeline.read(story.write(tmp_path, PIPELINE.replace("every = 3", "every = 2")
-                                         + '\n[stream]\ntrigger = "1 second"\n'))
+    declared = pipeline.read(
+        story.write(tmp_path, PIPELINE.replace("every = 3", "every = 2") + '\n[stream]\ntrigger = "1 second"\n')
+    )
     interrupts = [Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))]
 
     def told(line: pipeline.Told) -> None:
@@ -170,10 +173,19 @@ def test_killed_for_real_and_brought_to_its_end_by_spark_submit(tmp_path: Path) 
     story = Story(seed=6, updates=4)
     file = story.write(tmp_path / "run")
     assert kill(file, random.Random(6), kills=2) >= 1
-    command = [Path(pyspark.__file__).with_name("bin") / "spark-submit", "--master", "local[2]",
-               "--driver-java-options", "-XX:TieredStopAtLevel=1", submit.__file__, "run", file]
-    done = subprocess.run(command, capture_output=True, text=True, check=False,
-                          env={**os.environ, "PYSPARK_PYTHON": sys.executable})
+    command = [
+        Path(pyspark.__file__).with_name("bin") / "spark-submit",
+        "--master",
+        "local[2]",
+        "--driver-java-options",
+        "-XX:TieredStopAtLevel=1",
+        submit.__file__,
+        "run",
+        file,
+    ]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, env={**os.environ, "PYSPARK_PYTHON": sys.executable}
+    )
     assert done.returncode == 0, done.stderr
     assert f"wrote {tmp_path}/run/paths" in done.stdout
     check(story, tmp_path / "run")

@@ -66,8 +66,9 @@ def explained(text: str) -> str:
     return explain(check(parse(text)))
 
 
-@pytest.mark.parametrize(("program", "plan"), [(CLOSURE, CLOSURE_PLAN), (LITERALS, LITERALS_PLAN)],
-                         ids=["closure", "literals"])
+@pytest.mark.parametrize(
+    ("program", "plan"), [(CLOSURE, CLOSURE_PLAN), (LITERALS, LITERALS_PLAN)], ids=["closure", "literals"]
+)
 def test_plan_text(program: str, plan: str) -> None:
     assert explained(program) == plan
 
@@ -81,8 +82,12 @@ def test_the_same_as_data() -> None:
     [node] = explain_json(check(parse(text)))["nodes"]
     assert {key: node[key] for key in ("predicates", "recursive")} == {"predicates": ["p"], "recursive": True}
     assert [(plan["rule"], plan["delta"]) for plan in node["plans"]] == [("r1", None), ("r2", "p")]
-    assert node["plans"][0] == {"rule": "r1", "text": "p(x) :- e(x).", "delta": None,
-                                "steps": ["1. scan e(x): all facts", "2. derive p(x)"]}
+    assert node["plans"][0] == {
+        "rule": "r1",
+        "text": "p(x) :- e(x).",
+        "delta": None,
+        "steps": ["1. scan e(x): all facts", "2. derive p(x)"],
+    }
 
 
 def test_a_program_without_rules_has_no_plan() -> None:

@@ -68,8 +68,11 @@ def literal_of(step: object) -> Literal:
 
 
 @settings(max_examples=150, deadline=None)
-@given(rules(negated_wildcards=False), st.dictionaries(st.sampled_from("abcz"), st.sampled_from([0.0, 1, 50, 1e6])),
-       st.sampled_from([1.0, 1e3, 1e6]))
+@given(
+    rules(negated_wildcards=False),
+    st.dictionaries(st.sampled_from("abcz"), st.sampled_from([0.0, 1, 50, 1e6])),
+    st.sampled_from([1.0, 1e3, 1e6]),
+)
 def test_orders_are_permutations(rule: Rule, sizes: dict[str, float], delta: float) -> None:
     atoms = [i for i, literal in enumerate(rule.body) if isinstance(literal, Atom)]
     for pivot in pivots(rule):
@@ -137,14 +140,20 @@ def names(rule: Rule, order: tuple[int, ...]) -> list[str]:
     return [rule.body[i].predicate for i in order]  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize(("text", "sizes", "expected"), [
-    (CHAIN, {"big": 1e6, "small": 10, "middle": 1e3}, ["small", "middle", "big"]),
-    (CHAIN, {"big": 10, "small": 1e6, "middle": 1e6}, ["big", "small", "middle"]),
-    ("h(x) :- p(x, y), q(7, y).", {"p": 1e4, "q": 1e4}, ["q", "p"]),
-    ("h(x, y) :- p(x), q(y), r(x, y).", {"p": 1e3, "q": 1e3, "r": 20}, ["r", "p", "q"]),
-    ("h(x) :- a(x, y), b(y, z), c(z, w), d(w, v), e(v, x).",
-     {"a": 1e5, "b": 1e5, "c": 10, "d": 1e5, "e": 1e5}, None),
-])
+@pytest.mark.parametrize(
+    ("text", "sizes", "expected"),
+    [
+        (CHAIN, {"big": 1e6, "small": 10, "middle": 1e3}, ["small", "middle", "big"]),
+        (CHAIN, {"big": 10, "small": 1e6, "middle": 1e6}, ["big", "small", "middle"]),
+        ("h(x) :- p(x, y), q(7, y).", {"p": 1e4, "q": 1e4}, ["q", "p"]),
+        ("h(x, y) :- p(x), q(y), r(x, y).", {"p": 1e3, "q": 1e3, "r": 20}, ["r", "p", "q"]),
+        (
+            "h(x) :- a(x, y), b(y, z), c(z, w), d(w, v), e(v, x).",
+            {"a": 1e5, "b": 1e5, "c": 10, "d": 1e5, "e": 1e5},
+            None,
+        ),
+    ],
+)
 def test_small_relations_come_first(text: str, sizes: dict[str, float], expected: list[str] | None) -> None:
     rule = rule_of(text)
     order = names(rule, atom_order(rule, None, 1e3, Sizes(**sizes)))
@@ -210,14 +219,17 @@ def waits(text: str) -> bool:
     return may_fail(literal_of(plan.steps[-1]))
 
 
-@pytest.mark.parametrize("body", [
-    "n(x, y), z = 10 / x, x != 0",
-    "n(x, y), x != 0, z = 10 / x",
-    "n(x, y), z = 10 / x, !zero(x)",
-    "z = 10 / x, n(x, y), m(x)",
-    "n(x, y), z = 10 % x, y > 3, m(y)",
-    "n(x, y), z = to_number(substr(to_string(x), y, 1)), y > 3",
-])
+@pytest.mark.parametrize(
+    "body",
+    [
+        "n(x, y), z = 10 / x, x != 0",
+        "n(x, y), x != 0, z = 10 / x",
+        "n(x, y), z = 10 / x, !zero(x)",
+        "z = 10 / x, n(x, y), m(x)",
+        "n(x, y), z = 10 % x, y > 3, m(y)",
+        "n(x, y), z = to_number(substr(to_string(x), y, 1)), y > 3",
+    ],
+)
 def test_what_may_fail_comes_last(body: str) -> None:
     assert waits(f"p(z) :- {body}.")
 
@@ -231,20 +243,40 @@ def test_a_value_that_others_need_is_computed_at_once() -> None:
     assert [type(step) for step in plan.steps] == [Scan, Compute, Join]
 
 
-@pytest.mark.parametrize(("text", "fails"), [
-    ("z = x / y", True), ("z = x % y", True), ("z = x ^ y", True), ("z = (x / y) + 1", True),
-    ("z = ftoi(itof(x))", True), ("z = utoi(itou(x))", True), ("z = x + y", False), ("z = max(x, y)", False),
-    ("x < y, z = x", False)])
+@pytest.mark.parametrize(
+    ("text", "fails"),
+    [
+        ("z = x / y", True),
+        ("z = x % y", True),
+        ("z = x ^ y", True),
+        ("z = (x / y) + 1", True),
+        ("z = ftoi(itof(x))", True),
+        ("z = utoi(itou(x))", True),
+        ("z = x + y", False),
+        ("z = max(x, y)", False),
+        ("x < y, z = x", False),
+    ],
+)
 def test_which_literals_may_fail(text: str, fails: bool) -> None:
     rule = rule_of(f".decl n(x: number, y: number)\n.decl p(z: number)\np(z) :- n(x, y), {text}.")
     assert any(may_fail(literal) for literal in rule.body if isinstance(literal, Assign)) == fails
 
 
-@pytest.mark.parametrize("body", ["n(x), z = 10 / x, x != 0", "n(x), 10 / x > 0, x != 0, z = x",
-                                  "n(x), z = 10 / x, ok(x)", "n(x), z = 10 / x, !bad(x)"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        "n(x), z = 10 / x, x != 0",
+        "n(x), 10 / x > 0, x != 0, z = x",
+        "n(x), z = 10 / x, ok(x)",
+        "n(x), z = 10 / x, !bad(x)",
+    ],
+)
 def test_a_division_by_zero_that_another_literal_keeps_out(body: str) -> None:
-    facts = {"n": [(0,), (2,), (5,)]} | ({"ok": [(2,), (5,)]} if "ok" in body else {}) | (
-        {"bad": [(0,)]} if "bad" in body else {})
+    facts = (
+        {"n": [(0,), (2,), (5,)]}
+        | ({"ok": [(2,), (5,)]} if "ok" in body else {})
+        | ({"bad": [(0,)]} if "bad" in body else {})
+    )
     assert len(holdfast.from_text(f"p(z) :- {body}.", facts=facts)["p"]) == 2
     with pytest.raises(EvaluationError, match="division by zero"):
         holdfast.from_text("p(z) :- n(x), z = 10 / x.", facts={"n": [(0,)]})

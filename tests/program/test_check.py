@@ -62,7 +62,7 @@ def test_warning_of_what_may_not_end(text: str, codes: list[str]) -> None:
 
 def test_a_query_sees_types_and_names_of_its_program() -> None:
     program = check(parse('@prefix ex: <http://e.org/> .\nex:knows(ex:a, ex:b).\nage("a", 3).'))
-    columns, question = check_query(parse_body('ex:knows(x, y), age(n, a), a > 1, !age(n, z)'), program)
+    columns, question = check_query(parse_body("ex:knows(x, y), age(n, a), a > 1, !age(n, z)"), program)
     assert columns == ("x", "y", "n", "a")
     assert [column.type.value for column in question.relations["?"].columns] == ["any", "any", "symbol", "number"]
     assert [node.predicates for node in question.nodes] == [("?",)]
@@ -72,8 +72,13 @@ def test_a_query_sees_types_and_names_of_its_program() -> None:
 @pytest.mark.parametrize(
     ("query", "code"),
     [
-        ("edge(x)", "E0205"), ("egde(x, y)", "E0201"), ("edge(x, y), z > 1", "E0304"), ('edge(x, "a")', "E0403"),
-        ("edge(x, y) ; edge(x, 1)", "E0301"), ("ex:p(x)", "E0207"), ("edge(x, y), z = strlenn(y)", "E0209"),
+        ("edge(x)", "E0205"),
+        ("egde(x, y)", "E0201"),
+        ("edge(x, y), z > 1", "E0304"),
+        ('edge(x, "a")', "E0403"),
+        ("edge(x, y) ; edge(x, 1)", "E0301"),
+        ("ex:p(x)", "E0207"),
+        ("edge(x, y), z = strlenn(y)", "E0209"),
         ("n = count : { edge(x, y) }, !edge(x, x)", "E0305"),
     ],
 )
@@ -101,8 +106,11 @@ def test_checking_twice_gives_the_same_program() -> None:
 
 
 @needs_shared_data
-@pytest.mark.parametrize("path", sorted([*DATA.glob("kb/rules/*.dl"), *DATA.glob("zodiacedge/rules/rs*.dl"),
-                                         *DATA.glob("ext/deopt/**/*.dl")]), ids=lambda p: f"{p.parent.name}/{p.name}")
+@pytest.mark.parametrize(
+    "path",
+    sorted([*DATA.glob("kb/rules/*.dl"), *DATA.glob("zodiacedge/rules/rs*.dl"), *DATA.glob("ext/deopt/**/*.dl")]),
+    ids=lambda p: f"{p.parent.name}/{p.name}",
+)
 def test_programs_of_others_pass(path: Path) -> None:
     check(parse(path.read_text(encoding="utf-8"), path.name))
 
@@ -123,10 +131,13 @@ def test_a_thousand_rules_are_checked_at_once() -> None:
     assert time.process_time() - start < 2
 
 
-@pytest.mark.parametrize(("query", "help"), [
-    ("pth(1, x)", "did you mean path?"),
-    ("road(1, x)", "the program has path, edge"),
-])
+@pytest.mark.parametrize(
+    ("query", "help"),
+    [
+        ("pth(1, x)", "did you mean path?"),
+        ("road(1, x)", "the program has path, edge"),
+    ],
+)
 def test_a_query_is_told_which_relations_there_are(query: str, help: str) -> None:
     program = check(parse("path(x, y) :- edge(x, y)."))
     with pytest.raises(ProgramError) as caught:

@@ -141,13 +141,16 @@ def test_names_in_rdf() -> None:
 def test_directives_are_kept_with_their_relation() -> None:
     program = check(parse('e(1).\n.input e(delimiter=",")\n.output e\n.limitsize e(n=3)'))
     assert [(io.kind, dict(io.parameters)) for io in program.relations["e"].io] == [
-        ("input", {"delimiter": ","}), ("output", {}), ("limitsize", {"n": "3"}),
+        ("input", {"delimiter": ","}),
+        ("output", {}),
+        ("limitsize", {"n": "3"}),
     ]
 
 
 def test_a_test_functor_without_a_relation_of_that_name() -> None:
     program = check(parse("p(x) :- e(x), is_iri(x). q(x) :- e(x), !is_blank(x)."))
     assert [show_rule(rule, program.relations) for rule in program.rules] == [
-        "p(x) :- e(x), is_iri(x).", "q(x) :- e(x), !is_blank(x).",
+        "p(x) :- e(x), is_iri(x).",
+        "q(x) :- e(x), !is_blank(x).",
     ]
     assert "is_iri" not in program.relations

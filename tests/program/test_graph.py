@@ -158,14 +158,22 @@ def test_svg_edges_pass_beside_the_boxes_of_the_layers_between() -> None:
     program = check(parse("b(x) :- a(x). c(x) :- b(x), a(x). d(x) :- c(x), a(x), !b(x). e(x) :- d(x), a(x)."))
     root = ElementTree.fromstring(graph_svg(program))
     space = "{http://www.w3.org/2000/svg}"
-    boxes = [[float(rect.get(key, "0")) for key in ("x", "y", "width", "height")]
-             for group in root.findall(f"{space}g") if group.get("id") for rect in group.iter(f"{space}rect")]
-    lanes = [tuple(map(float, found)) for path in root.findall(f"{space}path")
-             for found in re.findall(r"([\d.]+) ([\d.]+) V ([\d.]+)", path.get("d", ""))]
+    boxes = [
+        [float(rect.get(key, "0")) for key in ("x", "y", "width", "height")]
+        for group in root.findall(f"{space}g")
+        if group.get("id")
+        for rect in group.iter(f"{space}rect")
+    ]
+    lanes = [
+        tuple(map(float, found))
+        for path in root.findall(f"{space}path")
+        for found in re.findall(r"([\d.]+) ([\d.]+) V ([\d.]+)", path.get("d", ""))
+    ]
     assert len(lanes) == 1 + 2 + 3 + 1  # from a to c, d and e, and from b to d
     for x, top, bottom in lanes:
-        assert not any(left <= x <= left + width and top < y + height and y < bottom
-                       for left, y, width, height in boxes)
+        assert not any(
+            left <= x <= left + width and top < y + height and y < bottom for left, y, width, height in boxes
+        )
 
 
 def test_views_of_an_empty_program() -> None:

@@ -37,10 +37,12 @@ RULES = {
     "computed argument": "a(x) :- edge(x, y, _), edge(x + 1, y - 1 + 1, _).",
     "computed argument of a negated atom": "a(x) :- node(x), !node(x + 1).",
     "range": "a(x) :- x = range(1, 9, 3). b(x, y) :- node(x), y = x + range(0, x).",
-    "two aggregates over one outer variable":
-        "a(x, n, m) :- node(x), n = count : { node(y), y < x }, m = count : { edge(z, _, _), z < x }.",
-    "two aggregates, one over what the other takes from outside":
-        "a(x, y, n, m) :- edge(x, y, w), n = count : { node(z), z < x }, m = sum v : { edge(x, _, v), v < w }.",
+    "two aggregates over one outer variable": (
+        "a(x, n, m) :- node(x), n = count : { node(y), y < x }, m = count : { edge(z, _, _), z < x }."
+    ),
+    "two aggregates, one over what the other takes from outside": (
+        "a(x, y, n, m) :- edge(x, y, w), n = count : { node(z), z < x }, m = sum v : { edge(x, _, v), v < w }."
+    ),
     "count by group": "a(x, n) :- node(x), n = count : { edge(x, _, _) }.",
     "count of wildcards": "a(n) :- n = count : { edge(_, y, _) }. b(n) :- n = count : { edge(_, _, _) }.",
     "count of a join": "a(x, n) :- node(x), n = count : { edge(x, y, _), edge(y, _, _) }.",
@@ -65,15 +67,16 @@ RULES = {
     "disjunction inside an aggregate": "a(n) :- n = count : { edge(x, 2, 5) ; edge(x, 4, 5) ; node(x), x > 4 }.",
     "negation inside an aggregate": "a(n) :- n = count : { node(x), !edge(x, _, _) }.",
     "nested aggregates": "a(n) :- n = sum c : { node(x), c = count : { edge(x, _, _) } }.",
-    "nested aggregates with an outer bound":
-    "a(i, n) :- node(i), n = count : { node(x), x < max y : { node(y), y < i } }.",
+    "nested aggregates with an outer bound": (
+        "a(i, n) :- node(i), n = count : { node(x), x < max y : { node(y), y < i } }."
+    ),
     "two aggregates": "a(x, n, m) :- node(x), n = count : { edge(x, _, _) }, m = count : { edge(_, x, _) }.",
     "an aggregate over another's result": "a(n, m) :- n = count : { edge(_, _, _) }, m = count : { node(x), x < n }.",
     "the same local name twice": "a(x, n, m) :- node(x), n = sum w : { edge(x, _, w) }, m = max w : { edge(_, x, w) }.",
     "head aggregates": "a(x, count(y)) :- edge(x, y, _). b(max(w), min(w)) :- edge(_, _, w)."
     " c(sum(w), x) :- edge(x, y, w), node(y).",
     "head aggregate over substitutions": "a(s, count(s)) :- name(x, s).",
-    "head aggregate by an expression": "a(x % 2, sum(w), \"k\") :- edge(x, y, w).",
+    "head aggregate by an expression": 'a(x % 2, sum(w), "k") :- edge(x, y, w).',
     "head aggregate over alternatives": "a(count(x)) :- edge(x, 3, _) ; edge(3, x, _).",
     "assignments in a chain": "a(z) :- z = y * 2, y = x + 1, node(x).",
     "recursion": "p(x, y) :- edge(x, y, _). p(x, z) :- p(x, y), edge(y, z, _).",
@@ -114,7 +117,7 @@ def test_what_the_oracle_does_not_judge(rule: str, rows: set[tuple[object, ...]]
     ("query", "columns", "rows"),
     [
         ("edge(1, y, _)", ("y",), {(2,), (3,)}),
-        ("edge(x, y, w), w > 5, !name(y, \"two\")", ("x", "y", "w"), {(2, 3, 7), (1, 3, 9)}),
+        ('edge(x, y, w), w > 5, !name(y, "two")', ("x", "y", "w"), {(2, 3, 7), (1, 3, 9)}),
         ("node(x), !edge(x, y, _)", ("x",), {(5,)}),
         ("edge(x, x, _) ; x = 7", ("x",), {(4,), (7,)}),
         ("edge(1, 2, 5)", (), {()}),

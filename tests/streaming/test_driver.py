@@ -43,8 +43,10 @@ def told(answers: Iterator[Answer]) -> list[tuple[object, ...]]:
 @pytest.mark.parametrize("kind", KINDS)
 def test_answers_are_the_same_whatever_is_looked_at(kind: str) -> None:
     one, other = holdfast.from_text(RULES), holdfast.from_text(RULES)
-    expected = [(number, *({name: set(view) for name, view in part.items()} for part in (change.added, change.removed)))
-                for number, change in enumerate(map(one.apply, UPDATES), 1)]
+    expected = [
+        (number, *({name: set(view) for name, view in part.items()} for part in (change.added, change.removed)))
+        for number, change in enumerate(map(one.apply, UPDATES), 1)
+    ]
     assert told(other.stream(UPDATES, lookahead=kind)) == expected
     assert other.counters("path") == one.counters("path")
 
@@ -150,7 +152,8 @@ def test_rules_change_between_windows() -> None:
     answers = list(other.stream(filled(updates), lookahead="window"))
     assert [answer.window for answer in answers] == [4] * 4 + [1] + [4] * 4
     assert {name: set(view) for name, view in one.relations.items()} == {
-        name: set(view) for name, view in other.relations.items()}
+        name: set(view) for name, view in other.relations.items()
+    }
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -171,10 +174,12 @@ def test_a_refused_update_is_the_one_that_is_told(kind: str) -> None:
 
 def test_a_value_that_only_mixed_states_have_is_no_error() -> None:
     """In one pass facts of different states meet; what goes wrong between them never happened."""
-    kb = holdfast.from_text(".decl a(x: number)\n.decl b(x: number)\n.decl c(x: number)\n"
-                            "c(x / y) :- a(x), b(y).")
-    updates = [Update(insert={"b": [(0,)]}), Update(delete={"b": [(0,)]}, insert={"b": [(2,)]}),
-               Update(insert={"a": [(6,)]})]
+    kb = holdfast.from_text(".decl a(x: number)\n.decl b(x: number)\n.decl c(x: number)\nc(x / y) :- a(x), b(y).")
+    updates = [
+        Update(insert={"b": [(0,)]}),
+        Update(delete={"b": [(0,)]}, insert={"b": [(2,)]}),
+        Update(insert={"a": [(6,)]}),
+    ]
     answers = list(kb.stream(filled(updates), lookahead="window"))
     assert [answer.error for answer in answers] == [None] * 3
     assert set(kb["c"]) == {(3,)}
@@ -235,8 +240,11 @@ def test_few_updates_are_not_merged() -> None:
 
 def test_the_last_change_of_a_fact_counts() -> None:
     kb = holdfast.from_text("q(x) :- p(x).", facts={"p": [(1,), (2,), (5,)]})
-    updates = [Update(delete={"p": [(1,), (2,)]}, insert={"p": [(3,)]}), Update(insert={"p": [(1,), (4,)]}),
-               Update(delete={"p": [(3,), (4,), (9,)]}, insert={"p": [(4,), (5,)]})]
+    updates = [
+        Update(delete={"p": [(1,), (2,)]}, insert={"p": [(3,)]}),
+        Update(insert={"p": [(1,), (4,)]}),
+        Update(delete={"p": [(3,), (4,), (9,)]}, insert={"p": [(4,), (5,)]}),
+    ]
     change = kb.apply_net(updates)
     assert set(change.added["q"]) == {(4,)}
     assert set(change.removed["q"]) == {(2,)}
@@ -246,8 +254,9 @@ def test_the_last_change_of_a_fact_counts() -> None:
 def test_a_refused_update_among_merged_ones() -> None:
     kb = holdfast.from_text(RULES)
     bad = Update(insert={"nowhere": [(1,)]})
-    answers = list(kb.stream(filled([*UPDATES[:3], bad, *UPDATES[3:5]]), keep_going=True,
-                             lookahead=Lookahead("none", coalesce=2)))
+    answers = list(
+        kb.stream(filled([*UPDATES[:3], bad, *UPDATES[3:5]]), keep_going=True, lookahead=Lookahead("none", coalesce=2))
+    )
     assert [answer.number for answer in answers if answer.error] == [4]
     assert [answer.number for answer in answers] == [1, 2, 3, 4, 5, 6]
 
@@ -303,8 +312,9 @@ def test_a_marked_head_may_have_other_derivations(algorithm: str) -> None:
 def test_what_was_seen_ahead_is_not_believed_after_another_update() -> None:
     """When the last update was looked at, p(3) was never seen."""
     kb = holdfast.from_text("q(x) :- p(x).")
-    stream = kb.stream(filled([Update(insert={"p": [(1,)]}), Update(delete={"p": [(1,), (3,)]})]), algorithm="dred",
-                       lookahead="marks")
+    stream = kb.stream(
+        filled([Update(insert={"p": [(1,)]}), Update(delete={"p": [(1,), (3,)]})]), algorithm="dred", lookahead="marks"
+    )
     next(stream)
     kb.apply_all([Update(insert={"p": [(3,)]})])
     last = next(stream).change

@@ -16,7 +16,8 @@ from pathlib import Path
 TOKEN = re.compile(
     r"""(?P<space>\s+|%.*)|(?P<string>"(?:[^"\\]|\\.)*")|(?P<iri><[^>\s]*>)|(?P<var>\?\w+)"""
     r"""|(?P<number>\d+\.\d+(?:[eE][-+]?\d+)?|\d+)|(?P<name>@?[A-Za-z][\w%-]*(?::[\w%-]*)?|:[A-Za-z][\w-]*)"""
-    r"""|(?P<sign>:-|!=|<=|>=|[-+*/<>=~#(){}.,_:])""")
+    r"""|(?P<sign>:-|!=|<=|>=|[-+*/<>=~#(){}.,_:])"""
+)
 CALLS = {"NUMGREATER": ">", "EQUALITY": "="}
 Token = tuple[str, str]
 
@@ -100,8 +101,10 @@ class Converter:
 
     def declarations(self) -> list[str]:
         """Declarations, with `any` for columns of mixed constants; none when no column is mixed."""
-        kinds = {name: [{_kind(cell) for cell in column} for column in zip(*rows, strict=True)]
-                 for name, rows in self.facts.items()}
+        kinds = {
+            name: [{_kind(cell) for cell in column} for column in zip(*rows, strict=True)]
+            for name, rows in self.facts.items()
+        }
         if not any(len(column) > 1 for columns in kinds.values() for column in columns):
             return []
         lines = []
@@ -150,7 +153,7 @@ def _tokens(text: str) -> list[Token]:
     while place < len(text):
         found = TOKEN.match(text, place)
         if found is None:
-            raise ValueError(f"not understood: {text[place:place + 30]!r}")
+            raise ValueError(f"not understood: {text[place : place + 30]!r}")
         place = found.end()
         if found.lastgroup != "space":
             tokens.append((str(found.lastgroup), found.group()))

@@ -69,6 +69,9 @@ def explicit_after(file: Path, until: int | None = None) -> dict[str, set[Row]]:
 
 def digest(facts: dict[str, Iterable[Row]]) -> tuple[int, str]:
     """The number of facts and the digest that data/README.md defines."""
-    lines = sorted(json.dumps([name, *row], ensure_ascii=False, separators=(",", ":")).encode()
-                   for name, rows in facts.items() for row in rows)
+    lines = sorted(
+        json.dumps([name, *row], ensure_ascii=False, separators=(",", ":")).encode()
+        for name, rows in facts.items()
+        for row in rows
+    )
     return len(lines), hashlib.sha256(b"\n".join(lines)).hexdigest()[:16]

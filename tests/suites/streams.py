@@ -46,13 +46,19 @@ class Replay:
 
     def known(self, update: JsonUpdate) -> Update:
         """The update as the knowledge base takes it: facts of predicates that no rule mentions are left out."""
-        return Update(*({name: rows for name, rows in update[part].items() if name in self.names}
-                        for part in ("delete", "insert")))
+        return Update(
+            *(
+                {name: rows for name, rows in update[part].items() if name in self.names}
+                for part in ("delete", "insert")
+            )
+        )
 
     def note(self, update: JsonUpdate, change: Change) -> None:
         """Change the lines; facts of predicates that no rule mentions are facts and nothing more."""
-        gone, come = ([line(name, row) for name, rows in update[part].items() if name not in self.names for row in rows]
-                      for part in ("delete", "insert"))
+        gone, come = (
+            [line(name, row) for name, rows in update[part].items() if name not in self.names for row in rows]
+            for part in ("delete", "insert")
+        )
         self._fold([*gone, *_lines(change.removed)], [*come, *_lines(change.added)])
         for name, rows in update["delete"].items():
             self.explicit[name] -= set(map(tuple, rows))

@@ -55,8 +55,10 @@ def uploads() -> list[tuple[Facts, Facts]]:
 
 @cache
 def first_facts() -> dict[str, set[Row]]:
-    return {name: {tuple(line.split("\t")) for line in read_text(FOLDER / f"{name}.tsv.gz").split("\n") if line}
-            for name in WIDTHS}
+    return {
+        name: {tuple(line.split("\t")) for line in read_text(FOLDER / f"{name}.tsv.gz").split("\n") if line}
+        for name in WIDTHS
+    }
 
 
 def facts_after(number: int) -> Facts:

@@ -19,8 +19,12 @@ PAIRS = [(pair["optimised"], pair["reference"]) for pair in table("ext/deopt/pai
 
 def directed(path: str, kind: str) -> set[str]:
     program = parse((FOLDER / path).read_text(encoding="utf-8"), path)
-    return {name.text for item in program.items if isinstance(item, tree.Directive) and item.kind == kind
-            for name in item.names}
+    return {
+        name.text
+        for item in program.items
+        if isinstance(item, tree.Directive) and item.kind == kind
+        for name in item.names
+    }
 
 
 def evaluated(path: str) -> holdfast.KnowledgeBase:

@@ -20,8 +20,12 @@ KBS = ("claros", "dbpedia", "family", "lubm", "path", "relations", "sequence")
 EXPECTED = {kb: document(f"kb/expected_{kb}.json") for kb in KBS}
 MARKING = document("marking/expected.json")
 # One stream of every kind for each knowledge base: the kinds differ in how updates follow each other.
-SAMPLE = [(kb, name) for kb in KBS for name in EXPECTED[kb]
-          if "run0" in name and ("scale" not in name or name.endswith(("100-40-200", "400-40-1000")))]
+SAMPLE = [
+    (kb, name)
+    for kb in KBS
+    for name in EXPECTED[kb]
+    if "run0" in name and ("scale" not in name or name.endswith(("100-40-200", "400-40-1000")))
+]
 
 
 def materialised(rules: str, facts: dict[str, set[Row]]) -> dict[str, Iterable[Row]]:
@@ -55,8 +59,10 @@ def test_last_state_of_a_marking_stream(stream: str) -> None:
 
 
 def all_facts(kb: str) -> dict[str, set[Row]]:
-    return {entry["predicate"]: set(tsv_rows(DATA / "kb" / "facts" / kb / entry["file"]))
-            for entry in table(f"kb/facts/{kb}/index.tsv")}
+    return {
+        entry["predicate"]: set(tsv_rows(DATA / "kb" / "facts" / kb / entry["file"]))
+        for entry in table(f"kb/facts/{kb}/index.tsv")
+    }
 
 
 def test_dbpedia_categories() -> None:

@@ -20,8 +20,12 @@ from .streams import Replay
 pytestmark = needs_shared_data
 MARKING = document("marking/expected.json")
 KBS = ("claros", "dbpedia", "family", "lubm", "path", "relations", "sequence")
-OVERLAP = {(kb, name): right for kb in KBS for name, right in document(f"kb/expected_{kb}.json").items()
-           if name.startswith("overlap")}
+OVERLAP = {
+    (kb, name): right
+    for kb in KBS
+    for name, right in document(f"kb/expected_{kb}.json").items()
+    if name.startswith("overlap")
+}
 ALGORITHMS = ("dred", "dred-counting", "backward-forward", "backward-forward-counting")
 WAYS = [(lookahead, moments) for lookahead in ("marks", "window") for moments in MOMENTS]
 FIRST_ONES = {"relations": 2, "family": 4, "claros": 4, "lubm": 8}  # updates, where the rules are many
@@ -57,8 +61,13 @@ def test_marking_streams(number: int) -> None:
     program = "ways" if stream.startswith("track") else stream[: stream.index("_seed")]
     folder = DATA / "marking"
     for shift in range(3):
-        follow(folder / "rules" / f"{program}.dl", folder / "streams" / f"{stream}.jsonl.gz", MARKING[stream],
-               3 * number + shift, None if shift == number // 2 % 3 else FEW)
+        follow(
+            folder / "rules" / f"{program}.dl",
+            folder / "streams" / f"{stream}.jsonl.gz",
+            MARKING[stream],
+            3 * number + shift,
+            None if shift == number // 2 % 3 else FEW,
+        )
 
 
 @pytest.mark.parametrize("number", range(len(OVERLAP)))
@@ -66,8 +75,13 @@ def test_overlap_streams(number: int) -> None:
     (kb, stream), expected = list(OVERLAP.items())[number]
     folder = DATA / "kb"
     for shift in range(3):
-        follow(folder / "rules" / f"{kb}.dl", folder / "streams" / kb / f"{stream}.jsonl.gz", expected,
-               3 * number + shift, FIRST_ONES.get(kb, None if "run0" in stream else FEW))
+        follow(
+            folder / "rules" / f"{kb}.dl",
+            folder / "streams" / kb / f"{stream}.jsonl.gz",
+            expected,
+            3 * number + shift,
+            FIRST_ONES.get(kb, None if "run0" in stream else FEW),
+        )
 
 
 def test_there_are_as_many_streams_as_there_should_be() -> None:

@@ -73,8 +73,10 @@ def test_a_repeated_variable_asks_for_equal_values(algorithm: str) -> None:
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_zero_is_a_value(algorithm: str) -> None:
-    kb = holdfast.from_text(f"{CLOSURE} from_zero(y) :- path(0, y). zero(x) :- path(x, 0), !path(0, x).",
-                            facts={"edge": [(0, 1), (1, 2), (3, 0)]})
+    kb = holdfast.from_text(
+        f"{CLOSURE} from_zero(y) :- path(0, y). zero(x) :- path(x, 0), !path(0, x).",
+        facts={"edge": [(0, 1), (1, 2), (3, 0)]},
+    )
     assert (set(kb["from_zero"]), set(kb["zero"])) == ({(1,), (2,)}, {(3,)})
     kb.apply(Update(delete={"edge": [(0, 1)]}, insert={"edge": [(0, 0), (2, 3)]}), algorithm=algorithm)
     assert set(kb["path"]) == {(0, 0), (1, 2), (1, 3), (1, 0), (2, 3), (2, 0), (3, 0)}

@@ -21,14 +21,19 @@ from .shared_data import DATA, needs_shared_data, table
 pytestmark = needs_shared_data
 FOLDER = DATA / "ext" / "nemo"
 NOT_OURS: dict[str, tuple[type[Exception], str]] = {
-    "arithmetic/filter": (
-        EvaluationError, "Nemo passes over a division by zero in silence; with us it is an error"),
+    "arithmetic/filter": (EvaluationError, "Nemo passes over a division by zero in silence; with us it is an error"),
     "regression/builtin/float-nan-inf/run": (
-        AssertionError, "Nemo leaves out what is not a finite number; our floats are IEEE's"),
+        AssertionError,
+        "Nemo leaves out what is not a finite number; our floats are IEEE's",
+    ),
     "data-formats/dsv/missing-column": (
-        DataError, "Nemo leaves out a row that lacks a value; with us the file is malformed"),
+        DataError,
+        "Nemo leaves out a row that lacks a value; with us the file is malformed",
+    ),
     "regression/load/rdf-invalid-prefixes/run": (
-        DataError, "the file is not Turtle: its last @prefix lacks the full stop"),
+        DataError,
+        "the file is not Turtle: its last @prefix lacks the full stop",
+    ),
 }
 
 

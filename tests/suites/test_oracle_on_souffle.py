@@ -18,8 +18,16 @@ from .shared_data import needs_shared_data, read_text
 from .test_souffle import OUTPUT_DELIMITERS, POSITIVE, expected_outputs, facts_of, program_of, rows_of
 
 pytestmark = needs_shared_data
-SLOW = ("evaluation/aggregates7", "example/lubm", "example/minpath1", "example/minpath2", "example/po3",
-        "example/po4", "example/po5", "example/trains")
+SLOW = (
+    "evaluation/aggregates7",
+    "example/lubm",
+    "example/minpath1",
+    "example/minpath2",
+    "example/po3",
+    "example/po4",
+    "example/po5",
+    "example/trains",
+)
 QUICK = [test for test in POSITIVE if test not in SLOW]
 
 

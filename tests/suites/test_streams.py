@@ -40,8 +40,13 @@ def replay(rules: Path, stream: Path, expected: list[list[object]], algorithm: s
 
 def replay_kb(kb: str, stream: str, algorithm: str, most: int | None = None) -> None:
     folder = DATA / "kb"
-    replay(folder / "rules" / f"{kb}.dl", folder / "streams" / kb / f"{stream}.jsonl.gz", EXPECTED[kb][stream],
-           algorithm, most)
+    replay(
+        folder / "rules" / f"{kb}.dl",
+        folder / "streams" / kb / f"{stream}.jsonl.gz",
+        EXPECTED[kb][stream],
+        algorithm,
+        most,
+    )
 
 
 def replay_marking(stream: str, algorithm: str) -> None:

@@ -69,8 +69,12 @@ def grouped(facts: Iterator[tuple[str, Row] | None]) -> dict[str, list[Row]]:
 
 def initial(size: str) -> dict[str, list[Row]]:
     files = {path.name.split("-")[1]: path for path in (FOLDER / size).glob("csv-*-initial.csv*")}
-    return grouped(fact(relation, line.split("|")) for relation, path in files.items()
-                   for line in read_text(path).split("\n") if line)
+    return grouped(
+        fact(relation, line.split("|"))
+        for relation, path in files.items()
+        for line in read_text(path).split("\n")
+        if line
+    )
 
 
 def change(size: str, number: int) -> dict[str, list[Row]]:

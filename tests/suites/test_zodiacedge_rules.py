@@ -62,7 +62,8 @@ def agree(kb: holdfast.KnowledgeBase, expected: State, facts: Facts) -> None:
     found = state(kb)
     assert {name: found.get(name) for name in expected} == expected
     assert {name: rows for name, (rows, _) in found.items() if name not in expected} == {
-        name: set(rows) for name, rows in facts.items() if name not in expected}
+        name: set(rows) for name, rows in facts.items() if name not in expected
+    }
 
 
 def changes(rule_set: str) -> list[tuple[str, ...]]:

@@ -29,8 +29,10 @@ def test_they_are_as_from_scratch(given: dict[str, list[tuple[int, int]]]) -> No
     untold = kb.program
     update = Update(insert={**given, "node": [(7,)]}, add_rules=[RULE])
     expected = kb.what_if(update)
-    for bad in (Update(insert={"edge": [(1, 2, 3)]}, add_rules=[RULE]),
-                Update(insert={"edge": [(1, 0)]}, add_rules=[RULE, "d(x / y) :- edge(x, y)."])):
+    for bad in (
+        Update(insert={"edge": [(1, 2, 3)]}, add_rules=[RULE]),
+        Update(insert={"edge": [(1, 0)]}, add_rules=[RULE, "d(x / y) :- edge(x, y)."]),
+    ):
         with pytest.raises(HoldfastError):
             kb.apply(bad)
     assert kb.program is untold and not any(kb.sizes().values())
@@ -42,6 +44,7 @@ def test_they_are_as_from_scratch(given: dict[str, list[tuple[int, int]]]) -> No
     whole = holdfast.from_text(PROGRAM + RULE, {"edge": edges, "node": [(7,)]})
     assert state(kb) == state(whole)
     assert {n: r.types for n, r in kb.program.relations.items()} == {
-        n: r.types for n, r in whole.program.relations.items()}
+        n: r.types for n, r in whole.program.relations.items()
+    }
     kb.apply(Update(remove_rules=[RULE]))
     assert state(kb) == state(holdfast.from_text(PROGRAM, {"edge": edges, "node": [(7,)]}))

@@ -29,8 +29,9 @@ State = dict[str, dict[Row, tuple[int, int]]]
 
 
 def opened(limits: Limits | None = None, **options: Any) -> KnowledgeBase:
-    return holdfast.from_text(RULES, {"edge": [(1, 2), (2, 3), (3, 1), (3, 4)], "node": [(n,) for n in range(6)]},
-                              limits=limits, **options)
+    return holdfast.from_text(
+        RULES, {"edge": [(1, 2), (2, 3), (3, 1), (3, 4)], "node": [(n,) for n in range(6)]}, limits=limits, **options
+    )
 
 
 def state(kb: KnowledgeBase) -> State:
@@ -70,11 +71,15 @@ def test_a_block_collects_an_update() -> None:
     assert "lonely" not in kb
 
 
-@pytest.mark.parametrize("make", [
-    lambda rows: rows, lambda rows: pandas.DataFrame(rows, columns=["a", "b"]),
-    lambda rows: pyarrow.table({"a": [a for a, _ in rows], "b": [b for _, b in rows]}),
-    lambda rows: [list(row) for row in rows],
-])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda rows: rows,
+        lambda rows: pandas.DataFrame(rows, columns=["a", "b"]),
+        lambda rows: pyarrow.table({"a": [a for a, _ in rows], "b": [b for _, b in rows]}),
+        lambda rows: [list(row) for row in rows],
+    ],
+)
 def test_facts_come_in_any_form(make: object) -> None:
     assert callable(make)
     kb = opened()
@@ -275,7 +280,13 @@ def test_impact_names_the_plan_and_keeps_nothing() -> None:
 
 
 def test_update_from_json_refuses_what_is_no_update() -> None:
-    for value in ([], {"insert": []}, {"insert": {"p": [1]}}, {"add_rules": "p(x) :- q(x)."}, {"add_rules": [1]},
-                  {"x": 1}):
+    for value in (
+        [],
+        {"insert": []},
+        {"insert": {"p": [1]}},
+        {"add_rules": "p(x) :- q(x)."},
+        {"add_rules": [1]},
+        {"x": 1},
+    ):
         with pytest.raises(UsageError, match="E0907"):
             Update.from_json(value)

@@ -15,8 +15,13 @@ if TYPE_CHECKING:
 
 EXAMPLE = "holdfast bench compare before.json after.json --threshold 1.2"
 
-app = typer.Typer(name="bench", help="Look at results of `make bench`.", rich_markup_mode=None,
-                  epilog=f"\b\nExample:\n  {EXAMPLE}", no_args_is_help=True)
+app = typer.Typer(
+    name="bench",
+    help="Look at results of `make bench`.",
+    rich_markup_mode=None,
+    epilog=f"\b\nExample:\n  {EXAMPLE}",
+    no_args_is_help=True,
+)
 
 
 @app.callback()
@@ -28,10 +33,13 @@ def _commands() -> None:
 def compare(
     before: Annotated[Path, typer.Argument(metavar="A.json", show_default=False, help="The earlier result.")],
     after: Annotated[Path, typer.Argument(metavar="B.json", show_default=False, help="The later one.")],
-    threshold: Annotated[float, typer.Option("--threshold", metavar="X",
-                                             help="Less than this many times as long is the same.")] = 1.1,
-    system: Annotated[str | None, typer.Option("--system", metavar="NAME", show_default=False,
-                                               help="Only this system: holdfast, duckdb, …")] = None,
+    threshold: Annotated[
+        float, typer.Option("--threshold", metavar="X", help="Less than this many times as long is the same.")
+    ] = 1.1,
+    system: Annotated[
+        str | None,
+        typer.Option("--system", metavar="NAME", show_default=False, help="Only this system: holdfast, duckdb, …"),
+    ] = None,
     json: options.AsJson = False,
 ) -> None:
     """Compare two results; exit code 1 if something got slower.
@@ -42,8 +50,13 @@ def compare(
     from holdfast.cli.bench_results import differences, read
 
     if not 1 <= threshold < float("inf"):
-        raise UsageError(Diagnostic(codes.BAD_THRESHOLD, f"--threshold {threshold:g} is below 1",
-                                    help="1.1 means: a tenth slower is the same"))
+        raise UsageError(
+            Diagnostic(
+                codes.BAD_THRESHOLD,
+                f"--threshold {threshold:g} is below 1",
+                help="1.1 means: a tenth slower is the same",
+            )
+        )
     first, second = read(before), read(after)
     found = [one for one in differences(first, second) if system in (None, one.place[2])]
     if not found:
@@ -51,20 +64,37 @@ def compare(
     slower = [one for one in found if one.slower(threshold)]
     quicker = [one for one in reversed(found) if one.quicker(threshold)]
     same = len(found) - len(slower) - len(quicker)
-    missing, new = (sum(place not in other.figures for place in one.figures if system in (None, place[2]))
-                    for one, other in ((first, second), (second, first)))
+    missing, new = (
+        sum(place not in other.figures for place in one.figures if system in (None, place[2]))
+        for one, other in ((first, second), (second, first))
+    )
     if json:
-        terminal.json({"ok": not slower, "threshold": threshold, "before": first.commit, "after": second.commit,
-                       "slower": [_as_json(one) for one in slower], "quicker": [_as_json(one) for one in quicker],
-                       "same": same, "missing": missing, "new": new, "machines": [first.machine, second.machine]})
+        terminal.json(
+            {
+                "ok": not slower,
+                "threshold": threshold,
+                "before": first.commit,
+                "after": second.commit,
+                "slower": [_as_json(one) for one in slower],
+                "quicker": [_as_json(one) for one in quicker],
+                "same": same,
+                "missing": missing,
+                "new": new,
+                "machines": [first.machine, second.machine],
+            }
+        )
     else:
         if first.machine != second.machine:
-            terminal.line(f"different machines: {before} is of {first.machine or 'one that it does not name'}, {after} "
-                          f"of {second.machine or 'one that it does not name'}; times differ by that alone")
+            terminal.line(
+                f"different machines: {before} is of {first.machine or 'one that it does not name'}, {after} "
+                f"of {second.machine or 'one that it does not name'}; times differ by that alone"
+            )
         _show("slower", slower)
         _show("quicker", quicker)
-        terminal.line(f"{len(slower)} slower, {len(quicker)} quicker, {same} the same within the threshold of "
-                      f"{threshold:g} or the spread of the runs; {missing} only in {before}, {new} only in {after}")
+        terminal.line(
+            f"{len(slower)} slower, {len(quicker)} quicker, {same} the same within the threshold of "
+            f"{threshold:g} or the spread of the runs; {missing} only in {before}, {new} only in {after}"
+        )
     if slower:
         raise typer.Exit(ExitCode.CHECK_FAILED)
 
@@ -73,9 +103,20 @@ def _show(word: str, some: list[Difference]) -> None:
     if not some:
         return
     terminal.heading(word)
-    terminal.table(("table", "row", "system", "before", "after", "times"), [
-        (one.place[0], one.place[1], " ".join(one.place[2:]).strip(), _figure(one.before), _figure(one.after),
-         f"{one.ratio:.2f}" if one.after.runs else "") for one in some])
+    terminal.table(
+        ("table", "row", "system", "before", "after", "times"),
+        [
+            (
+                one.place[0],
+                one.place[1],
+                " ".join(one.place[2:]).strip(),
+                _figure(one.before),
+                _figure(one.after),
+                f"{one.ratio:.2f}" if one.after.runs else "",
+            )
+            for one in some
+        ],
+    )
 
 
 def _figure(figure: Figure) -> str:
@@ -88,6 +129,14 @@ def _figure(figure: Figure) -> str:
 
 def _as_json(one: Difference) -> dict[str, object]:
     table, row, system, variant = one.place
-    return {"table": table, "row": row, "system": system, "variant": variant, "unit": one.before.unit,
-            "before": one.before.median, "after": one.after.median if one.after.runs else None,
-            "times": one.ratio if one.after.runs else None, "failure": one.after.failure}
+    return {
+        "table": table,
+        "row": row,
+        "system": system,
+        "variant": variant,
+        "unit": one.before.unit,
+        "before": one.before.median,
+        "after": one.after.median if one.after.runs else None,
+        "times": one.ratio if one.after.runs else None,
+        "failure": one.after.failure,
+    }

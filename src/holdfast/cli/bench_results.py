@@ -92,11 +92,18 @@ class Difference:
 def differences(before: Results, after: Results) -> list[Difference]:
     """The places of both that the first has runs for, the slowest in comparison first."""
     if before.size != after.size:
-        raise UsageError(Diagnostic(
-            codes.OTHER_SIZE, f"{before.name} is of size {before.size}, {after.name} of size {after.size}",
-            help="compare results of one size"))
-    found = [Difference(place, figure, after.figures[place]) for place, figure in before.figures.items()
-             if place in after.figures and figure.runs and after.figures[place].unit == figure.unit]
+        raise UsageError(
+            Diagnostic(
+                codes.OTHER_SIZE,
+                f"{before.name} is of size {before.size}, {after.name} of size {after.size}",
+                help="compare results of one size",
+            )
+        )
+    found = [
+        Difference(place, figure, after.figures[place])
+        for place, figure in before.figures.items()
+        if place in after.figures and figure.runs and after.figures[place].unit == figure.unit
+    ]
     if not found:
         message = f"{before.name} and {after.name} have no figure in common"
         raise UsageError(Diagnostic(codes.NOTHING_IN_COMMON, message))
@@ -128,19 +135,34 @@ class _Reader:
     def results(self, value: object) -> Results:
         top = self._object(value, "the file")
         if "format" not in top or "tables" not in top:
-            raise UsageError(Diagnostic(codes.NO_RESULT, f"{self.path} is not a result of `make bench`",
-                                        help="such files are in bench/results/, with the ending .json"))
+            raise UsageError(
+                Diagnostic(
+                    codes.NO_RESULT,
+                    f"{self.path} is not a result of `make bench`",
+                    help="such files are in bench/results/, with the ending .json",
+                )
+            )
         if top["format"] != FORMAT:
-            raise UsageError(Diagnostic(codes.OTHER_FORMAT, f"{self.path} has the format {top['format']!r}",
-                                        notes=(f"this holdfast knows format {FORMAT}",)))
+            raise UsageError(
+                Diagnostic(
+                    codes.OTHER_FORMAT,
+                    f"{self.path} has the format {top['format']!r}",
+                    notes=(f"this holdfast knows format {FORMAT}",),
+                )
+            )
         machine = self._object(top.get("machine"), "machine")
         figures = dict[Place, Figure]()
         for place, figure in self._figures(top["tables"]):
             if place in figures:
                 raise self._bad(" / ".join(place), "is there twice")
             figures[place] = figure
-        return Results(str(self.path), self._text(top.get("size"), "size"),
-                       self._text(machine.get("commit"), "machine.commit"), _machine(machine), figures)
+        return Results(
+            str(self.path),
+            self._text(top.get("size"), "size"),
+            self._text(machine.get("commit"), "machine.commit"),
+            _machine(machine),
+            figures,
+        )
 
     def _figures(self, tables: object) -> Iterator[tuple[Place, Figure]]:
         for number, table in enumerate(self._list(tables, "tables")):
@@ -156,8 +178,9 @@ class _Reader:
         for number, figure in enumerate(self._list(fields.get("figures"), f"{at}.figures")):
             here = f"{at}.figures[{number}]"
             own = self._object(figure, here)
-            system, variant, unit, failure = (self._text(own.get(word), f"{here}.{word}")
-                                              for word in ("system", "variant", "unit", "failure"))
+            system, variant, unit, failure = (
+                self._text(own.get(word), f"{here}.{word}") for word in ("system", "variant", "unit", "failure")
+            )
             yield (key, name, system, variant), Figure(unit, self._runs(own.get("runs"), f"{here}.runs"), failure)
 
     def _runs(self, value: object, at: str) -> tuple[float, ...]:

@@ -14,8 +14,10 @@ _CONTROLS = str.maketrans({"\t": "\\t", "\n": "\\n", "\r": "\\r", "\\": "\\\\"})
 def row_as_text(row: Row, types: Sequence[Type]) -> list[str]:
     """The cells of a row, as in facts files: a string is itself, unless a column of type `any` would make it
     look like another value; a cell stays on its line."""
-    return [term_text(value) if type is Type.ANY else str(value).translate(_CONTROLS)
-            for value, type in zip(row, types, strict=True)]
+    return [
+        term_text(value) if type is Type.ANY else str(value).translate(_CONTROLS)
+        for value, type in zip(row, types, strict=True)
+    ]
 
 
 def row_as_json(row: Row) -> list[object]:

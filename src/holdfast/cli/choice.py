@@ -28,8 +28,13 @@ class Asked:
         defaults = [name for _, equals, name in named if not equals]
         of_relation = {relation: name for relation, equals, name in named if equals}
         if len(defaults) > 1 or len(defaults) + len(of_relation) < len(words):
-            raise UsageError(Diagnostic(codes.BAD_USAGE, "--algorithm is given twice for the same hyper-nodes",
-                                        help="once for all, and once for each relation: --algorithm path=dred"))
+            raise UsageError(
+                Diagnostic(
+                    codes.BAD_USAGE,
+                    "--algorithm is given twice for the same hyper-nodes",
+                    help="once for all, and once for each relation: --algorithm path=dred",
+                )
+            )
         asked = cls(defaults[0] if defaults else "auto", of_relation, strategy)
         asked._choice(of_relation)  # a name that no algorithm has is refused before anything is read
         return asked

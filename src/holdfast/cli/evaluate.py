@@ -13,8 +13,14 @@ if TYPE_CHECKING:
     from holdfast.spark_session import SparkOptions
 
 
-def evaluate(program: Path, facts: Sequence[Path], limits: options.LimitValues, no_module: Sequence[str] = (),
-             engine: str | SparkOptions = "memory", output: Path | None = None) -> KnowledgeBase:
+def evaluate(
+    program: Path,
+    facts: Sequence[Path],
+    limits: options.LimitValues,
+    no_module: Sequence[str] = (),
+    engine: str | SparkOptions = "memory",
+    output: Path | None = None,
+) -> KnowledgeBase:
     """The materialised program.  Whatever happens, the progress line is gone afterwards."""
     text = files.read_text(program)
     for path in facts:
@@ -24,8 +30,16 @@ def evaluate(program: Path, facts: Sequence[Path], limits: options.LimitValues, 
 
     watcher = progress.for_this_terminal()
     try:
-        return holdfast.from_text(text, _sources(facts), engine=engine, name=files.shown_name(program),
-                                  limits=options.limits(*limits), progress=watcher, modules=modules, output=output)
+        return holdfast.from_text(
+            text,
+            _sources(facts),
+            engine=engine,
+            name=files.shown_name(program),
+            limits=options.limits(*limits),
+            progress=watcher,
+            modules=modules,
+            output=output,
+        )
     finally:
         watcher.finished()
 

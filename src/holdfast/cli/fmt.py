@@ -29,8 +29,9 @@ class Formatted:
 
 
 def fmt(
-    programs: Annotated[list[Path], typer.Argument(metavar="FILES", show_default=False,
-                                                   help="Programs; - is standard input.")],
+    programs: Annotated[
+        list[Path], typer.Argument(metavar="FILES", show_default=False, help="Programs; - is standard input.")
+    ],
     check: Annotated[bool, typer.Option("--check", help="Change nothing; exit code 1 if a file would change.")] = False,
     write: Annotated[bool, typer.Option("--write", help="Change the files; otherwise the text is printed.")] = False,
     json: options.AsJson = False,
@@ -54,11 +55,19 @@ def _refuse_odd(programs: list[Path], check: bool, write: bool) -> None:
     if check and write:
         raise UsageError(Diagnostic(codes.BAD_USAGE, "--check and --write exclude each other"))
     if write and Path("-") in programs:
-        raise UsageError(Diagnostic(codes.BAD_USAGE, "standard input cannot be written back",
-                                    help="without --write the result is printed"))
+        raise UsageError(
+            Diagnostic(
+                codes.BAD_USAGE, "standard input cannot be written back", help="without --write the result is printed"
+            )
+        )
     if len(programs) > 1 and not (check or write):
-        raise UsageError(Diagnostic(codes.BAD_USAGE, "several files would be printed into one another",
-                                    help="use --write to change the files, or --check to test them"))
+        raise UsageError(
+            Diagnostic(
+                codes.BAD_USAGE,
+                "several files would be printed into one another",
+                help="use --write to change the files, or --check to test them",
+            )
+        )
 
 
 def _format(path: Path) -> Formatted:

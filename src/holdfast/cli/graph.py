@@ -30,8 +30,9 @@ class Format(StrEnum):
 def graph(
     program: options.ProgramFile,
     format: Annotated[Format, typer.Option("--format", help="How to draw it.")] = Format.TEXT,
-    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE",
-                                                help="Write to a file instead of printing.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write to a file instead of printing.")
+    ] = None,
     json: options.AsJson = False,
 ) -> None:
     """Show the hyper-nodes in evaluation order.

@@ -24,10 +24,18 @@ ROWS_SHOWN = 5
 def impact(
     program: options.ProgramFile,
     facts: options.Facts = [],  # noqa: B006  typer copies it
-    add: Annotated[list[str], typer.Option("--add", metavar="RULES", show_default=False,
-                                           help="Rules to add, as text; may be given several times.")] = [],  # noqa: B006
-    remove: Annotated[list[str], typer.Option("--remove", metavar="RULE", show_default=False,
-                                              help="A rule to remove, by name or text; several times.")] = [],  # noqa: B006
+    add: Annotated[
+        list[str],
+        typer.Option(
+            "--add", metavar="RULES", show_default=False, help="Rules to add, as text; may be given several times."
+        ),
+    ] = [],  # noqa: B006
+    remove: Annotated[
+        list[str],
+        typer.Option(
+            "--remove", metavar="RULE", show_default=False, help="A rule to remove, by name or text; several times."
+        ),
+    ] = [],  # noqa: B006
     limit_facts: options.LimitFacts = None,
     limit_rounds: options.LimitRounds = None,
     limit_seconds: options.LimitSeconds = None,

@@ -51,8 +51,9 @@ def _show_version(wanted: bool) -> None:
 
 @app.callback()
 def _options(
-    version: Annotated[bool, typer.Option("--version", callback=_show_version, is_eager=True,
-                                          help="Print the version and stop.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and stop.")
+    ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks; may stand anywhere.")] = False,
 ) -> None:
     """Options that stand before the command's name; `--debug` is taken out by `run` already."""
@@ -102,17 +103,25 @@ def _as_ours(failure: Exception, words: Sequence[str]) -> HoldfastError:
         case typer.TyperException():
             return UsageError(usage_diagnostic(failure, words, app))
         case MemoryError():
-            return LimitReached(Diagnostic(
-                codes.OUT_OF_MEMORY, "the machine has no memory left; the run was stopped and nothing was written",
-                help="--limit-memory stops a run before it comes to that"))
+            return LimitReached(
+                Diagnostic(
+                    codes.OUT_OF_MEMORY,
+                    "the machine has no memory left; the run was stopped and nothing was written",
+                    help="--limit-memory stops a run before it comes to that",
+                )
+            )
         case OSError() if failure.strerror is not None:
             what = failure.filename or "the output cannot be written"
             return UsageError(Diagnostic(codes.CANNOT_WRITE, f"{what}: {failure.strerror}"))
         case _:
-            return HoldfastError(Diagnostic(
-                codes.INTERNAL, f"internal error: {type(failure).__name__}: {failure}",
-                notes=("this is a bug in holdfast, not in your program",),
-                help="run the command again with --debug and report what it prints, with the program if you can"))
+            return HoldfastError(
+                Diagnostic(
+                    codes.INTERNAL,
+                    f"internal error: {type(failure).__name__}: {failure}",
+                    notes=("this is a bug in holdfast, not in your program",),
+                    help="run the command again with --debug and report what it prints, with the program if you can",
+                )
+            )
 
 
 def _report(error: HoldfastError, words: Sequence[str]) -> int:

@@ -17,36 +17,67 @@ if TYPE_CHECKING:
     from holdfast.modules import Module
     from holdfast.spark_session import SparkOptions
 
-ProgramFile = Annotated[Path, typer.Argument(metavar="PROGRAM", help="The program, a .dl file; - for standard input.",
-                                              show_default=False)]
+ProgramFile = Annotated[
+    Path, typer.Argument(metavar="PROGRAM", help="The program, a .dl file; - for standard input.", show_default=False)
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, errors included.")]
-Facts = Annotated[list[Path], typer.Option(
-    "-F", "--facts", metavar="PATH", show_default=False,
-    help="A folder with facts files, or an RDF file; may be given several times.")]
-LimitFacts = Annotated[int | None, typer.Option(
-    metavar="N", min=1, help="Stop with exit code 3 when there are more facts than this.")]
-LimitRounds = Annotated[int | None, typer.Option(
-    metavar="N", min=1, help="Stop when a recursive hyper-node takes more rounds than this.")]
-LimitSeconds = Annotated[float | None, typer.Option(
-    metavar="S", min=0, help="Stop when the run takes longer than this.")]
-LimitMemory = Annotated[str | None, typer.Option(
-    metavar="SIZE", help="Stop when more memory is used than this: 512M, 4G.")]
+Facts = Annotated[
+    list[Path],
+    typer.Option(
+        "-F",
+        "--facts",
+        metavar="PATH",
+        show_default=False,
+        help="A folder with facts files, or an RDF file; may be given several times.",
+    ),
+]
+LimitFacts = Annotated[
+    int | None, typer.Option(metavar="N", min=1, help="Stop with exit code 3 when there are more facts than this.")
+]
+LimitRounds = Annotated[
+    int | None, typer.Option(metavar="N", min=1, help="Stop when a recursive hyper-node takes more rounds than this.")
+]
+LimitSeconds = Annotated[
+    float | None, typer.Option(metavar="S", min=0, help="Stop when the run takes longer than this.")
+]
+LimitMemory = Annotated[
+    str | None, typer.Option(metavar="SIZE", help="Stop when more memory is used than this: 512M, 4G.")
+]
 
-Algorithms = Annotated[list[str], typer.Option(
-    "--algorithm", metavar="[RELATION=]NAME", show_default=False,
-    help="How to maintain everything, or one relation's hyper-node: auto, counting, dred, …")]
-Strategy = Annotated[str, typer.Option(
-    "--strategy", metavar="NAME", help="How rules go: counters, or hyper-node to redo theirs.")]
+Algorithms = Annotated[
+    list[str],
+    typer.Option(
+        "--algorithm",
+        metavar="[RELATION=]NAME",
+        show_default=False,
+        help="How to maintain everything, or one relation's hyper-node: auto, counting, dred, …",
+    ),
+]
+Strategy = Annotated[
+    str, typer.Option("--strategy", metavar="NAME", help="How rules go: counters, or hyper-node to redo theirs.")
+]
 
-NoModules = Annotated[list[str], typer.Option(
-    "--no-module", metavar="NAME", show_default=False,
-    help="A module that is not to serve any rules, or all of them: `all`.")]
-Engine = Annotated[str, typer.Option(
-    "--engine", metavar="NAME", help="Where facts live and rules run: memory, this process; or spark.")]
-Master = Annotated[str | None, typer.Option(
-    "--master", metavar="URL", show_default=False, help="Spark's master; this machine if none is named.")]
-Conf = Annotated[list[str], typer.Option(
-    "--conf", metavar="K=V", show_default=False, help="A setting of Spark; may be given several times.")]
+NoModules = Annotated[
+    list[str],
+    typer.Option(
+        "--no-module",
+        metavar="NAME",
+        show_default=False,
+        help="A module that is not to serve any rules, or all of them: `all`.",
+    ),
+]
+Engine = Annotated[
+    str,
+    typer.Option("--engine", metavar="NAME", help="Where facts live and rules run: memory, this process; or spark."),
+]
+Master = Annotated[
+    str | None,
+    typer.Option("--master", metavar="URL", show_default=False, help="Spark's master; this machine if none is named."),
+]
+Conf = Annotated[
+    list[str],
+    typer.Option("--conf", metavar="K=V", show_default=False, help="A setting of Spark; may be given several times."),
+]
 
 LimitValues = tuple[int | None, int | None, float | None, str | None]
 """The four limits as they were given: facts, rounds, seconds, memory."""
@@ -68,6 +99,8 @@ def modules(without: Sequence[str]) -> tuple[Module, ...]:
 
     unwanted = MODULES if "all" in without else named(without)
     return tuple(module for module in MODULES if module not in unwanted)
+
+
 def engine(name: str, master: str | None, conf: list[str]) -> str | SparkOptions:
     """The engine as the library takes it."""
     if name == "spark":
@@ -75,8 +108,11 @@ def engine(name: str, master: str | None, conf: list[str]) -> str | SparkOptions
 
         return SparkOptions(master, parsed_conf(conf))
     if master is not None or conf:
-        raise UsageError(Diagnostic("E1004", "--master and --conf are for Spark, and the engine is not spark",
-                                    help="add --engine spark"))
+        raise UsageError(
+            Diagnostic(
+                "E1004", "--master and --conf are for Spark, and the engine is not spark", help="add --engine spark"
+            )
+        )
     return name
 
 
@@ -84,6 +120,11 @@ def bytes_of(size: str) -> int:
     """The number of bytes that a text such as `4G`, `512 MiB` or `1000000` means."""
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?\s*", size, re.IGNORECASE)
     if found is None:
-        raise UsageError(Diagnostic(codes.BAD_AMOUNT, f"`{size}` is not an amount of memory",
-                                    help="write a number with K, M, G or T, for example 4G"))
+        raise UsageError(
+            Diagnostic(
+                codes.BAD_AMOUNT,
+                f"`{size}` is not an amount of memory",
+                help="write a number with K, M, G or T, for example 4G",
+            )
+        )
     return int(float(found[1]) * _UNITS[found[2].upper()])

@@ -18,23 +18,41 @@ if TYPE_CHECKING:
 
 EXAMPLE = "holdfast pipeline run examples/windfarm/pipeline.toml"
 
-app = typer.Typer(name="pipeline", help="Run a declared pipeline on Spark.", rich_markup_mode=None,
-                  epilog=f"\b\nExample:\n  {EXAMPLE}", no_args_is_help=True)
+app = typer.Typer(
+    name="pipeline",
+    help="Run a declared pipeline on Spark.",
+    rich_markup_mode=None,
+    epilog=f"\b\nExample:\n  {EXAMPLE}",
+    no_args_is_help=True,
+)
 
-PipelineFile = Annotated[Path, typer.Argument(metavar="PIPELINE", show_default=False,
-                                              help="The pipeline, a .toml file.")]
+PipelineFile = Annotated[
+    Path, typer.Argument(metavar="PIPELINE", show_default=False, help="The pipeline, a .toml file.")
+]
 
 
 @app.command("run")
 def run(
     pipeline: PipelineFile,
-    mode: Annotated[str | None, typer.Option("--mode", metavar="MODE", show_default=False,
-                                             help="batch, update or stream; the file's own if not given.")] = None,
+    mode: Annotated[
+        str | None,
+        typer.Option(
+            "--mode", metavar="MODE", show_default=False, help="batch, update or stream; the file's own if not given."
+        ),
+    ] = None,
     anew: Annotated[bool, typer.Option("--anew", help="Let a batch run put away earlier snapshots.")] = False,
-    master: Annotated[str | None, typer.Option("--master", metavar="URL", show_default=False,
-                                               help="Spark's master: local[4], spark://host:7077, yarn.")] = None,
-    conf: Annotated[list[str], typer.Option("--conf", metavar="K=V", show_default=False,
-                                            help="A setting of Spark's; may be given several times.")] = [],  # noqa: B006
+    master: Annotated[
+        str | None,
+        typer.Option(
+            "--master", metavar="URL", show_default=False, help="Spark's master: local[4], spark://host:7077, yarn."
+        ),
+    ] = None,
+    conf: Annotated[
+        list[str],
+        typer.Option(
+            "--conf", metavar="K=V", show_default=False, help="A setting of Spark's; may be given several times."
+        ),
+    ] = [],  # noqa: B006
     ui: Annotated[bool, typer.Option("--ui", help="Serve Spark's web page.")] = False,
     json: options.AsJson = False,
 ) -> None:
@@ -52,9 +70,18 @@ def run(
         warnings.simplefilter("ignore")  # of the libraries' own, to whoever programs with them
         outcome = run_pipeline(declared, mode=mode, spark=asked, anew=anew, tell=_say_json if json else _say)
     if json:
-        terminal.json_line({"ok": True, "engine": outcome.engine, "why": outcome.why, "update": outcome.number,
-                            "updates": outcome.updates, "rejected": outcome.rejections, "written": outcome.written,
-                            "relations": outcome.base.sizes()})
+        terminal.json_line(
+            {
+                "ok": True,
+                "engine": outcome.engine,
+                "why": outcome.why,
+                "update": outcome.number,
+                "updates": outcome.updates,
+                "rejected": outcome.rejections,
+                "written": outcome.written,
+                "relations": outcome.base.sizes(),
+            }
+        )
         return
     for place in outcome.written:
         terminal.line(f"wrote {place}")
@@ -72,9 +99,14 @@ def _say(told: Told) -> None:
 
 def _say_json(told: Told) -> None:
     if told.number is not None and told.change is not None:
-        terminal.json_line({"update": told.number, "rejected": told.rejections,
-                            "added": {name: len(view) for name, view in told.change.added.items()},
-                            "removed": {name: len(view) for name, view in told.change.removed.items()}})
+        terminal.json_line(
+            {
+                "update": told.number,
+                "rejected": told.rejections,
+                "added": {name: len(view) for name, view in told.change.added.items()},
+                "removed": {name: len(view) for name, view in told.change.removed.items()},
+            }
+        )
 
 
 @app.command("check")
@@ -85,9 +117,11 @@ def check(pipeline: PipelineFile) -> None:
 
     declared, _, program = checked(read(pipeline))
     terminal.diagnostics(program.warnings)
-    terminal.line(f"ok: {terminal.counted(len(declared.sources), 'sources')}, "
-                  f"{terminal.counted(len(declared.updates), 'updates')}, "
-                  f"{terminal.counted(len(declared.sinks), 'sinks')}")
+    terminal.line(
+        f"ok: {terminal.counted(len(declared.sources), 'sources')}, "
+        f"{terminal.counted(len(declared.updates), 'updates')}, "
+        f"{terminal.counted(len(declared.sinks), 'sinks')}"
+    )
 
 
 @app.command("snapshots")
@@ -98,17 +132,26 @@ def snapshots(pipeline: PipelineFile) -> None:
     if newest is None:
         terminal.line("there are no snapshots yet")
         return
-    rows = [(f"{number}", "newest" if number == newest.number else "" if fault is None else f"damaged: {fault}",
-             f"{sum(store.load(number).sizes.values())}" if fault is None else "")
-            for number, fault in store.faults().items()]
+    rows = [
+        (
+            f"{number}",
+            "newest" if number == newest.number else "" if fault is None else f"damaged: {fault}",
+            f"{sum(store.load(number).sizes.values())}" if fault is None else "",
+        )
+        for number, fault in store.faults().items()
+    ]
     terminal.table(("update", "", "facts"), rows)
 
 
 @app.command("restore")
 def restore(
     pipeline: PipelineFile,
-    update: Annotated[int, typer.Option("--update", metavar="N", show_default=False,
-                                        help="The update after which the snapshot was taken.")],
+    update: Annotated[
+        int,
+        typer.Option(
+            "--update", metavar="N", show_default=False, help="The update after which the snapshot was taken."
+        ),
+    ],
 ) -> None:
     """Go back to an earlier snapshot; later ones go."""
     store = _store(pipeline)

@@ -20,8 +20,10 @@ EXAMPLE = "holdfast query examples/reachability/reachability.dl -F examples/reac
 
 def query(
     program: options.ProgramFile,
-    question: Annotated[str, typer.Argument(metavar="QUERY", show_default=False,
-                                            help="What would stand in the body of a rule, in quotes.")],
+    question: Annotated[
+        str,
+        typer.Argument(metavar="QUERY", show_default=False, help="What would stand in the body of a rule, in quotes."),
+    ],
     facts: options.Facts = [],  # noqa: B006  typer copies it
     limit_facts: options.LimitFacts = None,
     limit_rounds: options.LimitRounds = None,

@@ -25,8 +25,16 @@ ROWS_SHOWN = 20
 def run_program(
     program: options.ProgramFile,
     facts: options.Facts = [],  # noqa: B006  typer copies it
-    output: Annotated[Path | None, typer.Option("-D", "--output", metavar="FOLDER", show_default=False,
-                                                help="Write output relations here instead of printing.")] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-D",
+            "--output",
+            metavar="FOLDER",
+            show_default=False,
+            help="Write output relations here instead of printing.",
+        ),
+    ] = None,
     engine: options.Engine = "memory",
     master: options.Master = None,
     conf: options.Conf = [],  # noqa: B006  typer copies it
@@ -35,8 +43,12 @@ def run_program(
     limit_seconds: options.LimitSeconds = None,
     limit_memory: options.LimitMemory = None,
     no_module: options.NoModules = [],  # noqa: B006  typer copies it
-    stats: Annotated[Path | None, typer.Option("--stats", metavar="FILE", show_default=False,
-                                               help="Write figures of the run to this file, as JSON.")] = None,
+    stats: Annotated[
+        Path | None,
+        typer.Option(
+            "--stats", metavar="FILE", show_default=False, help="Write figures of the run to this file, as JSON."
+        ),
+    ] = None,
     json: options.AsJson = False,
 ) -> None:
     """Derive what follows; print it or write files.
@@ -45,8 +57,14 @@ def run_program(
     """
     files.writable_folder(output)
     files.writable_file(stats)
-    base = evaluate(program, facts, (limit_facts, limit_rounds, limit_seconds, limit_memory), no_module,
-                    options.engine(engine, master, conf), output)
+    base = evaluate(
+        program,
+        facts,
+        (limit_facts, limit_rounds, limit_seconds, limit_memory),
+        no_module,
+        options.engine(engine, master, conf),
+        output,
+    )
     terminal.diagnostics([] if json else base.program.warnings)
     written = [] if output is None else base.write_outputs(output)
     if stats is not None:
@@ -70,8 +88,10 @@ def _as_json(base: KnowledgeBase, written: list[Path], with_rows: bool) -> dict[
     shown = set(_shown(base)) if with_rows else set()
     return {
         "ok": True,
-        "relations": {name: answer_as_json(view) if name in shown else {"size": len(view)}
-                      for name, view in base.relations.items()},
+        "relations": {
+            name: answer_as_json(view) if name in shown else {"size": len(view)}
+            for name, view in base.relations.items()
+        },
         "written": [str(path) for path in written],
         "statistics": _figures(base),
         "diagnostics": [warning.to_json() for warning in base.program.warnings],

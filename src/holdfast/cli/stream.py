@@ -30,27 +30,50 @@ EXAMPLE = "holdfast stream examples/reachability/reachability.dl --updates examp
 
 def stream(
     program: options.ProgramFile,
-    updates: Annotated[Path, typer.Option("--updates", metavar="FILE", show_default=False,
-                                          help="Updates, a JSON object on each line; .gz too; - is standard input; "
-                                               "of a folder all files, also those to come, until one is called END.")],
+    updates: Annotated[
+        Path,
+        typer.Option(
+            "--updates",
+            metavar="FILE",
+            show_default=False,
+            help="Updates, a JSON object on each line; .gz too; - is standard input; "
+            "of a folder all files, also those to come, until one is called END.",
+        ),
+    ],
     facts: options.Facts = [],  # noqa: B006  typer copies it
-    changes: Annotated[Path | None, typer.Option("--changes", metavar="FILE", show_default=False,
-                                                 help="Write what changed here instead of printing it.")] = None,
-    output: Annotated[Path | None, typer.Option("-D", "--output", metavar="FOLDER", show_default=False,
-                                                help="Write output relations here at the end.")] = None,
+    changes: Annotated[
+        Path | None,
+        typer.Option(
+            "--changes", metavar="FILE", show_default=False, help="Write what changed here instead of printing it."
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-D", "--output", metavar="FOLDER", show_default=False, help="Write output relations here at the end."
+        ),
+    ] = None,
     algorithm: options.Algorithms = [],  # noqa: B006  typer copies it
     strategy: options.Strategy = "counters",
-    explain_choice: Annotated[bool, typer.Option("--explain-choice",
-                                                 help="Say which algorithm each hyper-node got, and why.")] = False,
-    keep_going: Annotated[bool, typer.Option("--keep-going",
-                                             help="Skip updates that are refused; exit code 1 if any was.")] = False,
-    lookahead: Annotated[str, typer.Option("--lookahead", metavar="NAME",
-                                           help="What to do with updates that wait: auto, none, marks, window.")
-                         ] = "auto",
-    window: Annotated[int, typer.Option("--window", metavar="N",
-                                        help="At most so many updates in one pass.")] = 32,
-    coalesce: Annotated[int | None, typer.Option("--coalesce", metavar="N", show_default=False,
-                                                 help="When more than N updates wait, merge them; says which.")] = None,
+    explain_choice: Annotated[
+        bool, typer.Option("--explain-choice", help="Say which algorithm each hyper-node got, and why.")
+    ] = False,
+    keep_going: Annotated[
+        bool, typer.Option("--keep-going", help="Skip updates that are refused; exit code 1 if any was.")
+    ] = False,
+    lookahead: Annotated[
+        str,
+        typer.Option(
+            "--lookahead", metavar="NAME", help="What to do with updates that wait: auto, none, marks, window."
+        ),
+    ] = "auto",
+    window: Annotated[int, typer.Option("--window", metavar="N", help="At most so many updates in one pass.")] = 32,
+    coalesce: Annotated[
+        int | None,
+        typer.Option(
+            "--coalesce", metavar="N", show_default=False, help="When more than N updates wait, merge them; says which."
+        ),
+    ] = None,
     queue: Annotated[int, typer.Option("--queue", metavar="N", help="Read at most so many updates ahead.")] = 64,
     engine: options.Engine = "memory",
     master: options.Master = None,
@@ -60,8 +83,12 @@ def stream(
     limit_seconds: options.LimitSeconds = None,
     limit_memory: options.LimitMemory = None,
     no_module: options.NoModules = [],  # noqa: B006  typer copies it
-    stats: Annotated[Path | None, typer.Option("--stats", metavar="FILE", show_default=False,
-                                               help="Write figures of each update to this file, as JSON.")] = None,
+    stats: Annotated[
+        Path | None,
+        typer.Option(
+            "--stats", metavar="FILE", show_default=False, help="Write figures of each update to this file, as JSON."
+        ),
+    ] = None,
     json: options.AsJson = False,
 ) -> None:
     """Apply updates one by one; say what each changed.
@@ -78,8 +105,13 @@ def stream(
     refuse_overwriting(updates, changes)
     with ExitStack() as opened:
         feed(room, opened.enter_context(open_updates(updates)))
-        base = evaluate(program, facts, (limit_facts, limit_rounds, limit_seconds, limit_memory), no_module,
-                        options.engine(engine, master, conf))
+        base = evaluate(
+            program,
+            facts,
+            (limit_facts, limit_rounds, limit_seconds, limit_memory),
+            no_module,
+            options.engine(engine, master, conf),
+        )
         asked.check(base)
         sink = opened.enter_context(open_changes(changes))
         run = _Run(base, asked, room, sink, explain_choice, keep_going, json)
@@ -100,8 +132,16 @@ def stream(
 class _Run:
     """A stream on its way."""
 
-    def __init__(self, base: KnowledgeBase, asked: Asked, queue: UpdateQueue, sink: TextIO, explains: bool,
-                 keeps_going: bool, quiet: bool) -> None:
+    def __init__(
+        self,
+        base: KnowledgeBase,
+        asked: Asked,
+        queue: UpdateQueue,
+        sink: TextIO,
+        explains: bool,
+        keeps_going: bool,
+        quiet: bool,
+    ) -> None:
         self.base, self.asked, self.queue, self.sink = base, asked, queue, sink
         self.figures = StreamFigures(base, queue)
         self._explains, self._keeps_going, self._quiet = explains, keeps_going, quiet

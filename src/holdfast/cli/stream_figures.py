@@ -26,8 +26,11 @@ class _NodeTotal:
     algorithms: Counter[str] = dataclasses.field(default_factory=Counter)
 
     def to_json(self) -> dict[str, object]:
-        return {"seconds": self.seconds, **{phase: self.phases[phase] for phase in _PHASES},
-                "algorithms": dict(self.algorithms)}
+        return {
+            "seconds": self.seconds,
+            **{phase: self.phases[phase] for phase in _PHASES},
+            "algorithms": dict(self.algorithms),
+        }
 
 
 class StreamFigures:
@@ -53,10 +56,20 @@ class StreamFigures:
             self._add_node(node)
         marks = {f"marks_{name}": number for name, number in dataclasses.asdict(answer.marks).items()}
         self._total.update(marks)
-        self._each.append({"update": answer.number, "seconds": answer.seconds, "added": added, "removed": removed,
-                           "no_ops": change.no_ops, "waiting": answer.waiting, "window": answer.window,
-                           "merged": list(answer.merged), **marks,
-                           "nodes": list(map(dataclasses.asdict, change.figures))})
+        self._each.append(
+            {
+                "update": answer.number,
+                "seconds": answer.seconds,
+                "added": added,
+                "removed": removed,
+                "no_ops": change.no_ops,
+                "waiting": answer.waiting,
+                "window": answer.window,
+                "merged": list(answer.merged),
+                **marks,
+                "nodes": list(map(dataclasses.asdict, change.figures)),
+            }
+        )
 
     def _add_node(self, node: Figures) -> None:
         total = self._nodes.setdefault(node.predicates, _NodeTotal())
@@ -78,18 +91,23 @@ class StreamFigures:
     def totals(self) -> dict[str, object]:
         """Sums over all updates."""
         names = ("added", "removed", "no_ops", *_PHASES, *_MARKS)
-        return {"updates": self.updates, "skipped": self.skipped, "seconds": self.seconds,
-                **{name: self._total[name] for name in names}}
+        return {
+            "updates": self.updates,
+            "skipped": self.skipped,
+            "seconds": self.seconds,
+            **{name: self._total[name] for name in names},
+        }
 
     def to_json(self) -> dict[str, object]:
         """Everything, for `--stats`."""
         nodes = [{"predicates": list(predicates), **total.to_json()} for predicates, total in self._nodes.items()]
         queue = {"room": self._queue.room, "longest": self._queue.longest, "held_up": self._queue.held_up}
-        return {"start": self._start, "total": {**self.totals(), "nodes": nodes}, "queue": queue,
-                "updates": self._each}
+        return {"start": self._start, "total": {**self.totals(), "nodes": nodes}, "queue": queue, "updates": self._each}
 
     def summary(self) -> str:
         """One line for a person."""
         done, skipped = terminal.counted(self.updates, "updates"), f", {self.skipped:,} skipped" if self.skipped else ""
-        return (f"{done}{skipped}: {self._total['added']:,} facts added, {self._total['removed']:,} removed, "
-                f"{self.seconds:.2f} s")
+        return (
+            f"{done}{skipped}: {self._total['added']:,} facts added, {self._total['removed']:,} removed, "
+            f"{self.seconds:.2f} s"
+        )

@@ -32,8 +32,10 @@ _WORDS: Final[dict[str, str]] = {
 def usage_diagnostic(failure: typer.TyperException, words: Sequence[str], app: typer.Typer) -> Diagnostic:
     """The mistake as an error of ours, with a similar name or the way to the help."""
     theirs = failure.format_message().rstrip(".")
-    message = next((found.expand(ours) for pattern, ours in _WORDS.items()
-                    if (found := re.fullmatch(pattern, theirs, re.DOTALL))), theirs[:1].lower() + theirs[1:])
+    message = next(
+        (found.expand(ours) for pattern, ours in _WORDS.items() if (found := re.fullmatch(pattern, theirs, re.DOTALL))),
+        theirs[:1].lower() + theirs[1:],
+    )
     path, names = _command(words, app)
     wrong = re.fullmatch(r"there is no (?:option|command) (.*)", message)
     similar = difflib.get_close_matches(wrong[1], names, 1) if wrong else []

@@ -29,8 +29,13 @@ from holdfast.values import Type
 
 _TEXT = pa.dictionary(pa.int32(), pa.string())
 _INTEGERS = (Type.NUMBER, Type.UNSIGNED)
-_ARROW = {Type.NUMBER: pa.int64(), Type.UNSIGNED: pa.uint64(), Type.FLOAT: pa.float64(),
-          Type.SYMBOL: _TEXT, Type.ANY: _TEXT}
+_ARROW = {
+    Type.NUMBER: pa.int64(),
+    Type.UNSIGNED: pa.uint64(),
+    Type.FLOAT: pa.float64(),
+    Type.SYMBOL: _TEXT,
+    Type.ANY: _TEXT,
+}
 _BLOCK = 1 << 24
 _LEADING_ZERO = re.compile(rb"0(?<![0-9]0)[0-9]")  # begins with the zero itself, which is what makes it quick
 _PADDED = r"^\s*[+-]?0[0-9]+\s*$"
@@ -65,8 +70,9 @@ def _encode_table(table: pa.Table, layout: Layout, relation: Relation, dictionar
 
 def _encode(column: pa.ChunkedArray, type: Type, layout: Layout, dictionary: Dictionary) -> Codes:
     if type in _INTEGERS and column.type == _TEXT:
-        return encode_distinct(column, lambda texts: dictionary.encode_values(
-            [parse_integer(text, type) for text in texts], type))
+        return encode_distinct(
+            column, lambda texts: dictionary.encode_values([parse_integer(text, type) for text in texts], type)
+        )
     if type is Type.ANY:
         parse = (lambda text: parse_term(unescape(text))) if layout.escape else parse_term
         return dictionary.encode_texts(column, parse)
@@ -131,22 +137,30 @@ def _parse(data: bytes, layout: Layout, kinds: Sequence[pa.DataType]) -> pa.Tabl
         data = data.replace(layout.delimiter.encode(), single.encode())
     if not layout.rfc4180:
         return _parse_plainly(data, layout, single, names, dict(zip(chosen, kinds, strict=True)))
-    table = _parse_plainly(_with_last_row(data, single, width), layout, single, names,
-                           dict(zip(chosen, kinds, strict=True)))
+    table = _parse_plainly(
+        _with_last_row(data, single, width), layout, single, names, dict(zip(chosen, kinds, strict=True))
+    )
     return None if table is None else _without_last_row(table)
 
 
-def _parse_plainly(data: bytes, layout: Layout, delimiter: str, names: list[str],
-                   kinds: Mapping[str, pa.DataType]) -> pa.Table | None:
+def _parse_plainly(
+    data: bytes, layout: Layout, delimiter: str, names: list[str], kinds: Mapping[str, pa.DataType]
+) -> pa.Table | None:
     try:
         return pa.csv.read_csv(
             pa.BufferReader(data),
             read_options=_read_options(layout, names),
             parse_options=pa.csv.ParseOptions(
-                delimiter=delimiter, quote_char='"' if layout.rfc4180 else False, double_quote=layout.rfc4180,
-                newlines_in_values=layout.rfc4180, ignore_empty_lines=False),
-            convert_options=pa.csv.ConvertOptions(column_types=kinds, include_columns=list(kinds), null_values=[],
-                                                  strings_can_be_null=False))
+                delimiter=delimiter,
+                quote_char='"' if layout.rfc4180 else False,
+                double_quote=layout.rfc4180,
+                newlines_in_values=layout.rfc4180,
+                ignore_empty_lines=False,
+            ),
+            convert_options=pa.csv.ConvertOptions(
+                column_types=kinds, include_columns=list(kinds), null_values=[], strings_can_be_null=False
+            ),
+        )
     except (pa.ArrowInvalid, pa.ArrowKeyError):
         return None
 

@@ -62,8 +62,11 @@ def _lines(text: str) -> list[str]:
 
 def _quoted_rows(text: str, delimiter: str) -> Iterator[TextRow]:
     """Rows as RFC 4180 has them: a value in double quotes may hold delimiters and line ends."""
-    field = re.compile(rf'"((?:[^"]|"")*)(?:"|\Z)((?:(?!{re.escape(delimiter)}|\r?\n).)*)'
-                       rf"|((?:(?!{re.escape(delimiter)}|\r?\n).)*)", re.DOTALL)
+    field = re.compile(
+        rf'"((?:[^"]|"")*)(?:"|\Z)((?:(?!{re.escape(delimiter)}|\r?\n).)*)'
+        rf"|((?:(?!{re.escape(delimiter)}|\r?\n).)*)",
+        re.DOTALL,
+    )
     place, line = 0, 1
     while place < len(text):
         start, fields, first_line, open_quote = place, [], line, False
@@ -101,16 +104,29 @@ def _fields(row: TextRow, layout: Layout, relation: Relation, problems: Problems
     """The values of a row that the relation takes, None if they are too few or too many."""
     found = len(row.fields)
     if row.open_quote:
-        problems.add("E0616", f"the quoted value that begins on line {row.line} is not closed", row.line,
-                     row.fields[-1][0], 1, row.text)
+        problems.add(
+            "E0616",
+            f"the quoted value that begins on line {row.line} is not closed",
+            row.line,
+            row.fields[-1][0],
+            1,
+            row.text,
+        )
         return None
     if layout.columns is not None and max(layout.columns) < found:
         return [row.fields[column] for column in layout.columns]
     if layout.columns is None and found == relation.arity:
         return row.fields
     wanted = relation.arity if layout.columns is None else max(layout.columns) + 1
-    problems.add("E0605", _arity_message(row, found, relation, wanted), row.line, 1, len(row.text), row.text,
-                 help=_delimiter_help(row, layout, wanted))
+    problems.add(
+        "E0605",
+        _arity_message(row, found, relation, wanted),
+        row.line,
+        1,
+        len(row.text),
+        row.text,
+        help=_delimiter_help(row, layout, wanted),
+    )
     return None
 
 
@@ -127,15 +143,23 @@ def _delimiter_help(row: TextRow, layout: Layout, wanted: int) -> str | None:
     return None
 
 
-def _parse_row(row: TextRow, fields: Sequence[tuple[int, str]], layout: Layout, relation: Relation,
-               problems: Problems) -> list[Value] | None:
+def _parse_row(
+    row: TextRow, fields: Sequence[tuple[int, str]], layout: Layout, relation: Relation, problems: Problems
+) -> list[Value] | None:
     values: list[Value] = []
     for number, ((start, text), column) in enumerate(zip(fields, relation.columns, strict=True), 1):
         try:
             values.append(_parse_value(text, column.type, layout))
         except NumberError as reason:
-            problems.add("E0606", _type_message(text, number, column, relation, reason), row.line, start,
-                         len(text), row.text, help=_header_help(row, text, layout))
+            problems.add(
+                "E0606",
+                _type_message(text, number, column, relation, reason),
+                row.line,
+                start,
+                len(text),
+                row.text,
+                help=_header_help(row, text, layout),
+            )
             return None
     return values
 
@@ -171,7 +195,13 @@ def read_nullary(path: Path, data: bytes, layout: Layout, relation: Relation) ->
     lines = _lines(as_text(path, data))[first:]
     for number, line in enumerate(lines, 1 + first):
         if line.strip() != "()":
-            problems.add("E0617", f"line {number} of relation {relation.display}, which has no columns, is not ()",
-                         number, 1, len(line), line)
+            problems.add(
+                "E0617",
+                f"line {number} of relation {relation.display}, which has no columns, is not ()",
+                number,
+                1,
+                len(line),
+                line,
+            )
     problems.raise_any()
     return np.empty((len(lines), 0), np.int64)

@@ -20,8 +20,9 @@ from holdfast.values import Type
 _NONE: Final[Mapping[str, str]] = MappingProxyType({})
 
 
-def read_relation(path: Path, relation: Relation, dictionary: Dictionary,
-                  parameters: Mapping[str, str] = _NONE) -> Codes:
+def read_relation(
+    path: Path, relation: Relation, dictionary: Dictionary, parameters: Mapping[str, str] = _NONE
+) -> Codes:
     """The facts in a file, as codes; the same fact may be there several times."""
     check_parameters(relation, parameters)
     if kind_of(path) == ".parquet":
@@ -32,8 +33,9 @@ def read_relation(path: Path, relation: Relation, dictionary: Dictionary,
     return read_delimited(path, data, input_layout(path, relation, parameters, data), relation, dictionary)
 
 
-def sniff_types(path: Path, names: Sequence[str] | None = None, parameters: Mapping[str, str] = _NONE
-                ) -> tuple[Type, ...]:
+def sniff_types(
+    path: Path, names: Sequence[str] | None = None, parameters: Mapping[str, str] = _NONE
+) -> tuple[Type, ...]:
     """The types of a file's columns, from all its values: number if all are 64-bit integers, else float, else symbol.
 
     `names` are the columns'; without them the first row tells how many there are.  A file without facts gives no
@@ -48,8 +50,9 @@ def sniff_types(path: Path, names: Sequence[str] | None = None, parameters: Mapp
     return sniff_delimited(data, input_layout(path, None, parameters, data), None if names is None else len(names))
 
 
-def write_relation(path: Path, relation: Relation, codes: Codes, dictionary: Dictionary,
-                   parameters: Mapping[str, str] = _NONE) -> None:
+def write_relation(
+    path: Path, relation: Relation, codes: Codes, dictionary: Dictionary, parameters: Mapping[str, str] = _NONE
+) -> None:
     """Write facts to a file, sorted; the file appears whole or not at all."""
     layout = output_layout(path, relation, parameters)
     codes = in_order(relation, codes, dictionary)

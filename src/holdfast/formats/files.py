@@ -43,8 +43,12 @@ def _unpack(path: Path, data: bytes) -> bytes:
     except EOFError:
         refuse("E0603", f"{path.as_posix()} is cut off: the gzip data ends too early", file_span(path))
     except (gzip.BadGzipFile, zlib.error):
-        refuse("E0603", f"{path.as_posix()} is not gzip, or is damaged", file_span(path),
-               help=None if path.suffix == ".gz" else "leave out compress=true if the file is not compressed")
+        refuse(
+            "E0603",
+            f"{path.as_posix()} is not gzip, or is damaged",
+            file_span(path),
+            help=None if path.suffix == ".gz" else "leave out compress=true if the file is not compressed",
+        )
 
 
 def as_text(path: Path, data: bytes) -> str:
@@ -55,8 +59,12 @@ def as_text(path: Path, data: bytes) -> str:
         line = data.count(b"\n", 0, error.start) + 1
         column = error.start - (data.rfind(b"\n", 0, error.start) + 1) + 1
         packed = data.startswith(b"\x1f\x8b")
-        refuse("E0604", f"byte 0x{data[error.start]:02x} is not UTF-8 text", file_span(path, line, column),
-               help="it begins as gzip does: give it a name that ends in .gz" if packed else None)
+        refuse(
+            "E0604",
+            f"byte 0x{data[error.start]:02x} is not UTF-8 text",
+            file_span(path, line, column),
+            help="it begins as gzip does: give it a name that ends in .gz" if packed else None,
+        )
 
 
 @contextmanager

@@ -17,7 +17,10 @@ import pyarrow.json as pj
 from holdfast.values import Type
 
 _ARROW = {
-    Type.NUMBER: pa.int64(), Type.UNSIGNED: pa.uint64(), Type.FLOAT: pa.float64(), Type.SYMBOL: pa.string(),
+    Type.NUMBER: pa.int64(),
+    Type.UNSIGNED: pa.uint64(),
+    Type.FLOAT: pa.float64(),
+    Type.SYMBOL: pa.string(),
 }
 _ROW = "row"
 _EXACT = 2.0**53  # below this every integer is a float

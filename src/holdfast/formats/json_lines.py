@@ -66,8 +66,7 @@ def read_json_lines(path: Path, data: bytes, relation: Relation, dictionary: Dic
     text = as_text(path, data)
     columns = plain_columns(data, [column.name for column in relation.columns], relation.types)
     if columns is not None:
-        encoded = [dictionary.encode_column(values, type)
-                   for values, type in zip(columns, relation.types, strict=True)]
+        encoded = [dictionary.encode_column(values, type) for values, type in zip(columns, relation.types, strict=True)]
         return np.column_stack(encoded)
     try:
         parts = [_encode_facts(facts, relation, dictionary) for facts in _load_together(text)]
@@ -80,7 +79,7 @@ def _load_together(text: str) -> Iterator[list[Any]]:
     """Many lines at a time as one JSON array, which is much quicker than each by itself."""
     lines = [line for line in text.split("\n") if line and not line.isspace()]
     for start in range(0, len(lines), _CHUNK):
-        chunk = lines[start:start + _CHUNK]
+        chunk = lines[start : start + _CHUNK]
         if not all(line[0] in "[{" and line.rstrip()[-1] in "]}" for line in chunk):
             raise ValueError("a line is neither an array nor an object")
         facts = load_json("[" + ",".join(chunk) + "]", _object)
@@ -131,16 +130,20 @@ def _encode_line(line: str, relation: Relation, dictionary: Dictionary) -> Codes
         raise _LineError("E0613", "the line has a number or a nesting that is too long to be a fact") from None
     row = _row(fact, relation)
     if len(row) != relation.arity:
-        raise _LineError("E0605", f"the line has {len(row)} value{'s' if len(row) != 1 else ''}, relation "
-                                 f"{relation.display} has {relation.arity} columns")
+        raise _LineError(
+            "E0605",
+            f"the line has {len(row)} value{'s' if len(row) != 1 else ''}, relation "
+            f"{relation.display} has {relation.arity} columns",
+        )
     try:
         return dictionary.encode_rows([row], relation.types)
     except EncodingError as error:
         assert error.column is not None, "the length was checked above"
         name = relation.columns[error.column].name
         place = value_places(line)[name if isinstance(fact, dict) else error.column]
-        raise _LineError("E0606", f"column {error.column + 1} ({name}) of relation {relation.display}: "
-                                 f"{_in_json(error)}", *place) from None
+        raise _LineError(
+            "E0606", f"column {error.column + 1} ({name}) of relation {relation.display}: {_in_json(error)}", *place
+        ) from None
 
 
 def _in_json(error: EncodingError) -> str:
@@ -162,8 +165,9 @@ def _row(fact: object, relation: Relation) -> Sequence[Value]:
 def _by_name(fact: dict[str, Any], relation: Relation) -> list[Any]:
     wanted = [column.name for column in relation.columns]
     if set(wanted) != fact.keys():
-        raise _LineError("E0615", f"the object {other_columns(fact, wanted)}; relation {relation.display} has "
-                                  f"{', '.join(wanted)}")
+        raise _LineError(
+            "E0615", f"the object {other_columns(fact, wanted)}; relation {relation.display} has {', '.join(wanted)}"
+        )
     return [fact[name] for name in wanted]
 
 
@@ -216,8 +220,9 @@ def sniff_json_lines(path: Path, data: bytes, names: Sequence[str]) -> tuple[Typ
     if types is not None:
         return types
     try:
-        parts = [sniff_rows([list(map(from_json, _values(fact, names))) for fact in facts])
-                 for facts in _load_together(text)]
+        parts = [
+            sniff_rows([list(map(from_json, _values(fact, names))) for fact in facts]) for facts in _load_together(text)
+        ]
     except (ValueError, LookupError, RecursionError):
         return ()  # malformed: reading it will say where
     if len(set(map(len, parts))) != 1:
@@ -233,8 +238,10 @@ def _wider(one: Type, other: Type) -> Type:
     """The narrowest type that has room for the values of both."""
     if one is other:
         return one
-    return {frozenset((Type.NUMBER, Type.FLOAT)): Type.FLOAT,
-            frozenset((Type.NUMBER, Type.UNSIGNED)): Type.UNSIGNED}.get(frozenset((one, other)), Type.ANY)
+    return {
+        frozenset((Type.NUMBER, Type.FLOAT)): Type.FLOAT,
+        frozenset((Type.NUMBER, Type.UNSIGNED)): Type.UNSIGNED,
+    }.get(frozenset((one, other)), Type.ANY)
 
 
 def sniff_rows(rows: Sequence[Sequence[object]]) -> tuple[Type, ...]:
@@ -246,7 +253,9 @@ def sniff_rows(rows: Sequence[Sequence[object]]) -> tuple[Type, ...]:
 
 _PLAIN: dict[type, type] = {
     **dict.fromkeys((np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64), int),
-    np.float32: float, np.float64: float, np.str_: str,
+    np.float32: float,
+    np.float64: float,
+    np.str_: str,
 }
 
 
@@ -273,7 +282,7 @@ def json_lines(relation: Relation, rows: list[Row], headers: bool) -> Iterator[b
     """The lines of facts, many at a time: arrays, or objects if there are to be headers."""
     names = [column.name for column in relation.columns]
     for start in range(0, len(rows), _CHUNK):
-        chunk = rows[start:start + _CHUNK]
+        chunk = rows[start : start + _CHUNK]
         facts = (dict(zip(names, row, strict=True)) for row in chunk) if headers else chunk
         yield "".join(to_json(fact) + "\n" for fact in facts).encode()
 

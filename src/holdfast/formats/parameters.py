@@ -62,8 +62,9 @@ def output_layout(path: Path, relation: Relation, parameters: Mapping[str, str])
     return _layout(kind_of(path), relation, parameters, "\t", False)
 
 
-def _layout(kind: str, relation: Relation | None, parameters: Mapping[str, str], delimiter: str,
-            rfc4180: bool) -> Layout:
+def _layout(
+    kind: str, relation: Relation | None, parameters: Mapping[str, str], delimiter: str, rfc4180: bool
+) -> Layout:
     check_parameters(relation, parameters)
     span = _span(relation, parameters)
     return Layout(
@@ -83,9 +84,13 @@ def check_parameters(relation: Relation | None, parameters: Mapping[str, str]) -
     for name in parameters:
         if name not in PARAMETERS:
             close = difflib.get_close_matches(name, PARAMETERS, 1)
-            refuse("E0609", f"there is no parameter {name}{_for(relation)}", span,
-                   notes=("the parameters are " + ", ".join(PARAMETERS),),
-                   help=f"did you mean {close[0]}?" if close else None)
+            refuse(
+                "E0609",
+                f"there is no parameter {name}{_for(relation)}",
+                span,
+                notes=("the parameters are " + ", ".join(PARAMETERS),),
+                help=f"did you mean {close[0]}?" if close else None,
+            )
     if parameters.get("IO", "file") != "file":
         refuse("E0610", f"IO={parameters['IO']} is not supported{_for(relation)}; facts are read from files", span)
 

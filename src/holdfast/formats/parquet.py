@@ -57,8 +57,10 @@ def to_arrow(relation: Relation, codes: Codes, dictionary: Dictionary) -> pa.Tab
     if not relation.columns:
         return pa.table({_COUNT: pa.nulls(len(codes), pa.bool_()).fill_null(True)})
     arrays = [dictionary.decode_column(codes[:, number], column.type) for number, column in enumerate(relation.columns)]
-    fields = [pa.field(column.name, array.type, False, MARK if column.type is Type.ANY else None)
-              for column, array in zip(relation.columns, arrays, strict=True)]
+    fields = [
+        pa.field(column.name, array.type, False, MARK if column.type is Type.ANY else None)
+        for column, array in zip(relation.columns, arrays, strict=True)
+    ]
     return pa.table(arrays, schema=pa.schema(fields))
 
 
@@ -76,8 +78,9 @@ def arrow_type(field: pa.Field) -> Type:
     return Type.ANY if field.metadata and b"holdfast" in field.metadata else Type.SYMBOL
 
 
-def encode_table(table: pa.Table, relation: Relation, dictionary: Dictionary, origin: str,
-                 span: Span | None = None) -> Codes:
+def encode_table(
+    table: pa.Table, relation: Relation, dictionary: Dictionary, origin: str, span: Span | None = None
+) -> Codes:
     """The facts in an Arrow table; `origin` says in errors where it is from."""
     if not relation.columns:
         return np.empty((table.num_rows, 0), np.int64)
@@ -96,8 +99,9 @@ def _encode(field: pa.Field, values: pa.ChunkedArray, type: Type, dictionary: Di
     return dictionary.encode_texts(values) if marked else dictionary.encode_column(values, type)
 
 
-def column_places(names: list[str], relation: Relation, origin: str, span: Span | None, *,
-                  by_position: bool = True) -> list[int]:
+def column_places(
+    names: list[str], relation: Relation, origin: str, span: Span | None, *, by_position: bool = True
+) -> list[int]:
     """For each column of the relation the place of the table's column."""
     if by_position and not relation.declared and len(names) == relation.arity:
         return list(range(relation.arity))
@@ -115,14 +119,24 @@ def _nameless(count: int) -> tuple[list[str], list[str]]:
     return [str(place) for place in range(count)], [f"c{place}" for place in range(1, count + 1)]
 
 
-def _refuse_columns(names: list[str], wanted: list[str], relation: Relation, origin: str,
-                    span: Span | None) -> NoReturn:
-    refuse("E0615", f"{origin} {other_columns(names, wanted)}", span,
-           notes=(f"relation {relation.display} has the columns {', '.join(wanted)}",))
+def _refuse_columns(
+    names: list[str], wanted: list[str], relation: Relation, origin: str, span: Span | None
+) -> NoReturn:
+    refuse(
+        "E0615",
+        f"{origin} {other_columns(names, wanted)}",
+        span,
+        notes=(f"relation {relation.display} has the columns {', '.join(wanted)}",),
+    )
 
 
-def _refuse(error: EncodingError, column: Column, field: pa.Field, relation: Relation, origin: str,
-            span: Span | None) -> NoReturn:
+def _refuse(
+    error: EncodingError, column: Column, field: pa.Field, relation: Relation, origin: str, span: Span | None
+) -> NoReturn:
     where = "" if error.row is None else f", row {error.row + 1}"
-    refuse("E0606", f"{origin}{where}, column {field.name}: {error.reason}", span,
-           notes=(f"column {column.name} of relation {relation.display} has type {column.type.value}",))
+    refuse(
+        "E0606",
+        f"{origin}{where}, column {field.name}: {error.reason}",
+        span,
+        notes=(f"column {column.name} of relation {relation.display} has type {column.type.value}",),
+    )

@@ -18,8 +18,9 @@ from holdfast.formats.places import refuse
 from holdfast.formats.rdf import is_rdf
 from holdfast.program.model import Relation
 
-_OTHERS: Final = frozenset({".arrow", ".db", ".feather", ".html", ".json", ".jsonld", ".ndjson", ".ods", ".sqlite",
-                            ".xlsx", ".yaml", ".yml"})
+_OTHERS: Final = frozenset(
+    {".arrow", ".db", ".feather", ".html", ".json", ".jsonld", ".ndjson", ".ods", ".sqlite", ".xlsx", ".yaml", ".yml"}
+)
 """Names of formats that facts are not written in; any other name that tells nothing is one of separated values."""
 
 
@@ -32,14 +33,19 @@ def find_facts(folder: Path, relation: Relation) -> Path | None:
     """The file in the folder with the facts of a relation, None if there is none; two are an error."""
     found = [path for path in _candidates(folder, relation) if path.exists()]
     if len(found) > 1:
-        refuse("E0608", f"relation {relation.display} has two files: {found[0].as_posix()} and {found[1].as_posix()}",
-               relation.span, help='keep one, or choose with .input and filename="…"')
+        refuse(
+            "E0608",
+            f"relation {relation.display} has two files: {found[0].as_posix()} and {found[1].as_posix()}",
+            relation.span,
+            help='keep one, or choose with .input and filename="…"',
+        )
     return found[0] if found else None
 
 
 def _candidates(folder: Path, relation: Relation) -> Iterator[Path]:
-    stems = dict.fromkeys((file_stem(relation), quote(relation.display, safe=" "),
-                           file_stem(relation).replace("%3A", "_")))
+    stems = dict.fromkeys(
+        (file_stem(relation), quote(relation.display, safe=" "), file_stem(relation).replace("%3A", "_"))
+    )
     for suffix in SUFFIXES:
         for stem in stems:
             yield folder / f"{stem}{suffix}"
@@ -71,8 +77,12 @@ def output_path(folder: Path, relation: Relation, parameters: Mapping[str, str])
     name = parameters.get("filename", f"{file_stem(relation)}.csv{packed}")
     suffix = Path(name.lower().removesuffix(".gz")).suffix
     if suffix in _OTHERS:
-        refuse("E0618", f"{name} cannot be written: facts do not go out as {suffix}", _span_of(relation, parameters),
-               help="the formats are .csv, .tsv, .jsonl and .parquet, and for RDF .nt, .nq, .ttl, .trig and .rdf")
+        refuse(
+            "E0618",
+            f"{name} cannot be written: facts do not go out as {suffix}",
+            _span_of(relation, parameters),
+            help="the formats are .csv, .tsv, .jsonl and .parquet, and for RDF .nt, .nq, .ttl, .trig and .rdf",
+        )
     return inside(folder, name, _span_of(relation, parameters))
 
 
@@ -80,8 +90,12 @@ def inside(folder: Path, name: str, span: Span | None = None) -> Path:
     """`folder / name`, refused if it leads out of the folder by `..`, by being absolute or through a link."""
     path = folder / name
     if not name or "\0" in name or Path(name).is_absolute() or not path.resolve().is_relative_to(folder.resolve()):
-        refuse("E0607", f"the file name {name!r} leads out of the folder {folder.as_posix()}", span,
-               help="move the file into the folder, or give another folder")
+        refuse(
+            "E0607",
+            f"the file name {name!r} leads out of the folder {folder.as_posix()}",
+            span,
+            help="move the file into the folder, or give another folder",
+        )
     return path
 
 

@@ -30,8 +30,9 @@ def file_span(path: Path | str, line: int = 1, column: int = 1, width: int = 1, 
     return Span(FileLine(name, text, line), line, column, line, column + max(1, width))
 
 
-def refuse(code: str, message: str, span: Span | None = None, *, notes: tuple[str, ...] = (),
-           help: str | None = None) -> NoReturn:
+def refuse(
+    code: str, message: str, span: Span | None = None, *, notes: tuple[str, ...] = (), help: str | None = None
+) -> NoReturn:
     """Raise a data error with one diagnostic."""
     raise DataError(Diagnostic(code, message, span, notes=notes, help=help))
 
@@ -52,8 +53,17 @@ class Problems:
     shown: list[Diagnostic] = field(default_factory=list)
     count: int = 0
 
-    def add(self, code: str, message: str, line: int, column: int = 1, width: int = 1, text: str = "", *,
-            help: str | None = None) -> None:
+    def add(
+        self,
+        code: str,
+        message: str,
+        line: int,
+        column: int = 1,
+        width: int = 1,
+        text: str = "",
+        *,
+        help: str | None = None,
+    ) -> None:
         """Collect a problem at a place of the file."""
         self.count += 1
         if len(self.shown) < SHOWN:

@@ -135,20 +135,25 @@ def _from_frame(frame: Any) -> pa.Table:
     except (pa.ArrowException, TypeError, ValueError) as error:
         told = re.search(r"Conversion failed for column (.*) with type", str(error))
         what = f"column {told[1]} of the frame" if told else "the frame has a column that"
-        refuse("E0630", f"{what} mixes kinds of values, or has values of no kind that we know",
-               help="give the rows as a list of tuples instead")
+        refuse(
+            "E0630",
+            f"{what} mixes kinds of values, or has values of no kind that we know",
+            help="give the rows as a list of tuples instead",
+        )
     except OverflowError:
         refuse("E0630", "the frame has an integer of more than 64 bits")
 
 
-def _encode_columns(data: Mapping[str, Iterable[Value]], relation: Relation, dictionary: Dictionary,
-                    origin: str) -> Codes:
+def _encode_columns(
+    data: Mapping[str, Iterable[Value]], relation: Relation, dictionary: Dictionary, origin: str
+) -> Codes:
     places = column_places(list(map(str, data)), relation, origin, None)
     given = [column.tolist() if isinstance(column, np.ndarray) else list(column) for column in data.values()]
     columns = [given[place] for place in places]
     if len({len(column) for column in columns}) > 1:
-        lengths = ", ".join(f"{column.name} has {len(values)}"
-                            for column, values in zip(relation.columns, columns, strict=True))
+        lengths = ", ".join(
+            f"{column.name} has {len(values)}" for column, values in zip(relation.columns, columns, strict=True)
+        )
         refuse("E0615", f"{origin}: the columns differ in length: {lengths}")
     return _encode_rows(list(zip(*columns, strict=True)), relation, dictionary, origin)
 
@@ -158,8 +163,11 @@ def _rows(data: FactData, relation: Relation) -> list[Sequence[Value]]:
     for number, given in enumerate(_iterate(data), 1):
         row = _by_name(given, relation, number) if isinstance(given, Mapping) else _sequence(given)
         if row is None:
-            refuse("E0630", f"row {number} of the facts for relation {relation.display} is {given!r}, not a tuple",
-                   help=f"write ({given!r},) for a row of one value" if relation.arity == 1 else None)
+            refuse(
+                "E0630",
+                f"row {number} of the facts for relation {relation.display} is {given!r}, not a tuple",
+                help=f"write ({given!r},) for a row of one value" if relation.arity == 1 else None,
+            )
         rows.append(row)
     return rows
 
@@ -182,8 +190,9 @@ def _sequence(row: object) -> Sequence[Value] | None:
 
 
 def _by_name(row: Mapping[str, Value], relation: Relation, number: int) -> Sequence[Value]:
-    places = column_places(list(map(str, row)), relation, f"row {number} of the facts for {relation.display}", None,
-                           by_position=False)
+    places = column_places(
+        list(map(str, row)), relation, f"row {number} of the facts for {relation.display}", None, by_position=False
+    )
     values = list(row.values())
     return [values[place] for place in places]
 
@@ -199,8 +208,14 @@ def _refuse(error: EncodingError, relation: Relation, origin: str) -> NoReturn:
     row = (error.row or 0) + 1
     if error.column is None:
         given = cast("Sequence[object]", error.value)
-        refuse("E0605", f"{origin}, row {row}: {given!r} has {len(given)} value{'s' if len(given) != 1 else ''}, "
-                        f"the relation has {relation.arity} column{'s' if relation.arity != 1 else ''}")
+        refuse(
+            "E0605",
+            f"{origin}, row {row}: {given!r} has {len(given)} value{'s' if len(given) != 1 else ''}, "
+            f"the relation has {relation.arity} column{'s' if relation.arity != 1 else ''}",
+        )
     column = relation.columns[error.column]
-    refuse("E0606", f"{origin}, row {row}, column {column.name}: {error.reason}",
-           notes=(f"column {column.name} has type {column.type.value}",))
+    refuse(
+        "E0606",
+        f"{origin}, row {row}, column {column.name}: {error.reason}",
+        notes=(f"column {column.name} has type {column.type.value}",),
+    )

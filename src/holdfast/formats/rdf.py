@@ -36,11 +36,18 @@ from holdfast.formats.rdf_types import fit_columns
 from holdfast.program.model import Relation
 
 RDF_TYPE: Final = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
-FORMATS: Final[Mapping[str, ox.RdfFormat]] = MappingProxyType({
-    ".nt": ox.RdfFormat.N_TRIPLES, ".ttl": ox.RdfFormat.TURTLE, ".nq": ox.RdfFormat.N_QUADS,
-    ".n3": ox.RdfFormat.TURTLE, ".trig": ox.RdfFormat.TRIG, ".rdf": ox.RdfFormat.RDF_XML,
-    ".owl": ox.RdfFormat.RDF_XML, ".xml": ox.RdfFormat.RDF_XML,
-})
+FORMATS: Final[Mapping[str, ox.RdfFormat]] = MappingProxyType(
+    {
+        ".nt": ox.RdfFormat.N_TRIPLES,
+        ".ttl": ox.RdfFormat.TURTLE,
+        ".nq": ox.RdfFormat.N_QUADS,
+        ".n3": ox.RdfFormat.TURTLE,
+        ".trig": ox.RdfFormat.TRIG,
+        ".rdf": ox.RdfFormat.RDF_XML,
+        ".owl": ox.RdfFormat.RDF_XML,
+        ".xml": ox.RdfFormat.RDF_XML,
+    }
+)
 Triples: TypeAlias = tuple[pa.Array, pa.Array, pa.Array]
 """Subjects, properties and objects as dictionary-encoded texts."""
 _TEXT = pa.dictionary(pa.int32(), pa.string())
@@ -86,8 +93,14 @@ def read_rdf(path: Path, relations: Mapping[str, Relation], dictionary: Dictiona
     return found
 
 
-def rdf_facts(path: Path, dictionary: Dictionary, *, want_triples: bool = False,
-              predicates: Collection[str] | None = None, base: str | None = None) -> RdfFacts:
+def rdf_facts(
+    path: Path,
+    dictionary: Dictionary,
+    *,
+    want_triples: bool = False,
+    predicates: Collection[str] | None = None,
+    base: str | None = None,
+) -> RdfFacts:
     """The facts of an RDF file, all columns of type `any`.
 
     `predicates` names the relations wanted, `<iri>` each; None means all.  Relative IRIs are relative to `base`,
@@ -95,8 +108,11 @@ def rdf_facts(path: Path, dictionary: Dictionary, *, want_triples: bool = False,
     """
     format = rdf_format(path)
     if format is None:
-        refuse("E0618", f"{path.as_posix()} is no RDF file by its name",
-               help=f"the names end with {', '.join(FORMATS)}, with .gz after it if compressed")
+        refuse(
+            "E0618",
+            f"{path.as_posix()} is no RDF file by its name",
+            help=f"the names end with {', '.join(FORMATS)}, with .gz after it if compressed",
+        )
     data = read_bytes(path).removeprefix(BOM)
     if format == ox.RdfFormat.RDF_XML:
         _refuse_entities(path, data)
@@ -139,8 +155,12 @@ def _refuse_entities(path: Path, data: bytes) -> None:
     if found:
         line = data.count(b"\n", 0, found.start()) + 1
         column = found.start() - (data.rfind(b"\n", 0, found.start()) + 1) + 1
-        refuse("E0621", "RDF/XML with a document type or entities is not read", file_span(path, line, column),
-               help="write the entities out, or convert the file to Turtle")
+        refuse(
+            "E0621",
+            "RDF/XML with a document type or entities is not read",
+            file_span(path, line, column),
+            help="write the entities out, or convert the file to Turtle",
+        )
 
 
 def _columns(statements: bytes) -> Triples:
@@ -148,9 +168,11 @@ def _columns(statements: bytes) -> Triples:
         empty = pa.array([], _TEXT)
         return empty, empty, empty
     lines = pa.csv.read_csv(
-        pa.BufferReader(statements), read_options=pa.csv.ReadOptions(column_names=["line"], block_size=1 << 24),
+        pa.BufferReader(statements),
+        read_options=pa.csv.ReadOptions(column_names=["line"], block_size=1 << 24),
         parse_options=pa.csv.ParseOptions(delimiter="\x01", quote_char=False),
-        convert_options=pa.csv.ConvertOptions(column_types={"line": pa.large_string()}, null_values=[])).column(0)
+        convert_options=pa.csv.ConvertOptions(column_types={"line": pa.large_string()}, null_values=[]),
+    ).column(0)
     parts = [_take_apart(chunk) for chunk in lines.chunks if len(chunk)]
     columns = (pa.chunked_array(column).unify_dictionaries().combine_chunks() for column in zip(*parts, strict=True))
     subjects, names, objects = columns
@@ -184,8 +206,11 @@ def _sort(triples: Triples, terms: TermReader, want_triples: bool, predicates: C
         if predicates is None or name in predicates:
             properties[name] = pairs[rows]
         if name == RDF_TYPE:
-            classes = {name: pairs[rows[members], :1] for name, members in _groups(triples[2].take(pa.array(rows)))
-                       if name[0] == "<" and (predicates is None or name in predicates)}
+            classes = {
+                name: pairs[rows[members], :1]
+                for name, members in _groups(triples[2].take(pa.array(rows)))
+                if name[0] == "<" and (predicates is None or name in predicates)
+            }
     whole = np.insert(pairs, 1, terms.encode(triples[1]), axis=1) if want_triples else None
     return RdfFacts(properties, classes, whole)
 

@@ -16,9 +16,24 @@ from holdfast.program.model import Column, Relation
 from holdfast.term_text import XSD
 from holdfast.values import BlankNode, Iri, Literal, Row, Type, Value, quote
 
-_INTEGERS = frozenset(XSD + name for name in (
-    "integer", "int", "long", "short", "byte", "nonNegativeInteger", "positiveInteger", "nonPositiveInteger",
-    "negativeInteger", "unsignedLong", "unsignedInt", "unsignedShort", "unsignedByte"))
+_INTEGERS = frozenset(
+    XSD + name
+    for name in (
+        "integer",
+        "int",
+        "long",
+        "short",
+        "byte",
+        "nonNegativeInteger",
+        "positiveInteger",
+        "nonPositiveInteger",
+        "negativeInteger",
+        "unsignedLong",
+        "unsignedInt",
+        "unsignedShort",
+        "unsignedByte",
+    )
+)
 _FLOATS = frozenset(XSD + name for name in ("double", "float", "decimal")) | _INTEGERS
 
 
@@ -30,7 +45,7 @@ def fit_columns(path: Path, codes: Codes, relation: Relation, dictionary: Dictio
             try:
                 fitted[:, number] = _fit(codes[:, number], column.type, dictionary)
             except EncodingError as error:
-                row = dictionary.decode_rows(codes[error.row:][:1], (Type.ANY,) * relation.arity)[0]
+                row = dictionary.decode_rows(codes[error.row :][:1], (Type.ANY,) * relation.arity)[0]
                 _refuse(path, row, column, relation)
     return fitted
 
@@ -56,7 +71,7 @@ def _convert(value: Value, type: Type) -> Value:
             return parse_float(lexical)
         case Literal(lexical, _, _), Type.SYMBOL:
             return lexical
-        case (Iri() | BlankNode() | int() | float()), Type.SYMBOL:
+        case ((Iri() | BlankNode() | int() | float()), Type.SYMBOL):
             return _text(value)
     return value
 
@@ -73,16 +88,22 @@ def _refuse(path: Path, row: Row, column: Column, relation: Relation) -> NoRetur
     shown = ", ".join(quote(value) if isinstance(value, str) else str(value) for value in row)
     span = _find_line(path, row)
     place = "" if span else f" of {path.as_posix()}"
-    refuse("E0622", f"the fact {relation.display}({shown}){place} does not fit: column {column.name} has type "
-                    f"{column.type.value}", span)
+    refuse(
+        "E0622",
+        f"the fact {relation.display}({shown}){place} does not fit: column {column.name} has type {column.type.value}",
+        span,
+    )
 
 
 def _find_line(path: Path, row: Row) -> Span | None:
     """The line with the terms of a row, in formats that have one statement a line."""
     if not path.name.removesuffix(".gz").endswith((".nt", ".nq")):
         return None
-    wanted = [value.value if isinstance(value, Iri) else value.lexical if isinstance(value, Literal) else str(value)
-              for value in row if not isinstance(value, BlankNode)]
+    wanted = [
+        value.value if isinstance(value, Iri) else value.lexical if isinstance(value, Literal) else str(value)
+        for value in row
+        if not isinstance(value, BlankNode)
+    ]
     for number, line in enumerate(read_bytes(path).decode(errors="replace").split("\n"), 1):
         if all(text in line for text in wanted):
             return file_span(path, number, 1, len(line), line)

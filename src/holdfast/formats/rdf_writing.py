@@ -22,8 +22,12 @@ _NO_PREFIXES: Final[Mapping[str, str]] = MappingProxyType({})
 _TYPE = ox.NamedNode(RDF_TYPE[1:-1])
 
 
-def write_rdf(path: Path, facts: Iterable[tuple[Relation, Codes]], dictionary: Dictionary,
-              prefixes: Mapping[str, str] = _NO_PREFIXES) -> None:
+def write_rdf(
+    path: Path,
+    facts: Iterable[tuple[Relation, Codes]],
+    dictionary: Dictionary,
+    prefixes: Mapping[str, str] = _NO_PREFIXES,
+) -> None:
     """Write facts as RDF, in the format that the name tells; the file appears whole or not at all.
 
     Unary relations are classes, binary ones properties, `triple` is triples; no other can be written.
@@ -50,8 +54,12 @@ def _maker(relation: Relation) -> Callable[[Row], ox.Triple]:
     if relation.name == "triple" and relation.arity == 3:
         return lambda row: ox.Triple(_subject(row[0]), _property(row[1]), to_term(row[2]))
     if relation.arity not in (1, 2) or not relation.name.startswith("<"):
-        refuse("E0623", f"relation {relation.display} cannot be written as RDF", relation.span,
-               notes=("RDF has unary and binary relations named by IRIs, and triple(s, p, o)",))
+        refuse(
+            "E0623",
+            f"relation {relation.display} cannot be written as RDF",
+            relation.span,
+            notes=("RDF has unary and binary relations named by IRIs, and triple(s, p, o)",),
+        )
     name = _name(relation)
     if relation.arity == 1:
         return lambda row: ox.Triple(_subject(row[0]), _TYPE, name)

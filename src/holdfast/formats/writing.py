@@ -41,14 +41,16 @@ def delimited_lines(relation: Relation, codes: Codes, dictionary: Dictionary, la
         yield b"()\n" * len(codes)
         return
     for start in range(0, len(codes), _CHUNK):
-        lines = _lines(relation, codes[start:start + _CHUNK], dictionary, layout)
+        lines = _lines(relation, codes[start : start + _CHUNK], dictionary, layout)
         # a mark at the very start would be taken for the file's own
         yield BOM + lines if start == 0 and not layout.headers and lines.startswith(BOM) else lines
 
 
 def _lines(relation: Relation, codes: Codes, dictionary: Dictionary, layout: Layout) -> bytes:
-    columns = [_texts(relation, column, codes[:, number], dictionary, layout).cast(pa.large_string())
-               for number, column in enumerate(relation.columns)]
+    columns = [
+        _texts(relation, column, codes[:, number], dictionary, layout).cast(pa.large_string())
+        for number, column in enumerate(relation.columns)
+    ]
     rows = pc.binary_join_element_wise(*columns, pa.scalar(layout.delimiter, pa.large_string()))
     ended = pc.binary_join_element_wise(rows, pa.scalar("", pa.large_string()), pa.scalar("\n", pa.large_string()))
     _, offsets, content = ended.buffers()  # one line after another, which is all that the file needs
@@ -82,6 +84,9 @@ def _is_special(values: pa.Array, layout: Layout) -> pa.Array:
 def _refuse(relation: Relation, column: Column, value: str, layout: Layout) -> NoReturn:
     delimiter = "a tab" if layout.delimiter == "\t" else f"the delimiter {layout.delimiter!r} or a part of it"
     what = "a line end" if "\n" in value else "a carriage return" if "\r" in value else delimiter
-    refuse("E0612", f"the value {quote(value)} in column {column.name} of relation {relation.display} contains {what}, "
-                    "which a line of separated values cannot hold",
-           help="write with escape=true or rfc4180=true, or to a .jsonl or .parquet file")
+    refuse(
+        "E0612",
+        f"the value {quote(value)} in column {column.name} of relation {relation.display} contains {what}, "
+        "which a line of separated values cannot hold",
+        help="write with escape=true or rfc4180=true, or to a .jsonl or .parquet file",
+    )

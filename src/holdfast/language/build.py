@@ -22,7 +22,13 @@ from holdfast.language.vocabulary import AGGREGATES
 
 CONSTRAINTS: Final = frozenset({"match", "contains"})
 _FORMULAS: Final = (
-    tree.Atom, tree.Negation, tree.Comparison, tree.Constraint, tree.Truth, tree.Conjunction, tree.Disjunction,
+    tree.Atom,
+    tree.Negation,
+    tree.Comparison,
+    tree.Constraint,
+    tree.Truth,
+    tree.Conjunction,
+    tree.Disjunction,
 )
 
 Expression: TypeAlias = tree.Term | tree.Formula
@@ -102,8 +108,9 @@ class Builder:
     def type_declaration(self, children: Children) -> tree.TypeDeclaration:
         """`.type A <: symbol`, `.type A = B | C`."""
         targets = tuple(str(c) for c in children[3::2])
-        return tree.TypeDeclaration(str(children[1]), children[2].type == "SUBTYPE", targets,
-                                    span=self._span(children[0], children[-1]))
+        return tree.TypeDeclaration(
+            str(children[1]), children[2].type == "SUBTYPE", targets, span=self._span(children[0], children[-1])
+        )
 
     def directive(self, children: Children) -> tree.Directive:
         """`.input a, b(IO=file)`."""
@@ -130,7 +137,7 @@ class Builder:
     def rule(self, children: Children) -> tree.Rule:
         """`h1, h2 :- body.`"""
         attributes = tuple(c for c in children if isinstance(c, tree.RuleAttribute))
-        clause = children[len(attributes):]
+        clause = children[len(attributes) :]
         heads = clause[0].items if isinstance(clause[0], tree.Conjunction) else (clause[0],)
         body = self._formula(clause[2]) if len(clause) == 4 else None
         rule = tree.Rule(tuple(map(self._head, heads)), body, attributes, span=self._span(children[0], children[-1]))
@@ -239,8 +246,11 @@ class Builder:
         """`'text'` without arguments: a mistake of people who come from elsewhere."""
         token, text = children[0], children[0][1:-1].replace("''", "'")
         self._diagnostics.error(
-            "E0109", "a name in single quotes must be followed by its arguments", self._here(token),
-            help=f'a string constant stands in double quotes: "{text}"')
+            "E0109",
+            "a name in single quotes must be followed by its arguments",
+            self._here(token),
+            help=f'a string constant stands in double quotes: "{text}"',
+        )
         return tree.String(text, span=self._here(token))
 
     def term(self, children: Children) -> tree.Term:
@@ -299,8 +309,9 @@ class Builder:
             case _ if isinstance(node, _FORMULAS):
                 return node
         help = f"an atom without arguments is written {node.name}()" if isinstance(node, tree.Variable) else None
-        self._diagnostics.error("E0111", f"{described(node)} stands where an atom or a comparison is needed", node.span,
-                                help=help)
+        self._diagnostics.error(
+            "E0111", f"{described(node)} stands where an atom or a comparison is needed", node.span, help=help
+        )
         return tree.Atom(tree.Name("", span=node.span), (), span=node.span)
 
     def _call_atom(self, call: tree.Call) -> tree.Atom:
@@ -319,11 +330,19 @@ class Builder:
             case tree.Comparison("<=", tree.Call(), tree.Call()):
                 refused.SUBSUMPTION.report(self._diagnostics, node.span)
             case tree.Variable(name):
-                self._diagnostics.error("E0112", f"a head is an atom, but {name} has no arguments", node.span,
-                                        help=f"an atom without arguments is written {name}()")
+                self._diagnostics.error(
+                    "E0112",
+                    f"a head is an atom, but {name} has no arguments",
+                    node.span,
+                    help=f"an atom without arguments is written {name}()",
+                )
             case _:
-                self._diagnostics.error("E0112", f"a head is an atom, but this is {described(node)}", node.span,
-                                        help="a rule is written `head(x) :- body(x).`, a fact `relation(1).`")
+                self._diagnostics.error(
+                    "E0112",
+                    f"a head is an atom, but this is {described(node)}",
+                    node.span,
+                    help="a rule is written `head(x) :- body(x).`, a fact `relation(1).`",
+                )
         return tree.Atom(tree.Name("", span=node.span), (), span=node.span)
 
     def _head_argument(self, term: tree.Term) -> tree.Term:
@@ -336,8 +355,11 @@ class Builder:
         """Report what only a place that never came could have made good."""
         for call in self._loose:
             self._diagnostics.error(
-                "E0113", f"{call.function}(…) of one value can only be a whole argument of a head", call.span,
-                help=f"in a body write `{call.function}{' x' if call.function != 'count' else ''} : {{ … }}`")
+                "E0113",
+                f"{call.function}(…) of one value can only be a whole argument of a head",
+                call.span,
+                help=f"in a body write `{call.function}{' x' if call.function != 'count' else ''} : {{ … }}`",
+            )
         for number in self._edge:
             mistake = range_mistake(number)
             assert mistake is not None
@@ -357,7 +379,8 @@ class Builder:
 
 
 def _flat(
-    kind: type[tree.Conjunction] | type[tree.Disjunction], items: Iterable[tree.Formula],
+    kind: type[tree.Conjunction] | type[tree.Disjunction],
+    items: Iterable[tree.Formula],
 ) -> tuple[tree.Formula, ...]:
     """The items, with those of nested formulas of the same kind in their place."""
     return tuple(part for item in items for part in (item.items if isinstance(item, kind) else (item,)))

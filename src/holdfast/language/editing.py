@@ -17,8 +17,9 @@ def rules_named(program: Program) -> Program:
     rules = [item for item in program.items if isinstance(item, Rule) and item.body is not None]
     places = {id(rule): number for number, rule in enumerate(rules, 1)}
     items = [item for item in program.items if not isinstance(item, Rule) or id(item) in places]
-    return replace(program, items=tuple(_named(item, f"r{places[id(item)]}") if isinstance(item, Rule) else item
-                                        for item in items))
+    return replace(
+        program, items=tuple(_named(item, f"r{places[id(item)]}") if isinstance(item, Rule) else item for item in items)
+    )
 
 
 def name_of(rule: Rule) -> str:
@@ -39,8 +40,9 @@ def with_rules(program: Program, text: str, source: str, taken: Iterable[str] = 
     added = parse(text, source)
     facts = [item for item in added.items if isinstance(item, Rule) and item.body is None]
     if facts:
-        raise ProgramError(Diagnostic("E0910", "a fact cannot be added as a rule", facts[0].span,
-                                      help="facts go in through `insert`"))
+        raise ProgramError(
+            Diagnostic("E0910", "a fact cannot be added as a rule", facts[0].span, help="facts go in through `insert`")
+        )
     names = {*taken, *rule_names(program)}
     items: list[Item] = []
     for item in added.items:
@@ -63,8 +65,11 @@ def _written_like(rules: list[Rule], text: str, source: str) -> list[Rule]:
     """For each rule of a text the first of some rules that is written like it."""
     found: list[Rule] = []
     for wanted in parse(text, source).items:
-        alike = [rule for rule in rules if isinstance(wanted, Rule) and rule not in found
-                 and (rule.heads, rule.body) == (wanted.heads, wanted.body)]
+        alike = [
+            rule
+            for rule in rules
+            if isinstance(wanted, Rule) and rule not in found and (rule.heads, rule.body) == (wanted.heads, wanted.body)
+        ]
         if not alike:
             raise _no_such(text, rules)
         found.append(alike[0])

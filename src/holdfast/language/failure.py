@@ -11,8 +11,19 @@ from holdfast.errors import Source, Span
 from holdfast.language.recovery import BEGINS_ITEM, item_start
 
 SIGNS: Final = {
-    "COMMA": ",", "SEMICOLON": ";", "DOT": ".", "IF": ":-", "LPAR": "(", "RPAR": ")", "LBRACE": "{", "RBRACE": "}",
-    "RSQB": "]", "COLON": ":", "EQUALS": "=", "SUBTYPE": "<:", "PIPE": "|",
+    "COMMA": ",",
+    "SEMICOLON": ";",
+    "DOT": ".",
+    "IF": ":-",
+    "LPAR": "(",
+    "RPAR": ")",
+    "LBRACE": "{",
+    "RBRACE": "}",
+    "RSQB": "]",
+    "COLON": ":",
+    "EQUALS": "=",
+    "SUBTYPE": "<:",
+    "PIPE": "|",
 }
 OPERATORS: Final = frozenset({"OPERATOR", "COMPARE"})
 _VALUE: Final = frozenset({"IDENT", "NUMBER", "STRING"})
@@ -93,7 +104,7 @@ class Failure:
     def open_parenthesis(self) -> Token | None:
         """The innermost bracket of the item that is still open here."""
         stack: list[Token] = []
-        for token in self.tokens[self.item:self.index]:
+        for token in self.tokens[self.item : self.index]:
             if token.type in ("LPAR", "LBRACE"):
                 stack.append(token)
             elif token.type in ("RPAR", "RBRACE") and stack:
@@ -125,7 +136,8 @@ def _expected_words(accepts: frozenset[str]) -> list[str]:
 def _said_otherwise(type: str, accepts: frozenset[str]) -> bool:
     """Signs that a longer word already covers."""
     return (type == "EQUALS" and "COMPARE" in accepts) or (
-        type == "LPAR" and bool(accepts >= _VALUE or accepts & OPERATORS))
+        type == "LPAR" and bool(accepts >= _VALUE or accepts & OPERATORS)
+    )
 
 
 def span_of(source: Source, token: Token) -> Span:

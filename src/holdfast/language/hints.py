@@ -89,19 +89,25 @@ def _body_hint(failure: Failure) -> str | None:
 
 
 def _aggregate_hint(failure: Failure) -> str | None:
-    colon = failure.tokens[max(failure.item, failure.index - 2):failure.index]
+    colon = failure.tokens[max(failure.item, failure.index - 2) : failure.index]
     if failure.accepts & {"LBRACE", "LPAR"} and any(token.type == "COLON" for token in colon):
         return "the body of an aggregate is an atom, or stands in braces: `count : { p(x), q(x) }`"
-    called = failure.tokens[max(failure.item, failure.index - 2):failure.index]
+    called = failure.tokens[max(failure.item, failure.index - 2) : failure.index]
     if failure.text == "*" and len(called) == 2 and called[0] in AGGREGATES and called[1].type == "LPAR":
         return aggregate_help(called[0])
     return None
 
 
 _HINTS: Final[tuple[Callable[[Failure], str | None], ...]] = (
-    _modulo_hint, _word_hint, _colon_hint, _declaration_hint, _comparison_hint, _body_hint, _aggregate_hint,
+    _modulo_hint,
+    _word_hint,
+    _colon_hint,
+    _declaration_hint,
+    _comparison_hint,
+    _body_hint,
+    _aggregate_hint,
 )
 
 
 def _has(failure: Failure, type: str) -> bool:
-    return any(token.type == type for token in failure.tokens[failure.item:failure.index])
+    return any(token.type == type for token in failure.tokens[failure.item : failure.index])

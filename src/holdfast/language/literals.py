@@ -39,13 +39,17 @@ def range_mistake(number: tree.Number) -> Mistake | None:
             return mistakes.number_too_large(number.text + "u", limit, None)
         case tree.NumberKind.NUMBER if int(number.text, 0) > LARGEST:
             fits = int(number.text, 0) <= _LARGEST_UNSIGNED
-            return mistakes.number_too_large(number.text, f"a number is at most {LARGEST}",
-                                             f"as an unsigned number it is written {number.text}u" if fits else None)
+            return mistakes.number_too_large(
+                number.text,
+                f"a number is at most {LARGEST}",
+                f"as an unsigned number it is written {number.text}u" if fits else None,
+            )
     return None
 
 
 def unescape(text: str, report: Callable[[Mistake, int, int], None]) -> str:
     """A string's characters; `report` hears of each bad escape, where it begins and how long it is."""
+
     def one(found: re.Match[str]) -> str:
         value = _escaped(found.group())
         if value is None:

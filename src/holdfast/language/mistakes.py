@@ -22,10 +22,14 @@ class Mistake:
         diagnostics.error(self.code, self.message, span, notes=self.notes, help=self.help)
 
 
-OPEN_STRING: Final = Mistake("E0102", "this string has no closing quote on its line",
-                             'end it with "; a line end inside a string is written \\n')
-OPEN_QUOTED: Final = Mistake("E0102", "this quoted name has no closing quote on its line",
-                             "end it with '; a quote inside a quoted name is doubled")
+OPEN_STRING: Final = Mistake(
+    "E0102", "this string has no closing quote on its line", 'end it with "; a line end inside a string is written \\n'
+)
+OPEN_QUOTED: Final = Mistake(
+    "E0102",
+    "this quoted name has no closing quote on its line",
+    "end it with '; a quote inside a quoted name is doubled",
+)
 OPEN_COMMENT: Final = Mistake("E0103", "this comment is never closed", "close it with */")
 
 
@@ -38,8 +42,10 @@ def no_such_character(character: str) -> Mistake:
 
 
 _CHARACTER_HELP: Final = {
-    "“": 'strings stand in straight quotes: "…"', "”": 'strings stand in straight quotes: "…"',
-    "‘": "quoted names stand in straight quotes: '…'", "’": "quoted names stand in straight quotes: '…'",
+    "“": 'strings stand in straight quotes: "…"',
+    "”": 'strings stand in straight quotes: "…"',
+    "‘": "quoted names stand in straight quotes: '…'",
+    "’": "quoted names stand in straight quotes: '…'",
     "?": "a variable is written x or ?x",
 }
 
@@ -66,7 +72,7 @@ def number_help(text: str) -> str:
     if not text[0].isascii():
         return "digits are 0 to 9"
     digits = text[: next(i for i, c in enumerate(text) if c not in "0123456789.")]
-    return f"put something between {digits} and {text[len(digits):]}, or begin a name with a letter"
+    return f"put something between {digits} and {text[len(digits) :]}, or begin a name with a letter"
 
 
 def number_too_large(text: str, limit: str, hint: str | None) -> Mistake:
@@ -76,8 +82,12 @@ def number_too_large(text: str, limit: str, hint: str | None) -> Mistake:
 
 def bad_escape(escape: str) -> Mistake:
     """A backslash in a string with something behind it that has no meaning."""
-    return Mistake("E0107", f"`{escape}` is no escape", 'a backslash is written \\\\',
-                   ('the escapes are \\n \\t \\r \\" \\\\ \\\' \\uXXXX \\UXXXXXXXX',))
+    return Mistake(
+        "E0107",
+        f"`{escape}` is no escape",
+        "a backslash is written \\\\",
+        ("the escapes are \\n \\t \\r \\\" \\\\ \\' \\uXXXX \\UXXXXXXXX",),
+    )
 
 
 def _spelled(wrong: str, right: str, meaning: str) -> Mistake:
@@ -97,5 +107,6 @@ _MEANINGS: Final = {
 # A foreign spelling, what to say about it, and the token to go on with.
 SPELLINGS: Final[dict[str, tuple[Mistake, str, str]]] = {
     wrong: (_spelled(wrong, right, meaning), type, right)
-    for right, (type, meaning, spellings) in _MEANINGS.items() for wrong in spellings
+    for right, (type, meaning, spellings) in _MEANINGS.items()
+    for wrong in spellings
 }

@@ -5,8 +5,21 @@ from __future__ import annotations
 from typing import Final
 
 LEVELS: Final = {
-    "lor": 1, "lxor": 2, "land": 3, "bor": 4, "bxor": 5, "band": 6, "bshl": 7, "bshr": 7, "bshru": 7,
-    "+": 8, "-": 8, "*": 9, "/": 9, "%": 9, "^": 11,
+    "lor": 1,
+    "lxor": 2,
+    "land": 3,
+    "bor": 4,
+    "bxor": 5,
+    "band": 6,
+    "bshl": 7,
+    "bshr": 7,
+    "bshru": 7,
+    "+": 8,
+    "-": 8,
+    "*": 9,
+    "/": 9,
+    "%": 9,
+    "^": 11,
 }
 UNARY: Final = 10
 PRIMARY: Final = 12

@@ -39,8 +39,15 @@ class _Ready(LarkLexer):
 
 @cache
 def _parser() -> Lark:
-    return Lark.open("grammar.lark", rel_to=__file__, parser="lalr", lexer=_Ready, transformer=_builder,
-                     start=["program", "query"], maybe_placeholders=False)
+    return Lark.open(
+        "grammar.lark",
+        rel_to=__file__,
+        parser="lalr",
+        lexer=_Ready,
+        transformer=_builder,
+        start=["program", "query"],
+        maybe_placeholders=False,
+    )
 
 
 def parse(text: str, name: str = "<text>") -> tree.Program:
@@ -94,7 +101,7 @@ def _accepted(tokens: list[Token], position: int, failed: int, start: str) -> fr
     _builder.begin(_NOWHERE, Diagnostics())
     parser = _parser().parse_interactive(start=start)
     try:
-        for token in tokens[item_start(tokens, position, failed):failed]:
+        for token in tokens[item_start(tokens, position, failed) : failed]:
             parser.feed_token(token)
     except UnexpectedToken:
         return frozenset()  # the guess where the item begins was wrong

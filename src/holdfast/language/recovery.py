@@ -8,13 +8,34 @@ from lark import Token
 
 from holdfast.language.vocabulary import ASKS_FOR_NAME
 
-BEGINS_ITEM: Final = frozenset({
-    "DECL", "TYPE", "PRAGMA", "DIRECTIVE", "REFUSED", "PREFIX", "ATTRIBUTE", "PREPROCESSOR",
-})
+BEGINS_ITEM: Final = frozenset(
+    {
+        "DECL",
+        "TYPE",
+        "PRAGMA",
+        "DIRECTIVE",
+        "REFUSED",
+        "PREFIX",
+        "ATTRIBUTE",
+        "PREPROCESSOR",
+    }
+)
 BEGINS_CLAUSE: Final = frozenset({"IDENT", "PREFIXED", "IRI", "QUOTED"})
-_GOES_ON: Final = frozenset({
-    "COMMA", "SEMICOLON", "IF", "LPAR", "LBRACE", "NOT", "COLON", "EQUALS", "COMPARE", "OPERATOR", "MINUS",
-})
+_GOES_ON: Final = frozenset(
+    {
+        "COMMA",
+        "SEMICOLON",
+        "IF",
+        "LPAR",
+        "LBRACE",
+        "NOT",
+        "COLON",
+        "EQUALS",
+        "COMPARE",
+        "OPERATOR",
+        "MINUS",
+    }
+)
 
 
 def recover(tokens: list[Token], start: int, failed: int) -> int:
@@ -59,8 +80,12 @@ def first_on_line(tokens: list[Token], i: int) -> bool:
 def _begins_clause(tokens: list[Token], i: int, first: Token) -> bool:
     """Whether a token that stands no deeper than the failed item's first one begins a clause."""
     token = tokens[i]
-    return (token.type in BEGINS_CLAUSE and first_on_line(tokens, i) and (token.column or 0) <= (first.column or 0)
-            and tokens[i - 1].type not in _GOES_ON)
+    return (
+        token.type in BEGINS_CLAUSE
+        and first_on_line(tokens, i)
+        and (token.column or 0) <= (first.column or 0)
+        and tokens[i - 1].type not in _GOES_ON
+    )
 
 
 def _behind_braces(tokens: list[Token], start: int) -> int:

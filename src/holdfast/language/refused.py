@@ -13,17 +13,21 @@ def _refused(what: str, help: str | None = None) -> Mistake:
 
 RECORDS: Final = _refused("records `[…]`", "give each field of the record a column of its own")
 BRANCHES: Final = _refused("algebraic data types `$Branch(…)`", "give each branch a relation of its own")
-COUNTERS: Final = _refused("counters `$` and `autoinc()`",
-                           "a counter depends on the order of evaluation; use a key of the data")
+COUNTERS: Final = _refused(
+    "counters `$` and `autoinc()`", "a counter depends on the order of evaluation; use a key of the data"
+)
 NIL: Final = _refused("records, and with them `nil`,")
-SUBSUMPTION: Final = _refused("subsumptions `p(x) <= p(y)`",
-                              "for the best row of each group use an aggregate: `x = min y : { … }`")
+SUBSUMPTION: Final = _refused(
+    "subsumptions `p(x) <= p(y)`", "for the best row of each group use an aggregate: `x = min y : { … }`"
+)
 CHOICE: Final = _refused("choices `choice-domain`", "choose by an aggregate: `x = min y : { … }`")
 USER_FUNCTORS: Final = _refused("functors of the user `@f(…)`")
-PREPROCESSOR: Final = Mistake("E0120", "this line is for the C preprocessor; holdfast has none",
-                              "a rule attribute is written #[name(\"r1\")]; a comment begins with //")
-BLANK_NODE: Final = Mistake("E0120", "a blank node cannot be written in a program",
-                            "use a variable, or an IRI")
+PREPROCESSOR: Final = Mistake(
+    "E0120",
+    "this line is for the C preprocessor; holdfast has none",
+    'a rule attribute is written #[name("r1")]; a comment begins with //',
+)
+BLANK_NODE: Final = Mistake("E0120", "a blank node cannot be written in a program", "use a variable, or an IRI")
 
 DIRECTIVES: Final = {
     ".comp": _refused("components `.comp`", "write the relations and rules of the component out"),

@@ -120,14 +120,14 @@ class Lexer:
         self._position += len(text)
 
     def _comment(self, text: str) -> None:
-        before = self._text[self._line_start:self._position]
+        before = self._text[self._line_start : self._position]
         self.comments.append(Comment(text, self._position, self._span(text), not before.strip()))
         self._position += len(text)
         self._advance_lines(text)
 
     def _percent_comment(self) -> None:
         end = self._text.find("\n", self._position)
-        self._comment(self._text[self._position:end if end >= 0 else len(self._text)])
+        self._comment(self._text[self._position : end if end >= 0 else len(self._text)])
 
     def _open_comment(self, text: str) -> None:
         self._bad(mistakes.OPEN_COMMENT, text)
@@ -262,7 +262,7 @@ class Lexer:
         local = LOCAL.match(self._text, colon + 1)
         if self._text.startswith(":-", colon) or (local is None and prefix not in self._prefixes):
             return False
-        self._add("PREFIXED", self._text[self._position:local.end() if local else colon + 1])
+        self._add("PREFIXED", self._text[self._position : local.end() if local else colon + 1])
         return True
 
     def _can_be_prefix(self, word: str) -> bool:
@@ -302,7 +302,7 @@ class Lexer:
         local = LOCAL.match(self._text, self._position + 1)
         if local:
             self._end_directive_before_name()
-            self._add("PREFIXED", self._text[self._position:local.end()])
+            self._add("PREFIXED", self._text[self._position : local.end()])
         return local is not None
 
     def _plain_operator(self, text: str) -> None:

@@ -25,10 +25,10 @@ class Node:
 class NameKind(Enum):
     """How a relation's name was written."""
 
-    PLAIN = "plain"        # edge
-    QUOTED = "quoted"      # 'a1:takesCourse'   (text: without quotes, '' undoubled)
+    PLAIN = "plain"  # edge
+    QUOTED = "quoted"  # 'a1:takesCourse'   (text: without quotes, '' undoubled)
     PREFIXED = "prefixed"  # ex:knows           (text: as written)
-    IRI = "iri"            # <http://…>         (text: without the brackets)
+    IRI = "iri"  # <http://…>         (text: without the brackets)
 
 
 @dataclass(frozen=True)
@@ -152,8 +152,19 @@ class HeadAggregate(Node):
 
 
 Term: TypeAlias = (
-    Variable | Wildcard | Number | String | IriTerm | PrefixedName | RdfLiteral
-    | Unary | Binary | Call | Cast | Aggregate | HeadAggregate
+    Variable
+    | Wildcard
+    | Number
+    | String
+    | IriTerm
+    | PrefixedName
+    | RdfLiteral
+    | Unary
+    | Binary
+    | Call
+    | Cast
+    | Aggregate
+    | HeadAggregate
 )
 
 # --- formulas ----------------------------------------------------------------------------------------

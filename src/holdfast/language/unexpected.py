@@ -34,8 +34,10 @@ def report(failure: Failure, diagnostics: Diagnostics) -> int | None:
 # --- whole stories ------------------------------------------------------------------------------------
 
 _REFUSED_TOKENS: Final = {
-    "LSQB": refused.RECORDS, "USER_FUNCTOR": refused.USER_FUNCTORS,
-    "PREPROCESSOR": refused.PREPROCESSOR, "CHOICE": refused.CHOICE,
+    "LSQB": refused.RECORDS,
+    "USER_FUNCTOR": refused.USER_FUNCTORS,
+    "PREPROCESSOR": refused.PREPROCESSOR,
+    "CHOICE": refused.CHOICE,
 }
 
 
@@ -73,8 +75,12 @@ def _missing_dot(failure: Failure, diagnostics: Diagnostics) -> int | None:
     """A new item begins, or the text ends, where the clause before could have ended."""
     if "DOT" not in failure.accepts or failure.before is None or not _new_item_begins(failure):
         return None
-    diagnostics.error("E0114", "there is no `.` at the end of this", failure.behind(failure.before),
-                      help="every fact, every rule and every @prefix ends with `.`")
+    diagnostics.error(
+        "E0114",
+        "there is no `.` at the end of this",
+        failure.behind(failure.before),
+        help="every fact, every rule and every @prefix ends with `.`",
+    )
     return failure.index
 
 
@@ -82,22 +88,33 @@ def _new_item_begins(failure: Failure) -> bool:
     if failure.at_end or failure.type in BEGINS_ITEM:
         return True
     first, token = failure.tokens[failure.item], failure.tokens[failure.index]
-    return (failure.type in BEGINS_CLAUSE and first_on_line(failure.tokens, failure.index)
-            and (token.column or 0) <= (first.column or 0))
+    return (
+        failure.type in BEGINS_CLAUSE
+        and first_on_line(failure.tokens, failure.index)
+        and (token.column or 0) <= (first.column or 0)
+    )
 
 
 def _open_bracket(failure: Failure, diagnostics: Diagnostics) -> int | None:
     """The clause ends, or its body begins, while a bracket is open; or one is closed that never was opened."""
     opened = failure.open_parenthesis()
     if opened is None and failure.type in ("RPAR", "RBRACE"):
-        diagnostics.error("E0116", f"this `{failure.text}` closes nothing", failure.span,
-                          help="leave it away, or put the opening one where it belongs")
+        diagnostics.error(
+            "E0116",
+            f"this `{failure.text}` closes nothing",
+            failure.span,
+            help="leave it away, or put the opening one where it belongs",
+        )
         return -1
     if opened is None or not failure.accepts & {"RPAR", "RBRACE"} or not _ends_clause(failure):
         return None
     closing = ")" if opened == "(" else "}"
-    diagnostics.error("E0116", f"`{closing}` is missing before {'the end' if failure.at_end else f'`{failure.text}`'}",
-                      failure.span, labels=[Label(span_of(failure.source, opened), "opened here")])
+    diagnostics.error(
+        "E0116",
+        f"`{closing}` is missing before {'the end' if failure.at_end else f'`{failure.text}`'}",
+        failure.span,
+        labels=[Label(span_of(failure.source, opened), "opened here")],
+    )
     return -1
 
 

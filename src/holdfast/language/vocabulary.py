@@ -8,41 +8,119 @@ from typing import Final
 from holdfast.language.operators import LEVELS
 
 AGGREGATES: Final = frozenset({"count", "sum", "min", "max", "mean", "median"})
-QUALIFIERS: Final = frozenset({
-    "btree", "btree_delete", "brie", "eqrel", "inline", "no_inline", "magic", "no_magic", "override", "overridable",
-    "output", "input", "printsize",
-})
+QUALIFIERS: Final = frozenset(
+    {
+        "btree",
+        "btree_delete",
+        "brie",
+        "eqrel",
+        "inline",
+        "no_inline",
+        "magic",
+        "no_magic",
+        "override",
+        "overridable",
+        "output",
+        "input",
+        "printsize",
+    }
+)
 DIRECTIVES: Final = {
-    ".decl": "DECL", ".type": "TYPE", ".pragma": "PRAGMA",
-    ".input": "DIRECTIVE", ".output": "DIRECTIVE", ".printsize": "DIRECTIVE", ".limitsize": "DIRECTIVE",
+    ".decl": "DECL",
+    ".type": "TYPE",
+    ".pragma": "PRAGMA",
+    ".input": "DIRECTIVE",
+    ".output": "DIRECTIVE",
+    ".printsize": "DIRECTIVE",
+    ".limitsize": "DIRECTIVE",
 }
 _REFUSED_DIRECTIVES: Final = (
-    "comp", "init", "functor", "plan", "lattice", "include", "number_type", "symbol_type", "override",
+    "comp",
+    "init",
+    "functor",
+    "plan",
+    "lattice",
+    "include",
+    "number_type",
+    "symbol_type",
+    "override",
 )
 KEYWORDS: Final = {
-    "_": "WILDCARD", "not": "NOT", "true": "TRUE", "false": "FALSE", "bnot": "BITS_NOT", "lnot": "BITS_NOT",
+    "_": "WILDCARD",
+    "not": "NOT",
+    "true": "TRUE",
+    "false": "FALSE",
+    "bnot": "BITS_NOT",
+    "lnot": "BITS_NOT",
     **{word: "OPERATOR" for word in LEVELS if word.isalpha()},
 }
 OPERATORS: Final = {
-    ":-": "IF", "!=": "COMPARE", "<=": "COMPARE", ">=": "COMPARE", "<": "COMPARE", ">": "COMPARE", "=": "EQUALS",
-    "<:": "SUBTYPE", "+": "OPERATOR", "*": "OPERATOR", "/": "OPERATOR", "%": "OPERATOR", "^": "OPERATOR",
-    "-": "MINUS", "!": "NOT",
-    "(": "LPAR", ")": "RPAR", "{": "LBRACE", "}": "RBRACE", "[": "LSQB", "]": "RSQB", ",": "COMMA",
-    ";": "SEMICOLON", ":": "COLON", ".": "DOT", "|": "PIPE", "$": "DOLLAR",
+    ":-": "IF",
+    "!=": "COMPARE",
+    "<=": "COMPARE",
+    ">=": "COMPARE",
+    "<": "COMPARE",
+    ">": "COMPARE",
+    "=": "EQUALS",
+    "<:": "SUBTYPE",
+    "+": "OPERATOR",
+    "*": "OPERATOR",
+    "/": "OPERATOR",
+    "%": "OPERATOR",
+    "^": "OPERATOR",
+    "-": "MINUS",
+    "!": "NOT",
+    "(": "LPAR",
+    ")": "RPAR",
+    "{": "LBRACE",
+    "}": "RBRACE",
+    "[": "LSQB",
+    "]": "RSQB",
+    ",": "COMMA",
+    ";": "SEMICOLON",
+    ":": "COLON",
+    ".": "DOT",
+    "|": "PIPE",
+    "$": "DOLLAR",
 }
-ENDS_TERM: Final = frozenset({
-    "IDENT", "PREFIXED", "IRI", "QUOTED", "WILDCARD", "NUMBER", "STRING", "LANGUAGE", "TRUE", "FALSE", "RPAR", "RBRACE",
-})
+ENDS_TERM: Final = frozenset(
+    {
+        "IDENT",
+        "PREFIXED",
+        "IRI",
+        "QUOTED",
+        "WILDCARD",
+        "NUMBER",
+        "STRING",
+        "LANGUAGE",
+        "TRUE",
+        "FALSE",
+        "RPAR",
+        "RBRACE",
+    }
+)
 ENDS_ITEM: Final = frozenset({"", "DOT", "RSQB"})
 ENDS_TARGET: Final = frozenset({"COMMA", "SEMICOLON", "DOT", "IF", "EQUALS", "COMPARE", "NOT"})
-ASKS_FOR_NAME: Final = frozenset({
-    *DIRECTIVES.values(), "REFUSED", "COMMA", "EQUALS", "SUBTYPE", "PIPE", "COLON", "LPAR",
-})
+ASKS_FOR_NAME: Final = frozenset(
+    {
+        *DIRECTIVES.values(),
+        "REFUSED",
+        "COMMA",
+        "EQUALS",
+        "SUBTYPE",
+        "PIPE",
+        "COLON",
+        "LPAR",
+    }
+)
 
-LOCAL: Final = re.compile(r"""
+LOCAL: Final = re.compile(
+    r"""
     (?: \w | :(?!-) | %[0-9A-Fa-f]{2} )
     (?: (?: [\w.-] | :(?!-) | %[0-9A-Fa-f]{2} )* (?: [\w-] | :(?!-) | %[0-9A-Fa-f]{2} ) )?
-""", re.VERBOSE)
+""",
+    re.VERBOSE,
+)
 IRI: Final = re.compile(r"<[^\s<>\"{}|^`\\]*>")
 PREFIX_LABEL: Final = re.compile(r"[\w.-]+")
 DECLARED_PREFIX: Final = re.compile(r"@prefix\s+([^\s:<]*)\s*:")
@@ -50,12 +128,15 @@ LANGUAGE: Final = re.compile(r"@[A-Za-z]+(?:-[A-Za-z0-9]+)*")
 NUMBER: Final = re.compile(r"(?:0[xX][0-9A-Fa-f]+|0[bB][01]+|\d+)u?|\d+(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
 DIGITS: Final = re.compile(r"\d+(?:[eE][+-]?\d+)?", re.ASCII)  # of a number that lacks those before its point
 BARE_POINT: Final = re.compile(r"\.(?:[eE][+-]?\d+)?(?=[ \t]*[,)}*+<>=!;^-])", re.ASCII)  # … that lacks those behind it
-SCANNER: Final = re.compile(r"""
+SCANNER: Final = re.compile(
+    r"""
     (?P<NEWLINE>\n[ \t\r]*)
   | (?P<SPACE>[ \t\r\f\v\ufeff]+)
   | (?P<WORD>\??[^\W\d]\w*)
   | (?P<DIRECTIVE>\.(?:decl|type|pragma|input|output|printsize|limitsize)\b)
-  | (?P<REFUSED>\.(?:""" + "|".join(_REFUSED_DIRECTIVES) + r""")\b)
+  | (?P<REFUSED>\.(?:"""
+    + "|".join(_REFUSED_DIRECTIVES)
+    + r""")\b)
   | (?P<COMMENT>//[^\n]*|/\*[\s\S]*?\*/)
   | (?P<OPEN_COMMENT>/\*[\s\S]*)
   | (?P<NUMBER>(?:0[xXbB]|\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)\w*)
@@ -70,4 +151,6 @@ SCANNER: Final = re.compile(r"""
   | (?P<MISTAKE>=\\=|\\==|\\=|\\\+|==|=<(?!\S*>)|=>|:=|<-|<>|&&|\|\||&|~|≠|≤|≥|¬|∧|∨|←)
   | (?P<OPERATOR>:-|!=|<=|>=|<:|[-+*/^%=<>!(){}\[\],;:.|$])
   | (?P<OTHER>[\s\S])
-""", re.VERBOSE)
+""",
+    re.VERBOSE,
+)

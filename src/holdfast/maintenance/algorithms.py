@@ -30,8 +30,13 @@ ALGORITHMS: Mapping[str, Algorithm] = {
         Algorithm("dred", dred.maintain, False, False),
         Algorithm("dred-counting", dred_counting.maintain, True, True, modular.maintain),
         Algorithm("backward-forward", backward_forward.maintain, False, False),
-        Algorithm("backward-forward-counting", backward_forward.maintain_counting, True, False,
-                  backward_forward.maintain_modular),
+        Algorithm(
+            "backward-forward-counting",
+            backward_forward.maintain_counting,
+            True,
+            False,
+            backward_forward.maintain_modular,
+        ),
         Algorithm("recompute", recompute.maintain, True, True, modular.recompute),
         Algorithm("exact", modular.exact, True, True, modular.exact),
     )
@@ -73,15 +78,25 @@ def refuse_recursion(node: HyperNode) -> None:
     """Counting alone cannot tell a fact that supports itself from one that has support."""
     if node.is_recursive:
         listed = ", ".join(node.predicates)
-        raise UsageError(Diagnostic(
-            "E0906", f"counting cannot maintain {listed}: its rules are recursive", node.recursive[0].span,
-            help="use dred-counting or backward-forward-counting for it, or leave the choice to auto"))
+        raise UsageError(
+            Diagnostic(
+                "E0906",
+                f"counting cannot maintain {listed}: its rules are recursive",
+                node.recursive[0].span,
+                help="use dred-counting or backward-forward-counting for it, or leave the choice to auto",
+            )
+        )
 
 
 def refuse_company(node: HyperNode) -> None:
     """Only a module that has a hyper-node to itself can say what exactly a change does."""
     listed = ", ".join(node.predicates)
     span = node.recursive[0].span if node.recursive else None
-    raise UsageError(Diagnostic(
-        "E0914", f"exact cannot maintain {listed}: no module serves all its recursive rules", span,
-        help="`holdfast plan` says which modules there are; leave the choice to auto"))
+    raise UsageError(
+        Diagnostic(
+            "E0914",
+            f"exact cannot maintain {listed}: no module serves all its recursive rules",
+            span,
+            help="`holdfast plan` says which modules there are; leave the choice to auto",
+        )
+    )

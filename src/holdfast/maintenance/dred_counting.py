@@ -83,8 +83,14 @@ def first_insertions(s: Stratum) -> tuple[list[Bag], list[Bag]]:
     return nonrecursive, recursive
 
 
-def insert(s: Stratum, R: Facts, *, counts: bool = True, counts_recursive: bool = True,
-           modules: Callable[[Facts], Facts] | None = None) -> None:
+def insert(
+    s: Stratum,
+    R: Facts,
+    *,
+    counts: bool = True,
+    counts_recursive: bool = True,
+    modules: Callable[[Facts], Facts] | None = None,
+) -> None:
     """INSERT; algorithms without one or both of the counters leave them alone.  `modules` adds what these derive."""
     I, D, A = s.I, s.D, s.A
     nonrecursive, recursive = first_insertions(s)

@@ -89,8 +89,9 @@ class NodePlan:
 class Maintainer:
     """Keeps a materialisation exact.  Between updates D and A are empty and I is what follows from E."""
 
-    def __init__(self, program: Program, backend: Backend, modules: Sequence[Module] = (),
-                 states: States | None = None) -> None:
+    def __init__(
+        self, program: Program, backend: Backend, modules: Sequence[Module] = (), states: States | None = None
+    ) -> None:
         self.program = program
         self.backend = backend
         self.modules = modules
@@ -112,8 +113,16 @@ class Maintainer:
         for plan in self._nodes:
             self._count(plan, recursive=True, served=True)
 
-    def run(self, deletions: Facts, insertions: Facts, program: Program | None, choice: Choice, watch: Watch, *,
-            keep: bool = True) -> Outcome:
+    def run(
+        self,
+        deletions: Facts,
+        insertions: Facts,
+        program: Program | None,
+        choice: Choice,
+        watch: Watch,
+        *,
+        keep: bool = True,
+    ) -> Outcome:
         """One update; with `keep` false everything is as before afterwards."""
         try:
             return self._run(deletions, insertions, program, choice, watch, keep=keep)
@@ -131,8 +140,9 @@ class Maintainer:
         self.states.keep_only(())
         self.adopt(self.program)
 
-    def _run(self, deletions: Facts, insertions: Facts, program: Program | None, choice: Choice, watch: Watch, *,
-             keep: bool) -> Outcome:
+    def _run(
+        self, deletions: Facts, insertions: Facts, program: Program | None, choice: Choice, watch: Watch, *, keep: bool
+    ) -> Outcome:
         self.settle()
         backend = self.backend
         before = (set(self._uncounted), set(self._uncounted_recursive), set(self._counts_served))
@@ -143,14 +153,16 @@ class Maintainer:
         try:
             for plan in self._nodes if program is not None else ():
                 self._count(plan, recursive=True)
-            nodes = self._nodes if program is None else _plans(self.program, program, backend, self.modules,
-                                                               self.states)
+            nodes = (
+                self._nodes if program is None else _plans(self.program, program, backend, self.modules, self.states)
+            )
             if program is not None:
                 self._write_out(nodes)
             figures = self._maintain(nodes, deletions, insertions, choice, watch)
             removed, added = backend.deleted - backend.added, backend.added - backend.deleted
-            outcome = Outcome(removed.worked_out(), added.worked_out(), tuple(figures),
-                              len(self._E_minus) + len(self._E_plus))
+            outcome = Outcome(
+                removed.worked_out(), added.worked_out(), tuple(figures), len(self._E_minus) + len(self._E_plus)
+            )
             watch.settle(len(outcome.added) - len(outcome.removed))
         except BaseException:
             if self._marks is not None:
@@ -214,15 +226,19 @@ class Maintainer:
 
     # --- the strata ------------------------------------------------------------------------------------
 
-    def _maintain(self, nodes: Sequence[NodePlan], deletions: Facts, insertions: Facts, choice: Choice, watch: Watch
-                  ) -> Iterable[Figures]:
+    def _maintain(
+        self, nodes: Sequence[NodePlan], deletions: Facts, insertions: Facts, choice: Choice, watch: Watch
+    ) -> Iterable[Figures]:
         E = self.backend.explicit
         self._E_minus = (deletions & E) - insertions
         self._E_plus = insertions - E
         given = {*self._E_minus.sizes(), *self._E_plus.sizes()}
         most = self.backend.most_for_modules
-        if most < math.inf and any(plan.allotment.services for plan in nodes) and (
-                len(E) - len(self._E_minus) + len(self._E_plus) > most):
+        if (
+            most < math.inf
+            and any(plan.allotment.services for plan in nodes)
+            and (len(E) - len(self._E_minus) + len(self._E_plus) > most)
+        ):
             raise TooManyForModulesError
         for plan in nodes if nodes is not self._nodes else ():
             self._move_counts(plan)
@@ -244,8 +260,12 @@ class Maintainer:
 
     def _write_out(self, nodes: Sequence[NodePlan]) -> None:
         """Unwritten facts stay so only while a module that knows them has them to itself."""
-        served = {p for plan in nodes if plan.allotment.alone and (plan.succession or not plan.regrouped)
-                  for p in plan.predicates}
+        served = {
+            p
+            for plan in nodes
+            if plan.allotment.alone and (plan.succession or not plan.regrouped)
+            for p in plan.predicates
+        }
         self.backend.write_out([name for name in self.backend.unwritten if name not in served])
 
     def _node(self, plan: NodePlan, choice: Choice, watch: Watch) -> Figures:
@@ -268,12 +288,27 @@ class Maintainer:
         if self._marks is not None:
             self._marks.marked()
         change, figures = (kept, removed, added), Figures(shown)
-        if self._marks is None or modular or not self._marks.concerns(node, kept.nonrecursive, beside,
-                                                                      passes_on=passes_on):
+        if (
+            self._marks is None
+            or modular
+            or not self._marks.concerns(node, kept.nonrecursive, beside, passes_on=passes_on)
+        ):
             s = Stratum(plan.planner, self.backend, watch, *given, *change, plan.around, figures, served, self.states)
         else:
-            s = MarkedStratum(plan.planner, self.backend, watch, *given, *change, plan.around, figures, served,
-                              self.states, marking=self._marks, passes_on=passes_on, beside=beside)
+            s = MarkedStratum(
+                plan.planner,
+                self.backend,
+                watch,
+                *given,
+                *change,
+                plan.around,
+                figures,
+                served,
+                self.states,
+                marking=self._marks,
+                passes_on=passes_on,
+                beside=beside,
+            )
         if algorithm.name != "exact":
             self.states.drop(plan.predicates)
         (modular or algorithm.maintain)(s)
@@ -318,8 +353,11 @@ class Maintainer:
         other = bool(allotment.services) and served != bool(O & self._counts_served)
         if O & self._uncounted or (recursive and (O & self._uncounted_recursive or other)):
             kept, gone = plan.kept if served else plan.generic, plan.removed  # the facts are still the old ones
-            rules = RuleChange((*kept.nonrecursive, *gone.nonrecursive), (*kept.recursive, *gone.recursive),
-                               (*kept.aggregates, *gone.aggregates))
+            rules = RuleChange(
+                (*kept.nonrecursive, *gone.nonrecursive),
+                (*kept.recursive, *gone.recursive),
+                (*kept.aggregates, *gone.aggregates),
+            )
             recount(plan.planner, self.backend, rules)
             self._uncounted -= O
             self._uncounted_recursive -= O
@@ -384,8 +422,9 @@ def _is_recursive(rule: Rule, predicates: Iterable[str]) -> bool:
     return bool(positions(rule, predicates))
 
 
-def _plans(old: Program, new: Program, backend: Backend, modules: Sequence[Module], states: States | None = None
-           ) -> list[NodePlan]:
+def _plans(
+    old: Program, new: Program, backend: Backend, modules: Sequence[Module], states: States | None = None
+) -> list[NodePlan]:
     """The hyper-nodes of the new program, with what happened to their rules."""
     before: tuple[Rule | AggregateRule, ...] = (*old.rules, *old.aggregates)
     left = Counter(map(rule_key, before))
@@ -402,8 +441,18 @@ def _plans(old: Program, new: Program, backend: Backend, modules: Sequence[Modul
         allotment = allot(node, new.relations, modules)
         regrouped = old is not new and not allotment.same_as(_allotted_before(old, node, modules))
         succession = regrouped and states is not None and _succeeds(allotment.alone, states)
-        result.append(NodePlan(Planner(node, backend.statistics), _grouped(kept, here), _grouped(removed, was),
-                               _grouped(added, here), turned, allotment, regrouped, succession))
+        result.append(
+            NodePlan(
+                Planner(node, backend.statistics),
+                _grouped(kept, here),
+                _grouped(removed, was),
+                _grouped(added, here),
+                turned,
+                allotment,
+                regrouped,
+                succession,
+            )
+        )
     return result
 
 
@@ -419,8 +468,9 @@ def _allotted_before(old: Program, node: HyperNode, modules: Sequence[Module]) -
     return Allotment(tuple(service for service in services if service.slice.predicate in node.predicates))
 
 
-def _split(rules: Sequence[Rule | AggregateRule], left: Counter[object]
-           ) -> tuple[list[Rule | AggregateRule], list[Rule | AggregateRule]]:
+def _split(
+    rules: Sequence[Rule | AggregateRule], left: Counter[object]
+) -> tuple[list[Rule | AggregateRule], list[Rule | AggregateRule]]:
     kept, added = [], []
     for rule in rules:
         if left[rule_key(rule)]:
@@ -440,8 +490,9 @@ def _gone(old: Iterable[Rule | AggregateRule], kept: Iterable[Rule | AggregateRu
             yield rule
 
 
-def _turned(kept: Iterable[Rule | AggregateRule], node: HyperNode, was: Mapping[str, tuple[str, ...]]
-            ) -> Iterator[tuple[Rule, bool]]:
+def _turned(
+    kept: Iterable[Rule | AggregateRule], node: HyperNode, was: Mapping[str, tuple[str, ...]]
+) -> Iterator[tuple[Rule, bool]]:
     for rule in kept:
         if isinstance(rule, Rule):
             before = _is_recursive(rule, was.get(rule.predicate, ()))

@@ -69,8 +69,9 @@ class Coverable:
     """The rules of a hyper-node that read nothing of it and may meet marked facts: copying ones, and others with what
     they read.  Where rules that take the same step beside them read the same facts, that step stays."""
 
-    def __init__(self, node: HyperNode, rules: Sequence[Rule], beside: Sequence[Rule], certain: Callable[[str], bool]
-                 ) -> None:
+    def __init__(
+        self, node: HyperNode, rules: Sequence[Rule], beside: Sequence[Rule], certain: Callable[[str], bool]
+    ) -> None:
         elsewhere = {name for rule in beside for name in _read(rule)}
         own = [rule for rule in rules if any(map(certain, _read(rule))) and elsewhere.isdisjoint(_read(rule))]
         self.copying = tuple(rule for rule in own if copies(rule))
@@ -178,8 +179,9 @@ class Marking:
         vain = self._vain[node.predicates] = self._vain.get(node.predicates, 0) + 1
         return vain <= PATIENCE or vain & (vain - 1) == 0
 
-    def coverable(self, node: HyperNode, rules: Sequence[Rule], beside: Sequence[Rule], *, passes_on: bool
-                  ) -> Coverable:
+    def coverable(
+        self, node: HyperNode, rules: Sequence[Rule], beside: Sequence[Rule], *, passes_on: bool
+    ) -> Coverable:
         """The rules that may meet marked facts: explicit ones, or any; sorted once."""
         place = node.predicates, passes_on, bool(beside)
         found = self._coverable.get(place)
@@ -280,10 +282,18 @@ class MarkedStratum(Stratum):
         """Π⟦I : P, N⟧ without the instances that have a fact of T ⊆ P in their positive bodies."""
         if not self.planner.changed(rules, _fewer(P.sizes(), T.sizes()), N.sizes()):
             return self.backend.apply((), {})
-        left = P - T
-        return self.backend.apply(self.planner.changed(rules, left.sizes(), N.sizes()), {
-            Read.ALL: I - T, Read.OLD: (I - T) - left, Read.DELTA: left, Read.ABSENT: I, Read.ABSENT_OLD: I | N,
-            Read.ABSENT_DELTA: N})
+        left, positive = P - T, I - T
+        return self.backend.apply(
+            self.planner.changed(rules, left.sizes(), N.sizes()),
+            {
+                Read.ALL: positive,
+                Read.OLD: positive - left,
+                Read.DELTA: left,
+                Read.ABSENT: I,
+                Read.ABSENT_OLD: I | N,
+                Read.ABSENT_DELTA: N,
+            },
+        )
 
 
 def _fewer(sizes: Mapping[str, int], less: Mapping[str, int]) -> Mapping[str, int]:
@@ -300,4 +310,3 @@ PATIENCE = 8  # updates in which nothing is covered
 
 PASSING_ON = frozenset({"counting", "dred", "dred-counting"})
 """The algorithms in which marked implicit facts mark others (section 4): they delete all that depends on a deletion."""
-

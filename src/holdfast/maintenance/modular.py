@@ -35,8 +35,9 @@ class TooManyForModulesError(Exception):
 # --- Algorithm 2 ---------------------------------------------------------------------------------------
 
 
-def materialise(planner: Planner, backend: Backend, watch: Watch, allotment: Allotment, states: States,
-                leave: Leave | None = None) -> NodeFigures:
+def materialise(
+    planner: Planner, backend: Backend, watch: Watch, allotment: Allotment, states: States, leave: Leave | None = None
+) -> NodeFigures:
     """MAT-MOD for one hyper-node; earlier ones are complete.
 
     With `leave`, what a module has to itself is not written out if its state says it all.
@@ -56,8 +57,16 @@ def materialise(planner: Planner, backend: Backend, watch: Watch, allotment: All
 class Evaluation:
     """A hyper-node from scratch: its facts come into K, and J is K and what the node reads elsewhere."""
 
-    def __init__(self, planner: Planner, backend: Backend, watch: Watch, generic: Sequence[Rule], K: KeptFacts,
-                 J: Facts, leave: Leave | None = None) -> None:
+    def __init__(
+        self,
+        planner: Planner,
+        backend: Backend,
+        watch: Watch,
+        generic: Sequence[Rule],
+        K: KeptFacts,
+        J: Facts,
+        leave: Leave | None = None,
+    ) -> None:
         self.planner, self.backend, self.watch, self.leave = planner, backend, watch, leave
         self.generic, self.K, self.J = generic, K, J
         self.instances = self.facts = 0

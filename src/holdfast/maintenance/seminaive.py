@@ -23,8 +23,9 @@ class NodeFigures:
     seconds: float
 
 
-def materialise(planner: Planner, backend: Backend, watch: Watch, enough: Mapping[str, int] | None = None
-                ) -> NodeFigures:
+def materialise(
+    planner: Planner, backend: Backend, watch: Watch, enough: Mapping[str, int] | None = None
+) -> NodeFigures:
     """Everything that follows in one hyper-node, with its counters; earlier nodes are complete.
 
     `enough` says of some predicates after how many facts their node is left as it is, incomplete on purpose.

@@ -129,8 +129,9 @@ class States:
         """The facts of a slice by what its module kept, whatever an update makes of it: there are so many."""
         service, state = self._kept[slice_]
         module, columns = service.module, len(slice_.columns)
-        return Compact(size, columns, partial(module.listed, state), partial(module.matching, state),
-                       partial(module.has, state))
+        return Compact(
+            size, columns, partial(module.listed, state), partial(module.matching, state), partial(module.has, state)
+        )
 
     @property
     def nbytes(self) -> int:

@@ -111,8 +111,14 @@ class Stratum:
         plans = self.planner.changed(rules, P.sizes(), N.sizes()) if rules else ()
         if not plans:
             return self.backend.apply((), {})
-        sources = {Read.ALL: I, Read.OLD: I - P, Read.DELTA: P, Read.ABSENT: I, Read.ABSENT_OLD: I | N,
-                   Read.ABSENT_DELTA: N}
+        sources = {
+            Read.ALL: I,
+            Read.OLD: I - P,
+            Read.DELTA: P,
+            Read.ABSENT: I,
+            Read.ABSENT_OLD: I | N,
+            Read.ABSENT_DELTA: N,
+        }
         return self.backend.apply(plans, sources)
 
     def follows(self, rules: Iterable[Rule], Ip: Facts, In: Facts, Δ: Facts) -> Bag:

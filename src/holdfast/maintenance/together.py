@@ -28,8 +28,9 @@ ALGORITHM = "window"
 class Window:
     """States that were computed; each is to be made the state in its turn, as long as nothing else happens."""
 
-    def __init__(self, maintainer: Maintainer, versions: Versions, explicit: Explicit, strata: Sequence[WindowStratum]
-                 ) -> None:
+    def __init__(
+        self, maintainer: Maintainer, versions: Versions, explicit: Explicit, strata: Sequence[WindowStratum]
+    ) -> None:
         self._maintainer, self._strata = maintainer, strata
         self._changes = _merged(versions.steps(), [s.served.steps for s in strata if s.served and s.served.steps])
         self._explicit = steps(cast("MemoryBackend", maintainer.backend), explicit.facts, versions.last)
@@ -106,9 +107,15 @@ class Together:
             served = self._served(plan, is_read=is_read)
             planner = self._planners.setdefault(node.predicates, TellingPlanner(node, backend.statistics))
             watch.node(", ".join(shown_names(node.predicates, backend.relations)))
-            stratum = WindowStratum(planner, backend, versions, watch, given,
-                                    Figures(algorithm=ALGORITHM, why=f"{versions.last} updates in one pass"),
-                                    served=served)
+            stratum = WindowStratum(
+                planner,
+                backend,
+                versions,
+                watch,
+                given,
+                Figures(algorithm=ALGORITHM, why=f"{versions.last} updates in one pass"),
+                served=served,
+            )
             stratum.maintain()
             stratum.figures.seconds = watch.seconds - begun
             done.append(stratum)
@@ -125,6 +132,8 @@ class Together:
 def _merged(changes: list[Step], more: Sequence[list[Step]]) -> list[Step]:
     """Changes of different predicates, step by step."""
     for steps_ in more:
-        changes = [(Momentary(gone.tables, {**gone.rows, **g.rows}), Momentary(come.tables, {**come.rows, **c.rows}))
-                   for (gone, come), (g, c) in zip(changes, steps_, strict=True)]
+        changes = [
+            (Momentary(gone.tables, {**gone.rows, **g.rows}), Momentary(come.tables, {**come.rows, **c.rows}))
+            for (gone, come), (g, c) in zip(changes, steps_, strict=True)
+        ]
     return changes

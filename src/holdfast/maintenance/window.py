@@ -50,8 +50,10 @@ def explicit_states(backend: MemoryBackend, updates: Sequence[tuple[Facts, Facts
         for name in facts.sizes():
             rows.setdefault(name, []).append(_ids(facts, name))
     ids = {name: np.unique(np.concatenate(parts)) for name, parts in rows.items()}
-    words = {name: np.where(backend.tables[name].status[found] & backend.explicit.bit, every, np.int64(0))
-             for name, found in ids.items()}
+    words = {
+        name: np.where(backend.tables[name].status[found] & backend.explicit.bit, every, np.int64(0))
+        for name, found in ids.items()
+    }
     no_ops = []
     for number, (delete, insert) in enumerate(updates, 1):
         later, effective = every & ~np.int64((1 << number) - 1), 0
@@ -158,8 +160,10 @@ class WindowStratum:
     def _overdelete(self, base: Heads) -> Momentary:
         """OVERDELETE: states in which a fact may have lost its support are taken from its word."""
         versions, I, node = self.versions, self.backend.materialisation, self.planner.node
-        lost = {name: (ids, np.where(words & 1, versions.every & ~words, np.int64(0)))
-                for name, (ids, words) in base.items()}
+        lost = {
+            name: (ids, np.where(words & 1, versions.every & ~words, np.int64(0)))
+            for name, (ids, words) in base.items()
+        }
         overdeleted = [self._lose(lost, base)]
         first = self._changed_plans()
         sources = {**self._sources(), Read.ALL: I, Read.OLD: I - self.P}
@@ -210,8 +214,14 @@ class WindowStratum:
         """Π⟦… : P, P⟧ over all facts that hold in some state; what always holds is never absent."""
         I, P = self.backend.materialisation, self.P
         U = I | self.backend.added
-        return {Read.ALL: U, Read.OLD: U - P, Read.DELTA: P, Read.ABSENT: I - P, Read.ABSENT_OLD: U,
-                Read.ABSENT_DELTA: P}
+        return {
+            Read.ALL: U,
+            Read.OLD: U - P,
+            Read.DELTA: P,
+            Read.ABSENT: I - P,
+            Read.ABSENT_OLD: U,
+            Read.ABSENT_DELTA: P,
+        }
 
     def _met(self, plans: Sequence[Plan], sources: Mapping[Read, Facts], phase: str) -> Heads:
         """Heads of instances, and the states in which they hold."""

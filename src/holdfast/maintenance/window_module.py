@@ -38,8 +38,11 @@ class ServedInWindow:
         """All steps, given in which states facts have nonrecursive derivations, where that changes."""
         service, predicate = self.module.service, self.module.predicate
         slices = {slice_.predicate: versions.changed([slice_.predicate]) for slice_ in service.reads}
-        read = steps(self.backend, {name: (ids, versions.of(name, ids)) for name, found in slices.items()
-                                    for ids in [found.ids(name)]}, versions.last)
+        read = steps(
+            self.backend,
+            {name: (ids, versions.of(name, ids)) for name, found in slices.items() for ids in [found.ids(name)]},
+            versions.last,
+        )
         state, found = self.before.get(service.slice), list[Step]()
         for number, (lost, gained) in enumerate(steps(self.backend, external, versions.last)):
             if not (lost or gained or any(read[number])):
@@ -114,8 +117,9 @@ def _momentary(facts: Any) -> Momentary:
 def _words(moved: Sequence[tuple[Ids, Ids]], versions: Versions) -> tuple[Ids, Words]:
     """Facts that go and come, as words: the first step of a fact says whether it held before."""
     parts = [(ids, number, comes) for number, step in enumerate(moved, 1) for comes, ids in enumerate(step)]
-    ids, first, inverse = np.unique(np.concatenate([ids for ids, _, _ in parts]), return_index=True,
-                                    return_inverse=True)
+    ids, first, inverse = np.unique(
+        np.concatenate([ids for ids, _, _ in parts]), return_index=True, return_inverse=True
+    )
     lengths = [len(ids) for ids, _, _ in parts]
     later = np.repeat([int(versions.every) & ~((1 << number) - 1) for _, number, _ in parts], lengths)
     comes = np.repeat([comes for _, _, comes in parts], lengths)

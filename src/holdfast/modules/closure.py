@@ -228,8 +228,9 @@ class Closure(Module):
         edges = State(state.numbering, form, Edges(_keys(state.numbering, Δ))).graph.keys
         nodes = graph.nodes
         # one node for each value before an edge of Δ is passed, and one after it
-        passing = Graph(2 * nodes, Edges(together(_between(graph.keys, 0, 0), _between(edges, 0, 1),
-                                                  _between(graph.keys, 1, 1))), 2)
+        passing = Graph(
+            2 * nodes, Edges(together(_between(graph.keys, 0, 0), _between(edges, 0, 1), _between(graph.keys, 1, 1))), 2
+        )
         sources = np.flatnonzero(graph.reached(distinct(ends(edges)[0]), backward=True))
         pairs = np.concatenate([graphs.NO_PAIRS, *graphs.closure(passing, 2 * sources)])
         if form.no_loops:
@@ -310,13 +311,19 @@ class Closure(Module):
         """The difference between two closures, for the affected sources only; nothing is overdeleted."""
         form: Form = service.form
         if state is None or state.is_stale(form):
-            state = _state(form, ground.before(), *(_read(ground, slices, "before")
-                                                    for slices in (form.before, form.after)))
+            state = _state(
+                form, ground.before(), *(_read(ground, slices, "before") for slices in (form.before, form.after))
+            )
         numbering = state.numbering
         base = _keys(numbering, ground.lost()), _keys(numbering, ground.gained())
         if state.form == form:
-            new = state.edited(base, *(_stepped(numbering, old, slices, ground) for old, slices in (
-                (state.before, form.before), (state.after, form.after))))
+            new = state.edited(
+                base,
+                *(
+                    _stepped(numbering, old, slices, ground)
+                    for old, slices in ((state.before, form.before), (state.after, form.after))
+                ),
+            )
         else:  # other rules: another graph, and the difference is looked for all the same
             before, after = (Edges(_steps_now(numbering, slices, ground)) for slices in (form.before, form.after))
             new = State(numbering, form, state.base.edited(*base), before, after)
@@ -325,8 +332,10 @@ class Closure(Module):
             old_graph, new_graph = state.doubled(form.is_flipped), new.doubled(form.is_flipped)
         if old_graph.nodes < new_graph.nodes:  # the same edges, and nodes that have none yet
             old_graph = replace(old_graph, nodes=new_graph.nodes)
-        parts = ((new.written(lost, new_graph), new.written(gained, new_graph))
-                 for lost, gained in graphs.difference(old_graph, new_graph))
+        parts = (
+            (new.written(lost, new_graph), new.written(gained, new_graph))
+            for lost, gained in graphs.difference(old_graph, new_graph)
+        )
         return Changed(parts, new)
 
 
@@ -346,8 +355,9 @@ def _known(numbering: Numbering, values: Numbers) -> Numbers:
 def _state(form: Form, base: Rows, before: Rows = graphs.NO_PAIRS, after: Rows = graphs.NO_PAIRS) -> State:
     numbering = Numbering()
     numbering.enter(distinct(np.concatenate([base.ravel(), before.ravel(), after.ravel()])))
-    return State(numbering, form, Edges(_keys(numbering, base)), Edges(_keys(numbering, before)),
-                 Edges(_keys(numbering, after)))
+    return State(
+        numbering, form, Edges(_keys(numbering, base)), Edges(_keys(numbering, before)), Edges(_keys(numbering, after))
+    )
 
 
 def _same(one: Change, other: Change) -> bool:

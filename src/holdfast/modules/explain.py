@@ -24,8 +24,10 @@ def module_data(node: HyperNode, program: Program, modules: Sequence[Module]) ->
     allotment = allot(node, program.relations, modules)
     return {
         "modules": [{"module": s.module.name, "rules": _listed(s.rules), "alone": s.alone} for s in allotment.services],
-        "declined": [{"module": name, "rules": _listed(declined.rules), "why": declined.why}
-                     for name, declined in allotment.declined],
+        "declined": [
+            {"module": name, "rules": _listed(declined.rules), "why": declined.why}
+            for name, declined in allotment.declined
+        ],
     }
 
 

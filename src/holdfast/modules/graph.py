@@ -235,8 +235,9 @@ class Graph:
             return self.turned.as_it_is()
         nodes = np.arange(self.nodes + 1)
         none = np.zeros(self.nodes, np.uint8)
-        return Condensed(nodes[:-1], *self.edges.rows(self.nodes, backward=backward), nodes, nodes[:-1], none,
-                         may_have_bits=False)
+        return Condensed(
+            nodes[:-1], *self.edges.rows(self.nodes, backward=backward), nodes, nodes[:-1], none, may_have_bits=False
+        )
 
     def for_some(self, count: int, *, backward: bool = False) -> Condensed:
         """What to list the closure of so many nodes from: what is there already, or what soonest leads to them all."""
@@ -408,8 +409,9 @@ def _detoured(graph: Graph, keys: Numbers) -> NDArray[np.bool_]:
     return found.view(np.bool_)
 
 
-def _differences(old: Condensed, new: Condensed, sources: Numbers, graph: Graph, budget: int = -1
-                 ) -> Iterator[tuple[Pairs, Pairs]]:
+def _differences(
+    old: Condensed, new: Condensed, sources: Numbers, graph: Graph, budget: int = -1
+) -> Iterator[tuple[Pairs, Pairs]]:
     """Sources that are in the same components before and after lose and gain the same."""
     from holdfast.modules import graph_kernels as kernels
 
@@ -418,8 +420,17 @@ def _differences(old: Condensed, new: Condensed, sources: Numbers, graph: Graph,
     groups, group_of = np.unique((before << _HALF) | after, return_inverse=True)
     order = np.argsort(group_of, kind="stable")
     first = np.searchsorted(group_of[order], np.arange(len(groups) + 1))
-    arguments = (groups >> _HALF, groups & _LOW, first, sources[order], *old.arrays(len(groups)),
-                 *new.arrays(len(groups)), graph.stride, graph.no_loops, budget)
+    arguments = (
+        groups >> _HALF,
+        groups & _LOW,
+        first,
+        sources[order],
+        *old.arrays(len(groups)),
+        *new.arrays(len(groups)),
+        graph.stride,
+        graph.no_loops,
+        budget,
+    )
     begin, room = 0, min(_ROOM, _FIRST_ROOM + _EACH * len(sources))
     while begin < len(groups):
         lost, gained = np.empty((room if old is not EMPTY else 0, 2), np.int64), np.empty((room, 2), np.int64)

@@ -325,12 +325,41 @@ def count_targets(begin, first, targets, came, went, member_first, members, cycl
     return len(cyclic)
 
 
-@njit(types.UniTuple(int64, 4)(int64, _numbers, _numbers, _numbers, _numbers, *_condensed, *_condensed, int64, boolean,
-                               int64, _pairs, _pairs), nogil=True, cache=True)
-def differences(begin, old, new, source_first, sources,
-                old_first, old_targets, old_came, old_went, old_member_first, old_members, old_cyclic, old_bits,
-                new_first, new_targets, new_came, new_went, new_member_first, new_members, new_cyclic, new_bits,
-                stride, no_loops, budget, lost, gained):
+@njit(
+    types.UniTuple(int64, 4)(
+        int64, _numbers, _numbers, _numbers, _numbers, *_condensed, *_condensed, int64, boolean, int64, _pairs, _pairs
+    ),
+    nogil=True,
+    cache=True,
+)
+def differences(
+    begin,
+    old,
+    new,
+    source_first,
+    sources,
+    old_first,
+    old_targets,
+    old_came,
+    old_went,
+    old_member_first,
+    old_members,
+    old_cyclic,
+    old_bits,
+    new_first,
+    new_targets,
+    new_came,
+    new_went,
+    new_member_first,
+    new_members,
+    new_cyclic,
+    new_bits,
+    stride,
+    no_loops,
+    budget,
+    lost,
+    gained,
+):
     """What the sources of each group reached and no longer do, and what they reach and did not, as pairs.
 
     The sources of group g are in component old[g] of the old graph and new[g] of the new one, -1 for an empty graph.
@@ -365,11 +394,39 @@ def differences(begin, old, new, source_first, sources,
         else:
             n_was, n_now = int64(0), int64(0)
             if o >= 0:
-                n_was = _walk(o, old_first, old_targets, old_came, old_went, old_member_first, old_members, old_cyclic,
-                              old_stamps, g, waiting, out, was, steps)
+                n_was = _walk(
+                    o,
+                    old_first,
+                    old_targets,
+                    old_came,
+                    old_went,
+                    old_member_first,
+                    old_members,
+                    old_cyclic,
+                    old_stamps,
+                    g,
+                    waiting,
+                    out,
+                    was,
+                    steps,
+                )
             if c >= 0:
-                n_now = _walk(c, new_first, new_targets, new_came, new_went, new_member_first, new_members, new_cyclic,
-                              new_stamps, g, waiting, out, now, steps)
+                n_now = _walk(
+                    c,
+                    new_first,
+                    new_targets,
+                    new_came,
+                    new_went,
+                    new_member_first,
+                    new_members,
+                    new_cyclic,
+                    new_stamps,
+                    g,
+                    waiting,
+                    out,
+                    now,
+                    steps,
+                )
             if 0 <= budget < steps[0]:
                 return int64(-1), n_lost, n_gained, int64(0)
             for k in range(n_was):

@@ -157,4 +157,4 @@ def _without(rows: Rows, fewer: Rows) -> Rows:
     if not len(rows) or not len(fewer):
         return rows
     _, numbers = np.unique(np.concatenate([rows, fewer]), axis=0, return_inverse=True)
-    return rows[~np.isin(numbers[: len(rows)], numbers[len(rows):])]
+    return rows[~np.isin(numbers[: len(rows)], numbers[len(rows) :])]

@@ -29,8 +29,13 @@ _DELIMITED: Final = ("csv", "tsv")
 _SHORT_DECIMAL: Final = re.compile(r"DECIMAL\((\d|1[0-8]),\d+\)|DECIMAL\(\d+,[1-9]\d*\)")
 _FLOAT: Final = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$|^\s*[+-]?(inf|infinity|nan)\s*$"
 _UNSIGNED: Final = "DECIMAL(20,0)"  # Spark has no unsigned integers
-_CAST: Final = {Type.NUMBER: "BIGINT", Type.UNSIGNED: _UNSIGNED, Type.FLOAT: "DOUBLE", Type.SYMBOL: "STRING",
-                Type.ANY: "STRING"}
+_CAST: Final = {
+    Type.NUMBER: "BIGINT",
+    Type.UNSIGNED: _UNSIGNED,
+    Type.FLOAT: "DOUBLE",
+    Type.SYMBOL: "STRING",
+    Type.ANY: "STRING",
+}
 
 
 def checked(frame: DataFrame, source: Source, relation: Relation) -> DataFrame:
@@ -47,9 +52,12 @@ def checked(frame: DataFrame, source: Source, relation: Relation) -> DataFrame:
     if source.change_type is None:
         change = sf.coalesce(change, sf.lit(INSERT))  # nobody said that every row has one
     reasons = [sf.when(sf.col(CORRUPT).isNotNull(), "the line is malformed")] if CORRUPT in frame.columns else []
-    reasons.append(sf.when(change.isNull() | ~change.isin(INSERT, DELETE),
-                          sf.concat(sf.lit(f"{change_type} is neither insert nor delete: "),
-                                   sf.coalesce(change, sf.lit("no value")))))
+    reasons.append(
+        sf.when(
+            change.isNull() | ~change.isin(INSERT, DELETE),
+            sf.concat(sf.lit(f"{change_type} is neither insert nor delete: "), sf.coalesce(change, sf.lit("no value"))),
+        )
+    )
     typed = []
     for column in relation.columns:
         given, kind = given_by[column.name]
@@ -89,8 +97,9 @@ def _sources_of(frame: DataFrame, source: Source, relation: Relation) -> dict[st
             message = f"{relation.display} has no column {name}"
             help = similar(name, list(known)) or f"its columns are {', '.join(known)}"
             raise UsageError(Diagnostic("E1105", message, source.span, help=help))
-    return {column.name: _column(frame, source, source.columns.get(column.name, column.name))
-            for column in relation.columns}
+    return {
+        column.name: _column(frame, source, source.columns.get(column.name, column.name)) for column in relation.columns
+    }
 
 
 def _column(frame: DataFrame, source: Source, wanted: str) -> tuple[Column, str]:
@@ -113,9 +122,16 @@ def _column(frame: DataFrame, source: Source, wanted: str) -> tuple[Column, str]
 
 def _missing(wanted: str, frame: DataFrame, source: Source) -> UsageError:
     there = [name for name in frame.columns if name not in OURS]
-    help = similar(wanted, there) or f"columns = {{ {wanted} = \"NAME\" }} says what it is called there"
-    return UsageError(Diagnostic("E1106", f"{source.name} has no column {wanted}", source.span,
-                                 notes=(f"it has {', '.join(there)}",), help=help))
+    help = similar(wanted, there) or f'columns = {{ {wanted} = "NAME" }} says what it is called there'
+    return UsageError(
+        Diagnostic(
+            "E1106",
+            f"{source.name} has no column {wanted}",
+            source.span,
+            notes=(f"it has {', '.join(there)}",),
+            help=help,
+        )
+    )
 
 
 def _as_in_json(kind: Column, text: Column, value: Column, wanted: Type) -> tuple[Column, Column]:
@@ -134,7 +150,8 @@ def _as_in_json(kind: Column, text: Column, value: Column, wanted: Type) -> tupl
             fits = kind == "STRING"
     called = sf.regexp_replace(sf.lower(sf.regexp_extract(kind, "^[A-Z]+", 0)), "bigint", "integer")
     return sf.when(fits, value), sf.when(value.isNull(), text).otherwise(
-        sf.concat(text, sf.lit(", in JSON of type "), called))
+        sf.concat(text, sf.lit(", in JSON of type "), called)
+    )
 
 
 def _term_text(given: Column, kind: str, in_json: Column | None, source: Source) -> Column:

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 
 SOURCE: Final = "_source"
 _FEW: Final = 100_000  # rows that need no job to be counted
-REJECTED: Final = pa.schema([("source", pa.string()), ("relation", pa.string()), ("reason", pa.string()),
-                             ("row", pa.string())])
+REJECTED: Final = pa.schema(
+    [("source", pa.string()), ("relation", pa.string()), ("reason", pa.string()), ("row", pa.string())]
+)
 
 
 @dataclass(frozen=True)
@@ -47,8 +48,13 @@ class Taken:
     seen: int = 0
 
     def __add__(self, other: Taken) -> Taken:
-        return Taken(self.rows + other.rows, self.lines + other.lines, self.rejected + other.rejected,
-                     self.rejections + other.rejections, self.seen + other.seen)
+        return Taken(
+            self.rows + other.rows,
+            self.lines + other.lines,
+            self.rejected + other.rejected,
+            self.rejections + other.rejections,
+            self.seen + other.seen,
+        )
 
 
 class Intake:
@@ -93,8 +99,12 @@ class Intake:
 
     def rdf(self) -> Taken:
         """The facts of RDF sources; they cannot be told to be deleted."""
-        rows = [(INSERT, name, table) for source in self._sources if source.place.format in RDF
-                for name, table in rdf_tables(source, self._relations)]
+        rows = [
+            (INSERT, name, table)
+            for source in self._sources
+            if source.place.format in RDF
+            for name, table in rdf_tables(source, self._relations)
+        ]
         return Taken(tuple(rows), seen=sum(table.num_rows for _, _, table in rows))
 
     def fetched(self, frame: DataFrame) -> pa.Table:
@@ -133,8 +143,12 @@ class Intake:
             counts = frame.groupBy(SOURCE, good).count().collect()
             lines = [s for s in self._framed() if s.place.format == LINES]
             taken = sum((self._lines(s, frame.filter(sf.col(SOURCE) == s.name).toArrow()) for s in lines), self.rdf())
-            rows = [(kind, source.relation or "", self._columns(frame, source, kind))
-                    for source in self._framed() if source not in lines for kind in (DELETE, INSERT)]
+            rows = [
+                (kind, source.relation or "", self._columns(frame, source, kind))
+                for source in self._framed()
+                if source not in lines
+                for kind in (DELETE, INSERT)
+            ]
             bad = sum(row["count"] for row in counts if not row["good"])
             rejected = (self._bad(frame),) if bad else ()
             seen = sum(row["count"] for row in counts)
@@ -148,17 +162,23 @@ class Intake:
 
         chosen = (sf.col(SOURCE) == source.name) & sf.col(REASON).isNull() & (sf.col(CHANGE_TYPE) == kind)
         columns = self._relations[source.relation or ""].columns
-        return frame.filter(chosen).select(*(
-            sf.col(f"`{_prefixed(source, c.name)}`").alias(c.name, metadata=MARK if c.type is Type.ANY else {})
-            for c in columns))
+        return frame.filter(chosen).select(
+            *(
+                sf.col(f"`{_prefixed(source, c.name)}`").alias(c.name, metadata=MARK if c.type is Type.ANY else {})
+                for c in columns
+            )
+        )
 
     def _bad(self, frame: DataFrame) -> DataFrame:
         from pyspark.sql import functions as sf
 
         names = sf.create_map(*(sf.lit(text) for s in self._framed() for text in (s.name, s.relation or "")))
         return frame.filter(sf.col(REASON).isNotNull()).select(
-            sf.col(SOURCE).alias("source"), names[sf.col(SOURCE)].alias("relation"), sf.col(REASON).alias("reason"),
-            sf.col(ROW).alias("row"))
+            sf.col(SOURCE).alias("source"),
+            names[sf.col(SOURCE)].alias("relation"),
+            sf.col(REASON).alias("reason"),
+            sf.col(ROW).alias("row"),
+        )
 
     def _split(self, source: Source, table: pa.Table) -> Taken:
         if source.place.format == LINES:
@@ -166,19 +186,30 @@ class Intake:
         relation = self._relations[source.relation or ""]
         good = table.filter(pc.is_null(table[REASON]))
         columns = [_as_typed(good[_prefixed(source, column.name)], column.type) for column in relation.columns]
-        fields = [pa.field(column.name, values.type, metadata=MARK if column.type is Type.ANY else None)
-                  for column, values in zip(relation.columns, columns, strict=True)]
+        fields = [
+            pa.field(column.name, values.type, metadata=MARK if column.type is Type.ANY else None)
+            for column, values in zip(relation.columns, columns, strict=True)
+        ]
         facts = pa.table(columns, schema=pa.schema(fields))
         kinds = {kind: facts.filter(pc.equal(good[CHANGE_TYPE], kind)) for kind in (DELETE, INSERT)}
         rows = tuple((kind, relation.name, part) for kind, part in kinds.items() if part.num_rows)
         bad = table.filter(pc.is_valid(table[REASON]))
-        return Taken(rows, (), (rejected(source, bad[REASON].to_pylist(), bad[ROW].to_pylist()),) if len(bad) else (),
-                     bad.num_rows, table.num_rows)
+        return Taken(
+            rows,
+            (),
+            (rejected(source, bad[REASON].to_pylist(), bad[ROW].to_pylist()),) if len(bad) else (),
+            bad.num_rows,
+            table.num_rows,
+        )
 
     def _lines(self, source: Source, table: pa.Table) -> Taken:
         files = zip(table[FILE].to_pylist(), table[_prefixed(source, LINE)].to_pylist(), strict=True)
-        lines = [Line(source.name, file, number, text) for file, content in sorted(files)
-                 for number, text in enumerate(content.splitlines(), 1) if text.strip()]
+        lines = [
+            Line(source.name, file, number, text)
+            for file, content in sorted(files)
+            for number, text in enumerate(content.splitlines(), 1)
+            if text.strip()
+        ]
         return Taken((), tuple(lines), (), 0, len(lines))
 
 

@@ -40,6 +40,7 @@ class Place:
 
     def part(self, name: str) -> Place:
         """A folder in a folder, or a table with a longer name."""
+
         def longer(path: str | None) -> str | None:
             return path and f"{path}/{name}"
 

@@ -27,8 +27,16 @@ _KEYS: Mapping[str, tuple[str, ...]] = {
     "updates": (*_PLACE, "relation", "columns", "fields", "checks", "change_type"),
     "sinks": (*_PLACE, "relation", "write"),
 }
-_SUFFIXES = {".csv": "csv", ".tsv": "tsv", ".facts": "tsv", ".json": "json", ".jsonl": "json", ".parquet": "parquet",
-             ".nt": "ntriples", ".ttl": "turtle"}
+_SUFFIXES = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".facts": "tsv",
+    ".json": "json",
+    ".jsonl": "json",
+    ".parquet": "parquet",
+    ".nt": "ntriples",
+    ".ttl": "turtle",
+}
 _KINDS = {str: "a string", int: "a whole number", bool: "true or false", dict: "a table", list: "a list"}
 _Kind = TypeVar("_Kind")
 
@@ -62,7 +70,7 @@ def _not_toml(error: tomllib.TOMLDecodeError, source: Text) -> Diagnostic:
     message = str(error)
     place = re.search(r" \(at (?:line (\d+), column (\d+)|end of document)\)$", message)
     line, column = (int(place[1]), int(place[2])) if place and place[1] else (source.text.rstrip().count("\n") + 1, 1)
-    message = message[:place.start()] if place else message
+    message = message[: place.start()] if place else message
     span = Span(source, line, column, line, column + 1)
     return Diagnostic("E1101", f"not TOML: {message[:1].lower()}{message[1:]}", span)
 
@@ -80,7 +88,7 @@ class _Reader:
         head, spark = self._table("pipeline"), self._table("spark")
         for table in ("pipeline", "engine", "snapshots", "quarantine", "stream", "spark"):
             self._check_keys((table,), self._table(table), _KEYS[table])
-        program = self._value(("pipeline",), head, "program", str, required="the rules: program = \"rules.dl\"")
+        program = self._value(("pipeline",), head, "program", str, required='the rules: program = "rules.dl"')
         conf: dict[str, Any] = self._value(("spark",), spark, "conf", dict) or {}
         built: dict[str, Any] = {
             "name": self._value(("pipeline",), head, "name", str) or name,
@@ -110,7 +118,8 @@ class _Reader:
             names_itself = place.format in (*model.RDF, model.LINES)
             columns: dict[str, Any] = self._value(path, content, "columns", dict) or {}
             yield model.Source(
-                name, place,
+                name,
+                place,
                 relation=self._value(path, content, "relation", str) or (None if names_itself else name),
                 columns={key: str(value) for key, value in columns.items()},
                 fields=self._strings(path, content, "fields"),
@@ -150,8 +159,14 @@ class _Reader:
         options: dict[str, Any] = self._value(path, content, "options", dict) or {}
         shown = where if where is None or "://" in where else (self._folder / where).as_posix()
         path_used = shown if where is None or "://" in where else str(Path(str(shown)).absolute())
-        return model.Place(format, path_used, given["table"], given["url"],
-                           {key: _text(value) for key, value in options.items()}, shown)
+        return model.Place(
+            format,
+            path_used,
+            given["table"],
+            given["url"],
+            {key: _text(value) for key, value in options.items()},
+            shown,
+        )
 
     def _quarantine(self) -> model.Quarantine:
         table = self._table("quarantine")
@@ -166,8 +181,12 @@ class _Reader:
                 return model.Quarantine(place, None, float(limit.rstrip("% ")) / 100)
             case int() if not isinstance(limit, bool) and limit >= 0:
                 return model.Quarantine(place, limit)
-        self._error("E1104", f"{limit!r} is no limit on rows", ("quarantine", "limit"),
-                    help='a number of rows, limit = 100, or a share, limit = "1%"')
+        self._error(
+            "E1104",
+            f"{limit!r} is no limit on rows",
+            ("quarantine", "limit"),
+            help='a number of rows, limit = 100, or a share, limit = "1%"',
+        )
         return model.Quarantine(place)
 
     def _engine(self) -> model.Engine:
@@ -201,8 +220,15 @@ class _Reader:
             else:
                 self._error("E1104", f"{name}.{key} is a table of its own: [{name}.NAME]", (name, key))
 
-    def _value(self, path: tuple[str, ...], table: Mapping[str, Any], key: str, kind: Callable[..., _Kind], *,
-               required: str | None = None) -> _Kind | None:
+    def _value(
+        self,
+        path: tuple[str, ...],
+        table: Mapping[str, Any],
+        key: str,
+        kind: Callable[..., _Kind],
+        *,
+        required: str | None = None,
+    ) -> _Kind | None:
         if key not in table:
             if required:
                 self._error("E1103", f"[{'.'.join(path)}] lacks {required}", path)
@@ -226,8 +252,9 @@ class _Reader:
             self._error("E1104", f"{key} is at least 1, not {value}", (*path, key))
         return default if value is None else value
 
-    def _choice(self, path: tuple[str, ...], table: Mapping[str, Any], key: str, choices: tuple[str, ...],
-                default: str) -> str:
+    def _choice(
+        self, path: tuple[str, ...], table: Mapping[str, Any], key: str, choices: tuple[str, ...], default: str
+    ) -> str:
         value = self._value(path, table, key, str)
         if value is None or value in choices:
             return value or default

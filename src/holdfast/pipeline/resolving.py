@@ -29,8 +29,11 @@ def _check_mode(pipeline: Pipeline, problems: Diagnostics) -> None:
     if pipeline.mode != "batch":
         if pipeline.snapshots is None:
             help = '[snapshots]\npath = "snapshots"'.replace("\n", " ")
-            problems.error("E1103", f"mode {pipeline.mode} keeps its state in snapshots, and there is no [snapshots]",
-                           help=f"add {help}")
+            problems.error(
+                "E1103",
+                f"mode {pipeline.mode} keeps its state in snapshots, and there is no [snapshots]",
+                help=f"add {help}",
+            )
         if not pipeline.updates:
             problems.error("E1103", f"mode {pipeline.mode} needs an [updates.NAME] to read updates from")
 
@@ -41,8 +44,12 @@ def _check_types(program: Program, problems: Diagnostics) -> None:
         relation = program.relations[name]
         if not relation.declared:
             columns = ", ".join(f"{column.name}: {column.type.value}" for column in relation.columns)
-            problems.error("E1105", f"{relation.display} has facts in the program and is not declared", relation.span,
-                           help=f"declare it: .decl {relation.display}({columns})")
+            problems.error(
+                "E1105",
+                f"{relation.display} has facts in the program and is not declared",
+                relation.span,
+                help=f"declare it: .decl {relation.display}({columns})",
+            )
 
 
 def _source(source: Source, program: Program, problems: Diagnostics) -> Source:
@@ -56,13 +63,21 @@ def _source(source: Source, program: Program, problems: Diagnostics) -> Source:
         return source
     if not relation.declared and source.place.format not in RDF:
         columns = ", ".join(f"{column.name}: {column.type.value}" for column in relation.columns)
-        problems.error("E1105", f"{relation.display} is not declared, so its columns have no types", source.span,
-                       help=f"declare it in the program: .decl {relation.display}({columns})")
+        problems.error(
+            "E1105",
+            f"{relation.display} is not declared, so its columns have no types",
+            source.span,
+            help=f"declare it in the program: .decl {relation.display}({columns})",
+        )
     known = [column.name for column in relation.columns]
     for name in source.columns:
         if name not in known:
-            problems.error("E1105", f"{relation.display} has no column {name}", source.span,
-                           help=similar(name, known) or f"its columns are {', '.join(known)}")
+            problems.error(
+                "E1105",
+                f"{relation.display} has no column {name}",
+                source.span,
+                help=similar(name, known) or f"its columns are {', '.join(known)}",
+            )
     return replace(source, relation=relation.name)
 
 
@@ -77,8 +92,12 @@ def _relation(name: str, span: Span | None, program: Program, problems: Diagnost
     found = program.relations.get(_key(name, program))
     if found is None or found.auxiliary:
         names = [r.display for r in program.relations.values() if not r.auxiliary]
-        problems.error("E1105", f"the program has no relation {name}", span,
-                       help=similar(name, names) or f"it has {', '.join(names)}")
+        problems.error(
+            "E1105",
+            f"the program has no relation {name}",
+            span,
+            help=similar(name, names) or f"it has {', '.join(names)}",
+        )
         return None
     return found
 

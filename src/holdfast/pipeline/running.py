@@ -61,9 +61,16 @@ class Outcome:
     written: list[str] = field(default_factory=list)
 
 
-def run(pipeline: Pipeline, *, mode: str | None = None, spark: SparkOptions | SparkSession | None = None,
-        frames: Mapping[str, DataFrame] | None = None, anew: bool = False, tell: Callable[[Told], None] | None = None,
-        reached: Step | None = None) -> Outcome:
+def run(
+    pipeline: Pipeline,
+    *,
+    mode: str | None = None,
+    spark: SparkOptions | SparkSession | None = None,
+    frames: Mapping[str, DataFrame] | None = None,
+    anew: bool = False,
+    tell: Callable[[Told], None] | None = None,
+    reached: Step | None = None,
+) -> Outcome:
     """Run a pipeline once; a stream runs until it has caught up, or for ever, as its trigger says.
 
     `frames` are for sources of format "frame", by the source's name.  With `anew` a batch run puts away what was.
@@ -91,8 +98,16 @@ def _on(step: str) -> None: ...
 class _Run:
     """A run under way."""
 
-    def __init__(self, pipeline: Pipeline, text: str, relations: Mapping[str, Relation], session: SparkSession,
-                 frames: Mapping[str, DataFrame] | None, tell: Callable[[Told], None], reached: Step) -> None:
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        text: str,
+        relations: Mapping[str, Relation],
+        session: SparkSession,
+        frames: Mapping[str, DataFrame] | None,
+        tell: Callable[[Told], None],
+        reached: Step,
+    ) -> None:
         self._pipeline, self._text = pipeline, text
         self._source = hashlib.sha256(text.encode()).hexdigest()
         self._tell, self._reached = tell, reached
@@ -121,8 +136,16 @@ class _Run:
             elif self._pipeline.mode == "stream":
                 self._stream()
             written = self._writer.state(self.state.base)
-        return Outcome(self.state.base, self.state.engine, self.state.why, self._number, self._done,
-                       self._change, self._rejections, [str(place) for place in written])
+        return Outcome(
+            self.state.base,
+            self.state.engine,
+            self.state.why,
+            self._number,
+            self._done,
+            self._change,
+            self._rejections,
+            [str(place) for place in written],
+        )
 
     @property
     def state(self) -> State:
@@ -145,8 +168,13 @@ class _Run:
             raise UsageError(Diagnostic("E1109", message, help="go on with mode update or stream, or say --anew"))
         if newest is not None and self._keeper is not None:
             if newest.source != self._source:
-                raise UsageError(Diagnostic("E1115", f"{self._pipeline.program} is not what the snapshots began with",
-                                            help="put rules in and take them out by updates, or begin anew: --anew"))
+                raise UsageError(
+                    Diagnostic(
+                        "E1115",
+                        f"{self._pipeline.program} is not what the snapshots began with",
+                        help="put rules in and take them out by updates, or begin anew: --anew",
+                    )
+                )
             self._tell(Told(f"the snapshot after update {newest.number} is loaded"))
             self._adopt(self._keeper.restore(newest, self._pipeline.program.as_posix()))
             self._check_sizes(newest.sizes)
@@ -185,11 +213,19 @@ class _Run:
     def _check_sizes(self, sizes: Mapping[str, int]) -> None:
         """The state that was found again has the sizes that were written down."""
         found = self.state.sizes()
-        wrong = [f"{name} has {found.get(name, 0):,} facts and had {size:,}" for name, size in sizes.items()
-                 if found.get(name, 0) != size]
+        wrong = [
+            f"{name} has {found.get(name, 0):,} facts and had {size:,}"
+            for name, size in sizes.items()
+            if found.get(name, 0) != size
+        ]
         if wrong:
-            raise DamagedData(Diagnostic("E1112", f"the snapshot does not give the state it was made from: {wrong[0]}",
-                                         help="begin anew with --mode batch --anew, and tell us: this is a bug"))
+            raise DamagedData(
+                Diagnostic(
+                    "E1112",
+                    f"the snapshot does not give the state it was made from: {wrong[0]}",
+                    help="begin anew with --mode batch --anew, and tell us: this is a bug",
+                )
+            )
 
     # --- updates ---------------------------------------------------------------------------------------
 
@@ -226,8 +262,9 @@ class _Run:
         self._change = change
         self._tell(Told(f"update {number}: {change!r}", number, change, taken.rejections))
 
-    def _applied(self, parts: tuple[Part, ...], lines: tuple[Line, ...], refused: list[tuple[Line, HoldfastError]]
-                 ) -> Change:
+    def _applied(
+        self, parts: tuple[Part, ...], lines: tuple[Line, ...], refused: list[tuple[Line, HoldfastError]]
+    ) -> Change:
         """Apply the rows as they are on the disk, where the next run would find them; if that needs Spark, there."""
         assert self._keeper is not None and self._keeper.newest is not None
 
@@ -246,8 +283,9 @@ class _Run:
 
     def _refusals(self, refused: list[tuple[Line, HoldfastError]]) -> Taken:
         of_name = {source.name: source for source in self._pipeline.updates}
-        tables = [rejected(of_name[line.source], [error.diagnostics[0].message], [line.text])
-                  for line, error in refused]
+        tables = [
+            rejected(of_name[line.source], [error.diagnostics[0].message], [line.text]) for line, error in refused
+        ]
         return Taken(rejected=tuple(tables), rejections=len(tables))
 
     def _judge(self, number: int, taken: Taken) -> None:
@@ -259,8 +297,11 @@ class _Run:
             reasons = _first_reasons(taken)
             where = f"they are in {quarantine.place}" if quarantine.place else None
             message = f"{taken.rejections:,} of {taken.seen:,} rows fail their checks, and {quarantine.limit} may"
-            help = "mend them, or raise the limit of [quarantine]" if quarantine.place else \
-                "a [quarantine] in the pipeline file takes such rows and lets the run go on"
+            help = (
+                "mend them, or raise the limit of [quarantine]"
+                if quarantine.place
+                else "a [quarantine] in the pipeline file takes such rows and lets the run go on"
+            )
             raise DataError(Diagnostic("E1107", message, notes=(*reasons, *([where] if where else [])), help=help))
 
     # --- streams ---------------------------------------------------------------------------------------
@@ -301,6 +342,13 @@ class _Run:
 
 
 def _first_reasons(taken: Taken) -> tuple[str, ...]:
-    rows = [row for part in taken.rejected for row in (part.slice(0, 3).to_pylist() if isinstance(part, pa.Table)
-                                                       else [r.asDict() for r in part.limit(3).collect()])]
+    rows = [
+        row
+        for part in taken.rejected
+        for row in (
+            part.slice(0, 3).to_pylist()
+            if isinstance(part, pa.Table)
+            else [r.asDict() for r in part.limit(3).collect()]
+        )
+    ]
     return tuple(f"{row['source']}: {row['reason']}: {row['row'][:100]}" for row in rows[:3])

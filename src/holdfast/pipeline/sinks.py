@@ -81,8 +81,11 @@ class Writer:
     def _changed(self, name: str, change: Change) -> DataFrame:
         from pyspark.sql import functions as sf
 
-        frames = [self.frame(part[name]).withColumn(CHANGE_TYPE, sf.lit(kind))
-                  for kind, part in ((DELETE, change.removed), (INSERT, change.added)) if name in part]
+        frames = [
+            self.frame(part[name]).withColumn(CHANGE_TYPE, sf.lit(kind))
+            for kind, part in ((DELETE, change.removed), (INSERT, change.added))
+            if name in part
+        ]
         frame = frames[0] if len(frames) == 1 else frames[0].unionByName(frames[1])
         return frame.coalesce(1)
 
@@ -122,7 +125,6 @@ class Writer:
                 writer = frame.write.mode("overwrite").options(**options).format(_FORMAT.get(format, format))
                 writer.save(f"{place.path}/{UPDATE}={number}")
 
-
     def _clear(self, place: Place, number: int) -> None:
         """Take away what an interrupted try, which may have had other rows, has left under an update's number."""
         if place.format == "table":
@@ -153,8 +155,9 @@ def _matching(sink: Sink, relations: Mapping[str, RelationView], *, changes: boo
 
 def _signed(table: pa.Table) -> pa.Table:
     """Spark has no unsigned integers."""
-    fields = [field.with_type(pa.decimal128(20, 0)) if pa.types.is_uint64(field.type) else field
-              for field in table.schema]
+    fields = [
+        field.with_type(pa.decimal128(20, 0)) if pa.types.is_uint64(field.type) else field for field in table.schema
+    ]
     return table.cast(pa.schema(fields))
 
 

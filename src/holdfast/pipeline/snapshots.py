@@ -88,8 +88,9 @@ class Manifest:
     def from_json(cls, text: str) -> Manifest:
         """From its text."""
         content = json.loads(text)
-        updates = tuple(Logged(u["number"], tuple(Part(**p) for p in u["parts"]), tuple(u["lines"]))
-                        for u in content.pop("updates"))
+        updates = tuple(
+            Logged(u["number"], tuple(Part(**p) for p in u["parts"]), tuple(u["lines"])) for u in content.pop("updates")
+        )
         return cls(facts=tuple(Part(**part) for part in content.pop("facts")), updates=updates, **content)
 
 
@@ -211,8 +212,9 @@ class SnapshotStore:
 
     # --- writing ---------------------------------------------------------------------------------------
 
-    def write_part(self, folder: str, name: str, relation: str, rows: pa.Table | DataFrame, kind: str = "facts"
-                   ) -> Part:
+    def write_part(
+        self, folder: str, name: str, relation: str, rows: pa.Table | DataFrame, kind: str = "facts"
+    ) -> Part:
         """Rows as Parquet, on the disk before this returns."""
         path = self.folder / folder / f"{name}.parquet"
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -258,9 +260,9 @@ class SnapshotStore:
     def _forget(self, newest: Manifest) -> None:
         """The last few snapshots stay; facts and updates that none of them names go."""
         numbers = self._numbers()
-        for number in numbers[:-self._keep]:
+        for number in numbers[: -self._keep]:
             self._manifest(number).unlink()
-        kept = [newest, *(self._read(number) for number in numbers[-self._keep:] if number != newest.number)]
+        kept = [newest, *(self._read(number) for number in numbers[-self._keep :] if number != newest.number)]
         facts = {str(manifest.facts_of) for manifest in kept if manifest is not None}
         updates = {str(update.number) for manifest in kept if manifest is not None for update in manifest.updates}
         for name, needed in (("facts", facts), ("updates", updates)):

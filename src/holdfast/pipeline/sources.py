@@ -59,9 +59,15 @@ class Reader:
                 names = self._session.read.options(**options).csv(file).columns
                 if not _is_of(place, _path(source.place.path)) or names == list(fields):
                     continue
-                refuse("E1116", f"{_shown(place, source.place)} {other_columns(names, fields)}", notes=(
-                    f"its header is {', '.join(names)}", f"{source.name} reads {', '.join(fields)}, in this order"),
-                    help="mend the header where the file is, and run again: nothing of it was taken")
+                refuse(
+                    "E1116",
+                    f"{_shown(place, source.place)} {other_columns(names, fields)}",
+                    notes=(
+                        f"its header is {', '.join(names)}",
+                        f"{source.name} reads {', '.join(fields)}, in this order",
+                    ),
+                    help="mend the header where the file is, and run again: nothing of it was taken",
+                )
 
     def frame(self, source: Source, relation: Relation | None, *, stream: bool = False) -> DataFrame:
         """The rows of a source with whatever columns it has; those of text files are all strings."""
@@ -123,12 +129,20 @@ class Reader:
     def _given(self, source: Source, stream: bool) -> DataFrame:
         if source.name not in self._frames:
             given = ", ".join(self._frames) or "none"
-            raise UsageError(Diagnostic("E1110", f"no frame was given for {source.name}", source.span, notes=(
-                f"frames given: {given}",), help=f"from Python: run(pipeline, frames={{{source.name!r}: frame}})"))
+            raise UsageError(
+                Diagnostic(
+                    "E1110",
+                    f"no frame was given for {source.name}",
+                    source.span,
+                    notes=(f"frames given: {given}",),
+                    help=f"from Python: run(pipeline, frames={{{source.name!r}: frame}})",
+                )
+            )
         frame = self._frames[source.name]
         if frame.isStreaming != stream:
             message = f"the frame given for {source.name} is " + (
-                "a stream, which only mode stream can read" if frame.isStreaming else "no stream, as mode stream needs")
+                "a stream, which only mode stream can read" if frame.isStreaming else "no stream, as mode stream needs"
+            )
             raise UsageError(Diagnostic("E1108", message, source.span))
         return frame
 
@@ -146,8 +160,9 @@ def text_size(place: Place) -> int | None:
 
 def _is_empty_folder(path: str) -> bool:
     """A folder of this machine in which Spark sees nothing, so that it cannot tell what columns there are."""
-    return "://" not in path and Path(path).is_dir() and not any(
-        file.name[0] not in "._" for file in Path(path).iterdir())
+    return (
+        "://" not in path and Path(path).is_dir() and not any(file.name[0] not in "._" for file in Path(path).iterdir())
+    )
 
 
 def _is_of(file: str, path: str) -> bool:
@@ -205,7 +220,7 @@ def _path(path: str | None) -> str:
 def _refuse_streaming(source: Source) -> None:
     if source.place.format in (*RDF, "jdbc"):
         message = f"{source.place.format} cannot be read as a stream"
-        raise UsageError(Diagnostic("E1108", message, source.span, help="use it with mode = \"update\""))
+        raise UsageError(Diagnostic("E1108", message, source.span, help='use it with mode = "update"'))
 
 
 def rdf_tables(source: Source, relations: Mapping[str, Relation]) -> Iterator[tuple[str, pa.Table]]:

@@ -57,14 +57,16 @@ class State:
         """The number of facts of each relation."""
         return self.base.sizes()
 
-    def apply(self, rows: Iterable[Given], lines: Iterable[Line], refused: Callable[[Line, HoldfastError], None]
-              ) -> Change:
+    def apply(
+        self, rows: Iterable[Given], lines: Iterable[Line], refused: Callable[[Line, HoldfastError], None]
+    ) -> Change:
         """One update: the rows at once, then the lines one by one; a line that is refused is told and has no effect."""
         parts: dict[str, dict[str, list[pa.Table | DataFrame]]] = {DELETE: {}, INSERT: {}}
         for kind, relation, data in rows:
             parts[kind].setdefault(relation, []).append(data)
-        delete, insert = ({name: Several(tuple(several)) for name, several in parts[kind].items()}
-                          for kind in (DELETE, INSERT))
+        delete, insert = (
+            {name: Several(tuple(several)) for name, several in parts[kind].items()} for kind in (DELETE, INSERT)
+        )
         change = self.base.apply(Update(delete, insert)) if delete or insert else Change({}, {})
         for line in lines:
             try:
@@ -115,8 +117,15 @@ class Opener:
         """Whether so many facts are brought to this process."""
         return self._engine.kind == "memory" or (self._engine.kind == "auto" and rows <= self._engine.limit)
 
-    def open(self, text: str, name: str, facts: Mapping[str, list[pa.Table | DataFrame]], rows: int, *,
-             spark_why: str | None = None) -> State:
+    def open(
+        self,
+        text: str,
+        name: str,
+        facts: Mapping[str, list[pa.Table | DataFrame]],
+        rows: int,
+        *,
+        spark_why: str | None = None,
+    ) -> State:
         """A state from a program and its explicit facts; `spark_why` is a reason that it must be on Spark."""
         kind, limit = self._engine.kind, self._engine.limit
         given = {relation: Several(tuple(parts)) for relation, parts in facts.items()}
@@ -130,8 +139,9 @@ class Opener:
                 if not too_many_facts(error):
                     raise
                 spark_why = f"the rules derive more facts than the limit of {limit:,}"
-        why = spark_why or ("the pipeline asks for it" if kind == "spark"
-                            else f"{rows:,} facts are more than the limit of {limit:,}")
+        why = spark_why or (
+            "the pipeline asks for it" if kind == "spark" else f"{rows:,} facts are more than the limit of {limit:,}"
+        )
         return State(from_text(text, given, name=name, engine=self._session), "spark", why)
 
 
@@ -174,16 +184,19 @@ class Keeper:
         """Put the rows of an update on the disk before it is applied."""
         folder = f"updates/{number}"
         self._store.clear(folder)
-        parts = (self._store.write_part(folder, f"{place}-{kind}", relation, data, kind)
-                 for place, (kind, relation, data) in enumerate(rows))
+        parts = (
+            self._store.write_part(folder, f"{place}-{kind}", relation, data, kind)
+            for place, (kind, relation, data) in enumerate(rows)
+        )
         return tuple(part for part in parts if part.rows)
 
     def rows(self, parts: Iterable[Part], state: State) -> list[Given]:
         """Rows that were put on the disk, for the engine that a state is on."""
         return [(part.kind, part.relation, self._data(part, state.is_distributed)) for part in parts]
 
-    def commit(self, number: int, state: State, parts: tuple[Part, ...], lines: Iterable[str],
-               stream: Position | None = None) -> bool:
+    def commit(
+        self, number: int, state: State, parts: tuple[Part, ...], lines: Iterable[str], stream: Position | None = None
+    ) -> bool:
         """The state after an update becomes the newest snapshot; whether its facts were written whole."""
         assert self.newest is not None
         logged = (*self.newest.updates, Logged(number, parts, tuple(lines)))
@@ -192,8 +205,18 @@ class Keeper:
             self.commit_whole(number, state, source=self.newest.source, stream=stream)
             return True
         name, place, done = stream
-        self._commit(replace(self.newest, number=number, updates=logged, sizes=state.sizes(), stream=name, place=place,
-                             parts=done, engine=state.engine))
+        self._commit(
+            replace(
+                self.newest,
+                number=number,
+                updates=logged,
+                sizes=state.sizes(),
+                stream=name,
+                place=place,
+                parts=done,
+                engine=state.engine,
+            )
+        )
         return False
 
     def commit_whole(self, number: int, state: State, *, source: str = "", stream: Position = (None, -1, 0)) -> None:
@@ -204,8 +227,19 @@ class Keeper:
         for place, (name, view) in enumerate(explicit(state.base).items()):
             rows = view.to_spark() if state.is_distributed and not _driver_only(view) else view.to_arrow()
             facts.append(self._store.write_part(folder, f"{place}", name, rows))
-        self._commit(Manifest(number, source, state.base.rules_text(), tuple(facts), number, (), state.sizes(),
-                              *stream, engine=state.engine))
+        self._commit(
+            Manifest(
+                number,
+                source,
+                state.base.rules_text(),
+                tuple(facts),
+                number,
+                (),
+                state.sizes(),
+                *stream,
+                engine=state.engine,
+            )
+        )
 
     def _commit(self, manifest: Manifest) -> None:
         self._store.commit(manifest)

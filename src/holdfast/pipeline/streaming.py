@@ -38,8 +38,11 @@ def follow(frame: DataFrame, checkpoint: Path, trigger: str, take: Take) -> None
 
     with spark_errors("the stream cannot start"):
         writer = frame.writeStream.foreachBatch(one).option("checkpointLocation", str(checkpoint.absolute()))
-        writer = writer.trigger(availableNow=True) if trigger == CAUGHT_UP else writer.trigger(
-            processingTime=_interval(trigger))
+        writer = (
+            writer.trigger(availableNow=True)
+            if trigger == CAUGHT_UP
+            else writer.trigger(processingTime=_interval(trigger))
+        )
         query = writer.start()
     try:
         with spark_errors("the stream failed"):

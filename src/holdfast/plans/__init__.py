@@ -5,5 +5,16 @@ from holdfast.plans.model import AggregatePlan, AnyPlan, NodePlans, Plan, Read
 from holdfast.plans.planner import Planner, plan_node, plan_rule
 from holdfast.plans.statistics import Statistics
 
-__all__ = ["AggregatePlan", "AnyPlan", "NodePlans", "Plan", "Planner", "Read", "Statistics",
-           "explain", "explain_json", "plan_node", "plan_rule"]
+__all__ = [
+    "AggregatePlan",
+    "AnyPlan",
+    "NodePlans",
+    "Plan",
+    "Planner",
+    "Read",
+    "Statistics",
+    "explain",
+    "explain_json",
+    "plan_node",
+    "plan_rule",
+]

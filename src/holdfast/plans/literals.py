@@ -19,8 +19,9 @@ from holdfast.program.model import (
     Wildcard,
 )
 
-_PARTIAL = frozenset({"/", "%", "^", "to_number", "to_unsigned", "to_float", "substr", "ftoi", "ftou", "itou", "utoi",
-                      "datatype"})
+_PARTIAL = frozenset(
+    {"/", "%", "^", "to_number", "to_unsigned", "to_float", "substr", "ftoi", "ftou", "itou", "utoi", "datatype"}
+)
 
 
 def variables(term: Term | Wildcard) -> Iterator[Var]:

@@ -69,8 +69,9 @@ class Planner:
         """Plans for all instances of some rules."""
         return tuple(self._plan(rule, None, 0.0, within=False) for rule in rules)
 
-    def recursive(self, delta: Mapping[str, int] | None = None, rules: Iterable[Rule] | None = None
-                  ) -> tuple[Plan, ...]:
+    def recursive(
+        self, delta: Mapping[str, int] | None = None, rules: Iterable[Rule] | None = None
+    ) -> tuple[Plan, ...]:
         """Π_r: a plan for each recursive atom of each rule; `delta` has the number of new facts of each predicate.
 
         With it, plans for predicates that have no new facts are left out.
@@ -78,8 +79,10 @@ class Planner:
         readers = self._readers_of(self.node.recursive if rules is None else rules)
         wanted = self.node.predicates if delta is None else [name for name, size in delta.items() if size]
         found = [use for name in wanted for use in readers.recursive.get(name, ())]
-        return tuple(self._plan(rule, position, 1e3 if delta is None else delta[name], within=True)
-                     for _, position, name, rule in sorted(found, key=_PLACE))
+        return tuple(
+            self._plan(rule, position, 1e3 if delta is None else delta[name], within=True)
+            for _, position, name, rule in sorted(found, key=_PLACE)
+        )
 
     def _readers_of(self, rules: Iterable[Rule]) -> _Readers:
         """By what they read; looked up once for a tuple of rules that stays."""
@@ -98,11 +101,15 @@ class Planner:
         """
         if len(self.node.recursive) < 2 or math.isinf(self.statistics.many):
             return ()
-        costs = [sum(self._cost(plan, delta) for plan in self.recursive(delta, (rule,)))
-                 for rule in self.node.recursive]
+        costs = [
+            sum(self._cost(plan, delta) for plan in self.recursive(delta, (rule,))) for rule in self.node.recursive
+        ]
         least = min(filter(None, costs), default=0.0)
-        return tuple(rule for rule, labour in zip(self.node.recursive, costs, strict=True)
-                     if labour > max(self.statistics.many, _LATE * least))
+        return tuple(
+            rule
+            for rule, labour in zip(self.node.recursive, costs, strict=True)
+            if labour > max(self.statistics.many, _LATE * least)
+        )
 
     def _cost(self, plan: Plan, delta: Mapping[str, int]) -> float:
         assert plan.pivot is not None
@@ -115,22 +122,28 @@ class Planner:
             known = self._ranks[tuple(map(id, rules))] = tuple(ranks(rules, self.node.predicates))
         return any(all(self.statistics.smallest(*place) > 0 for place in rank.positive) for rank in known)
 
-    def changed(self, rules: Iterable[Rule], positive: Mapping[str, int], negative: Mapping[str, int]
-                ) -> tuple[Plan, ...]:
+    def changed(
+        self, rules: Iterable[Rule], positive: Mapping[str, int], negative: Mapping[str, int]
+    ) -> tuple[Plan, ...]:
         """Plans for the instances that use a changed fact: P in a positive atom, N in a negated one."""
         if not positive and not negative:
             return ()
         readers = self._readers_of(rules)
         found = [use for name, size in positive.items() if size for use in readers.positive.get(name, ())]
         found += [use for name, size in negative.items() if size for use in readers.negative.get(name, ())]
-        return tuple(self._plan(rule, position, (positive if isinstance(rule.body[position], Atom) else negative)[name],
-                                within=False)
-                     for _, position, name, rule in sorted(found, key=_PLACE))
+        return tuple(
+            self._plan(
+                rule, position, (positive if isinstance(rule.body[position], Atom) else negative)[name], within=False
+            )
+            for _, position, name, rule in sorted(found, key=_PLACE)
+        )
 
     def heads(self, rules: Iterable[Rule], goals: Mapping[str, int]) -> tuple[Plan, ...]:
         """Plans that give those of some goals (read as the delta) that a rule derives."""
-        return tuple(self._plan(self._backwards(rule), 0, goals[rule.predicate], within=True)
-                     for rule in self._deriving(rules, goals))
+        return tuple(
+            self._plan(self._backwards(rule), 0, goals[rule.predicate], within=True)
+            for rule in self._deriving(rules, goals)
+        )
 
     def bodies(self, rules: Iterable[Rule], goals: Mapping[str, int]) -> tuple[Plan, ...]:
         """Plans that give the facts of this hyper-node in the bodies of instances that derive a goal.
@@ -149,8 +162,11 @@ class Planner:
         place = (id(rule), None, True)
         known = self._plans.get(place)
         if known is None:
-            told = tuple((a.predicate, _plain(a.arguments)) for a in rule.body[1:]
-                         if isinstance(a, Atom) and a.predicate in self.node.predicates)
+            told = tuple(
+                (a.predicate, _plain(a.arguments))
+                for a in rule.body[1:]
+                if isinstance(a, Atom) and a.predicate in self.node.predicates
+            )
             order = goal_first(rule, self.statistics)
             known = self._plans[place] = (make_plan(rule, 0, order, self.node.predicates, told), _Sizes())
         return known[0]
@@ -218,8 +234,10 @@ def named_body(rule: Rule) -> list[Literal]:
 
 def _named(atom: Atom, place: int) -> Atom:
     """The atom with a name for each wildcard; the type of such a variable does not matter."""
-    arguments = (Var(f"body{place}.{column}", Type.ANY) if isinstance(argument, Wildcard) else argument
-                 for column, argument in enumerate(atom.arguments))
+    arguments = (
+        Var(f"body{place}.{column}", Type.ANY) if isinstance(argument, Wildcard) else argument
+        for column, argument in enumerate(atom.arguments)
+    )
     return Atom(atom.predicate, tuple(arguments))
 
 
@@ -233,14 +251,22 @@ def plan_node(node: HyperNode, statistics: Statistics | None = None) -> NodePlan
     return NodePlans(node.predicates, planner.nonrecursive(), planner.recursive())
 
 
-def plan_rule(rule: Rule, pivot: int | None, statistics: Statistics, changing: Collection[str] | None = None,
-              delta: float = 1e3) -> Plan:
+def plan_rule(
+    rule: Rule, pivot: int | None, statistics: Statistics, changing: Collection[str] | None = None, delta: float = 1e3
+) -> Plan:
     """A plan for one rule, its joins in the cheapest order."""
     return make_plan(rule, pivot, atom_order(rule, pivot, delta, statistics), changing)
 
 
-def make_plan(rule: Rule, pivot: int | None, order: Sequence[int], changing: Collection[str] | None = None,
-              told: tuple[Told, ...] | None = None, *, counts_goals: bool | None = None) -> Plan:
+def make_plan(
+    rule: Rule,
+    pivot: int | None,
+    order: Sequence[int],
+    changing: Collection[str] | None = None,
+    told: tuple[Told, ...] | None = None,
+    *,
+    counts_goals: bool | None = None,
+) -> Plan:
     """A plan with the positive atoms in a given order.
 
     `changing` are the predicates that may have facts in the delta (None: all); the others are read as they are.

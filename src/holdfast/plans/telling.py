@@ -33,7 +33,7 @@ class TellingPlanner(Planner):
 def told_atoms(plan: Plan) -> list[Atom | Negated]:
     """The atoms of the body whose facts are told after the head, in order."""
     atoms = [literal for literal in plan.rule.body if isinstance(literal, Atom | Negated)]
-    return atoms[len(atoms) + 1 - len(plan.told):]
+    return atoms[len(atoms) + 1 - len(plan.told) :]
 
 
 def _telling(rule: Rule) -> Rule:

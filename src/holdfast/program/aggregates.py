@@ -154,8 +154,9 @@ class Expander:
             self._known[key] = name
         return self._known[key]
 
-    def _source(self, place: Place, pending: Pending, group: list[str], witnesses: list[str], body: Body,
-                here: frozenset[str]) -> Source:
+    def _source(
+        self, place: Place, pending: Pending, group: list[str], witnesses: list[str], body: Body, here: frozenset[str]
+    ) -> Source:
         aggregate = pending.aggregate
         direct = direct_source(pending.inner, aggregate.target, [*group, *witnesses])
         if direct is not None:
@@ -191,8 +192,9 @@ class Expander:
             for flat in pending.inner
         ]
 
-    def collect(self, place: Place, inner: list[Flat], columns: Columns, target: tree.Term | None,
-                span: Span) -> Source:
+    def collect(
+        self, place: Place, inner: list[Flat], columns: Columns, target: tree.Term | None, span: Span
+    ) -> Source:
         """A relation of the substitutions of the inner body."""
         chosen = list(columns.first)
         if target is not None:
@@ -317,4 +319,3 @@ def _column_name(column: tree.Term, index: int) -> str:
     if isinstance(column, tree.Variable) and not is_fresh(column.name):
         return column.name
     return f"c{index + 1}"
-

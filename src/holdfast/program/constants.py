@@ -52,7 +52,7 @@ def number(literal: tree.Number, type: Type, negative: bool = False) -> int | fl
     """The value of a numeric literal; in an `any` column it keeps its own kind."""
     own = Type(literal.kind.value)
     if type is Type.SYMBOL:
-        raise DoesNotFitError("E0403", f": a number is no symbol; as a string it is written \"{literal.text}\"")
+        raise DoesNotFitError("E0403", f': a number is no symbol; as a string it is written "{literal.text}"')
     wanted = own if type is Type.ANY else type
     if own is Type.FLOAT and wanted is not Type.FLOAT:
         raise DoesNotFitError("E0403", f": a float is no {wanted.value}")

@@ -13,13 +13,13 @@ from holdfast.values import Type
 class Strength(IntEnum):
     """How much a piece of evidence weighs; a stronger one decides over all weaker ones."""
 
-    HINT = 1     # sniffed from a data file
+    HINT = 1  # sniffed from a data file
     ORDERED = 2  # a side of < or an argument of min: anything but `any`
     NUMERIC = 3  # an operand of arithmetic: some numeric type
     LITERAL = 4  # a constant, which adapts to its surroundings
-    DEMAND = 5   # what a head, a negated atom or a functor asks for
-    TERM = 6     # an RDF term: `any`
-    BIND = 7     # what a positive atom or a functor gives
+    DEMAND = 5  # what a head, a negated atom or a functor asks for
+    TERM = 6  # an RDF term: `any`
+    BIND = 7  # what a positive atom or a functor gives
 
 
 @dataclass(frozen=True)

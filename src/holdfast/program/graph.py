@@ -59,8 +59,11 @@ def _popped(stack: list[str], on_stack: set[str], node: str) -> tuple[str, ...]:
     return members
 
 
-def hyper_nodes(predicates: Sequence[str], rules: Sequence[Rule], aggregates: Sequence[AggregateRule],
-                ) -> tuple[HyperNode, ...]:
+def hyper_nodes(
+    predicates: Sequence[str],
+    rules: Sequence[Rule],
+    aggregates: Sequence[AggregateRule],
+) -> tuple[HyperNode, ...]:
     """The hyper-nodes of the predicates; what is read but not among them is given and has no node."""
     reads: dict[str, list[str]] = {name: [] for name in predicates}
     for head, body in _reading(rules, aggregates):
@@ -89,8 +92,13 @@ def _reading(rules: Iterable[Rule], aggregates: Iterable[AggregateRule]) -> Iter
         yield aggregate.predicate, aggregate.source
 
 
-def _hyper_node(index: int, predicates: tuple[str, ...], rules: list[Rule], aggregates: list[AggregateRule],
-                number: Mapping[str, int]) -> HyperNode:
+def _hyper_node(
+    index: int,
+    predicates: tuple[str, ...],
+    rules: list[Rule],
+    aggregates: list[AggregateRule],
+    number: Mapping[str, int],
+) -> HyperNode:
     positive = {number.get(name) for rule in rules for name in _positive(rule)}
     negative = {number.get(lit.predicate) for rule in rules for lit in rule.body if isinstance(lit, Negated)}
     negative |= {number.get(aggregate.source) for aggregate in aggregates}
@@ -138,10 +146,19 @@ def _as_one(nodes: Sequence[HyperNode]) -> HyperNode:
     def all_of(*parts: tuple[T, ...]) -> tuple[T, ...]:
         return tuple(chain(*parts))
 
-    return nodes[0] if len(nodes) == 1 else HyperNode(
-        nodes[0].index, all_of(*(node.predicates for node in nodes)), all_of(*(node.nonrecursive for node in nodes)),
-        all_of(*(node.recursive for node in nodes)), all_of(*(node.aggregates for node in nodes)),
-        all_of(*(node.positive for node in nodes)), all_of(*(node.negative for node in nodes)))
+    return (
+        nodes[0]
+        if len(nodes) == 1
+        else HyperNode(
+            nodes[0].index,
+            all_of(*(node.predicates for node in nodes)),
+            all_of(*(node.nonrecursive for node in nodes)),
+            all_of(*(node.recursive for node in nodes)),
+            all_of(*(node.aggregates for node in nodes)),
+            all_of(*(node.positive for node in nodes)),
+            all_of(*(node.negative for node in nodes)),
+        )
+    )
 
 
 def rule_names(node: HyperNode) -> list[str]:

@@ -72,17 +72,30 @@ def _rules(program: Program) -> tuple[AnyRule, ...]:
     return (*program.rules, *program.aggregates)
 
 
-def _impacted(node: HyperNode, program: Program, groups: Mapping[str, HyperNode],
-              changes: tuple[Mapping[str, list[AnyRule]], ...], given: Container[str]) -> Impacted:
+def _impacted(
+    node: HyperNode,
+    program: Program,
+    groups: Mapping[str, HyperNode],
+    changes: tuple[Mapping[str, list[AnyRule]], ...],
+    given: Container[str],
+) -> Impacted:
     came, went = ([rule for p in node.predicates for rule in change.get(p, ())] for change in changes)
     before = {groups[p].index: groups[p] for p in node.predicates if p in groups}
     is_regrouped = any(set(other.predicates) != set(node.predicates) for other in before.values())
     has_new_facts = any(predicate in given for predicate in node.predicates)
     relations = tuple(program.relations[p].display for p in node.predicates if not program.relations[p].auxiliary)
     names = shown_names(node.predicates, program.relations)
-    return Impacted(node, names, relations, _names(came), _names(went), is_regrouped,
-                    any(other.is_recursive for other in before.values()), has_new_facts,
-                    bool(came or went or is_regrouped or has_new_facts))
+    return Impacted(
+        node,
+        names,
+        relations,
+        _names(came),
+        _names(went),
+        is_regrouped,
+        any(other.is_recursive for other in before.values()),
+        has_new_facts,
+        bool(came or went or is_regrouped or has_new_facts),
+    )
 
 
 def _names(rules: Iterable[AnyRule]) -> tuple[str, ...]:

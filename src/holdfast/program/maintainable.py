@@ -53,8 +53,13 @@ def _projected(program: Program) -> Program:
 
 def _projection(relation: Relation, name: str, known: tuple[int, ...]) -> Relation:
     shown = ", ".join(column.name if i in known else "_" for i, column in enumerate(relation.columns))
-    return Relation(name, f"{relation.display}({shown})", tuple(relation.columns[i] for i in known), auxiliary=True,
-                    span=relation.span)
+    return Relation(
+        name,
+        f"{relation.display}({shown})",
+        tuple(relation.columns[i] for i in known),
+        auxiliary=True,
+        span=relation.span,
+    )
 
 
 def _projecting(relation: Relation, name: str, known: tuple[int, ...]) -> Rule:
@@ -68,8 +73,9 @@ def with_relations(program: Program, more: Mapping[str, Relation]) -> Program:
     return _rebuilt(program, {**program.relations, **more}, program.rules, program.aggregates) if more else program
 
 
-def _rebuilt(program: Program, relations: Mapping[str, Relation], rules: tuple[Rule, ...],
-             aggregates: tuple[AggregateRule, ...]) -> Program:
+def _rebuilt(
+    program: Program, relations: Mapping[str, Relation], rules: tuple[Rule, ...], aggregates: tuple[AggregateRule, ...]
+) -> Program:
     nodes = hyper_nodes(tuple(relations), rules, aggregates)
     return replace(program, relations=relations, rules=rules, aggregates=aggregates, nodes=nodes)
 

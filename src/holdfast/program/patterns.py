@@ -37,7 +37,8 @@ class Slice:
         """Whether no fact is in both: another relation, or another constant in the same column."""
         constants = dict(other.fixed)
         return self.predicate != other.predicate or any(
-            column in constants and constants[column] != constant for column, constant in self.fixed)
+            column in constants and constants[column] != constant for column, constant in self.fixed
+        )
 
 
 @dataclass(frozen=True)
@@ -79,8 +80,9 @@ def recognised(rule: Rule, own: Iterable[str], relations: Mapping[str, Relation]
     return Recognised(rule, shape, head, step, no_loops and shape is Shape.TRANSITIVE)
 
 
-def _sliced(predicate: str, arguments: Sequence[Term | Wildcard], relations: Mapping[str, Relation]
-            ) -> tuple[Slice, _Ends] | None:
+def _sliced(
+    predicate: str, arguments: Sequence[Term | Wildcard], relations: Mapping[str, Relation]
+) -> tuple[Slice, _Ends] | None:
     """An atom as a pair: two columns with variables or wildcards, constants in the others."""
     columns = tuple(i for i, argument in enumerate(arguments) if isinstance(argument, Var | Wildcard))
     fixed = tuple((i, argument) for i, argument in enumerate(arguments) if isinstance(argument, Const))
@@ -97,8 +99,9 @@ def _types(slice_: Slice, relations: Mapping[str, Relation]) -> Type:
     return relations[slice_.predicate].types[slice_.columns[0]]
 
 
-def _shape(head: Slice, ends: _Ends, parts: Sequence[tuple[Slice, _Ends]], own: set[str]
-           ) -> tuple[Shape, Slice | None] | None:
+def _shape(
+    head: Slice, ends: _Ends, parts: Sequence[tuple[Slice, _Ends]], own: set[str]
+) -> tuple[Shape, Slice | None] | None:
     x, z = ends
     match parts:
         case [(slice_, (a, b))] if slice_ == head:

@@ -32,8 +32,10 @@ def ranks(rules: Sequence[Rule], predicates: Iterable[str]) -> Iterator[Rank]:
     """The ranks of some recursive rules of a hyper-node."""
     own = frozenset(predicates)
     heads = sorted({rule.predicate for rule in rules})
-    choices = [[column for column, term in enumerate(_head(rules, name).arguments) if term.type is Type.NUMBER]
-               for name in heads]
+    choices = [
+        [column for column, term in enumerate(_head(rules, name).arguments) if term.type is Type.NUMBER]
+        for name in heads
+    ]
     for number, columns in enumerate(product(*choices)):
         if number == _MOST:
             return
@@ -87,8 +89,13 @@ def _positive(rule: Rule, step: Term) -> set[tuple[str, int]] | None:
         case Var():
             if any(isinstance(test, Compare) and test.left == step and _is_positive_bound(test) for test in rule.body):
                 return set()
-            places = ((atom.predicate, column) for atom in rule.body if isinstance(atom, Atom)
-                      for column, argument in enumerate(atom.arguments) if argument == step)
+            places = (
+                (atom.predicate, column)
+                for atom in rule.body
+                if isinstance(atom, Atom)
+                for column, argument in enumerate(atom.arguments)
+                if argument == step
+            )
             place = next(places, None)
             return None if place is None else {place}
     return None

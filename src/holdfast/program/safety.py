@@ -84,8 +84,9 @@ def _head_uses(rule: CoreRule, code: str, place: str) -> Iterator[tuple[str, str
         yield from ((code, place, variable) for variable in term_variables(argument))
 
 
-def _report(rule: CoreRule, code: str, place: str, variable: tree.Variable, bound: set[str],
-            diagnostics: Diagnostics) -> None:
+def _report(
+    rule: CoreRule, code: str, place: str, variable: tree.Variable, bound: set[str], diagnostics: Diagnostics
+) -> None:
     binder = "the body of the aggregate" if rule.inner else "the body"
     what = f"no positive atom of {binder} binds it"
     labels = []

@@ -27,7 +27,7 @@ def slip(name: str, other: str) -> bool:
     start = _common(name, other)
     rests = name[start:], other[start:]
     end = _common(*(rest[::-1] for rest in rests))
-    one, two = (rest[:len(rest) - end] for rest in rests)
+    one, two = (rest[: len(rest) - end] for rest in rests)
     swapped = len(one) == 2 and one == two[::-1]
     alone = {*name.split("_")} & {one} or {*other.split("_")} & {two}
     return (one + two).islower() and not alone and (swapped or max(len(one), len(two)) == 1)

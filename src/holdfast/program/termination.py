@@ -77,8 +77,9 @@ def _variables(term: Term) -> set[str]:
             return set()
 
 
-def _sources(term: Term, definitions: dict[str, Term], free: set[str], bounded: set[str], growing: bool,
-             seen: frozenset[str]) -> set[str]:
+def _sources(
+    term: Term, definitions: dict[str, Term], free: set[str], bounded: set[str], growing: bool, seen: frozenset[str]
+) -> set[str]:
     match term:
         case Var(name=name) if name in bounded or name in seen:
             return set()

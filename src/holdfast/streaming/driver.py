@@ -104,12 +104,20 @@ class Lookahead:
 class Stream:
     """The answers to the updates of a queue, as an iterator; `queue` may be looked at any time."""
 
-    def __init__(self, base: Base, queue: UpdateQueue, algorithm: str | Choice = AUTO,
-                 lookahead: Lookahead | None = None, *, keep_going: bool = False) -> None:
+    def __init__(
+        self,
+        base: Base,
+        queue: UpdateQueue,
+        algorithm: str | Choice = AUTO,
+        lookahead: Lookahead | None = None,
+        *,
+        keep_going: bool = False,
+    ) -> None:
         self.queue, self.algorithm = queue, algorithm
         self._base, self._lookahead, self._keep_going = base, lookahead or Lookahead(), keep_going
-        self._size = WindowSize(self._lookahead.window, rules=len(self._base.program.rules),
-                                always=self._lookahead.kind == "window")
+        self._size = WindowSize(
+            self._lookahead.window, rules=len(self._base.program.rules), always=self._lookahead.kind == "window"
+        )
         self._answers = self._all()
 
     def __iter__(self) -> Iterator[Answer]:
@@ -172,8 +180,11 @@ class Stream:
         except HoldfastError as error:
             return Answer(item.number, None, item.placed(error), waiting=waiting)
         seconds = time.monotonic() - begun
-        self._size.took_alone(time.thread_time() - worked, sum(node.instances for node in change.figures),
-                              sum(node.deletion for node in change.figures))
+        self._size.took_alone(
+            time.thread_time() - worked,
+            sum(node.instances for node in change.figures),
+            sum(node.deletion for node in change.figures),
+        )
         marks = marking.taken() if marking is not None else Marks()
         return Answer(item.number, change, waiting=waiting, seconds=seconds, marks=marks)
 
@@ -210,5 +221,6 @@ class Stream:
             yield from (self._alone(item, waiting) for item in items)
             return
         yield from (Answer(item.number, None, into=last, waiting=waiting) for item in items[:-1])
-        yield Answer(last, change, merged=tuple(item.number for item in items), waiting=waiting,
-                     seconds=time.monotonic() - begun)
+        yield Answer(
+            last, change, merged=tuple(item.number for item in items), waiting=waiting, seconds=time.monotonic() - begun
+        )

@@ -28,8 +28,9 @@ from .test_arithmetic import FLOATS, SIGNED, UNSIGNED, fits
 VALUES: dict[Type, st.SearchStrategy[Any]] = {
     Type.NUMBER: SIGNED,
     Type.UNSIGNED: UNSIGNED,
-    Type.FLOAT: st.floats(allow_nan=False, allow_infinity=False, allow_subnormal=False, min_value=-1e100,
-                          max_value=1e100),
+    Type.FLOAT: st.floats(
+        allow_nan=False, allow_infinity=False, allow_subnormal=False, min_value=-1e100, max_value=1e100
+    ),
     Type.SYMBOL: st.text("aàbé\U0001f600Z", max_size=3),
 }
 Groups = dict[tuple[int, ...], list[Any]]
@@ -110,17 +111,27 @@ def test_medians(type: Type, data: st.DataObject) -> None:
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.dictionaries(st.tuples(st.integers(0, 1), st.integers(0, 1)), st.lists(FLOATS, min_size=1, max_size=4)),
-       st.sampled_from(["sum", "mean", "median", "min", "max"]))
+@given(
+    st.dictionaries(st.tuples(st.integers(0, 1), st.integers(0, 1)), st.lists(FLOATS, min_size=1, max_size=4)),
+    st.sampled_from(["sum", "mean", "median", "min", "max"]),
+)
 def test_any_floats_go_through(given_groups: Groups, function: str) -> None:
     """Infinities and NaN are values; nothing is said about them on the way (warnings are errors here)."""
     found = computed(function, given_groups, Type.FLOAT, Type.FLOAT)
     assert found.keys() == given_groups.keys()
 
 
-@pytest.mark.parametrize(("values", "middle"), [
-    ([math.inf, math.inf], math.inf), ([-math.inf, -math.inf], -math.inf), ([1.7e308, 1.7e308], 1.7e308),
-    ([-1.7e308, 1.7e308], 0.0), ([5e-324, 5e-324], 5e-324), ([1.0, 2.0], 1.5)])
+@pytest.mark.parametrize(
+    ("values", "middle"),
+    [
+        ([math.inf, math.inf], math.inf),
+        ([-math.inf, -math.inf], -math.inf),
+        ([1.7e308, 1.7e308], 1.7e308),
+        ([-1.7e308, 1.7e308], 0.0),
+        ([5e-324, 5e-324], 5e-324),
+        ([1.0, 2.0], 1.5),
+    ],
+)
 def test_medians_at_the_ends_of_the_floats(values: list[float], middle: float) -> None:
     assert computed("median", {(0, 0): values}, Type.FLOAT, Type.FLOAT) == {(0, 0): middle}
 

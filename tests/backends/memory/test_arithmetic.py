@@ -42,9 +42,14 @@ def power(a: int, b: int) -> int:
     return quotient(1, a)
 
 
-EXACT = [("+", arithmetic.add, operator.add), ("-", arithmetic.subtract, operator.sub),
-         ("*", arithmetic.multiply, operator.mul), ("/", arithmetic.divide, quotient),
-         ("%", arithmetic.remainder, remainder), ("^", arithmetic.power, power)]
+EXACT = [
+    ("+", arithmetic.add, operator.add),
+    ("-", arithmetic.subtract, operator.sub),
+    ("*", arithmetic.multiply, operator.mul),
+    ("/", arithmetic.divide, quotient),
+    ("%", arithmetic.remainder, remainder),
+    ("^", arithmetic.power, power),
+]
 
 
 def fits(value: int, type: Type) -> bool:
@@ -63,8 +68,9 @@ def exact(function: Callable[[int, int], int], a: int, b: int, type: Type) -> in
 @pytest.mark.parametrize(("sign", "columnwise", "plain"), EXACT, ids=[name for name, _, _ in EXACT])
 @settings(max_examples=120, deadline=None)
 @given(data=st.data())
-def test_integers_are_exact_or_refused(sign: str, columnwise: Callable[..., Column], plain: Callable[[int, int], int],
-                                       type: Type, data: st.DataObject) -> None:
+def test_integers_are_exact_or_refused(
+    sign: str, columnwise: Callable[..., Column], plain: Callable[[int, int], int], type: Type, data: st.DataObject
+) -> None:
     values, dtype = KINDS[type]
     pairs = data.draw(st.lists(st.tuples(values, values), max_size=6))
     left, right = (np.array([pair[side] for pair in pairs], dtype) for side in (0, 1))
@@ -79,11 +85,18 @@ def test_integers_are_exact_or_refused(sign: str, columnwise: Callable[..., Colu
     assert result.tolist() == [value for value in expected if value is not None]
 
 
-@pytest.mark.parametrize(("type", "dtype", "edges"), [(Type.NUMBER, np.int64, SIGNED_EDGES),
-                                                      (Type.UNSIGNED, np.uint64, UNSIGNED_EDGES)])
+@pytest.mark.parametrize(
+    ("type", "dtype", "edges"), [(Type.NUMBER, np.int64, SIGNED_EDGES), (Type.UNSIGNED, np.uint64, UNSIGNED_EDGES)]
+)
 @pytest.mark.parametrize(("sign", "columnwise", "plain"), EXACT, ids=[name for name, _, _ in EXACT])
-def test_each_pair_of_edges_alone(sign: str, columnwise: Callable[..., Column], plain: Callable[[int, int], int],
-                                  type: Type, dtype: type[np.integer], edges: list[int]) -> None:
+def test_each_pair_of_edges_alone(
+    sign: str,
+    columnwise: Callable[..., Column],
+    plain: Callable[[int, int], int],
+    type: Type,
+    dtype: type[np.integer],
+    edges: list[int],
+) -> None:
     """Alone, because a column is looked at as a whole first."""
     for a, b in product(edges, repeat=2):
         try:
@@ -93,16 +106,20 @@ def test_each_pair_of_edges_alone(sign: str, columnwise: Callable[..., Column], 
         assert (a, sign, b, found) == (a, sign, b, [exact(plain, a, b, type)])
 
 
-@pytest.mark.parametrize(("columnwise", "left", "right", "said"), [
-    (arithmetic.add, LARGEST, 1, "9223372036854775807 + 1: the result does not fit 64 bits"),
-    (arithmetic.multiply, 2**32, 2**31, "4294967296 * 2147483648: the result does not fit 64 bits"),
-    (arithmetic.divide, 5, 0, "5 / 0: division by zero"),
-    (arithmetic.remainder, 5, 0, "5 % 0: division by zero"),
-    (arithmetic.divide, SMALLEST, -1, "-9223372036854775808 / -1: the result does not fit 64 bits"),
-    (arithmetic.power, 0, -1, "0 ^ a negative number has no value"),
-])
-def test_the_pair_that_has_no_value_is_named(columnwise: Callable[..., Column], left: int, right: int, said: str
-                                             ) -> None:
+@pytest.mark.parametrize(
+    ("columnwise", "left", "right", "said"),
+    [
+        (arithmetic.add, LARGEST, 1, "9223372036854775807 + 1: the result does not fit 64 bits"),
+        (arithmetic.multiply, 2**32, 2**31, "4294967296 * 2147483648: the result does not fit 64 bits"),
+        (arithmetic.divide, 5, 0, "5 / 0: division by zero"),
+        (arithmetic.remainder, 5, 0, "5 % 0: division by zero"),
+        (arithmetic.divide, SMALLEST, -1, "-9223372036854775808 / -1: the result does not fit 64 bits"),
+        (arithmetic.power, 0, -1, "0 ^ a negative number has no value"),
+    ],
+)
+def test_the_pair_that_has_no_value_is_named(
+    columnwise: Callable[..., Column], left: int, right: int, said: str
+) -> None:
     with pytest.raises(Undefined) as caught:
         columnwise(np.array([1, left]), np.array([1, right]))
     assert str(caught.value) == said
@@ -130,15 +147,19 @@ def wrapped(value: int, type: Type) -> int:
     return value - 2**64 if type is Type.NUMBER and value > LARGEST else value
 
 
-SHIFTS = [(arithmetic.shift_left, lambda a, b: a << b), (arithmetic.shift_right, lambda a, b: a >> b),
-          (arithmetic.shift_right_unsigned, lambda a, b: (a & (2**64 - 1)) >> b)]
+SHIFTS = [
+    (arithmetic.shift_left, lambda a, b: a << b),
+    (arithmetic.shift_right, lambda a, b: a >> b),
+    (arithmetic.shift_right_unsigned, lambda a, b: (a & (2**64 - 1)) >> b),
+]
 
 
 @pytest.mark.parametrize("type", KINDS)
 @pytest.mark.parametrize(("columnwise", "plain"), SHIFTS, ids=["left", "right", "right unsigned"])
 @given(data=st.data())
-def test_shifts_take_six_bits_of_the_distance(columnwise: Callable[..., Column], plain: Callable[[int, int], int],
-                                              type: Type, data: st.DataObject) -> None:
+def test_shifts_take_six_bits_of_the_distance(
+    columnwise: Callable[..., Column], plain: Callable[[int, int], int], type: Type, data: st.DataObject
+) -> None:
     values, dtype = KINDS[type]
     pairs = data.draw(st.lists(st.tuples(values, st.one_of(st.integers(0, 70), values)), max_size=8))
     left, right = (np.array([pair[side] for pair in pairs], dtype) for side in (0, 1))
@@ -156,8 +177,22 @@ def test_truth_is_one_or_zero(pairs: list[tuple[int, int]]) -> None:
 
 # --- from one type to another ------------------------------------------------------------------------
 
-NEAR_EDGES = st.sampled_from([2.0**63, -(2.0**63), 2.0**64, math.nextafter(2.0**63, 0), math.nextafter(2.0**64, 0),
-                              -0.5, -0.999, -1.0, math.nextafter(-(2.0**63), -math.inf), math.inf, -math.inf, math.nan])
+NEAR_EDGES = st.sampled_from(
+    [
+        2.0**63,
+        -(2.0**63),
+        2.0**64,
+        math.nextafter(2.0**63, 0),
+        math.nextafter(2.0**64, 0),
+        -0.5,
+        -0.999,
+        -1.0,
+        math.nextafter(-(2.0**63), -math.inf),
+        math.inf,
+        -math.inf,
+        math.nan,
+    ]
+)
 
 
 def cut(value: float | int, type: Type) -> int | None:
@@ -167,14 +202,17 @@ def cut(value: float | int, type: Type) -> int | None:
     return whole if fits(whole, type) else None
 
 
-@pytest.mark.parametrize(("columnwise", "type"), [(arithmetic.to_integer, Type.NUMBER),
-                                                  (arithmetic.to_natural, Type.UNSIGNED)])
+@pytest.mark.parametrize(
+    ("columnwise", "type"), [(arithmetic.to_integer, Type.NUMBER), (arithmetic.to_natural, Type.UNSIGNED)]
+)
 @given(data=st.data())
-def test_conversions_cut_towards_zero_or_refuse(columnwise: Callable[[Column], Column], type: Type,
-                                                data: st.DataObject) -> None:
+def test_conversions_cut_towards_zero_or_refuse(
+    columnwise: Callable[[Column], Column], type: Type, data: st.DataObject
+) -> None:
     other, dtype = KINDS[Type.UNSIGNED if type is Type.NUMBER else Type.NUMBER]
-    value, kind = data.draw(st.one_of(
-        st.tuples(st.one_of(FLOATS, NEAR_EDGES), st.just(np.float64)), st.tuples(other, st.just(dtype))))
+    value, kind = data.draw(
+        st.one_of(st.tuples(st.one_of(FLOATS, NEAR_EDGES), st.just(np.float64)), st.tuples(other, st.just(dtype)))
+    )
     column = np.array([value], kind)
     wanted = cut(value, type)
     if wanted is None:

@@ -19,9 +19,11 @@ PROGRAMS = {
     "repeated": ("d(x) :- e(x, x).\nq(x, y) :- e(x, y), e(y, y), e(x, x).", {"e": PAIRS}),
     "constants": ("c(x, 1) :- e(3, x), e(x, _), !e(x, 4).", {"e": PAIRS}),
     "arithmetic": ("a(x + y, x * y) :- e(x, y), x < y.\nb(x, n) :- e(x, y), n = range(x, y).", {"e": PAIRS}),
-    "strings": ("w(cat(x, y), strlen(x)) :- word(x), word(y), contains(\"b\", y).", {"word": WORDS}),
-    "aggregates": ("deg(x, n) :- e(x, _), n = count : { e(x, _) }.\ntop(max(n)) :- deg(_, n).\n"
-                   "mid(x, median(y)) :- e(x, y).", {"e": PAIRS}),
+    "strings": ('w(cat(x, y), strlen(x)) :- word(x), word(y), contains("b", y).', {"word": WORDS}),
+    "aggregates": (
+        "deg(x, n) :- e(x, _), n = count : { e(x, _) }.\ntop(max(n)) :- deg(_, n).\nmid(x, median(y)) :- e(x, y).",
+        {"e": PAIRS},
+    ),
     "mutual": ("even(0).\nodd(x + 1) :- even(x), x < 40.\neven(x + 1) :- odd(x), x < 40.", {}),
     "no columns": ("yes() :- e(x, x).\nno() :- !yes().\nboth(x) :- e(x, _), yes(), !no().", {"e": PAIRS}),
 }

@@ -28,7 +28,8 @@ Model = frozenset[tuple[str, int]]
 EVERYTHING: Model = frozenset((name, row) for name in NAMES for row in range(SIZE))
 some_facts = st.frozensets(st.sampled_from(sorted(EVERYTHING)), max_size=SIZE)
 runs = st.tuples(st.sampled_from(NAMES), st.integers(0, SIZE), st.integers(0, SIZE)).map(
-    lambda r: frozenset((r[0], row) for row in range(r[1], r[2])))
+    lambda r: frozenset((r[0], row) for row in range(r[1], r[2]))
+)
 
 
 def store_of_rows() -> MemoryBackend:
@@ -57,7 +58,8 @@ def meaning(facts: FactSet) -> Model:
     assert len(facts) == len(model)
     assert bool(facts) == bool(model)
     assert {name: size for name, size in facts.sizes().items() if size} == {
-        name: len(ids) for name, ids in found.items() if ids}
+        name: len(ids) for name, ids in found.items() if ids
+    }
     assert {name for name, _ in model} <= set(facts.predicates())
     assert frozenset((n, row) for n, ids in facts.worked_out().rows.items() for row in ids.tolist()) == model
     check_run(facts, model)
@@ -157,9 +159,19 @@ def test_a_run_that_lies_elsewhere_takes_nothing_away() -> None:
     assert (store.materialisation - later).run("p") == (0, 3)
 
 
-@pytest.mark.parametrize(("ids", "run"), [
-    ([], (0, 0)), ([4], (4, 5)), ([2, 3, 4], (2, 5)), ([4, 3, 2], (2, 5)), ([2, 4], None), ([2, 4, 3, 5], (2, 6)),
-    ([4, 2, 5], None), ([0, 1, 2], (0, 3))])
+@pytest.mark.parametrize(
+    ("ids", "run"),
+    [
+        ([], (0, 0)),
+        ([4], (4, 5)),
+        ([2, 3, 4], (2, 5)),
+        ([4, 3, 2], (2, 5)),
+        ([2, 4], None),
+        ([2, 4, 3, 5], (2, 6)),
+        ([4, 2, 5], None),
+        ([0, 1, 2], (0, 3)),
+    ],
+)
 def test_momentary_runs(ids: list[int], run: tuple[int, int] | None) -> None:
     store = store_of_rows()
     assert Momentary(store.tables, {"p": np.array(ids, np.int32)}).run("p") == run
@@ -299,7 +311,8 @@ class KeptOverTime(RuleBasedStateMachine):
         for name in NAMES:
             table = self.store.tables[name]
             assert np.flatnonzero(shown[table.status[: table.size]]).tolist() == sorted(
-                row for n, row in self.model if n == name)
+                row for n, row in self.model if n == name
+            )
             if self.stays_a_run[name]:
                 assert self.kept.run(name) is not None, "a set that only grew in order is still known to be a run"
         assert no_scratch_left(self.store)

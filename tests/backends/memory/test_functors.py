@@ -25,8 +25,12 @@ from .test_arithmetic import FLOATS, SIGNED, UNSIGNED
 TEXT = st.text("aàbé\U0001f600 1", max_size=4)
 ANY = st.one_of(SIGNED, st.floats(allow_nan=False), TEXT, st.builds(Iri, TEXT), st.builds(BlankNode, TEXT))
 VALUES: dict[Type, st.SearchStrategy[Any]] = {
-    Type.NUMBER: SIGNED, Type.UNSIGNED: UNSIGNED, Type.FLOAT: FLOATS.filter(lambda f: f == f),
-    Type.SYMBOL: TEXT, Type.ANY: ANY}
+    Type.NUMBER: SIGNED,
+    Type.UNSIGNED: UNSIGNED,
+    Type.FLOAT: FLOATS.filter(lambda f: f == f),
+    Type.SYMBOL: TEXT,
+    Type.ANY: ANY,
+}
 XSD = "http://www.w3.org/2001/XMLSchema#"
 
 
@@ -73,9 +77,14 @@ def test_extremes_of_several(type: Type, function: str, plain: Callable[..., Any
     assert applied(function, columns, [type] * 3, type) == [plain(triple) for triple in triples]
 
 
-BITS = {"band": lambda a, b: a & b, "bor": lambda a, b: a | b, "bxor": lambda a, b: a ^ b,
-        "land": lambda a, b: int(bool(a) and bool(b)), "lor": lambda a, b: int(bool(a) or bool(b)),
-        "lxor": lambda a, b: int(bool(a) != bool(b))}
+BITS = {
+    "band": lambda a, b: a & b,
+    "bor": lambda a, b: a | b,
+    "bxor": lambda a, b: a ^ b,
+    "land": lambda a, b: int(bool(a) and bool(b)),
+    "lor": lambda a, b: int(bool(a) or bool(b)),
+    "lxor": lambda a, b: int(bool(a) != bool(b)),
+}
 
 
 @pytest.mark.parametrize("type", [Type.NUMBER, Type.UNSIGNED])
@@ -101,8 +110,12 @@ def test_strings(triples: list[tuple[str, str, str]]) -> None:
     columns = [[triple[i] for triple in triples] for i in range(3)]
     assert applied("cat", columns, [Type.SYMBOL] * 3, Type.SYMBOL) == ["".join(triple) for triple in triples]
     assert applied("strlen", columns[:1], [Type.SYMBOL], Type.NUMBER) == [len(text) for text in columns[0]]
-    found = applied("substr", [columns[0], [1] * len(triples), [2] * len(triples)],
-                    [Type.SYMBOL, Type.NUMBER, Type.NUMBER], Type.SYMBOL)
+    found = applied(
+        "substr",
+        [columns[0], [1] * len(triples), [2] * len(triples)],
+        [Type.SYMBOL, Type.NUMBER, Type.NUMBER],
+        Type.SYMBOL,
+    )
     assert found == [text[1:3] for text in columns[0]]
 
 
@@ -112,30 +125,50 @@ def test_a_negative_place_in_a_string(start: int, length: int) -> None:
         applied("substr", [["abc"], [start], [length]], [Type.SYMBOL, Type.NUMBER, Type.NUMBER], Type.SYMBOL)
 
 
-@given(st.lists(SIGNED, max_size=6), st.lists(UNSIGNED, max_size=6),
-       st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=6))
+@given(
+    st.lists(SIGNED, max_size=6),
+    st.lists(UNSIGNED, max_size=6),
+    st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=6),
+)
 def test_numbers_to_text_and_back(numbers: list[int], naturals: list[int], floats: list[float]) -> None:
-    columns = ((numbers, Type.NUMBER, "to_number"), (naturals, Type.UNSIGNED, "to_unsigned"),
-               (floats, Type.FLOAT, "to_float"))
+    columns = (
+        (numbers, Type.NUMBER, "to_number"),
+        (naturals, Type.UNSIGNED, "to_unsigned"),
+        (floats, Type.FLOAT, "to_float"),
+    )
     for column, type, back in columns:
         texts = applied("to_string", [column], [type], Type.SYMBOL)
         assert applied(back, [texts], [Type.SYMBOL], type) == column
 
 
-@pytest.mark.parametrize(("function", "type", "value"), [
-    ("to_number", Type.NUMBER, "12x"), ("to_number", Type.NUMBER, "9223372036854775808"),
-    ("to_number", Type.NUMBER, ""), ("to_unsigned", Type.UNSIGNED, "-1"),
-    ("to_unsigned", Type.UNSIGNED, "18446744073709551616"), ("to_float", Type.FLOAT, "one")])
+@pytest.mark.parametrize(
+    ("function", "type", "value"),
+    [
+        ("to_number", Type.NUMBER, "12x"),
+        ("to_number", Type.NUMBER, "9223372036854775808"),
+        ("to_number", Type.NUMBER, ""),
+        ("to_unsigned", Type.UNSIGNED, "-1"),
+        ("to_unsigned", Type.UNSIGNED, "18446744073709551616"),
+        ("to_float", Type.FLOAT, "one"),
+    ],
+)
 def test_text_that_is_no_number(function: str, type: Type, value: str) -> None:
     with pytest.raises(Undefined):
         applied(function, [[value]], [Type.SYMBOL], type)
 
 
-@pytest.mark.parametrize(("value", "text", "language", "datatype"), [
-    (5, "5", "", Iri(XSD + "integer")), (2.5, "2.5", "", Iri(XSD + "double")), ("x", "x", "", Iri(XSD + "string")),
-    (Literal("da", None, "de"), "da", "de", Iri("http://www.w3.org/1999/02/22-rdf-syntax-ns#langString")),
-    (Literal("2020-01-01", XSD + "date"), "2020-01-01", "", Iri(XSD + "date")),
-    (Iri("http://e/a"), "http://e/a", "", None), (BlankNode("b"), "b", "", None)])
+@pytest.mark.parametrize(
+    ("value", "text", "language", "datatype"),
+    [
+        (5, "5", "", Iri(XSD + "integer")),
+        (2.5, "2.5", "", Iri(XSD + "double")),
+        ("x", "x", "", Iri(XSD + "string")),
+        (Literal("da", None, "de"), "da", "de", Iri("http://www.w3.org/1999/02/22-rdf-syntax-ns#langString")),
+        (Literal("2020-01-01", XSD + "date"), "2020-01-01", "", Iri(XSD + "date")),
+        (Iri("http://e/a"), "http://e/a", "", None),
+        (BlankNode("b"), "b", "", None),
+    ],
+)
 def test_terms(value: Any, text: str, language: str, datatype: Iri | None) -> None:
     assert applied("str", [[value]], [Type.ANY], Type.SYMBOL) == [text]
     assert applied("lang", [[value]], [Type.ANY], Type.SYMBOL) == [language]
@@ -155,8 +188,9 @@ def test_kinds_of_terms(terms: list[Any], negated: bool) -> None:
         assert found == [isinstance(value, kinds) != negated for value in terms]
 
 
-@given(st.lists(st.tuples(st.sampled_from(["a", "a*", "[ab]+", ".", "", "a|b", "é.*"]), TEXT), max_size=8),
-       st.booleans())
+@given(
+    st.lists(st.tuples(st.sampled_from(["a", "a*", "[ab]+", ".", "", "a|b", "é.*"]), TEXT), max_size=8), st.booleans()
+)
 def test_patterns_match_the_whole_text(pairs: list[tuple[str, str]], negated: bool) -> None:
     dictionary = Dictionary()
     columns = [[a for a, _ in pairs], [b for _, b in pairs]]
@@ -226,9 +260,15 @@ def test_ranges_of_floats() -> None:
     assert ranged(Type.FLOAT, [1.0, -1.0], 3) == [[1.0, 0.0]]
 
 
-@pytest.mark.parametrize(("type", "bounds"), [
-    (Type.NUMBER, [0, 5, 0]), (Type.FLOAT, [0.0, 1.0, 0.0]), (Type.FLOAT, [0.0, math.inf]),
-    (Type.FLOAT, [0.0, 1.0, math.nan])])
+@pytest.mark.parametrize(
+    ("type", "bounds"),
+    [
+        (Type.NUMBER, [0, 5, 0]),
+        (Type.FLOAT, [0.0, 1.0, 0.0]),
+        (Type.FLOAT, [0.0, math.inf]),
+        (Type.FLOAT, [0.0, 1.0, math.nan]),
+    ],
+)
 def test_a_range_without_end(type: Type, bounds: list[Any]) -> None:
     with pytest.raises(Undefined, match="has no end"):
         ranged(type, bounds, 10)

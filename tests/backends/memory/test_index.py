@@ -118,11 +118,19 @@ def test_join_is_a_nested_loop(case: Case, batch: int, worth_splitting: int) -> 
 
 
 @settings(max_examples=200, deadline=None)
-@given(cases(), st.sets(st.sampled_from([*BOUND, *FREE]), min_size=1), st.sampled_from([1, 2, 7, 1000]),
-       st.sampled_from([1, 10**6]), st.sampled_from([0, 2, 1 << 12]), st.sampled_from([0, 1 << 31]),
-       st.sampled_from([None, 0.0, 0.5, 1.0]), st.integers(0, 20))
-def test_a_tally_counts_what_a_nested_loop_meets(case: Case, wanted: set[Var], batch: int, splits: int, in_place: int,
-                                                 groups: int, part: float | None, others: int) -> None:
+@given(
+    cases(),
+    st.sets(st.sampled_from([*BOUND, *FREE]), min_size=1),
+    st.sampled_from([1, 2, 7, 1000]),
+    st.sampled_from([1, 10**6]),
+    st.sampled_from([0, 2, 1 << 12]),
+    st.sampled_from([0, 1 << 31]),
+    st.sampled_from([None, 0.0, 0.5, 1.0]),
+    st.integers(0, 20),
+)
+def test_a_tally_counts_what_a_nested_loop_meets(
+    case: Case, wanted: set[Var], batch: int, splits: int, in_place: int, groups: int, part: float | None, others: int
+) -> None:
     """Heads that are alike are written once, or in parts, with weights; only then are bindings put in order.
 
     Values below `in_place` are counted in their own place, others by hashing; after so many `groups` all begins anew.
@@ -131,8 +139,12 @@ def test_a_tally_counts_what_a_nested_loop_meets(case: Case, wanted: set[Var], b
     head = [v for v in (*BOUND, *FREE) if v in wanted and (v in BOUND or v in case.arguments)]
     step = Join(Atom("t", case.arguments), Read.ALL, case.key)
     assume(len(case.key) < len(case.arguments))
-    with (small_batches(batch, splits), patch.object(pipeline, "_WORTH_A_TALLY", 0),
-          patch.object(pipeline, "_COUNTED_IN_PLACE", in_place), patch.object(pipeline, "_MOST_GROUPS", groups)):
+    with (
+        small_batches(batch, splits),
+        patch.object(pipeline, "_WORTH_A_TALLY", 0),
+        patch.object(pipeline, "_COUNTED_IN_PLACE", in_place),
+        patch.object(pipeline, "_MOST_GROUPS", groups),
+    ):
         runnable = _runnable(step, BOUND, head, {"t": case.table}, Dictionary())
         assert isinstance(runnable, pipeline._Join)
         assume(runnable.shape.tells_alike)
@@ -165,8 +177,9 @@ def _heads(told: Counter[Fact], part: float, others: int, key: list[int]) -> Tab
     """A table with some of the heads that are told and some that are not, and an index of them."""
     heads = Table("h", len(next(iter(told), (0,))))
     known = [fact for place, fact in enumerate(told) if place < part * len(told)]
-    heads.intern(rows([*known, *((*fact[:-1], fact[-1] + place) for place in range(others) for fact in known)],
-                      heads.arity))
+    heads.intern(
+        rows([*known, *((*fact[:-1], fact[-1] + place) for place in range(others) for fact in known)], heads.arity)
+    )
     if 0 < len(key) < heads.arity:
         heads.index(tuple(key))._settle(heads.rows)
     return heads
@@ -206,8 +219,12 @@ def grouped(facts: NDArray[np.int64], key: tuple[int, ...]) -> dict[Fact, list[i
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.integers(0, 2**32), st.sampled_from([(), (0,), (1,), (0, 2), (1, 2)]), st.sampled_from([3, 50, 10**9]),
-       st.lists(st.sampled_from([0, 1, 30, 100, 700]), min_size=1, max_size=6))
+@given(
+    st.integers(0, 2**32),
+    st.sampled_from([(), (0,), (1,), (0, 2), (1, 2)]),
+    st.sampled_from([3, 50, 10**9]),
+    st.lists(st.sampled_from([0, 1, 30, 100, 700]), min_size=1, max_size=6),
+)
 def test_index_groups_rows_by_key(seed: int, key: tuple[int, ...], high: int, steps: list[int]) -> None:
     random = np.random.default_rng(seed)
     table = Table("t", 3)

@@ -55,8 +55,9 @@ def instances(rule: Rule, sets: Sets) -> Counter[Fact]:
     return heads
 
 
-def _choices(atoms: list[Atom], facts: Facts, used: tuple[tuple[str, Fact], ...], binding: Binding
-             ) -> Iterator[tuple[tuple[tuple[str, Fact], ...], Binding]]:
+def _choices(
+    atoms: list[Atom], facts: Facts, used: tuple[tuple[str, Fact], ...], binding: Binding
+) -> Iterator[tuple[tuple[tuple[str, Fact], ...], Binding]]:
     if not atoms:
         yield used, binding
         return
@@ -174,18 +175,36 @@ def sources_of(store: MemoryBackend, sets: Sets, style: int) -> dict[Read, FactS
     Kp |= Ip
     Kn |= In
     if style == 0:
-        return {Read.ALL: Kp, Read.OLD: Kp - P, Read.DELTA: P,
-                Read.ABSENT: Kn, Read.ABSENT_OLD: Kn | N, Read.ABSENT_DELTA: N - Kn}
+        return {
+            Read.ALL: Kp,
+            Read.OLD: Kp - P,
+            Read.DELTA: P,
+            Read.ABSENT: Kn,
+            Read.ABSENT_OLD: Kn | N,
+            Read.ABSENT_DELTA: N - Kn,
+        }
     K, L = Kept(store.tables, 4), Kept(store.tables, 8)
     K |= P
     L |= N
     if style == 1:
-        return {Read.ALL: Kp, Read.OLD: Kp - K, Read.DELTA: K,
-                Read.ABSENT: Kn, Read.ABSENT_OLD: Kn | L, Read.ABSENT_DELTA: L - Kn}
+        return {
+            Read.ALL: Kp,
+            Read.OLD: Kp - K,
+            Read.DELTA: K,
+            Read.ABSENT: Kn,
+            Read.ABSENT_OLD: Kn | L,
+            Read.ABSENT_DELTA: L - Kn,
+        }
     both = (Kp & K) - L  # pieces of P and N, to be put together by formulas again
     rest = (P & L).worked_out()
-    return {Read.ALL: Kp, Read.OLD: (Kp - K) - rest, Read.DELTA: both | rest,
-            Read.ABSENT: Kn, Read.ABSENT_OLD: Kn | L, Read.ABSENT_DELTA: L - Kn}
+    return {
+        Read.ALL: Kp,
+        Read.OLD: (Kp - K) - rest,
+        Read.DELTA: both | rest,
+        Read.ABSENT: Kn,
+        Read.ABSENT_OLD: Kn | L,
+        Read.ABSENT_DELTA: L - Kn,
+    }
 
 
 def pivots(rule: Rule) -> list[int]:
@@ -207,16 +226,19 @@ def orders(rule: Rule, pivot: int) -> list[tuple[int, ...]]:
 
 @settings(max_examples=250, deadline=None)
 @given(rules(negated_wildcards=False), some_sets(), st.integers(0, 2**16), st.integers(0, 2), st.sampled_from([3, 999]))
-def test_delta_plans_meet_each_instance_once_in_every_order(rule: Rule, sets: Sets, seed: int, style: int,
-                                                            batch: int) -> None:
+def test_delta_plans_meet_each_instance_once_in_every_order(
+    rule: Rule, sets: Sets, seed: int, style: int, batch: int
+) -> None:
     expected = instances(rule, sets)
     store = store_with_rows(rule, seed)
     sources = sources_of(store, sets, style)
     choices = [orders(rule, pivot) for pivot in pivots(rule)]
     with small_batches(batch):
         for number in range(max(map(len, choices))):
-            plans = [make_plan(rule, pivot, some[number % len(some)])
-                     for pivot, some in zip(pivots(rule), choices, strict=True)]
+            plans = [
+                make_plan(rule, pivot, some[number % len(some)])
+                for pivot, some in zip(pivots(rule), choices, strict=True)
+            ]
             assert heads(store, plans, sources) == expected
 
 
@@ -249,7 +271,10 @@ def test_a_bag_is_read_as_the_set_of_its_facts() -> None:
     bag = store.apply([make_plan(copies, None, (0,))] * 2, {Read.ALL: store.materialisation})
     assert len(bag) == 2
     joins = Rule("join", "head", (x, z), (Atom("b", (x, y)), Atom("b", (y, z))))
-    sources = {Read.ALL: store.materialisation, Read.OLD: store.materialisation - bag.support(),
-               Read.DELTA: bag.support()}
+    sources = {
+        Read.ALL: store.materialisation,
+        Read.OLD: store.materialisation - bag.support(),
+        Read.DELTA: bag.support(),
+    }
     plans = [make_plan(joins, 0, order) for order in ((0, 1), (1, 0))]
     assert heads(store, plans, sources) == Counter({(1, 3): 2})

@@ -45,8 +45,9 @@ def check_against_model(table: Table, given_batches: Batches, strangers: list[Fa
 
 @settings(max_examples=150, deadline=None)
 @given(st.data(), st.integers(0, 4), st.sampled_from([SMALL, ANY]), st.sampled_from([arrays._LARGE, 1]), st.booleans())
-def test_hashed_table_is_a_dict(data: st.DataObject, arity: int, values: st.SearchStrategy[int], large: int,
-                                two_threads: bool) -> None:
+def test_hashed_table_is_a_dict(
+    data: st.DataObject, arity: int, values: st.SearchStrategy[int], large: int, two_threads: bool
+) -> None:
     strangers = data.draw(st.lists(st.tuples(*[values] * arity), max_size=20))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(arrays, "_LARGE", large)  # slots from which on a hash table grows where it stands
@@ -167,14 +168,18 @@ def test_no_second_grid_once_one_was_too_small() -> None:
 
 
 @pytest.mark.usefixtures("grids_early")
-@pytest.mark.parametrize(("facts", "suits"), [
-    (square(12), True),
-    (square(7), False),  # too few
-    ([(x, 3 * y) for x, y in square(12)], True),
-    ([(x, 9 * y) for x, y in square(12)], False),  # more than eight cells for a fact
-    ([(x - 1, y) for x, y in square(12)], False),  # a negative number
-    ([(x, x) for x in range(60)], False),
-], ids=["full", "few", "thin", "thinner", "negative", "diagonal"])
+@pytest.mark.parametrize(
+    ("facts", "suits"),
+    [
+        (square(12), True),
+        (square(7), False),  # too few
+        ([(x, 3 * y) for x, y in square(12)], True),
+        ([(x, 9 * y) for x, y in square(12)], False),  # more than eight cells for a fact
+        ([(x - 1, y) for x, y in square(12)], False),  # a negative number
+        ([(x, x) for x in range(60)], False),
+    ],
+    ids=["full", "few", "thin", "thinner", "negative", "diagonal"],
+)
 def test_what_suits_a_grid(facts: list[Fact], suits: bool) -> None:
     known = rows(facts[::-1], 2)
     assert (suitable_grid(known, rows([], 2)) is not None) == suits
@@ -214,8 +219,11 @@ def test_a_grid_grows_with_the_numbers_of_one_column(growing: int) -> None:
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.lists(st.tuples(st.integers(0, 14), st.integers(0, 9)), min_size=60, max_size=150), max_size=5),
-       batches(2, SMALL), st.lists(st.tuples(ANY, ANY), max_size=20))
+@given(
+    st.lists(st.lists(st.tuples(st.integers(0, 14), st.integers(0, 9)), min_size=60, max_size=150), max_size=5),
+    batches(2, SMALL),
+    st.lists(st.tuples(ANY, ANY), max_size=20),
+)
 def test_gridded_table_is_a_dict(inside: Batches, after: Batches, strangers: list[Fact]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(membership, "_WORTH_A_SQUARE", 20)
@@ -223,8 +231,11 @@ def test_gridded_table_is_a_dict(inside: Batches, after: Batches, strangers: lis
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.lists(st.tuples(st.integers(0, 300)), min_size=20, max_size=150), max_size=5), batches(1, SMALL),
-       st.lists(st.tuples(ANY), max_size=20))
+@given(
+    st.lists(st.lists(st.tuples(st.integers(0, 300)), min_size=20, max_size=150), max_size=5),
+    batches(1, SMALL),
+    st.lists(st.tuples(ANY), max_size=20),
+)
 def test_table_with_a_line_of_cells_is_a_dict(inside: Batches, after: Batches, strangers: list[Fact]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(membership, "_WORTH_A_LINE", 20)

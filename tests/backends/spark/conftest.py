@@ -24,4 +24,3 @@ def session(spark: SparkSession, way: str) -> SparkSession:
     for name, value in WAYS[way].items():
         made.conf.set(f"spark.holdfast.{name}", value)
     return made
-

@@ -19,8 +19,12 @@ TEXT = """
 path(x, y) :- edge(x, y).
 path(x, z) :- path(x, y), edge(y, z).
 """
-CONF = {"spark.executor.memory": "512m", "spark.holdfast.foldRows": "5",
-        "spark.sql.shuffle.partitions": "2", "spark.driver.memory": "512m"}
+CONF = {
+    "spark.executor.memory": "512m",
+    "spark.holdfast.foldRows": "5",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.driver.memory": "512m",
+}
 EDGES = [(x, x + 1) for x in range(6)]
 
 

@@ -23,8 +23,12 @@ from .conftest import session
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-SCRIPTS = (("driver", 4, 5), ("folded", 100, 2), pytest.param("mixed", 301, 2, marks=pytest.mark.slow),
-           pytest.param("far", 201, 1, marks=pytest.mark.slow))
+SCRIPTS = (
+    ("driver", 4, 5),
+    ("folded", 100, 2),
+    pytest.param("mixed", 301, 2, marks=pytest.mark.slow),
+    pytest.param("far", 201, 1, marks=pytest.mark.slow),
+)
 
 
 @pytest.mark.parametrize(("way", "seed", "steps"), SCRIPTS)
@@ -75,11 +79,29 @@ totals(t, least, most, big) :- t = sum x : { f(x, _), x < 1.0e300 }, least = min
 FACTS = {
     "n": [(1, 2), (1, 5), (7, -3), (-9, 4), (0, 0), (2**63 - 1, 1), (-(2**63), 3), (12, 12)],
     "u": [(2**64 - 1, 2), (3, 2**63), (7, 0)],
-    "f": [(0.1, 0.2), (0.2, 0.3), (0.0, -0.0), (1.0, 0.0), (float("nan"), 1.0), (float("inf"), -1.0), (1e16, 1.0),
-          (0.7, 3.3)],
+    "f": [
+        (0.1, 0.2),
+        (0.2, 0.3),
+        (0.0, -0.0),
+        (1.0, 0.0),
+        (float("nan"), 1.0),
+        (float("inf"), -1.0),
+        (1e16, 1.0),
+        (0.7, 3.3),
+    ],
     "s": [("ab", "cab"), ("", "x"), ("7", "é"), ("\ttab", 'quo"te'), ("zz", "zzz"), ("😀", "\ufffd")],
-    "a": ["7", 7, 7.0, float("nan"), holdfast.Iri("http://a/b"), holdfast.BlankNode("x"), "ab", "",
-          holdfast.Literal("chat", None, "fr"), holdfast.Literal("5", "http://www.w3.org/2001/XMLSchema#byte")],
+    "a": [
+        "7",
+        7,
+        7.0,
+        float("nan"),
+        holdfast.Iri("http://a/b"),
+        holdfast.BlankNode("x"),
+        "ab",
+        "",
+        holdfast.Literal("chat", None, "fr"),
+        holdfast.Literal("5", "http://www.w3.org/2001/XMLSchema#byte"),
+    ],
 }
 
 

@@ -35,22 +35,28 @@ def test_facts_come_and_go_as_dataframes(spark: SparkSession, way: str) -> None:
         update.delete("edge", engine.createDataFrame([(3, 1), (8, 8)], "x long, y long"))
         update.insert("edge", engine.createDataFrame([(3, 4)], "y long, x long").select("x", "y"))
     assert (update.change.no_ops, set(update.change.added["edge"])) == (1, {(4, 3)})
-    assert {tuple(row) for row in kb["path"].to_spark().collect()} == set(kb["path"]) == {
-        (1, 2), (1, 3), (2, 3), (4, 3)}
+    assert (
+        {tuple(row) for row in kb["path"].to_spark().collect()} == set(kb["path"]) == {(1, 2), (1, 3), (2, 3), (4, 3)}
+    )
     assert len(set(before)) == 9  # a relation is as it was when it was asked for
     assert set(kb.query("path(x, 3), !edge(x, 3)")) == {(1,)}
 
 
 def test_every_type_goes_out_and_in_again(spark: SparkSession) -> None:
     text = ".decl p(n: number, u: unsigned, f: float, s: symbol, a: any)"
-    rows = [(-1, 2**64 - 1, 0.5, "7", 7), (2**63 - 1, 0, float("inf"), 'a "b"', "7"),
-            (0, 1, -0.0, "", holdfast.Iri("x:y"))]
+    rows = [
+        (-1, 2**64 - 1, 0.5, "7", 7),
+        (2**63 - 1, 0, float("inf"), 'a "b"', "7"),
+        (0, 1, -0.0, "", holdfast.Iri("x:y")),
+    ]
     kb = holdfast.from_text(text, {"p": rows}, engine=spark)
     frame = kb["p"].to_spark()
     assert frame.dtypes == [("n", "bigint"), ("u", "decimal(20,0)"), ("f", "double"), ("s", "string"), ("a", "string")]
     assert {tuple(row) for row in frame.collect()} == {
-        (-1, Decimal(2**64 - 1), 0.5, "7", "7"), (2**63 - 1, Decimal(0), float("inf"), 'a "b"', '"7"'),
-        (0, Decimal(1), 0.0, "", "<x:y>")}
+        (-1, Decimal(2**64 - 1), 0.5, "7", "7"),
+        (2**63 - 1, Decimal(0), float("inf"), 'a "b"', '"7"'),
+        (0, Decimal(1), 0.0, "", "<x:y>"),
+    }
     typed = frame.drop("a")
     for engine in (spark, "memory"):
         again = holdfast.from_text(".decl p(n: number, u: unsigned, f: float, s: symbol)", {"p": typed}, engine=engine)

@@ -32,8 +32,10 @@ path(x, z, "rail") :- path(x, y, "rail"), path(y, z, "rail").
 path(x, y, "any") :- path(x, y, _).
 """
 EDGES = [("a", "b", "rail"), ("b", "c", "rail"), ("c", "a", "road"), ("c", "d", "rail"), ("e", "c", "road")]
-UPDATES = [holdfast.Update(delete={"edge": [("b", "c", "rail")]}, insert={"edge": [("d", "e", "road")]}),
-           holdfast.Update(insert={"edge": [("b", "d", "rail"), ("d", "a", "rail")]})]
+UPDATES = [
+    holdfast.Update(delete={"edge": [("b", "c", "rail")]}, insert={"edge": [("d", "e", "road")]}),
+    holdfast.Update(insert={"edge": [("b", "d", "rail"), ("d", "a", "rail")]}),
+]
 
 
 @pytest.mark.parametrize("way", ["driver", pytest.param("far", marks=pytest.mark.slow)])
@@ -61,8 +63,13 @@ def test_too_many_facts_for_modules(spark: SparkSession) -> None:
     assert len(kb["p"]) == 6
 
 
-@pytest.mark.parametrize("text", ["q(x, y) :- p(x, y).\nq(x, z) :- q(x, y), q(y, z).",
-                                  "q(x, y) :- p(x, y).\nq(x, z) :- q(x, y), q(y, z).\nq(y, x) :- q(x, y), x < 0."])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "q(x, y) :- p(x, y).\nq(x, z) :- q(x, y), q(y, z).",
+        "q(x, y) :- p(x, y).\nq(x, z) :- q(x, y), q(y, z).\nq(y, x) :- q(x, y), x < 0.",
+    ],
+)
 def test_modules_that_would_derive_too_much_are_left_out(spark: SparkSession, text: str) -> None:
     engine = spark.newSession()
     edges = [(node, node + 1) for node in range(5)]
@@ -83,7 +90,9 @@ def test_streams(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "p.dl").write_text("path(x, y) :- edge(x, y).\npath(x, z) :- path(x, y), edge(y, z).\n", "utf-8")
     updates = ({"insert": {"edge": [[1, 2], [2, 3]]}}, {"delete": {"edge": [[1, 2]]}})
     (tmp_path / "u.jsonl").write_text("\n".join(map(json.dumps, updates)), "utf-8")
-    outcomes = [command("stream", tmp_path / "p.dl", "--updates", tmp_path / "u.jsonl", "--engine", engine)
-                for engine in ("memory", "spark")]
+    outcomes = [
+        command("stream", tmp_path / "p.dl", "--updates", tmp_path / "u.jsonl", "--engine", engine)
+        for engine in ("memory", "spark")
+    ]
     assert outcomes[1].out == outcomes[0].out
     assert [outcome.code for outcome in outcomes] == [0, 0]

@@ -31,8 +31,9 @@ class _Groups:
         return self.stops - self.starts
 
 
-def aggregate(rule: AggregateRule, rows: Rows, source: Sequence[Type], head: Sequence[Type],
-              dictionary: Dictionary) -> Rows:
+def aggregate(
+    rule: AggregateRule, rows: Rows, source: Sequence[Type], head: Sequence[Type], dictionary: Dictionary
+) -> Rows:
     """One row for each group: the group's columns and the aggregate's value."""
     if not len(rows):
         return np.empty((0, len(head)), np.int64)

@@ -149,8 +149,9 @@ def _comparable(columns: Sequence[Codes], type: Type, dictionary: Dictionary) ->
     return list(np.split(keys, np.cumsum([len(column) for column in columns])[:-1]))
 
 
-def _by_value(function: Callable[..., Any], columns: Sequence[Codes], types: Sequence[Type], type: Type,
-              dictionary: Dictionary) -> Codes:
+def _by_value(
+    function: Callable[..., Any], columns: Sequence[Codes], types: Sequence[Type], type: Type, dictionary: Dictionary
+) -> Codes:
     """A functor in Python, once for each distinct tuple of arguments."""
     distinct, places = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
     values = [dictionary.decode_values(distinct[:, i], t) for i, t in enumerate(types)]

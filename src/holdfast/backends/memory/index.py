@@ -43,8 +43,19 @@ class Index:
         self._reserve_tail(size - self.settled)
         while self.covered < size:
             self.covered, self.keys = kernels.grow_index(
-                rows, self.covered, size, self.key, self.slots, self.direct, self.entries, self.tail_key,
-                self.following, self.settled, self.keys, int(FULL * len(self.slots)))
+                rows,
+                self.covered,
+                size,
+                self.key,
+                self.slots,
+                self.direct,
+                self.entries,
+                self.tail_key,
+                self.following,
+                self.settled,
+                self.keys,
+                int(FULL * len(self.slots)),
+            )
             if self.covered < size:
                 self._more_keys(size)
         if self.covered - self.settled > max(_FIRST_ROOM, self.settled * _TAIL):
@@ -66,8 +77,17 @@ class Index:
         if len(self.ids) < self.covered:
             room = max(self.covered, _GROWTH * len(self.ids))
             self.ids, self.values = enlarged(self.ids, room), enlarged(self.values, room)
-        kernels.settle_index(rows, self.others, self.entries, len(self.key), self.keys, self.settled, self.ids,
-                             self.values, self.tail_key[: self.covered - self.settled])
+        kernels.settle_index(
+            rows,
+            self.others,
+            self.entries,
+            len(self.key),
+            self.keys,
+            self.settled,
+            self.ids,
+            self.values,
+            self.tail_key[: self.covered - self.settled],
+        )
         self.settled = self.covered
         self.following = self.tail_key = np.empty(0, np.int32)
         if len(self.key) == 1:

@@ -264,8 +264,11 @@ def _find_key(rows, row, key, entries, slots):
     return int64(-1), slot, state
 
 
-@njit(types.UniTuple(int64, 2)(_rows, int64, int64, _codes, _slots, _ids, _rows, _ids, _ids, int64, int64, int64),
-      nogil=True, cache=True)
+@njit(
+    types.UniTuple(int64, 2)(_rows, int64, int64, _codes, _slots, _ids, _rows, _ids, _ids, int64, int64, int64),
+    nogil=True,
+    cache=True,
+)
 def grow_index(rows, begin, end, key, slots, direct, entries, tail_key, following, settled, keys, most_keys):
     """Enter rows begin..end-1 into an index, each at the front of its key's tail, until it has `most_keys` keys.
 
@@ -500,11 +503,66 @@ def _fits(facts, fact, columns, left, right):
     return True
 
 
-@njit(types.UniTuple(int64, 3)(
-    _rows, int64, int64, int64, _codes, _rows, _bytes, _bytes, int64, int64, _slots, _ids, _rows, _ids, _rows, _ids,
-    int64, _codes, _codes, _codes, _codes, _codes, _codes, int64, _ids, _rows), nogil=True, cache=True)
-def expand(bindings, count, i, cursor, constants, rows, status, visible, low, high, slots, direct, entries, ids, values,
-           following, settled, origins, others, straight, left, right, outputs, goal, quota, out):
+@njit(
+    types.UniTuple(int64, 3)(
+        _rows,
+        int64,
+        int64,
+        int64,
+        _codes,
+        _rows,
+        _bytes,
+        _bytes,
+        int64,
+        int64,
+        _slots,
+        _ids,
+        _rows,
+        _ids,
+        _rows,
+        _ids,
+        int64,
+        _codes,
+        _codes,
+        _codes,
+        _codes,
+        _codes,
+        _codes,
+        int64,
+        _ids,
+        _rows,
+    ),
+    nogil=True,
+    cache=True,
+)
+def expand(
+    bindings,
+    count,
+    i,
+    cursor,
+    constants,
+    rows,
+    status,
+    visible,
+    low,
+    high,
+    slots,
+    direct,
+    entries,
+    ids,
+    values,
+    following,
+    settled,
+    origins,
+    others,
+    straight,
+    left,
+    right,
+    outputs,
+    goal,
+    quota,
+    out,
+):
     """Join bindings i..count-1 with the facts of an index, newest first, until `out` is full.
 
     `others` are the columns that are not in the key, `straight` is 0, 1, 2 …: where they stand in `values`.  `cursor`
@@ -652,13 +710,80 @@ def _complete(bindings, i, constants, outputs, here, begin, end, tallied, heads)
     return kept
 
 
-@njit(types.UniTuple(int64, 3)(
-    _rows, int64, int64, int64, _codes, _rows, _bytes, _bytes, int64, int64, _slots, _ids, _rows, _ids, _rows, _ids,
-    int64, _codes, _codes, _codes, _codes, _codes, _slots, _slots, _ids, _codes, _slots, _rows, _ids, _rows, _ids, _ids,
-    _rows), nogil=True, cache=True)
-def tally(bindings, count, i, cursor, constants, rows, status, visible, low, high, slots, direct, entries, ids, values,
-          following, settled, origins, others, outputs, group, told, seen, counts, weights, head_key, head_slots,
-          head_entries, head_ids, head_values, known, known_weights, out):
+@njit(
+    types.UniTuple(int64, 3)(
+        _rows,
+        int64,
+        int64,
+        int64,
+        _codes,
+        _rows,
+        _bytes,
+        _bytes,
+        int64,
+        int64,
+        _slots,
+        _ids,
+        _rows,
+        _ids,
+        _rows,
+        _ids,
+        int64,
+        _codes,
+        _codes,
+        _codes,
+        _codes,
+        _codes,
+        _slots,
+        _slots,
+        _ids,
+        _codes,
+        _slots,
+        _rows,
+        _ids,
+        _rows,
+        _ids,
+        _ids,
+        _rows,
+    ),
+    nogil=True,
+    cache=True,
+)
+def tally(
+    bindings,
+    count,
+    i,
+    cursor,
+    constants,
+    rows,
+    status,
+    visible,
+    low,
+    high,
+    slots,
+    direct,
+    entries,
+    ids,
+    values,
+    following,
+    settled,
+    origins,
+    others,
+    outputs,
+    group,
+    told,
+    seen,
+    counts,
+    weights,
+    head_key,
+    head_slots,
+    head_entries,
+    head_ids,
+    head_values,
+    known,
+    known_weights,
+    out,
+):
     """As `expand`, but what neighbouring bindings tell alike is written once, with how often in `weights`.
 
     Bindings that agree in the columns `group`, all that the outputs take from them, are tallied together.  `told` are
@@ -777,10 +902,58 @@ def tally(bindings, count, i, cursor, constants, rows, status, visible, low, hig
     return n, i, cursor
 
 
-@njit(int64(_rows, int64, _codes, _rows, _bytes, _bytes, int64, int64, _slots, _ids, _rows, _ids, _rows, _ids, int64,
-            _codes, _codes, _codes, _codes, _codes, _codes, _rows), nogil=True, cache=True)
-def reject(bindings, count, constants, rows, status, visible, low, high, slots, direct, entries, ids, values, following,
-           settled, origins, others, straight, left, right, outputs, out):
+@njit(
+    int64(
+        _rows,
+        int64,
+        _codes,
+        _rows,
+        _bytes,
+        _bytes,
+        int64,
+        int64,
+        _slots,
+        _ids,
+        _rows,
+        _ids,
+        _rows,
+        _ids,
+        int64,
+        _codes,
+        _codes,
+        _codes,
+        _codes,
+        _codes,
+        _codes,
+        _rows,
+    ),
+    nogil=True,
+    cache=True,
+)
+def reject(
+    bindings,
+    count,
+    constants,
+    rows,
+    status,
+    visible,
+    low,
+    high,
+    slots,
+    direct,
+    entries,
+    ids,
+    values,
+    following,
+    settled,
+    origins,
+    others,
+    straight,
+    left,
+    right,
+    outputs,
+    out,
+):
     """The bindings for which an index shows no fact; gives how many.  Arguments as for `expand`."""
     n = int64(0)
     width = len(origins)
@@ -813,10 +986,46 @@ def reject(bindings, count, constants, rows, status, visible, low, high, slots, 
     return n
 
 
-@njit(int64(_rows, int64, _codes, _rows, _bytes, _bytes, int64, int64, _slots, _grid, _codes, boolean, _codes, int64,
-            _ids, _rows), nogil=True, cache=True)
-def probe(bindings, count, constants, rows, status, visible, low, high, slots, grid, origins, wanted, outputs, goal,
-          quota, out):
+@njit(
+    int64(
+        _rows,
+        int64,
+        _codes,
+        _rows,
+        _bytes,
+        _bytes,
+        int64,
+        int64,
+        _slots,
+        _grid,
+        _codes,
+        boolean,
+        _codes,
+        int64,
+        _ids,
+        _rows,
+    ),
+    nogil=True,
+    cache=True,
+)
+def probe(
+    bindings,
+    count,
+    constants,
+    rows,
+    status,
+    visible,
+    low,
+    high,
+    slots,
+    grid,
+    origins,
+    wanted,
+    outputs,
+    goal,
+    quota,
+    out,
+):
     """The bindings whose values are a fact that is seen (`wanted`), or are not; gives how many.
 
     `goal` and `quota` as for `expand`.
@@ -864,8 +1073,13 @@ def find(wanted, rows, slots, grid, ids):
             ids[begin + k] = found[k]
 
 
-@njit(types.UniTuple(int64, 2)(_ids, int64, int64, _rows, _bytes, _bytes, _codes, _codes, _codes, _codes, _codes,
-                               _codes, _codes, _rows), nogil=True, cache=True)
+@njit(
+    types.UniTuple(int64, 2)(
+        _ids, int64, int64, _rows, _bytes, _bytes, _codes, _codes, _codes, _codes, _codes, _codes, _codes, _rows
+    ),
+    nogil=True,
+    cache=True,
+)
 def scan(ids, i, stop, rows, status, visible, constants, key, origins, columns, left, right, outputs, out):
     """Bindings from the facts numbered ids[i..stop-1], or i..stop-1 when `ids` is empty, until `out` is full.
 

@@ -83,5 +83,7 @@ class _Link:
         count = kernels.linked(ids, self._table.status, visible, self._heads, known, heads)
         if not count:
             return Momentary(self._tables, {}), MemoryBag(self._tables, {})
-        return (Momentary(self._tables, {self.read: known[:count]}),
-                MemoryBag(self._tables, {self.rule.predicate: heads[:count]}))
+        return (
+            Momentary(self._tables, {self.read: known[:count]}),
+            MemoryBag(self._tables, {self.rule.predicate: heads[:count]}),
+        )

@@ -52,8 +52,11 @@ class HashedRows:
         """
         if self._news < _NEWS and worth_splitting(len(new)):
             middle = len(new) // 2
-            side_by_side(kernels.find, (new[:middle], rows, self.slots, NO_GRID, ids[:middle]),
-                         (new[middle:], rows, self.slots, NO_GRID, ids[middle:]))
+            side_by_side(
+                kernels.find,
+                (new[:middle], rows, self.slots, NO_GRID, ids[:middle]),
+                (new[middle:], rows, self.slots, NO_GRID, ids[middle:]),
+            )
             unknown = np.flatnonzero(ids < 0)
             entered = np.empty(len(unknown), np.int32)
             self.size = kernels.intern(new[unknown], size, rows, self.slots, entered)

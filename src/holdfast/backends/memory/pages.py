@@ -18,7 +18,8 @@ _T = TypeVar("_T")
 # NumPy's own switch: not public, so a version may be without it, and everything works as well
 _numpy = getattr(np, "_core", None)
 _set_huge_pages: Callable[[bool], bool] | None = getattr(
-    getattr(_numpy, "multiarray", None), "_set_madvise_hugepage", None)
+    getattr(_numpy, "multiarray", None), "_set_madvise_hugepage", None
+)
 
 
 def in_small_pages(function: Callable[_P, _T]) -> Callable[_P, _T]:

@@ -203,7 +203,7 @@ class Pipeline:
         for place, step in enumerate(steps):
             batches = step.run(batch)
             if not isinstance(batches, tuple):
-                return self._in_turn(iter(batches), steps[place + 1:])
+                return self._in_turn(iter(batches), steps[place + 1 :])
             if not batches:
                 return ()
             batch = batches[0]
@@ -298,8 +298,13 @@ class _Shape:
         return len(self.told) > 0 and not len(self.left)
 
 
-def _shape(arguments: Sequence[Argument], key: tuple[int, ...], columns: _Columns, outputs: Sequence[Term],
-           places: Mapping[int, int] | None = None) -> _Shape:
+def _shape(
+    arguments: Sequence[Argument],
+    key: tuple[int, ...],
+    columns: _Columns,
+    outputs: Sequence[Term],
+    places: Mapping[int, int] | None = None,
+) -> _Shape:
     """`places` says where a fact's column stands in what the kernel reads, where that is not the table's row."""
     origins = [columns.origin(_known(arguments[column])) for column in key]
     left, right = [], []
@@ -358,9 +363,22 @@ class _Scan(_Runnable):
 
     def _from(self, place: int) -> tuple[Rows, int, int]:
         shape, table, out = self.shape, self.table, self.buffer.room(self.stop - place)
-        count, place = kernels.scan(self.ids, place, self.stop, table.rows, table.status, self.visible,
-                                    shape.constants, shape.key, shape.origins, table.all_columns, shape.left,
-                                    shape.right, shape.outputs, out)
+        count, place = kernels.scan(
+            self.ids,
+            place,
+            self.stop,
+            table.rows,
+            table.status,
+            self.visible,
+            shape.constants,
+            shape.key,
+            shape.origins,
+            table.all_columns,
+            shape.left,
+            shape.right,
+            shape.outputs,
+            out,
+        )
         return out, count, place
 
 
@@ -410,8 +428,9 @@ class _Join(_Runnable):
         self.weights, self.known, self.fan_out = NO_WEIGHTS, _NO_HEADS, count / max(1, total)
         return (room.buffer.rows[:count],) if count else ()
 
-    def _in_batches(self, bindings: Rows, first: tuple[_Room, int] | None = None, i: int = 0, cursor: int = -1
-                    ) -> Iterator[Rows]:
+    def _in_batches(
+        self, bindings: Rows, first: tuple[_Room, int] | None = None, i: int = 0, cursor: int = -1
+    ) -> Iterator[Rows]:
         """From where a first batch was full, if there was one."""
         tallies = self._tallies(len(bindings))
         if tallies:
@@ -497,20 +516,44 @@ class _Join(_Runnable):
 
     def _run_facts(self) -> tuple[Any, ...]:
         shape, table, index, probe = self.shape, self.table, self.index, self.probe
-        return (shape.constants, table.rows, probe.bytes_of(table), probe.visible, probe.low, probe.high, index.slots,
-                index.direct, index.entries, index.ids, index.values, index.following, index.settled, shape.origins,
-                index.others)
+        return (
+            shape.constants,
+            table.rows,
+            probe.bytes_of(table),
+            probe.visible,
+            probe.low,
+            probe.high,
+            index.slots,
+            index.direct,
+            index.entries,
+            index.ids,
+            index.values,
+            index.following,
+            index.settled,
+            shape.origins,
+            index.others,
+        )
 
     def _arguments(self, room: _Room, tallies: bool, rows: int = BATCH) -> tuple[Any, ...]:
         """What a kernel is told beside the bindings; it may write so many rows."""
         out = room.buffer.room(rows)
         if tallies:
             room.prepare_tally(_COUNTED_IN_PLACE if len(self.shape.told) == 1 else 0)
-            return (*self._run_facts(), self.shape.outputs, self.shape.group, self.shape.told, room.seen, room.counts,
-                    room.weights, *self._known_heads(), room.known, room.known_weights, out)
+            return (
+                *self._run_facts(),
+                self.shape.outputs,
+                self.shape.group,
+                self.shape.told,
+                room.seen,
+                room.counts,
+                room.weights,
+                *self._known_heads(),
+                room.known,
+                room.known_weights,
+                out,
+            )
         limit = (self.goal, self.quota) if len(self.quota) else (-1, _NO_IDS)
         return *self._facts(), *limit, out
-
 
     def _known_heads(self) -> tuple[Any, ...]:
         """An index of the heads by all columns but the one that facts tell, as `kernels.tally` takes it."""
@@ -542,9 +585,24 @@ class _Lookup(_Runnable):
             table.fetch(self.step.key, shape.keys_of(bindings))
         out = self.buffer.room(len(bindings))
         known, column = table.membership, probe.bytes_of(table)
-        count = kernels.probe(bindings, len(bindings), shape.constants, table.rows, column, probe.visible, probe.low,
-                              probe.high, known.slots, known.grid, shape.origins, self.joins,
-                              shape.outputs, self.goal if len(self.quota) else -1, self.quota, out)
+        count = kernels.probe(
+            bindings,
+            len(bindings),
+            shape.constants,
+            table.rows,
+            column,
+            probe.visible,
+            probe.low,
+            probe.high,
+            known.slots,
+            known.grid,
+            shape.origins,
+            self.joins,
+            shape.outputs,
+            self.goal if len(self.quota) else -1,
+            self.quota,
+            out,
+        )
         return (out[:count],) if count else ()
 
 
@@ -674,8 +732,9 @@ def _compile(plan: Plan, tables: Mapping[str, Table], dictionary: Dictionary) ->
     return steps
 
 
-def _runnable(step: Step, before: Sequence[Var], after: Sequence[Term], tables: Mapping[str, Table],
-              dictionary: Dictionary) -> _Runnable:
+def _runnable(
+    step: Step, before: Sequence[Var], after: Sequence[Term], tables: Mapping[str, Table], dictionary: Dictionary
+) -> _Runnable:
     columns = _Columns(before, dictionary)
     match step:
         case Scan(atom=atom, key=key):
@@ -687,8 +746,11 @@ def _runnable(step: Step, before: Sequence[Var], after: Sequence[Term], tables: 
             others = [column for column in range(table.arity) if column not in key]
             places = {column: place for place, column in enumerate(others)}
             return _Join(step, table, _shape(atom.arguments, key, columns, after, places))
-        case Filter(condition=Compare(operator="=" | "!=" as operator, left=Var() | Const() as left,
-                                      right=Var() | Const() as right)):
+        case Filter(
+            condition=Compare(
+                operator="=" | "!=" as operator, left=Var() | Const() as left, right=Var() | Const() as right
+            )
+        ):
             return _Compare(left, right, operator == "=", after, columns)
         case Filter():
             return _Filter(step, before, after, dictionary)

@@ -20,8 +20,7 @@ class TableStatistics:
 
     many = 1e5  # some milliseconds; a round without much work takes one
 
-    def __init__(self, tables: Mapping[str, Table],
-                 unwritten: Mapping[str, Unwritten] = MappingProxyType({})) -> None:
+    def __init__(self, tables: Mapping[str, Table], unwritten: Mapping[str, Unwritten] = MappingProxyType({})) -> None:
         self._tables = tables
         self._unwritten = unwritten
         self._sampled: dict[tuple[str, tuple[int, ...]], tuple[int, float]] = {}

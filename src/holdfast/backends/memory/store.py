@@ -49,8 +49,12 @@ _FEW = 4_096  # rows of facts that are gone do not matter
 class MemoryBag:
     """The heads of rule instances as row ids, repeated as they occur, or with a weight that says how often."""
 
-    def __init__(self, tables: Mapping[str, Table], rows: Mapping[str, Ids],
-                 weights: Mapping[str, Weights] = MappingProxyType({})) -> None:
+    def __init__(
+        self,
+        tables: Mapping[str, Table],
+        rows: Mapping[str, Ids],
+        weights: Mapping[str, Weights] = MappingProxyType({}),
+    ) -> None:
         self.tables = tables
         self.rows = rows
         self.weights = weights
@@ -223,8 +227,9 @@ class MemoryBackend:
         ids = {name: self.tables[name].intern(found) for name, found in rows.items()}
         return Support(self.tables, ids).worked_out()
 
-    def known_facts(self, rows: Mapping[str, Rows], frames: Mapping[str, Sequence[Any]] = MappingProxyType({})
-                    ) -> FactSet:
+    def known_facts(
+        self, rows: Mapping[str, Rows], frames: Mapping[str, Sequence[Any]] = MappingProxyType({})
+    ) -> FactSet:
         """As `facts`, without those that were never seen."""
         ids = {name: self.tables[name].find(found) for name, found in rows.items()}
         return Support(self.tables, {name: found[found >= 0] for name, found in ids.items()}).worked_out()
@@ -303,10 +308,18 @@ class MemoryBackend:
         if isinstance(plan, AggregatePlan):
             self.write_out((plan.rule.source,))
             return
-        reads = [step for step in plan.steps if isinstance(step, Scan | Join | Keep)
-                 and step.atom.predicate in self.unwritten and step.read in OF_THE_PAST]
-        indexed = Counter((step.atom.predicate, step.key) for step in reads
-                          if not isinstance(step, Scan) and len(step.key) < len(step.atom.arguments))
+        reads = [
+            step
+            for step in plan.steps
+            if isinstance(step, Scan | Join | Keep)
+            and step.atom.predicate in self.unwritten
+            and step.read in OF_THE_PAST
+        ]
+        indexed = Counter(
+            (step.atom.predicate, step.key)
+            for step in reads
+            if not isinstance(step, Scan) and len(step.key) < len(step.atom.arguments)
+        )
         for step in reads:
             name, arguments = step.atom.predicate, step.atom.arguments
             if not step.key or indexed[name, step.key] > 1:
@@ -338,8 +351,9 @@ class MemoryBackend:
         """One set for some predicates, another for all others."""
         return ByPredicate(predicates, _own(here), _own(rest))
 
-    def apply(self, plans: Iterable[AnyPlan], sources: Mapping[Read, Facts],
-              quotas: Mapping[Plan, Ids] = MappingProxyType({})) -> MemoryBag:
+    def apply(
+        self, plans: Iterable[AnyPlan], sources: Mapping[Read, Facts], quotas: Mapping[Plan, Ids] = MappingProxyType({})
+    ) -> MemoryBag:
         """The heads of all instances of the plans: Π⟦…⟧ of ALGORITHMS.md.
 
         Of a small update most have no facts to start from, so that is seen before anything is prepared.
@@ -360,14 +374,18 @@ class MemoryBackend:
             for pipeline in pipelines:
                 for predicate, ids, weights in pipeline.run(views, quotas.get(pipeline.plan, _NO_IDS)):
                     heads[predicate].add(ids, weights)
-        return MemoryBag(self.tables, {name: found.ids[: found.size] for name, found in heads.items()},
-                         {name: found.weights[: found.size] for name, found in heads.items() if len(found.weights)})
+        return MemoryBag(
+            self.tables,
+            {name: found.ids[: found.size] for name, found in heads.items()},
+            {name: found.weights[: found.size] for name, found in heads.items() if len(found.weights)},
+        )
 
     def seen(self, pipelines: Sequence[Pipeline], sources: Mapping[Read, Facts]) -> _Seen:
         """What some pipelines see of the sources, for a while."""
         # before anything is marked: a formula that is worked out needs the scratch bits for itself
-        walks = {place: _walkable(_own(sources[place[0]]), place[1])
-                 for pipeline in pipelines for place in pipeline.walked}
+        walks = {
+            place: _walkable(_own(sources[place[0]]), place[1]) for pipeline in pipelines for place in pipeline.walked
+        }
         probed = {place: _own(sources[place[0]]) for pipeline in pipelines for place in pipeline.probed}
         return _Seen(walks, probed)
 
@@ -446,8 +464,13 @@ class _Seen:
 
     def __init__(self, walks: Mapping[tuple[Read, str], FactSet], probed: Mapping[tuple[Read, str], FactSet]) -> None:
         self._walks, self._probed = walks, probed
-        self._marks = marked([facts.formula(name) for (_, name), facts in probed.items()
-                              if facts.leaves and not Probe.by_run(facts, name)])
+        self._marks = marked(
+            [
+                facts.formula(name)
+                for (_, name), facts in probed.items()
+                if facts.leaves and not Probe.by_run(facts, name)
+            ]
+        )
 
     def __enter__(self) -> Views:
         bits = self._marks.__enter__()

@@ -114,8 +114,9 @@ class Table:
             return found[found >= 0]
         index = self.index(key)
         out = np.empty(self.size, np.int32)
-        count = kernels.rows_of_keys(values, index.slots, index.direct, index.entries, index.ids, index.following,
-                                     index.settled, out)
+        count = kernels.rows_of_keys(
+            values, index.slots, index.direct, index.entries, index.ids, index.following, index.settled, out
+        )
         return out[:count]
 
     def keys(self, columns: tuple[int, ...]) -> int | None:

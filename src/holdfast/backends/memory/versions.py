@@ -139,8 +139,9 @@ def _some(backend: MemoryBackend, rows: Mapping[str, Ids]) -> Momentary:
     return Momentary(backend.tables, {name: ids for name, ids in rows.items() if len(ids)})
 
 
-def steps(backend: MemoryBackend, facts: Mapping[str, tuple[Ids, Words]], last: int
-          ) -> list[tuple[Momentary, Momentary]]:
+def steps(
+    backend: MemoryBackend, facts: Mapping[str, tuple[Ids, Words]], last: int
+) -> list[tuple[Momentary, Momentary]]:
     """Of facts with words: those that go and those that come, from each state to the next."""
     gone: list[dict[str, Ids]] = [{} for _ in range(last)]
     come: list[dict[str, Ids]] = [{} for _ in range(last)]

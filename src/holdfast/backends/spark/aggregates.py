@@ -18,8 +18,15 @@ from holdfast.values import Type
 _PLAIN = (Type.NUMBER, Type.FLOAT, Type.SYMBOL)
 
 
-def aggregated(space: Space, rule: AggregateRule, number: int, source: Relation, head: Relation, facts: Frame,
-               changed: Frame | None) -> Frame:
+def aggregated(
+    space: Space,
+    rule: AggregateRule,
+    number: int,
+    source: Relation,
+    head: Relation,
+    facts: Frame,
+    changed: Frame | None,
+) -> Frame:
     """A query with one row for each group; with `changed`, for each group that one of those facts belongs to."""
     if changed is not None:
         facts = _touched(rule, facts, changed)
@@ -52,8 +59,9 @@ def _touched(rule: AggregateRule, facts: Frame, changed: Frame) -> Frame:
     return Frame(facts.space, query, [facts, changed])
 
 
-def _by_group(rule: AggregateRule, number: int, types: Sequence[Type], places: tuple[list[int], int],
-              head: Sequence[Type]) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def _by_group(
+    rule: AggregateRule, number: int, types: Sequence[Type], places: tuple[list[int], int], head: Sequence[Type]
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """For the executors: the aggregates of one partition, in which every group is whole."""
     group, target = places
     told = AggregateRule(rule.name, rule.predicate, rule.source, tuple(group), rule.function, target)

@@ -30,9 +30,13 @@ class Many:
 class SparkBag:
     """The heads of rule instances: of each fact how often it occurs, on the driver or in a frame."""
 
-    def __init__(self, engine: Engine, few: Mapping[str, Mapping[NativeRow, int]],
-                 many: Mapping[str, Many] | None = None,
-                 rest: Mapping[str, tuple[object, Local]] | None = None) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        few: Mapping[str, Mapping[NativeRow, int]],
+        many: Mapping[str, Many] | None = None,
+        rest: Mapping[str, tuple[object, Local]] | None = None,
+    ) -> None:
         self.engine = engine
         self.few = few
         self.many = many or {}
@@ -44,8 +48,9 @@ class SparkBag:
 
     def support(self) -> SparkFacts:
         """The facts that occur at least once."""
-        forms: dict[str, Form] = {name: Local(frozenset(rows), rest=self._rest.get(name))
-                                  for name, rows in self.few.items()}
+        forms: dict[str, Form] = {
+            name: Local(frozenset(rows), rest=self._rest.get(name)) for name, rows in self.few.items()
+        }
         for name, many in self.many.items():
             columns = ", ".join(f"c{place}" for place in range(self.engine.width(name)))
             query, space = f"SELECT {columns} FROM {many.frame.table}", many.frame.space
@@ -62,8 +67,9 @@ class SparkBag:
 class SparkCounters:
     """One of the two counters."""
 
-    def __init__(self, engine: Engine, stored: Mapping[str, Stored], place: int, undo: list[Callable[[], None]]
-                 ) -> None:
+    def __init__(
+        self, engine: Engine, stored: Mapping[str, Stored], place: int, undo: list[Callable[[], None]]
+    ) -> None:
         self.engine = engine
         self.stored = stored
         self.place = place
@@ -108,8 +114,7 @@ class SparkCounters:
         """What was done before this is not taken back any more."""
         self._undo.clear()
 
-    def _restore(self, stored: Stored, base: Frame | None, numbers: Mapping[NativeRow, int],
-                 logs: list[Log]) -> None:
+    def _restore(self, stored: Stored, base: Frame | None, numbers: Mapping[NativeRow, int], logs: list[Log]) -> None:
         """Records that came since do not know the old numbers: they go, and their rows will be looked up again."""
         stored.base = base
         stored.logs[self.place][:] = logs
@@ -125,8 +130,10 @@ class SparkCounters:
             return Local(frozenset(row for row in form.rows if not stored.records[row][self.place]))
         asked = self.engine.frame(predicate, form)
         numbers = stored.numbers(self.place)
-        held = (f"SELECT {asked.sent('a', numbers)}n.* FROM {numbers.table} n LEFT SEMI JOIN {asked.table} a "
-                f"ON {stored.equal('n', 'a')}")
+        held = (
+            f"SELECT {asked.sent('a', numbers)}n.* FROM {numbers.table} n LEFT SEMI JOIN {asked.table} a "
+            f"ON {stored.equal('n', 'a')}"
+        )
         counted = f"SELECT {stored.list} FROM ({held}) GROUP BY {stored.list} HAVING sum(k) <> 0"
         query = f"SELECT a.* FROM {asked.table} a LEFT ANTI JOIN ({counted}) m ON {stored.equal('a', 'm')}"
         known = form.apart if isinstance(form, Far) else frozenset()

@@ -144,11 +144,18 @@ def _checked(value: SparkColumn, kind: DataType, column: Column, name: str, rela
         case Type.ANY if isinstance(kind, FloatType | DoubleType):
             told = arrow_function(_float_text, "string")(value.cast("double"))
         case _:
-            refuse("E0606", f"facts for relation {relation.display}, column {name}: values of Spark's type "
-                            f"{kind.simpleString()} do not fit type {column.type.value}",
-                   notes=(f"column {column.name} of relation {relation.display} has type {column.type.value}",))
-    fault = F.coalesce(F.concat(value.cast("string"), F.lit(f" does not fit type {column.type.value}")),
-                       F.lit("a value is missing"))
-    reason = F.concat(F.lit(f"{FAULT}facts for relation {relation.display}, column {name}: "), fault,
-                      F.lit(f"{NOTE}column {column.name} of relation {relation.display} has type {column.type.value}"))
+            refuse(
+                "E0606",
+                f"facts for relation {relation.display}, column {name}: values of Spark's type "
+                f"{kind.simpleString()} do not fit type {column.type.value}",
+                notes=(f"column {column.name} of relation {relation.display} has type {column.type.value}",),
+            )
+    fault = F.coalesce(
+        F.concat(value.cast("string"), F.lit(f" does not fit type {column.type.value}")), F.lit("a value is missing")
+    )
+    reason = F.concat(
+        F.lit(f"{FAULT}facts for relation {relation.display}, column {name}: "),
+        fault,
+        F.lit(f"{NOTE}column {column.name} of relation {relation.display} has type {column.type.value}"),
+    )
     return F.coalesce(told, F.raise_error(reason).cast(spark_type(column.type)))

@@ -131,8 +131,9 @@ class SparkFacts:
 
     def __sub__(self, other: Facts) -> SparkFacts:
         other = own(other)
-        return self._made({p: without(self.engine, p, self.form(p), other.form(p), other.mark(p))
-                           for p in self.predicates()})
+        return self._made(
+            {p: without(self.engine, p, self.form(p), other.form(p), other.mark(p)) for p in self.predicates()}
+        )
 
     def __and__(self, other: Facts) -> SparkFacts:
         other = own(other)

@@ -20,8 +20,13 @@ from holdfast.backends.spark.values import NativeRow, inline_rows, spark_type, t
 from holdfast.spark_session import spark_errors
 from holdfast.values import Type
 
-SETTINGS = {"driverRows": 50_000, "foldRows": 20_000, "broadcastRows": 500_000, "moduleRows": 1_000_000,
-            "moduleFacts": 10_000_000}
+SETTINGS = {
+    "driverRows": 50_000,
+    "foldRows": 20_000,
+    "broadcastRows": 500_000,
+    "moduleRows": 1_000_000,
+    "moduleFacts": 10_000_000,
+}
 """Up to how many rows a delta comes to the driver; after how many records they are folded into the base; up to how many
 rows, by estimate, bindings are sent to the facts rather than the other way round; up to how many facts a program may
 begin with if modules are to serve its rules on the driver, and up to how many they may derive then."""
@@ -37,8 +42,9 @@ class Frame:
     is_kept = False  # worked out
     rows = math.inf  # at most so many, if Spark can tell
 
-    def __init__(self, space: Space, query: str, needs: Sequence[Frame] = (), part_of: tuple[Frame, str] | None = None
-                 ) -> None:
+    def __init__(
+        self, space: Space, query: str, needs: Sequence[Frame] = (), part_of: tuple[Frame, str] | None = None
+    ) -> None:
         self.space = space
         self.query = query  # in parentheses it may stand for a table
         self.needs = tuple(needs)
@@ -74,8 +80,9 @@ class Named(Frame):
     A view belongs to its frame's session.  Those of the user's frames are global, so that ours sees them.
     """
 
-    def __init__(self, space: Space, frame: DataFrame, held: Any = None, needs: Sequence[Frame] = (), *,
-                 is_small: bool = False) -> None:
+    def __init__(
+        self, space: Space, frame: DataFrame, held: Any = None, needs: Sequence[Frame] = (), *, is_small: bool = False
+    ) -> None:
         name = f"holdfast_{next(_numbers)}"
         is_ours = frame.sparkSession is space.session
         self.name = name if is_ours else f"global_temp.{name}"
@@ -148,7 +155,8 @@ class Space:
         conf.set("spark.sql.adaptive.enabled", "false")  # it makes a job of each shuffle, and rounds were no faster
         conf.set("spark.sql.unionOutputPartitioning", "false")  # sets of several segments could not be "zipped"
         self.driver_rows, self.fold_rows, self.broadcast_rows, self.module_rows, self.module_facts = (
-            int(session.conf.get(f"spark.holdfast.{name}", str(default)) or 0) for name, default in SETTINGS.items())
+            int(session.conf.get(f"spark.holdfast.{name}", str(default)) or 0) for name, default in SETTINGS.items()
+        )
         self.few_rows = min(self.driver_rows, self.fold_rows // 2)  # what is more had better stay where it is made
         self.partitions = max(2, context.defaultParallelism)
         master = context.master or ""
@@ -181,8 +189,10 @@ class Space:
         self.session.conf.set("spark.sql.shuffle.partitions", str(self.partitions))
         with spark_errors():
             made = [self._kept(one) for one in wanted]
-            figures = " UNION ALL ".join(f"SELECT array({', '.join(one.figures)}) AS figures FROM {named.table}"
-                                         for one, named in zip(wanted, made, strict=True))
+            figures = " UNION ALL ".join(
+                f"SELECT array({', '.join(one.figures)}) AS figures FROM {named.table}"
+                for one, named in zip(wanted, made, strict=True)
+            )
             with self._reading(max(one.rows for one in wanted)):
                 # in one task, or each would have to unpack the plans of all; and in the order of the parts
                 told = self.session.sql(figures).coalesce(1).toArrow().column(0).to_pylist()

@@ -85,8 +85,9 @@ class Functions:
                 return columns[term]
             case Const(value=value, type=type):
                 return sql_value(native_of(value, type))
-            case Apply(function=function, arguments=(Var() | Const() as left, Var() | Const() as right),
-                       type=Type.NUMBER) if function in _NATIVE:
+            case Apply(
+                function=function, arguments=(Var() | Const() as left, Var() | Const() as right), type=Type.NUMBER
+            ) if function in _NATIVE:
                 a, b = self.term(left, columns, rule), self.term(right, columns, rule)
                 return _NATIVE[function].format(a=a, b=b, refused=self._refused(function, a, b, rule))
             case Apply():
@@ -97,8 +98,16 @@ class Functions:
         """An expression that fails as the functor does in memory; by `rand` it is evaluated where it stands."""
         divides, wide = function in ("/", "%"), "the result does not fit 64 bits"
         reason = f"IF({b} = 0L, 'division by zero', '{wide}')" if divides else f"'{wide}'"
-        parts = (f"'[[holdfast rule {self.number(rule)}: '", f"CAST({a} AS STRING)", f"' {function} '",
-                 f"CAST({b} AS STRING)", "': '", reason, "']]'", "IF(rand() < 0, '', '')")
+        parts = (
+            f"'[[holdfast rule {self.number(rule)}: '",
+            f"CAST({a} AS STRING)",
+            f"' {function} '",
+            f"CAST({b} AS STRING)",
+            "': '",
+            reason,
+            "']]'",
+            "IF(rand() < 0, '', '')",
+        )
         return f"CAST(raise_error(concat({', '.join(parts)})) AS BIGINT)"
 
     def condition(self, condition: Compare | Test, columns: Columns, rule: Rule) -> str:
@@ -113,11 +122,13 @@ class Functions:
 
     def range(self, range: Range, columns: Columns, rule: Rule) -> str:
         """The values of a range, as an array."""
-        return self._call(range, range.variable.type, _spread, f"ARRAY<{spark_type(range.variable.type)}>", columns,
-                          rule)
+        return self._call(
+            range, range.variable.type, _spread, f"ARRAY<{spark_type(range.variable.type)}>", columns, rule
+        )
 
-    def _call(self, what: Any, type: Type, function: Callable[..., pa.Array], returns: str, columns: Columns,
-              rule: Rule) -> str:
+    def _call(
+        self, what: Any, type: Type, function: Callable[..., pa.Array], returns: str, columns: Columns, rule: Rule
+    ) -> str:
         used = list(dict.fromkeys(_used(what)))
         place = (what, self.number(rule))
         if place not in self._names:
@@ -152,7 +163,7 @@ def _refuse_ord(term: Term, rule: Rule) -> None:
     if isinstance(term, Apply):
         if term.function == "ord":
             message = f"rule {rule.name} uses ord, which the spark engine does not have: there, symbols have no numbers"
-            raise UsageError(Diagnostic("E0917", message, rule.span, help="use engine=\"memory\" for this program"))
+            raise UsageError(Diagnostic("E0917", message, rule.span, help='use engine="memory" for this program'))
         for argument in term.arguments:
             _refuse_ord(argument, rule)
 

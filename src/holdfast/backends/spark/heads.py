@@ -46,8 +46,15 @@ class Heads:
         """In the order of their numbers."""
         return list(self._frames)
 
-    def found(self, engine: Engine, expected: float, *, once: bool = False, known: SparkFacts | None = None,
-              stay: bool = False) -> SparkBag:
+    def found(
+        self,
+        engine: Engine,
+        expected: float,
+        *,
+        once: bool = False,
+        known: SparkFacts | None = None,
+        stay: bool = False,
+    ) -> SparkBag:
         """The facts that the queries give, with their numbers of occurrences; `once` if nothing occurs twice.
 
         About how many rows are expected says what is tried first; it is not too bad to be wrong.  If they are many it
@@ -68,7 +75,8 @@ class Heads:
         new = "new" if self._are_counted else "true AS new"
         return " UNION ALL ".join(
             f"SELECT {number} AS p, k, {new}, {self._slots(predicate, 'g')} FROM ({self._grouped(predicate, once)}) g"
-            for number, predicate in enumerate(self._frames))
+            for number, predicate in enumerate(self._frames)
+        )
 
     def _few(self, table: pa.Table) -> dict[str, dict[NativeRow, int]]:
         result: dict[str, dict[NativeRow, int]] = {}
@@ -83,16 +91,20 @@ class Heads:
 
     def _look_up(self, told: Mapping[str, Iterable[NativeRow]]) -> None:
         """See what the bases say of rows that have no record yet: one more job, whatever the number of predicates."""
-        unknown = {predicate: [row for row in rows if row not in self.stored[predicate].records]
-                   for predicate, rows in told.items()}
+        unknown = {
+            predicate: [row for row in rows if row not in self.stored[predicate].records]
+            for predicate, rows in told.items()
+        }
         parts, needs = [], []
         for number, predicate in enumerate(self._frames):
             stored = self.stored[predicate]
             if stored.base is not None and unknown.get(predicate):
                 needs.append(wanted := self.space.rows(unknown[predicate], stored.types))
-                parts.append(f"SELECT /*+ BROADCAST(w) */ {number} AS p, {', '.join(STATE)}, "
-                             f"{self._slots(predicate, 'b')} FROM {stored.base.table} b "
-                             f"LEFT SEMI JOIN {wanted.table} w ON {stored.equal('b', 'w')}")
+                parts.append(
+                    f"SELECT /*+ BROADCAST(w) */ {number} AS p, {', '.join(STATE)}, "
+                    f"{self._slots(predicate, 'b')} FROM {stored.base.table} b "
+                    f"LEFT SEMI JOIN {wanted.table} w ON {stored.equal('b', 'w')}"
+                )
         if parts:
             held = sum(self.stored[predicate].size for predicate in self._frames)
             for predicate, mine in self._by_predicate(self.space.fetched(" UNION ALL ".join(parts), held)):
@@ -113,11 +125,16 @@ class Heads:
     # --- much ----------------------------------------------------------------------------------------
 
     def _many(self, engine: Engine, once: bool, known: SparkFacts | None, most: int) -> SparkBag:
-        made = self.space.worked_out(*(
-            Wanted(self._compared(engine, predicate, self._grouped(predicate, once), known),
-                   ["count(*)", "sum(k)", "count_if(new)", *self.stored[predicate].distincts()],
-                   self._rows[predicate] + (0 if known is None else self.stored[predicate].size))
-            for predicate in self._frames))
+        made = self.space.worked_out(
+            *(
+                Wanted(
+                    self._compared(engine, predicate, self._grouped(predicate, once), known),
+                    ["count(*)", "sum(k)", "count_if(new)", *self.stored[predicate].distincts()],
+                    self._rows[predicate] + (0 if known is None else self.stored[predicate].size),
+                )
+                for predicate in self._frames
+            )
+        )
         small = Heads(self.space, self.stored)
         small._are_counted = True
         many: dict[str, Many] = {}
@@ -146,8 +163,10 @@ class Heads:
             return f"SELECT *, true AS new FROM ({query})"
         facts, stored = engine.frame(predicate, form), self.stored[predicate]
         hint = facts.sent("f", *self._frames[predicate])
-        return (f"SELECT {hint}q.*, f.known IS NULL AS new FROM ({query}) q LEFT JOIN "
-                f"(SELECT *, true AS known FROM {facts.table}) f ON {stored.equal('q', 'f')}")
+        return (
+            f"SELECT {hint}q.*, f.known IS NULL AS new FROM ({query}) q LEFT JOIN "
+            f"(SELECT *, true AS known FROM {facts.table}) f ON {stored.equal('q', 'f')}"
+        )
 
     # --- columns -------------------------------------------------------------------------------------
 
@@ -176,5 +195,3 @@ class Heads:
         mine = {slot: f"{table}.c{place}" for place, slot in enumerate(self._places(predicate))}
         wanted = [(kind, f"{kind.lower()}{place}") for kind in _KINDS for place in range(self._width(kind))]
         return ", ".join(f"{mine.get(slot, f'CAST(NULL AS {kind})')} AS {slot}" for kind, slot in wanted)
-
-

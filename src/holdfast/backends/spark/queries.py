@@ -50,8 +50,9 @@ class Writer:
         for predicate, terms in plan.told:
             columns = [self.functions.term(term, _of("b", query.columns), plan.rule) for term in terms] or ["0L"]
             listed = ", ".join(f"{column} AS c{place}" for place, column in enumerate(columns))
-            result.append((predicate, Query(f"SELECT {listed} FROM ({query.text}) b", {}, query.rows, query.needs,
-                                            query.read)))
+            result.append(
+                (predicate, Query(f"SELECT {listed} FROM ({query.text}) b", {}, query.rows, query.needs, query.read))
+            )
         return result
 
     def _step(self, step: object, query: Query, live: Sequence[Var], rule: Rule) -> Query:
@@ -68,20 +69,25 @@ class Writer:
                 return self._selected(query, live, {assignment.variable: value})
             case Spread(range=range):
                 values = self.functions.range(range, _of("b", query.columns), rule)
-                listed = Query(f"SELECT b.*, {values} AS values FROM ({query.text}) b", query.columns, query.rows,
-                               query.needs, query.read)
+                listed = Query(
+                    f"SELECT b.*, {values} AS values FROM ({query.text}) b",
+                    query.columns,
+                    query.rows,
+                    query.needs,
+                    query.read,
+                )
                 if range.variable in query.columns:
                     place = f"array_contains(b.values, b.{query.columns[range.variable]})"
                     return self._selected(listed, live, {}, where=place)
                 return self._selected(listed, live, {range.variable: "explode(b.values)"}, share=10.0)
         raise AssertionError(step)
 
-    def _selected(self, query: Query, live: Sequence[Var], new: Mapping[Var, str], where: str = "", share: float = 1.0
-                  ) -> Query:
+    def _selected(
+        self, query: Query, live: Sequence[Var], new: Mapping[Var, str], where: str = "", share: float = 1.0
+    ) -> Query:
         listed, columns = _select(live, {**_of("b", query.columns), **new})
         text = f"SELECT {listed} FROM ({query.text}) b"
-        return Query(f"{text} WHERE {where}" if where else text, columns, query.rows * share, query.needs,
-                     query.read)
+        return Query(f"{text} WHERE {where}" if where else text, columns, query.rows * share, query.needs, query.read)
 
     def _join(self, atom: Atom, read: Read, key: tuple[int, ...], query: Query, live: Sequence[Var]) -> Query:
         form, frame = self.reading(read, atom.predicate)
@@ -125,8 +131,11 @@ class Writer:
         for place in key:
             argument = atom.arguments[place]
             assert isinstance(argument, Var | Const)
-            value = f"b.{query.columns[argument]}" if isinstance(argument, Var) else sql_value(
-                native_of(argument.value, argument.type))
+            value = (
+                f"b.{query.columns[argument]}"
+                if isinstance(argument, Var)
+                else sql_value(native_of(argument.value, argument.type))
+            )
             conditions.append(f"{value} = f.c{place}")
         return conditions
 

@@ -87,11 +87,15 @@ class Stored:
             return
         if self.base is not None:
             wanted = self.space.rows(unknown, self.types)
-            query = (f"SELECT /*+ BROADCAST(w) */ b.* FROM {self.base.table} b "
-                     f"LEFT SEMI JOIN {wanted.table} w ON {self.equal('b', 'w')}")
+            query = (
+                f"SELECT /*+ BROADCAST(w) */ b.* FROM {self.base.table} b "
+                f"LEFT SEMI JOIN {wanted.table} w ON {self.equal('b', 'w')}"
+            )
             found = self.space.fetched(query)
-            self.looked_up(rows_of(found.columns[: len(self.types)], self.types),
-                           list(zip(*(found.column(name).to_pylist() for name in STATE), strict=True)))
+            self.looked_up(
+                rows_of(found.columns[: len(self.types)], self.types),
+                list(zip(*(found.column(name).to_pylist() for name in STATE), strict=True)),
+            )
         for row in unknown:
             self.records.setdefault(row, [0, 0, 0, 0, 0, 0])
 
@@ -182,15 +186,18 @@ class Stored:
             if keys:
                 frame = self.space.rows(keys, self.types)
                 needs.append(frame)
-                held = (f"SELECT {frame.sent('m', self.base)}b.* FROM ({held}) b LEFT ANTI JOIN {frame.table} m "
-                        f"ON {self.equal('b', 'm')}")
+                held = (
+                    f"SELECT {frame.sent('m', self.base)}b.* FROM ({held}) b LEFT ANTI JOIN {frame.table} m "
+                    f"ON {self.equal('b', 'm')}"
+                )
             parts.append(held)
         if rows or not parts:
             told = self.space.given(table_of_rows(rows, self.types, k=[self.records[row][place] for row in rows]))
             needs.append(told)
             parts.append(f"SELECT * FROM {told.table}")
-        parts += [f"SELECT {self.list}, {log.sign} * {log.times} AS k FROM {log.frame.table}"
-                  for log in self.logs[place]]
+        parts += [
+            f"SELECT {self.list}, {log.sign} * {log.times} AS k FROM {log.frame.table}" for log in self.logs[place]
+        ]
         return Frame(self.space, " UNION ALL ".join(parts), needs)
 
     # --- folding -------------------------------------------------------------------------------------
@@ -217,8 +224,10 @@ class Stored:
             held = f"SELECT {self.list}, e, i, n, r FROM {self.base.table}"
             if self.records:
                 needs += [keys := self.space.rows(self.records, self.types)]
-                held = (f"SELECT {keys.sent('m', self.base)}b.* FROM ({held}) b LEFT ANTI JOIN {keys.table} m "
-                        f"ON {self.equal('b', 'm')}")
+                held = (
+                    f"SELECT {keys.sent('m', self.base)}b.* FROM ({held}) b LEFT ANTI JOIN {keys.table} m "
+                    f"ON {self.equal('b', 'm')}"
+                )
             parts.append(held)
         return Frame(self.space, " UNION ALL ".join(parts), needs)
 
@@ -238,8 +247,11 @@ class Stored:
         for place, logs in self.logs.items():
             for log in logs:
                 add(log.frame, place, f"{log.sign} * {log.times}")
-        parts = [f"SELECT {self.list}, {', '.join(f'{w} AS {name}' for w, name in zip(what, STATE, strict=True))} "
-                 f"FROM {frame.table}" for frame, what in shares.items()]
+        parts = [
+            f"SELECT {self.list}, {', '.join(f'{w} AS {name}' for w, name in zip(what, STATE, strict=True))} "
+            f"FROM {frame.table}"
+            for frame, what in shares.items()
+        ]
         needs = list(shares)
         # what came to I at one time has nothing in common with what came at another
         segments = {frame.part_of[0] for frame in self.added[I] if frame.part_of[1] == "true"}
@@ -253,9 +265,11 @@ class Stored:
         if self.base is not None or self.records:
             needs += [state := self._state()]
             parts += [f"SELECT * FROM {state.table}"]
-        query = (f"SELECT {self.list}, CAST(sum(e) > 0 AS BIGINT) AS e, CAST(sum(i) > 0 AS BIGINT) AS i, sum(n) AS n, "
-                 f"sum(r) AS r FROM ({' UNION ALL '.join(parts)}) GROUP BY {self.list} "
-                 "HAVING sum(e) > 0 OR sum(i) > 0 OR sum(n) <> 0 OR sum(r) <> 0")
+        query = (
+            f"SELECT {self.list}, CAST(sum(e) > 0 AS BIGINT) AS e, CAST(sum(i) > 0 AS BIGINT) AS i, sum(n) AS n, "
+            f"sum(r) AS r FROM ({' UNION ALL '.join(parts)}) GROUP BY {self.list} "
+            "HAVING sum(e) > 0 OR sum(i) > 0 OR sum(n) <> 0 OR sum(r) <> 0"
+        )
         return Frame(self.space, query, needs)
 
     def _found(self, base: Frame | None) -> None:
@@ -305,10 +319,17 @@ def fold(space: Space, several: Iterable[Stored]) -> None:
     due = [(stored, state) for stored in several if (state := stored._unfolded()) is not None]
     for stored, _ in due:
         stored.folds += 1
-    made = space.worked_out(*(
-        Wanted(state.query, ["sum(e)", "sum(i)", "count(*)", *stored.distincts()], 3 * stored.size,
-               stored.folds % _REMEMBERED == 0)
-        for stored, state in due))
+    made = space.worked_out(
+        *(
+            Wanted(
+                state.query,
+                ["sum(e)", "sum(i)", "count(*)", *stored.distincts()],
+                3 * stored.size,
+                stored.folds % _REMEMBERED == 0,
+            )
+            for stored, state in due
+        )
+    )
     for (stored, _), (base, (explicit, derived, facts, *distinct)) in zip(due, made, strict=True):
         stored.counts[:] = explicit, derived
         stored.sampled(facts, distinct)

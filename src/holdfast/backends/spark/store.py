@@ -88,8 +88,9 @@ class StoredStatistics:
 class SparkBackend:
     """Facts on a cluster."""
 
-    def __init__(self, session: SparkSession, relations: Mapping[str, Relation], dictionary: Dictionary, watch: Watch
-                 ) -> None:
+    def __init__(
+        self, session: SparkSession, relations: Mapping[str, Relation], dictionary: Dictionary, watch: Watch
+    ) -> None:
         self.space = Space(session)
         self.dictionary = dictionary
         self.watch = watch
@@ -239,8 +240,10 @@ class SparkBackend:
     def joined(self, predicate: str, left: Form, right: Form, how: str) -> Frame:
         """The rows of one form that are (`SEMI`) or are not (`ANTI`) in another."""
         stored, one, other = self.stored[predicate], self.frame(predicate, left), self.frame(predicate, right)
-        query = (f"SELECT {other.sent('r', one)}l.* FROM {one.table} l LEFT {how} JOIN {other.table} r "
-                 f"ON {stored.equal('l', 'r')}")
+        query = (
+            f"SELECT {other.sent('r', one)}l.* FROM {one.table} l LEFT {how} JOIN {other.table} r "
+            f"ON {stored.equal('l', 'r')}"
+        )
         return Frame(self.space, query, [one, other])
 
     def together(self, predicate: str, left: Form, right: Form) -> Frame:
@@ -306,8 +309,9 @@ class SparkBackend:
         writer = Writer(self.functions, self.statistics, reading, self.space.broadcast_rows)
         for plan in plans:
             if isinstance(plan, AggregatePlan):
-                heads.add(plan.rule.predicate, self._aggregate(plan, reads, reading),
-                          self.statistics.size(plan.rule.source))
+                heads.add(
+                    plan.rule.predicate, self._aggregate(plan, reads, reading), self.statistics.size(plan.rule.source)
+                )
                 rows += self.statistics.size(plan.rule.predicate)
             elif self._can_start(plan, reads):
                 for predicate, query in writer.told(plan):
@@ -335,12 +339,20 @@ class SparkBackend:
         form = reads[read].form(plan.delta_predicate)
         return form is not NOTHING and not (isinstance(form, Local) and not form.rows)
 
-    def _aggregate(self, plan: AggregatePlan, reads: Mapping[Read, SparkFacts],
-                   reading: Callable[[Read, str], tuple[Form, Frame]]) -> Frame:
+    def _aggregate(
+        self, plan: AggregatePlan, reads: Mapping[Read, SparkFacts], reading: Callable[[Read, str], tuple[Form, Frame]]
+    ) -> Frame:
         rule = plan.rule
         changed = reading(Read.DELTA, rule.source)[1] if Read.DELTA in reads else None
-        return aggregated(self.space, rule, self.functions.number(rule), self.relations[rule.source],
-                          self.relations[rule.predicate], reading(Read.ALL, rule.source)[1], changed)
+        return aggregated(
+            self.space,
+            rule,
+            self.functions.number(rule),
+            self.relations[rule.source],
+            self.relations[rule.predicate],
+            reading(Read.ALL, rule.source)[1],
+            changed,
+        )
 
 
 __all__ = ["STATE", "NativeRow", "SparkBackend"]
