@@ -41,6 +41,10 @@ class Source:
         lines = self.text.split("\n")
         return lines[number - 1].rstrip("\r") if 0 < number <= len(lines) else ""
 
+    def origin(self, span: Span) -> tuple[Span, str]:
+        """Where a stretch of this text was written, and by which macro; a text that is as written says so itself."""
+        return span, ""
+
 
 @dataclass(frozen=True)
 class Span:
@@ -53,7 +57,13 @@ class Span:
     end_column: int
 
     def __str__(self) -> str:
-        return f"{self.source.name}:{self.line}:{self.column}"
+        written = self.origin
+        return f"{written.source.name}:{written.line}:{written.column}"
+
+    @property
+    def origin(self) -> Span:
+        """The stretch of the file that a user wrote."""
+        return self.source.origin(self)[0]
 
 
 class Severity(Enum):
@@ -86,7 +96,7 @@ class Diagnostic:
     def render(self) -> str:
         """The diagnostic as a person reads it, without colour."""
         lines = [f"{self.severity.value}[{self.code}]: {self.message}"]
-        margin = max((len(str(span.line)) for span in self._spans()), default=1)
+        margin = max((len(str(span.origin.line)) for span in self._spans()), default=1)
         if self.span is not None:
             lines += _excerpt(self.span, margin)
         for label in self.labels:
@@ -115,6 +125,7 @@ class Diagnostic:
 
 
 def _place(span: Span) -> dict[str, object]:
+    span = span.origin
     return {"file": span.source.name, "line": span.line, "column": span.column}
 
 
@@ -124,6 +135,8 @@ _WIDEST = 200  # of a source line so much is shown
 def _excerpt(span: Span, margin: int, text: str = "") -> list[str]:
     """The place, the source line and a caret line below it."""
     pad = " " * margin
+    span, macro = span.source.origin(span)
+    text = text or (f"in what the macro {macro} stands for" if macro else "")
     place = f" {pad}--> {span}" + (f": {text}" if text else "")
     line = span.source.line(span.line)
     if not line:

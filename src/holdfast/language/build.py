@@ -74,8 +74,18 @@ class Builder:
         """`.decl a, b(x: number) btree`."""
         names, attributes = children[1], children[3] if isinstance(children[3], tuple) else ()
         qualifiers = [c for c in children[4:] if isinstance(c, Token) and c.type == "QUALIFIER"]
-        span = self._span(children[0], children[-1])
-        return tree.Declaration(names, attributes, tuple(map(str, qualifiers)), span=span)
+        choices = [key for c in children[4:] if isinstance(c, list) for key in c]
+        last = next(c for c in reversed(children) if isinstance(c, Token))
+        span = self._span(children[0], last)
+        return tree.Declaration(names, attributes, tuple(map(str, qualifiers)), tuple(choices), span=span)
+
+    def choice(self, children: Children) -> list[tuple[str, ...]]:
+        """`choice-domain x, (y, z)`."""
+        return list(children[1::2])
+
+    def choice_key(self, children: Children) -> tuple[str, ...]:
+        """`x`, `(y, z)`."""
+        return tuple(str(c) for c in children if c.type == "IDENT")
 
     def names(self, children: Children) -> tuple[tree.Name, ...]:
         """`a, b`."""
@@ -112,6 +122,67 @@ class Builder:
             str(children[1]), children[2].type == "SUBTYPE", targets, span=self._span(children[0], children[-1])
         )
 
+    def base_type(self, children: Children) -> tree.TypeDeclaration:
+        """`.type A`, `.number_type A`."""
+        base = "number" if children[0] == ".number_type" else "symbol"
+        return tree.TypeDeclaration(str(children[1]), True, (base,), span=self._span(children[0], children[1]))
+
+    def record_declaration(self, children: Children) -> tree.RecordDeclaration:
+        """`.type A = [x: number]`."""
+        fields = children[4] if isinstance(children[4], tuple) else ()
+        return tree.RecordDeclaration(str(children[1]), fields, span=self._span(children[0], children[-1]))
+
+    def branch_declaration(self, children: Children) -> tree.BranchDeclaration:
+        """`Cons {head: number}`."""
+        fields = children[2] if isinstance(children[2], tuple) else ()
+        return tree.BranchDeclaration(str(children[0]), fields, span=self._span(children[0], children[-1]))
+
+    def variant_declaration(self, children: Children) -> tree.VariantDeclaration:
+        """`.type A = B {} | C {x: A}`."""
+        span = self._span(children[0], children[-1])
+        return tree.VariantDeclaration(str(children[1]), tuple(children[3::2]), span=span)
+
+    def functor(self, children: Children) -> tree.FunctorDeclaration:
+        """`.functor f(number): symbol`."""
+        parameters = tuple(c for c in children if type(c) is str)
+        stateful = children[-1] == "stateful"
+        result = str(children[-2] if stateful else children[-1])
+        span = self._span(children[0], children[-1])
+        return tree.FunctorDeclaration(str(children[1]), parameters, result, stateful, span=span)
+
+    def parameter_type(self, children: Children) -> str:
+        """`x: number`, `number`."""
+        return str(children[-1])
+
+    def plan(self, children: Children) -> tree.Plan:
+        """`.plan 0:(2,1)`."""
+        return tree.Plan(tuple(children[1::2]), span=self._here(children[0]))
+
+    def order(self, children: Children) -> tuple[int, tuple[int, ...]]:
+        """`0:(2,1)`."""
+        numbers = [int(c) for c in children if c.type == "NUMBER" and c.isdigit()]
+        return numbers[0] if numbers else 0, tuple(numbers[1:])
+
+    def component(self, children: Children) -> tree.Component:
+        """`.comp A<T> : B<T> { … }`."""
+        types = [c for c in children if isinstance(c, tree.ComponentType)]
+        items = tuple(c for c in children[1:] if isinstance(c, tree.Node) and not isinstance(c, tree.ComponentType))
+        span = self._span(children[0], types[0])
+        return tree.Component(types[0], tuple(types[1:]), items, span=span)  # type: ignore[arg-type]
+
+    def component_type(self, children: Children) -> tree.ComponentType:
+        """`A<T, U>`."""
+        arguments = tuple(map(str, children[2::2]))
+        return tree.ComponentType(str(children[0]), arguments, span=self._span(children[0], children[-1]))
+
+    def init(self, children: Children) -> tree.Init:
+        """`.init a = A<T>`."""
+        return tree.Init(str(children[1]), children[3], span=self._span(children[0], children[3]))
+
+    def override(self, children: Children) -> tree.Override:
+        """`.override p`."""
+        return tree.Override(str(children[1]), span=self._span(children[0], children[1]))
+
     def directive(self, children: Children) -> tree.Directive:
         """`.input a, b(IO=file)`."""
         parameters = tuple(c for c in children if isinstance(c, tree.Parameter))
@@ -134,12 +205,16 @@ class Builder:
         label = str(children[1]) if children[1].type == "IDENT" else ""
         return tree.Prefix(label, children[-2][1:-1], span=self._span(children[0], children[-1]))
 
-    def rule(self, children: Children) -> tree.Rule:
+    def rule(self, children: Children) -> tree.Rule | tree.Subsumption:
         """`h1, h2 :- body.`"""
         attributes = tuple(c for c in children if isinstance(c, tree.RuleAttribute))
         clause = children[len(attributes) :]
         heads = clause[0].items if isinstance(clause[0], tree.Conjunction) else (clause[0],)
         body = self._formula(clause[2]) if len(clause) == 4 else None
+        match clause[0]:
+            case tree.Comparison("<=", tree.Call() as worse, tree.Call() as better) if body is not None:
+                self._finish_clause()
+                return tree.Subsumption(self._head(worse), self._head(better), body, span=clause[0].span)
         rule = tree.Rule(tuple(map(self._head, heads)), body, attributes, span=self._span(children[0], children[-1]))
         self._finish_clause()
         return rule
@@ -196,10 +271,14 @@ class Builder:
         """`x, 1`."""
         return tuple(map(self._term, children[::2]))
 
-    def variable(self, children: Children) -> tree.Variable:
+    def variable(self, children: Children) -> tree.Variable | tree.Nil:
         """`x`."""
         if children[0] == "nil":
-            refused.NIL.report(self._diagnostics, self._here(children[0]))
+            return tree.Nil(span=self._here(children[0]))
+        if "." in children[0]:
+            help = "a dotted name is that of a relation in a component, and has arguments: a.b(x)"
+            message = f"{children[0]} stands where a value is needed"
+            self._diagnostics.error("E0110", message, self._here(children[0]), help=help)
         return tree.Variable(str(children[0]), span=self._here(children[0]))
 
     def wildcard(self, children: Children) -> tree.Wildcard:
@@ -282,6 +361,26 @@ class Builder:
             refused.COUNTERS.report(self._diagnostics, call.span)
         return call
 
+    def record(self, children: Children) -> tree.Record:
+        """`[x, y]`."""
+        fields = children[1] if len(children) == 3 else ()
+        return tree.Record(fields, span=self._span(children[0], children[-1]))
+
+    def branch(self, children: Children) -> tree.Branch:
+        """`$Cons(x, y)`, `$Nil`."""
+        fields = children[3] if len(children) == 5 else ()
+        return tree.Branch(str(children[1]), fields, span=self._span(children[0], children[-1]))
+
+    def counter(self, children: Children) -> tree.Wildcard:
+        """`$`."""
+        refused.COUNTERS.report(self._diagnostics, self._here(children[0]))
+        return tree.Wildcard(span=self._here(children[0]))
+
+    def user_call(self, children: Children) -> tree.Call:
+        """`@f(x)`."""
+        arguments = children[2] if len(children) == 4 else ()
+        return tree.Call(str(children[0]), arguments, span=self._span(children[0], children[-1]))
+
     def cast(self, children: Children) -> tree.Cast:
         """`as(x, T)`."""
         return tree.Cast(self._term(children[2]), str(children[4]), span=self._span(children[0], children[-1]))
@@ -327,8 +426,6 @@ class Builder:
                 return self._head(self._call_atom(node))
             case tree.Atom(name, arguments):
                 return tree.Atom(name, tuple(map(self._head_argument, arguments)), span=node.span)
-            case tree.Comparison("<=", tree.Call(), tree.Call()):
-                refused.SUBSUMPTION.report(self._diagnostics, node.span)
             case tree.Variable(name):
                 self._diagnostics.error(
                     "E0112",

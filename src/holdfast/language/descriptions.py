@@ -26,6 +26,10 @@ def described(node: tree.Term | tree.Formula) -> str:
             return "a list of conditions"
         case tree.Disjunction():
             return "a choice of conditions"
+        case tree.Record() | tree.Nil():
+            return "a record"
+        case tree.Branch(name):
+            return f"the value ${name}"
         case tree.Wildcard():
             return "`_`"
         case tree.Unary(operator) | tree.Binary(operator):

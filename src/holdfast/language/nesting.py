@@ -17,8 +17,8 @@ from holdfast.language.failure import span_of
 from holdfast.language.recovery import BEGINS_ITEM
 
 DEEPEST: Final = 100
-_OPENS: Final = frozenset({"LPAR", "LBRACE"})
-_CLOSES: Final = frozenset({"RPAR", "RBRACE"})
+_OPENS: Final = frozenset({"LPAR", "LBRACE", "LSQB"})
+_CLOSES: Final = frozenset({"RPAR", "RBRACE", "RSQB"})
 _SPLITS: Final = frozenset({"COMMA", "SEMICOLON", "IF", "EQUALS", "COMPARE", "COLON"})
 _OPERATES: Final = frozenset({"OPERATOR", "MINUS", "BITS_NOT", "NOT"})
 

@@ -16,6 +16,7 @@ from holdfast.language.build import Builder
 from holdfast.language.comments import Comment
 from holdfast.language.failure import Failure
 from holdfast.language.nesting import without_deep_clauses
+from holdfast.language.preprocessor import Preprocessing, preprocessed
 from holdfast.language.recovery import item_start, recover
 from holdfast.language.tokens import Lexer
 from holdfast.language.unexpected import report
@@ -24,6 +25,7 @@ from holdfast.language.unexpected import report
 _builder = Builder()
 _lock = Lock()
 _NOWHERE = Source("", "")
+NOTHING_GIVEN = Preprocessing()
 
 
 class _Ready(LarkLexer):
@@ -50,14 +52,18 @@ def _parser() -> Lark:
     )
 
 
-def parse(text: str, name: str = "<text>") -> tree.Program:
-    """The program of a text; raises `ProgramError` with all syntax errors."""
-    return parse_with_comments(text, name)[0]
+def parse(text: str, name: str = "<text>", given: Preprocessing = NOTHING_GIVEN) -> tree.Program:
+    """The program of a text, with all files that it includes; raises `ProgramError` with all syntax errors."""
+    diagnostics = Diagnostics()
+    program, _ = _parse(preprocessed(Source(name, text), given, diagnostics), "program")
+    assert isinstance(program, tree.Program)
+    return program
 
 
 def parse_with_comments(text: str, name: str = "<text>") -> tuple[tree.Program, list[Comment]]:
-    """The program of a text, and the comments that the tree leaves out."""
-    program, comments = _parse(Source(name, text), "program")
+    """The program of a text as it stands, and the comments that the tree leaves out."""
+    source = Source(name, text)
+    program, comments = _parse(source, "program")
     assert isinstance(program, tree.Program)
     return program, comments
 

@@ -22,12 +22,17 @@ _bare_value = re.compile(r"(?!_$)[^\W\d]\w*|0|[1-9][0-9]*")
 
 def show(program: tree.Program) -> str:
     """The canonical text of a program, with a blank line where the kind of item changes."""
+    return "".join(line + "\n" for line in show_items(program.items))
+
+
+def show_items(items: tuple[tree.Item, ...]) -> list[str]:
+    """The lines of some items."""
     lines: list[str] = []
-    for before, item in zip((None, *program.items), program.items, strict=False):
+    for before, item in zip((None, *items), items, strict=False):
         if before is not None and type(before) is not type(item):
             lines.append("")
-        lines.append(show_item(item))
-    return "".join(line + "\n" for line in lines)
+        lines += show_item(item).split("\n")
+    return lines
 
 
 def show_item(item: tree.Item) -> str:
@@ -36,16 +41,48 @@ def show_item(item: tree.Item) -> str:
         case tree.Rule():
             return show_rule(item)
         case tree.Declaration(names, attributes, qualifiers):
-            columns = ", ".join(f"{attribute.name}: {attribute.type_name}" for attribute in attributes)
-            return " ".join([f".decl {_names(names)}({columns})", *qualifiers])
+            chosen = ", ".join(f"({', '.join(key)})" for key in item.choices)
+            choices = [f"choice-domain {chosen}"] if chosen else []
+            return " ".join([f".decl {_names(names)}({_columns(attributes)})", *qualifiers, *choices])
         case tree.TypeDeclaration(name, subtype, targets):
             return f".type {name} {'<:' if subtype else '='} {' | '.join(targets)}"
+        case tree.RecordDeclaration(name, fields):
+            return f".type {name} = [{_columns(fields)}]"
+        case tree.VariantDeclaration(name, branches):
+            return f".type {name} = " + " | ".join(f"{each.name} {{{_columns(each.fields)}}}" for each in branches)
+        case tree.FunctorDeclaration(name, types, result, stateful):
+            return f".functor {name}({', '.join(types)}): {result}" + (" stateful" if stateful else "")
+        case tree.Plan(orders):
+            return ".plan " + ", ".join(f"{number}:({', '.join(map(str, order))})" for number, order in orders)
+        case tree.Subsumption(worse, better, body):
+            return f"{show_formula(worse)} <= {show_formula(better)} :- {show_formula(body)}."
+        case tree.Component():
+            return _show_component(item)
+        case tree.Init(name, component):
+            return f".init {name} = {_component_type(component)}"
+        case tree.Override(name):
+            return f".override {name}"
         case tree.Directive(kind, names, parameters):
             return f".{kind} {_names(names)}" + (f"({', '.join(map(_parameter, parameters))})" if parameters else "")
         case tree.Pragma(key, value):
             return f".pragma {quote(key)}" + (f" {quote(value)}" if value is not None else "")
         case tree.Prefix(prefix, iri):
             return f"@prefix {prefix}: <{iri}> ."
+
+
+def _show_component(component: tree.Component) -> str:
+    bases = ", ".join(map(_component_type, component.bases))
+    head = f".comp {_component_type(component.type)}" + (f" : {bases}" if bases else "")
+    inside = [INDENT + line if line else "" for line in show_items(component.items)]
+    return "\n".join([f"{head} {{", *inside, "}"])
+
+
+def _component_type(type: tree.ComponentType) -> str:
+    return type.name + (f"<{', '.join(type.arguments)}>" if type.arguments else "")
+
+
+def _columns(attributes: Iterable[tree.Attribute]) -> str:
+    return ", ".join(f"{attribute.name}: {attribute.type_name}" for attribute in attributes)
 
 
 def _names(names: Iterable[tree.Name]) -> str:
@@ -174,6 +211,12 @@ def _show_primary(term: tree.Term) -> str:
             return text + ("u" if kind is tree.NumberKind.UNSIGNED else "")
         case tree.Call(function, arguments):
             return f"{function}({_terms(arguments)})"
+        case tree.Nil():
+            return "nil"
+        case tree.Record(fields):
+            return f"[{_terms(fields)}]"
+        case tree.Branch(name, fields):
+            return f"${name}({_terms(fields)})" if fields else f"${name}"
         case tree.Cast(operand, type_name):
             return f"as({show_term(operand)}, {type_name})"
         case tree.HeadAggregate(function, target):

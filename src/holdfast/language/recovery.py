@@ -14,6 +14,12 @@ BEGINS_ITEM: Final = frozenset(
         "TYPE",
         "PRAGMA",
         "DIRECTIVE",
+        "BASE_TYPE",
+        "COMPONENT",
+        "INIT",
+        "OVERRIDE",
+        "PLAN",
+        "FUNCTOR",
         "REFUSED",
         "PREFIX",
         "ATTRIBUTE",
@@ -40,8 +46,6 @@ _GOES_ON: Final = frozenset(
 
 def recover(tokens: list[Token], start: int, failed: int) -> int:
     """The index of the token that begins the next item behind the failed one."""
-    if failed < len(tokens) and tokens[failed] == ".comp":
-        return _behind_braces(tokens, failed)
     first = tokens[min(item_start(tokens, start, failed), len(tokens) - 1)]
     for i in range(failed, len(tokens)):
         token = tokens[i]
@@ -86,12 +90,3 @@ def _begins_clause(tokens: list[Token], i: int, first: Token) -> bool:
         and (token.column or 0) <= (first.column or 0)
         and tokens[i - 1].type not in _GOES_ON
     )
-
-
-def _behind_braces(tokens: list[Token], start: int) -> int:
-    depth = 0
-    for i in range(start, len(tokens)):
-        depth += {"LBRACE": 1, "RBRACE": -1}.get(tokens[i].type, 0)
-        if tokens[i].type == "RBRACE" and depth == 0:
-            return i + 1
-    return len(tokens)

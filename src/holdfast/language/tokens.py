@@ -14,6 +14,7 @@ these:
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from lark import Token
 
@@ -42,6 +43,9 @@ from holdfast.language.vocabulary import (
 )
 
 
+_ANGLES: Final = {"<": "LESS", ">": "GREATER"}  # around the parameters of a component
+
+
 @dataclass
 class _Candidate:
     """A word that is an aggregate if a `:` ends its target; `in_parenthesis` while a `(` right behind it is open."""
@@ -64,6 +68,8 @@ class Lexer:
         self._previous, self._depth = "", 0
         self._in_directive = self._in_prefix = self._in_refused = False
         self._in_body = in_body
+        self._in_component = self._in_attribute = False  # `.comp A<T>`, before its brace; `#[`, before its bracket
+        self._components = 0  # how many components are open
         self._targets: list[_Candidate] = []
 
     def run(self) -> list[Token]:
@@ -134,6 +140,7 @@ class Lexer:
 
     def _directive(self, text: str) -> None:
         self._start_item(in_directive=True)
+        self._in_component = DIRECTIVES[text] in ("COMPONENT", "INIT")
         self._add(DIRECTIVES[text], text)
 
     def _refused(self, text: str) -> None:
@@ -148,6 +155,7 @@ class Lexer:
 
     def _attribute(self, text: str) -> None:
         self._start_item(in_directive=False)
+        self._in_attribute = True
         self._add("ATTRIBUTE", text)
 
     def _preprocessor(self, text: str) -> None:
@@ -157,6 +165,7 @@ class Lexer:
 
     def _start_item(self, in_directive: bool) -> None:
         self._in_directive, self._in_refused, self._in_prefix = in_directive, False, False
+        self._in_component = self._in_attribute = False
         self._in_body, self._depth = False, 0
         self._targets.clear()
 
@@ -234,14 +243,16 @@ class Lexer:
                 self._plain_word(text)
 
     def _is_qualifier(self, text: str) -> bool:
-        if not self._in_directive or self._depth or self._previous not in ("RPAR", "QUALIFIER"):
+        if not self._in_directive or self._depth or self._previous not in ("RPAR", "QUALIFIER", "IDENT"):
             return False
+        if self._previous == "IDENT":
+            return text == "stateful"
         return text in QUALIFIERS and not self._text.startswith(("(", ":"), self._position + len(text))
 
     def _end_directive_before_name(self) -> None:
         """A name that nothing in the directive asks for begins the next item."""
         if self._in_directive and not self._depth and self._previous not in ASKS_FOR_NAME:
-            self._in_directive = self._in_refused = False
+            self._in_directive = self._in_refused = self._in_component = False
 
     def _plain_word(self, text: str) -> None:
         if self._in_directive:
@@ -266,7 +277,7 @@ class Lexer:
         return True
 
     def _can_be_prefix(self, word: str) -> bool:
-        if self._in_directive and self._depth:
+        if (self._in_directive and self._depth) or self._in_component:
             return False
         if word in self._prefixes or self._previous == "DATATYPE":
             return True
@@ -286,7 +297,7 @@ class Lexer:
             self._plain_operator("<" if text == "<:" and not self._in_directive else text)
 
     def _iri(self) -> bool:
-        if self._operator_can_stand and not self._in_prefix:
+        if (self._operator_can_stand and not self._in_prefix) or self._in_component:
             return False
         found = IRI.match(self._text, self._position)
         if found:
@@ -297,7 +308,8 @@ class Lexer:
 
     def _default_prefixed_name(self) -> bool:
         in_target = self._reads_target() and self._previous != "DATATYPE"
-        if self._in_prefix or in_target or (self._in_directive and self._depth) or self._operator_can_stand:
+        in_columns = self._in_directive and (self._depth or self._in_component or self._previous == "RPAR")
+        if self._in_prefix or in_target or in_columns or self._operator_can_stand:
             return False
         local = LOCAL.match(self._text, self._position + 1)
         if local:
@@ -306,8 +318,14 @@ class Lexer:
         return local is not None
 
     def _plain_operator(self, text: str) -> None:
-        type = OPERATORS[text]
-        if type in ("LPAR", "LBRACE", "LSQB"):
+        type = _ANGLES[text] if self._in_component and text in _ANGLES else OPERATORS[text]
+        if type == "LBRACE" and self._in_component:
+            self._components += 1
+            self._start_item(in_directive=False)
+        elif type == "RBRACE" and self._components and not self._depth:
+            self._components -= 1
+            self._start_item(in_directive=False)
+        elif type in ("LPAR", "LBRACE", "LSQB"):
             self._open()
         elif type in ("RPAR", "RBRACE", "RSQB"):
             self._close()
@@ -319,6 +337,9 @@ class Lexer:
         self._add(type, text)
         if type == "DOT":
             self._start_item(in_directive=False)
+        elif type == "RSQB":
+            self._previous = "RSQB" if self._in_attribute else "RPAR"  # a record is a term, and an operator may follow
+            self._in_attribute = False
 
     def _open(self) -> None:
         if self._targets and self._targets[-1].token is self.tokens[-1]:

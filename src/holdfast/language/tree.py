@@ -151,8 +151,32 @@ class HeadAggregate(Node):
     target: Term
 
 
+@dataclass(frozen=True)
+class Record(Node):
+    """`[x, y]`; `type_name` is the record's type once the checker knows it."""
+
+    fields: tuple[Term, ...]
+    type_name: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True)
+class Nil(Node):
+    """`nil`, the record that is none."""
+
+
+@dataclass(frozen=True)
+class Branch(Node):
+    """`$Cons(x, y)`, `$Nil`: a value of an algebraic data type."""
+
+    name: str
+    fields: tuple[Term, ...]
+
+
 Term: TypeAlias = (
     Variable
+    | Record
+    | Nil
+    | Branch
     | Wildcard
     | Number
     | String
@@ -238,20 +262,100 @@ class Attribute(Node):
 
 @dataclass(frozen=True)
 class Declaration(Node):
-    """`.decl a, b(x: number) btree`."""
+    """`.decl a, b(x: number) btree`, also with `choice-domain x, (y, z)`."""
 
     names: tuple[Name, ...]
     attributes: tuple[Attribute, ...]
     qualifiers: tuple[str, ...] = ()
+    choices: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True)
 class TypeDeclaration(Node):
-    """`.type A <: symbol` (subtype), `.type A = number` (alias), `.type A = B | C` (union)."""
+    """`.type A <: symbol` (subtype), `.type A = number` (alias), `.type A = B | C` (union).
+
+    `.type A`, `.symbol_type A` and `.number_type A` are older spellings of subtypes.
+    """
 
     name: str
     subtype: bool
     targets: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class RecordDeclaration(Node):
+    """`.type List = [head: number, tail: List]`."""
+
+    name: str
+    fields: tuple[Attribute, ...]
+
+
+@dataclass(frozen=True)
+class BranchDeclaration(Node):
+    """`Cons {head: number, tail: List}`."""
+
+    name: str
+    fields: tuple[Attribute, ...]
+
+
+@dataclass(frozen=True)
+class VariantDeclaration(Node):
+    """An algebraic data type: `.type List = Nil {} | Cons {head: number, tail: List}`."""
+
+    name: str
+    branches: tuple[BranchDeclaration, ...]
+
+
+AnyType: TypeAlias = TypeDeclaration | RecordDeclaration | VariantDeclaration
+
+
+@dataclass(frozen=True)
+class FunctorDeclaration(Node):
+    """`.functor f(x: number, symbol): symbol stateful`; the parameters' names say nothing and are not kept."""
+
+    name: str
+    parameters: tuple[str, ...]
+    result: str
+    stateful: bool = False
+
+
+@dataclass(frozen=True)
+class Plan(Node):
+    """`.plan 0:(2,1)` behind a rule: Soufflé's order of joins."""
+
+    orders: tuple[tuple[int, tuple[int, ...]], ...]
+
+
+@dataclass(frozen=True)
+class ComponentType(Node):
+    """`Graph<Node>`: a component with what its parameters stand for; in its declaration, the parameters."""
+
+    name: str
+    arguments: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Component(Node):
+    """`.comp Graph<Node> : Base { … }`."""
+
+    type: ComponentType
+    bases: tuple[ComponentType, ...]
+    items: tuple[Item, ...]
+
+
+@dataclass(frozen=True)
+class Init(Node):
+    """`.init g = Graph<City>`: an instance of a component."""
+
+    name: str
+    component: ComponentType
+
+
+@dataclass(frozen=True)
+class Override(Node):
+    """`.override p` in a component: what its bases say of p does not hold."""
+
+    name: str
 
 
 @dataclass(frozen=True)
@@ -304,7 +408,29 @@ class Rule(Node):
     attributes: tuple[RuleAttribute, ...] = ()
 
 
-Item: TypeAlias = Declaration | TypeDeclaration | Directive | Pragma | Prefix | Rule
+@dataclass(frozen=True)
+class Subsumption(Node):
+    """`p(x) <= p(y) :- body.`: Soufflé drops the first fact where the second one is."""
+
+    worse: Atom
+    better: Atom
+    body: Formula
+
+
+Item: TypeAlias = (
+    Declaration
+    | AnyType
+    | FunctorDeclaration
+    | Directive
+    | Pragma
+    | Plan
+    | Prefix
+    | Component
+    | Init
+    | Override
+    | Subsumption
+    | Rule
+)
 
 
 @dataclass(frozen=True)

@@ -34,22 +34,14 @@ def report(failure: Failure, diagnostics: Diagnostics) -> int | None:
 # --- whole stories ------------------------------------------------------------------------------------
 
 _REFUSED_TOKENS: Final = {
-    "LSQB": refused.RECORDS,
-    "USER_FUNCTOR": refused.USER_FUNCTORS,
     "PREPROCESSOR": refused.PREPROCESSOR,
-    "CHOICE": refused.CHOICE,
 }
 
 
 def _refusal(failure: Failure) -> Mistake | None:
     """The construct of Soufflé that begins here, if one does."""
-    following = failure.tokens[failure.index + 1].type if failure.index + 1 < len(failure.tokens) else ""
     if failure.type == "REFUSED":
         return refused.DIRECTIVES[failure.text]
-    if failure.type == "DOLLAR":
-        return refused.BRANCHES if following == "IDENT" else refused.COUNTERS
-    if failure.type == "LBRACE" and failure.in_directive:
-        return refused.BRANCHES
     if failure.type == "COLON" and failure.before is not None and failure.before.type == "WILDCARD":
         return refused.BLANK_NODE
     return _REFUSED_TOKENS.get(failure.type)

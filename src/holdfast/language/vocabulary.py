@@ -33,18 +33,15 @@ DIRECTIVES: Final = {
     ".output": "DIRECTIVE",
     ".printsize": "DIRECTIVE",
     ".limitsize": "DIRECTIVE",
+    ".number_type": "BASE_TYPE",
+    ".symbol_type": "BASE_TYPE",
+    ".comp": "COMPONENT",
+    ".init": "INIT",
+    ".override": "OVERRIDE",
+    ".plan": "PLAN",
+    ".functor": "FUNCTOR",
 }
-_REFUSED_DIRECTIVES: Final = (
-    "comp",
-    "init",
-    "functor",
-    "plan",
-    "lattice",
-    "include",
-    "number_type",
-    "symbol_type",
-    "override",
-)
+_REFUSED_DIRECTIVES: Final = ("lattice", "include", "once")
 KEYWORDS: Final = {
     "_": "WILDCARD",
     "not": "NOT",
@@ -111,6 +108,8 @@ ASKS_FOR_NAME: Final = frozenset(
         "PIPE",
         "COLON",
         "LPAR",
+        "LESS",
+        "CHOICE",
     }
 )
 
@@ -132,8 +131,10 @@ SCANNER: Final = re.compile(
     r"""
     (?P<NEWLINE>\n[ \t\r]*)
   | (?P<SPACE>[ \t\r\f\v\ufeff]+)
-  | (?P<WORD>\??[^\W\d]\w*)
-  | (?P<DIRECTIVE>\.(?:decl|type|pragma|input|output|printsize|limitsize)\b)
+  | (?P<WORD>\?*[^\W\d][\w?]*(?:\.[^\W\d][\w?]*)*)
+  | (?P<DIRECTIVE>(?:"""
+    + "|".join(re.escape(name) for name in DIRECTIVES)
+    + r""")\b)
   | (?P<REFUSED>\.(?:"""
     + "|".join(_REFUSED_DIRECTIVES)
     + r""")\b)
