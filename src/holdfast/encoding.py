@@ -15,9 +15,12 @@ from functools import partial
 from typing import cast
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from holdfast.arrow_columns import checked_column, distinct, encode_distinct, is_numeric, is_text, numeric_codes
+from holdfast.record_table import Form, RecordTable
+from holdfast.records import Kind, Structure, as_record
 from holdfast.single_values import (
     Codes,
     EncodingError,
@@ -31,7 +34,7 @@ from holdfast.single_values import (
     wrong,
 )
 from holdfast.term_text import MAX_NUMBER, MIN_NUMBER, literal_value, parse_term, term_text
-from holdfast.values import BlankNode, Iri, Literal, Row, Type, Value
+from holdfast.values import BlankNode, Iri, Literal, Record, Row, Type, Value
 
 __all__ = ["Codes", "Dictionary", "EncodingError", "distinct", "encode_distinct", "float_codes"]
 
@@ -53,6 +56,7 @@ class Dictionary:
         self._floats: dict[int, int] = {}  # by code, which tells NaN equal to itself
         self._iris: dict[str, int] = {}
         self._terms: dict[BlankNode | Literal, int] = {}
+        self._records: dict[Form, RecordTable] = {}
 
     def __len__(self) -> int:
         return len(self._values)
@@ -82,17 +86,21 @@ class Dictionary:
                 return self._iris.get(value.value)
             case BlankNode():
                 return self._terms.get(value)
+            case Record():
+                return self._record(value, lambda inside: self.find(inside), lambda _row, _form: None)
         raise wrong(value, Type.ANY)
 
     def value_of(self, id: int) -> Value:
         """The value with this id."""
         return self._values[id]
 
-    def encode_value(self, value: Value, type: Type) -> int:
+    def encode_value(self, value: Value, type: Kind) -> int:
         """The code of a value in a column of a type; raises `EncodingError` where it does not fit."""
+        if isinstance(type, Structure):
+            return self.id_of(as_record(value, type))
         if type.is_numeric:
             return numeric_code(value, type)
-        if type is Type.SYMBOL and not isinstance(value, str):
+        if isinstance(value, Record) != (type is Type.RECORD) or (type is Type.SYMBOL and not isinstance(value, str)):
             raise wrong(value, type)
         return self.id_of(plain(value))
 
@@ -108,6 +116,10 @@ class Dictionary:
                 self._floats[code] = id
             case int():
                 self._integers[checked_integer(value, Type.ANY, MIN_NUMBER, MAX_NUMBER)] = id
+            case Record():
+                made = self._record(value, self._id_of_number, self._add_record)
+                assert made is not None
+                return made
             case Literal():
                 plain = literal_value(value.lexical, value.datatype, value.language)
                 if not isinstance(plain, Literal):
@@ -119,6 +131,78 @@ class Dictionary:
                 self._terms[value] = id
         self._values.append(value)
         return id
+
+    # --- records -------------------------------------------------------------------------------------
+
+    def _table(self, form: Form) -> RecordTable:
+        return self._records.setdefault(form, RecordTable(form.arity))
+
+    def _record(
+        self,
+        record: Record,
+        id_of: Callable[[Value], int | None],
+        make: Callable[[tuple[int, ...], Form], int | None],
+    ) -> int | None:
+        """The id of a record, that of each record in it first; None as soon as one has none."""
+        done: dict[int, int] = {}
+        begun: list[Record] = [record]
+        while begun:
+            top = begun[-1]
+            inside = [f for f in top.fields if isinstance(f, Record) and id(f) not in done]
+            if inside:
+                begun += inside
+                continue
+            fields = [done[id(f)] if isinstance(f, Record) else id_of(f) for f in top.fields]
+            row = tuple(field for field in fields if field is not None)
+            form = Form(top.branch, len(top.fields))
+            found = self._table(form).find(row) if len(row) == len(fields) else None
+            if found is None and len(row) == len(fields):
+                found = make(row, form)
+            if found is None:
+                return None
+            done[id(begun.pop())] = found
+        return done[id(record)]
+
+    def _add_record(self, row: tuple[int, ...], form: Form) -> int:
+        number = len(self._values)
+        self._values.append(Record(tuple(self._values[field] for field in row), form.branch))
+        self._table(form).add(row, number)
+        return number
+
+    def make_records(self, form: Form, columns: Sequence[Codes], types: Sequence[Type], size: int) -> Codes:
+        """The ids of the records with these fields, given as columns of codes."""
+        rows = np.empty((size, form.arity), np.int64)
+        for number, (codes, type) in enumerate(zip(columns, types, strict=True)):
+            rows[:, number] = codes if type.in_dictionary else self._ids_of_numbers(codes, type)
+        return self._table(form).ids(rows, lambda row: self._add_record(row, form))
+
+    def have_form(self, form: Form, ids: Codes) -> npt.NDArray[np.bool_]:
+        """Which ids are records of this form."""
+        return self._table(form).places(ids)[1]
+
+    def take_field(self, form: Form, ids: Codes, number: int, type: Type) -> Codes:
+        """The codes of a field of records; of what has another form, codes that mean nothing."""
+        fields = self._table(form).field(ids, number)
+        return fields if type.in_dictionary else self._numbers_of_ids(fields, type)
+
+    def _ids_of_numbers(self, codes: Codes, type: Type) -> Codes:
+        distinct, places = np.unique(codes, return_inverse=True)
+        values = self.decode_values(distinct, type)
+        return np.fromiter((self._id_of_number(value) for value in values), np.int64, len(values))[places]
+
+    def _id_of_number(self, value: Value) -> int:
+        """As `id_of`; an unsigned number in a record may be larger than one in a column of type `any`."""
+        if isinstance(value, int) and value > MAX_NUMBER:
+            if value not in self._integers:
+                self._integers[value] = len(self._values)
+                self._values.append(value)
+            return self._integers[value]
+        return self.id_of(value)
+
+    def _numbers_of_ids(self, ids: Codes, type: Type) -> Codes:
+        distinct, places = np.unique(ids, return_inverse=True)
+        values = (self._values[id] if id < len(self._values) else 0 for id in distinct.tolist())
+        return np.fromiter((_code_or_zero(value, type) for value in values), np.int64, len(distinct))[places]
 
     # --- columns -------------------------------------------------------------------------------------
 
@@ -203,7 +287,7 @@ class Dictionary:
                 return pa.array(np.ascontiguousarray(codes).view(np.float64))
         ids, positions = distinct(codes, len(self))
         values = [self._values[id] for id in ids.tolist()]
-        texts = values if type is Type.SYMBOL else list(map(term_text, values))
+        texts = values if type is Type.SYMBOL else list(map(str if type is Type.RECORD else term_text, values))
         return pa.array(texts, pa.string()).take(pa.array(positions))
 
     def decode_values(self, codes: Codes, type: Type) -> list[Value]:
@@ -219,7 +303,7 @@ class Dictionary:
 
     # --- rows ----------------------------------------------------------------------------------------
 
-    def encode_rows(self, rows: Iterable[Sequence[Value]], types: Sequence[Type]) -> Codes:
+    def encode_rows(self, rows: Iterable[Sequence[Value]], types: Sequence[Kind]) -> Codes:
         """The codes of rows, one column for each type."""
         rows = rows if isinstance(rows, list) else list(rows)
         arity = len(types)
@@ -231,7 +315,7 @@ class Dictionary:
             codes[:, column] = self.encode_values([row[column] for row in rows], type, column)
         return codes
 
-    def encode_values(self, values: list[Value], type: Type, column: int | None = None) -> Codes:
+    def encode_values(self, values: list[Value], type: Kind, column: int | None = None) -> Codes:
         """The codes of a list of values; `column` is only for the error."""
         fast = self._encode_uniform(values, type)
         if fast is not None:
@@ -244,7 +328,7 @@ class Dictionary:
                 raise EncodingError(error.reason, value, row, column) from None
         return codes
 
-    def _encode_uniform(self, values: list[Value], type: Type) -> Codes | None:
+    def _encode_uniform(self, values: list[Value], type: Kind) -> Codes | None:
         """The codes of values that are all of the column's own Python type, None where they are not."""
         kinds = set(map(_class, values))
         try:
@@ -289,6 +373,14 @@ class Dictionary:
         # Python compares strings by code point, which is the order of their UTF-8 bytes
         ranks[sorted(range(len(keys)), key=keys.__getitem__)] = np.arange(len(ids))
         return ranks[positions]
+
+
+def _code_or_zero(value: Value, type: Type) -> int:
+    """The code of a number that a field holds; 0 for what another form of record has there."""
+    try:
+        return numeric_code(value, type)
+    except EncodingError:
+        return 0
 
 
 def _class(value: object) -> type[object]:

@@ -100,7 +100,7 @@ def _is_open(relation: Relation) -> bool:
 
 def _text_rows(program: Program, dictionary: Dictionary) -> Iterator[tuple[str, Codes]]:
     for name, rows in program.facts.items():
-        yield name, dictionary.encode_rows(rows, program.relations[name].types)
+        yield name, dictionary.encode_rows(rows, program.relations[name].kinds)
 
 
 def _together(program: Program, parts: Iterable[tuple[str, Codes]]) -> dict[str, Codes]:

@@ -64,7 +64,7 @@ class RelationView(Collection[Row]):
         if not isinstance(row, tuple) or len(row) != len(self.types):
             return False
         try:
-            wanted = tuple(self._dictionary.encode_value(v, t) for v, t in zip(row, self.types, strict=True))
+            wanted = tuple(self._dictionary.encode_value(v, t) for v, t in zip(row, self._relation.kinds, strict=True))
         except EncodingError:
             return False
         if isinstance(self._rows, Compact):

@@ -8,18 +8,19 @@ import numpy as np
 import numpy.typing as npt
 
 from holdfast.term_text import MAX_NUMBER, MIN_NUMBER
-from holdfast.values import BlankNode, Iri, Literal, Type, Value, quote
+from holdfast.values import BlankNode, Iri, Literal, Record, Type, Value, quote
 
 Codes: TypeAlias = npt.NDArray[np.int64]
 
 MAX_UNSIGNED: Final = 2**64 - 1
-_TERMS = (Iri, BlankNode, Literal)
+_TERMS = (Iri, BlankNode, Literal, Record)
 _NOUNS = {
     Type.NUMBER: "a number",
     Type.UNSIGNED: "an unsigned number",
     Type.FLOAT: "a float",
     Type.SYMBOL: "a string",
     Type.ANY: "a value",
+    Type.RECORD: "a record",
 }
 
 
@@ -45,7 +46,7 @@ def numeric_code(value: object, type: Type) -> int:
         case Type.UNSIGNED:
             number = checked_integer(value, type, 0, MAX_UNSIGNED)
             return number if number <= MAX_NUMBER else number - 2**64
-    return float_code(_checked_float(value))
+    return float_code(checked_float(value))
 
 
 def checked_integer(value: object, type: Type, low: int, high: int) -> int:
@@ -57,7 +58,8 @@ def checked_integer(value: object, type: Type, low: int, high: int) -> int:
     return int(value)
 
 
-def _checked_float(value: object) -> float:
+def checked_float(value: object) -> float:
+    """The value if it is a float, or an integer that is exactly one."""
     if isinstance(value, float | np.floating):
         return float(value)
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
@@ -118,6 +120,8 @@ def any_key(value: Value) -> tuple[int, float | int | str, str]:
             return 4, value.label, ""
         case Literal():
             return 5, value.lexical, f"{value.datatype or ''}@{value.language or ''}"
+        case Record():
+            return 6, str(value), ""
 
 
 def wrong(value: object, type: Type) -> EncodingError:

@@ -2,14 +2,14 @@
 
 A value is an `int`, a `float`, a `str` or an RDF term that is none of these: an `Iri`, a `BlankNode`, or
 a `Literal` whose datatype or language has no Python counterpart.  Values of different kinds are never
-equal: the integer 1, the string "1" and the IRI <1> are three values.
+equal: the integer 1, the string "1" and the IRI <1> are three values.  A `Record` holds other values.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 
 class Type(Enum):
@@ -20,13 +20,14 @@ class Type(Enum):
     FLOAT = "float"
     SYMBOL = "symbol"
     ANY = "any"
+    RECORD = "record"
 
     __hash__ = object.__hash__  # Enum's own is slow, and every variable of every plan is hashed by its type
 
     @property
     def in_dictionary(self) -> bool:
         """Whether a column of this type holds dictionary ids; `symbol` and `any` share their ids."""
-        return self in (Type.SYMBOL, Type.ANY)
+        return self in (Type.SYMBOL, Type.ANY, Type.RECORD)
 
     @property
     def is_numeric(self) -> bool:
@@ -76,7 +77,82 @@ class Literal:
         return f"{text}@{self.language}" if self.language else f"{text}^^<{self.datatype}>"
 
 
-Value: TypeAlias = int | float | str | Iri | BlankNode | Literal
+class Record:
+    """A record `[x, y]`, a value `$Branch(x, y)` of an algebraic data type, or `NIL`.
+
+    Records are as deep as lists are long, so nothing here calls itself for what is inside: the hash is kept.
+    """
+
+    __slots__ = ("_hash", "branch", "fields")
+    __match_args__ = ("fields", "branch")
+
+    def __init__(self, fields: tuple[Value, ...] = (), branch: str = "") -> None:
+        self.fields, self.branch = fields, branch
+        self._hash = hash((branch, fields))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Record):
+            return NotImplemented
+        pairs: list[tuple[Value, Value]] = [(self, other)]
+        while pairs:
+            one, two = pairs.pop()
+            if one is two:
+                continue
+            if isinstance(one, Record) and isinstance(two, Record):
+                if one._hash != two._hash or one.branch != two.branch or len(one.fields) != len(two.fields):
+                    return False
+                pairs += zip(one.fields, two.fields, strict=True)
+            elif one != two:
+                return False
+        return True
+
+    def __str__(self) -> str:
+        """As Soufflé writes it; a string in it that would end too early stands in quotes."""
+        parts: list[str] = []
+        left: list[Value | _Text] = [self]
+        while left:
+            item = left.pop()
+            if isinstance(item, _Text):
+                parts.append(item.text)
+            elif not isinstance(item, Record):
+                parts.append(_field_text(item))
+            elif item.branch == "nil" and not item.fields:
+                parts.append("nil")
+            elif item.branch and not item.fields:
+                parts.append(f"${item.branch}")
+            else:
+                parts.append(f"${item.branch}(" if item.branch else "[")
+                inside = [part for field in item.fields for part in (_Text(", "), field)][1:]
+                left += [_Text(")" if item.branch else "]"), *reversed(inside)]
+        return "".join(parts)
+
+    def __repr__(self) -> str:
+        return f"Record({self})"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Record, (self.fields, self.branch)
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """What stands between the fields of a record that is being written."""
+
+    text: str
+
+
+def _field_text(value: Value) -> str:
+    text = str(value)
+    if not isinstance(value, str):
+        return text
+    return quote(text) if not text or text != text.strip() or set(text) & _ENDS_FIELD else text
+
+
+_ENDS_FIELD: Final = frozenset(',[]()"\n\t\r')
+NIL: Final = Record((), "nil")
+Value: TypeAlias = "int | float | str | Iri | BlankNode | Literal | Record"
 Row: TypeAlias = tuple[Value, ...]
 
 

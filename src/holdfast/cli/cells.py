@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from holdfast.term_text import term_text
-from holdfast.values import BlankNode, Iri, Literal, Row, Type, Value
+from holdfast.values import NIL, BlankNode, Iri, Literal, Record, Row, Type, Value
 
 _CONTROLS = str.maketrans({"\t": "\\t", "\n": "\\n", "\r": "\\r", "\\": "\\\\"})
 
@@ -36,6 +36,9 @@ def as_json(value: Value) -> object:
             return {"literal": lexical, "language": language}
         case Literal(lexical, datatype, _):
             return {"literal": lexical, "datatype": datatype}
+        case Record(fields=fields, branch=branch):
+            inside = [as_json(field) for field in fields]
+            return None if value == NIL else {branch: inside} if branch else inside
         case float() if not math.isfinite(value):
             return {"float": str(value)}
         case _:

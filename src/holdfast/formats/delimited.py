@@ -24,6 +24,7 @@ from holdfast.formats.files import BOM
 from holdfast.formats.parameters import Layout
 from holdfast.number_text import NumberError, parse_integer
 from holdfast.program.model import Relation
+from holdfast.records import Kind, Structure, parse_record
 from holdfast.term_text import parse_term
 from holdfast.values import Type
 
@@ -35,6 +36,7 @@ _ARROW = {
     Type.FLOAT: pa.float64(),
     Type.SYMBOL: _TEXT,
     Type.ANY: _TEXT,
+    Type.RECORD: _TEXT,
 }
 _BLOCK = 1 << 24
 _LEADING_ZERO = re.compile(rb"0(?<![0-9]0)[0-9]")  # begins with the zero itself, which is what makes it quick
@@ -63,12 +65,15 @@ def read_delimited(path: Path, data: bytes, layout: Layout, relation: Relation, 
 
 def _encode_table(table: pa.Table, layout: Layout, relation: Relation, dictionary: Dictionary) -> Codes:
     codes = np.empty((table.num_rows, relation.arity), np.int64)
-    for column, type in enumerate(relation.types):
-        codes[:, column] = _encode(table.column(column), type, layout, dictionary)
+    for number, column in enumerate(relation.columns):
+        codes[:, number] = _encode(table.column(number), column.kind, layout, dictionary)
     return codes
 
 
-def _encode(column: pa.ChunkedArray, type: Type, layout: Layout, dictionary: Dictionary) -> Codes:
+def _encode(column: pa.ChunkedArray, type: Kind, layout: Layout, dictionary: Dictionary) -> Codes:
+    if isinstance(type, Structure):
+        structure, unescaped = type, unescape if layout.escape else str
+        return dictionary.encode_texts(column, lambda text: parse_record(unescaped(text), structure))
     if type in _INTEGERS and column.type == _TEXT:
         return encode_distinct(
             column, lambda texts: dictionary.encode_values([parse_integer(text, type) for text in texts], type)

@@ -20,6 +20,7 @@ from holdfast.formats.parameters import Layout
 from holdfast.formats.places import Problems
 from holdfast.number_text import NumberError, parse_float, parse_integer
 from holdfast.program.model import Column, Relation
+from holdfast.records import Kind, Structure, parse_record
 from holdfast.term_text import parse_term
 from holdfast.values import Type, Value
 
@@ -97,7 +98,7 @@ def read_exactly(path: Path, data: bytes, layout: Layout, relation: Relation, di
             if parsed is not None:
                 values.append(parsed)
     problems.raise_any()
-    return dictionary.encode_rows(values, relation.types)
+    return dictionary.encode_rows(values, relation.kinds)
 
 
 def _fields(row: TextRow, layout: Layout, relation: Relation, problems: Problems) -> Sequence[tuple[int, str]] | None:
@@ -149,7 +150,7 @@ def _parse_row(
     values: list[Value] = []
     for number, ((start, text), column) in enumerate(zip(fields, relation.columns, strict=True), 1):
         try:
-            values.append(_parse_value(text, column.type, layout))
+            values.append(_parse_value(text, column.kind, layout))
         except NumberError as reason:
             problems.add(
                 "E0606",
@@ -170,8 +171,10 @@ def _header_help(row: TextRow, text: str, layout: Layout) -> str | None:
     return "if the first line has the columns' names, say so: .input …(headers=true)"
 
 
-def _parse_value(text: str, type: Type, layout: Layout) -> Value:
+def _parse_value(text: str, type: Kind, layout: Layout) -> Value:
     match type:
+        case Structure():
+            return parse_record(unescape(text) if layout.escape else text, type)
         case Type.NUMBER | Type.UNSIGNED:
             return parse_integer(text, type)
         case Type.FLOAT:

@@ -23,7 +23,7 @@ from holdfast.formats.json_places import not_json, value_places
 from holdfast.formats.places import Problems, other_columns
 from holdfast.program.model import Relation
 from holdfast.term_text import double_text, literal_value
-from holdfast.values import BlankNode, Iri, Literal, Row, Type, Value, quote
+from holdfast.values import NIL, BlankNode, Iri, Literal, Record, Row, Type, Value, quote
 
 _CHUNK = 20_000
 _DOUBLE = "http://www.w3.org/2001/XMLSchema#double"
@@ -99,7 +99,7 @@ def _encode_facts(facts: list[Any], relation: Relation, dictionary: Dictionary) 
         values = [fact[key] for fact in facts]
         if column.type in (Type.ANY, Type.FLOAT):
             values = [from_json(value) if value.__class__ is dict else value for value in values]
-        codes[:, number] = dictionary.encode_values(values, column.type)
+        codes[:, number] = dictionary.encode_values(values, column.kind)
     return codes
 
 
@@ -136,7 +136,7 @@ def _encode_line(line: str, relation: Relation, dictionary: Dictionary) -> Codes
             f"{relation.display} has {relation.arity} columns",
         )
     try:
-        return dictionary.encode_rows([row], relation.types)
+        return dictionary.encode_rows([row], relation.kinds)
     except EncodingError as error:
         assert error.column is not None, "the length was checked above"
         name = relation.columns[error.column].name
@@ -307,7 +307,7 @@ def _writable(data: object) -> object:
     return data
 
 
-def _term(value: Value) -> dict[str, str | None]:
+def _term(value: Value) -> dict[str, str | None] | dict[str, list[Value]] | list[Value] | None:
     match value:
         case Iri():
             return {"@id": value.value}
@@ -317,6 +317,8 @@ def _term(value: Value) -> dict[str, str | None]:
             return {"@value": value.lexical, "@language": value.language}
         case Literal():
             return {"@value": value.lexical, "@type": value.datatype}
+        case Record(fields=fields, branch=branch):
+            return None if value == NIL else {branch: list(fields)} if branch else list(fields)
     raise TypeError(f"{value!r} is not a value")
 
 

@@ -18,8 +18,10 @@ from holdfast.encoding import Codes, Dictionary, EncodingError
 from holdfast.errors import Span
 from holdfast.formats.files import refuse_unreadable, replacing
 from holdfast.formats.places import file_span, other_columns, refuse
+from holdfast.number_text import NumberError
 from holdfast.program.model import Column, Relation
-from holdfast.values import Type
+from holdfast.records import Kind, Structure, parse_record
+from holdfast.values import Record, Type
 
 MARK = {"holdfast": "any"}  # of a column whose texts stand for values of any type
 _COUNT = "()"  # the one column in which a relation without columns is kept, so that its rows can be counted
@@ -88,15 +90,24 @@ def encode_table(
     for number, place in enumerate(column_places(table.column_names, relation, origin, span)):
         column = relation.columns[number]
         try:
-            codes[:, number] = _encode(table.field(place), table.column(place), column.type, dictionary)
+            codes[:, number] = _encode(table.field(place), table.column(place), column.kind, dictionary)
         except EncodingError as error:
             _refuse(error, column, table.schema.field(place), relation, origin, span)
     return codes
 
 
-def _encode(field: pa.Field, values: pa.ChunkedArray, type: Type, dictionary: Dictionary) -> Codes:
+def _encode(field: pa.Field, values: pa.ChunkedArray, type: Kind, dictionary: Dictionary) -> Codes:
+    if isinstance(type, Structure):
+        return dictionary.encode_texts(values, lambda text: _record(text, type))
     marked = type is Type.ANY and bool(field.metadata) and b"holdfast" in field.metadata
     return dictionary.encode_texts(values) if marked else dictionary.encode_column(values, type)
+
+
+def _record(text: str, structure: Structure) -> Record:
+    try:
+        return parse_record(text, structure)
+    except NumberError as reason:
+        raise EncodingError(f"{text} {reason}", text) from None
 
 
 def column_places(

@@ -63,7 +63,7 @@ def encode_several(parts: Sequence[FactData], relation: Relation, dictionary: Di
     """As `encode_facts`, for several parts; plain rows of all of them in one go."""
     if len(parts) > 1 and all(part.__class__ is list and _PLAIN.issuperset(map(type, part)) for part in parts):
         try:
-            codes = dictionary.encode_rows([row for part in parts for row in part], relation.types)
+            codes = dictionary.encode_rows([row for part in parts for row in part], relation.kinds)
         except EncodingError:
             pass  # one by one it is told where
         else:
@@ -199,7 +199,7 @@ def _by_name(row: Mapping[str, Value], relation: Relation, number: int) -> Seque
 
 def _encode_rows(rows: list[Sequence[Value]], relation: Relation, dictionary: Dictionary, origin: str) -> Codes:
     try:
-        return dictionary.encode_rows(rows, relation.types)
+        return dictionary.encode_rows(rows, relation.kinds)
     except EncodingError as error:
         _refuse(error, relation, origin)
 

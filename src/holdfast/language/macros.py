@@ -221,7 +221,9 @@ def _joined(tokens: list[PpToken]) -> list[PpToken]:
             continue
         elif paste and result:
             paste = False
-            result[-1] = replace(result[-1], text=result[-1].text + token.text, kind=_kind(result[-1].text + token.text))
+            result[-1] = replace(
+                result[-1], text=result[-1].text + token.text, kind=_kind(result[-1].text + token.text)
+            )
         else:
             paste = False
             result.append(token)

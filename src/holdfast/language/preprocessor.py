@@ -15,8 +15,8 @@ from typing import Final
 from holdfast.errors import Diagnostics, Source, Span
 from holdfast.language import refused
 from holdfast.language.conditions import ConditionError, condition
-from holdfast.language.macros import MacroCallError, PpToken, expanded, macro_of, tokens_of
 from holdfast.language.macros import Macro as Macro
+from holdfast.language.macros import MacroCallError, PpToken, expanded, macro_of, tokens_of
 from holdfast.language.origins import Composed, Piece
 
 _USES: Final = re.compile(r"^[ \t]*(?:\#(?!\[)|\.(?:include|once)\b)", re.MULTILINE)
@@ -77,7 +77,9 @@ class _Run:
             command = Source("<macro>", f"{name} {text}")
             macro = macro_of(tokens_of(command.text, command, 1, 1))
             if macro is None:
-                diagnostics.error("E0118", f"`{name}` is not the name of a macro", Span(command, 1, 1, 1, len(name) + 1))
+                diagnostics.error(
+                    "E0118", f"`{name}` is not the name of a macro", Span(command, 1, 1, 1, len(name) + 1)
+                )
             else:
                 self._macros[macro.name] = macro
 
@@ -98,7 +100,13 @@ class _Run:
             self._error("E0119", "this `#if` has no `#endif`", branch.span)
 
     def _directive(
-        self, found: re.Match[str], span: Span, branches: list[_Branch], reading: bool, folder: Path, path: tuple[Path, ...]
+        self,
+        found: re.Match[str],
+        span: Span,
+        branches: list[_Branch],
+        reading: bool,
+        folder: Path,
+        path: tuple[Path, ...],
     ) -> None:
         name, rest = _named(found)
         if name in ("if", "ifdef", "ifndef"):

@@ -42,7 +42,6 @@ from holdfast.language.vocabulary import (
     SCANNER,
 )
 
-
 _ANGLES: Final = {"<": "LESS", ">": "GREATER"}  # around the parameters of a component
 
 

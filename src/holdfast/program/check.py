@@ -1,5 +1,6 @@
 """From the syntax tree to the checked program: the passes, in their order.
 
+0. components   what each instance stands for               components.py, renaming.py
 1. names      what every name stands for                    names.py, type_names.py, misspelt.py
 2. desugar    one head, a conjunction, no aggregates        desugar.py, normal_form.py, flatten.py, aggregates.py
 3. safety     every variable is bound                       safety.py
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 from holdfast.errors import Diagnostic, Diagnostics
 from holdfast.language import tree
+from holdfast.program.components import instantiated
 from holdfast.program.core import CoreProgram
 from holdfast.program.desugar import desugar
 from holdfast.program.graph import hyper_nodes
@@ -20,6 +22,7 @@ from holdfast.program.misspelt import warn_of_misspelt
 from holdfast.program.model import Column, Program, Relation
 from holdfast.program.names import KnownRelation, Names, resolve
 from holdfast.program.nominal import check_nominal
+from holdfast.program.records import with_record_types
 from holdfast.program.safety import check_safety
 from holdfast.program.stratify import check_strata
 from holdfast.program.termination import warn_of_endless, warn_of_limits
@@ -33,6 +36,7 @@ def check(program: tree.Program, hints: Hints | None = None) -> Program:
     `hints` are types sniffed from data files for (predicate, column): they decide only where the program does not.
     """
     diagnostics = Diagnostics()
+    program = instantiated(program, diagnostics)
     scope = resolve(program, diagnostics)
     warn_of_misspelt(program, scope, {predicate for predicate, _ in hints or {}})
     core = desugar(program, scope)
@@ -44,13 +48,16 @@ def outline(program: tree.Program) -> dict[str, Relation]:
 
     What the data is like may settle the types, so one must know what to look at before the check.
     """
-    scope = resolve(program, Diagnostics())
+    scope = resolve(instantiated(program, Diagnostics()), Diagnostics())
     return {name: _outlined(known, scope) for name, known in scope.relations.items()}
 
 
 def _outlined(known: KnownRelation, scope: Names) -> Relation:
     types = [Type.ANY if name is None else scope.types.base(name) for name in known.type_names]
-    columns = [Column(name, type, type.value) for name, type in zip(known.columns, types, strict=True)]
+    structures = [None if name is None else scope.types.structure(name) for name in known.type_names]
+    columns = [
+        Column(*each) for each in zip(known.columns, types, [type.value for type in types], structures, strict=True)
+    ]
     return Relation(
         known.name, known.display, tuple(columns), tuple(known.io), known.auxiliary, known.span, known.declared
     )
@@ -58,6 +65,7 @@ def _outlined(known: KnownRelation, scope: Names) -> Relation:
 
 def checked(core: CoreProgram, scope: Names, hints: Hints, diagnostics: Diagnostics) -> Program:
     """The passes after names: what a program and a query have in common."""
+    core = with_record_types(core, scope, diagnostics)
     check_safety(core, diagnostics)
     check_nominal(core, scope, diagnostics)
     typer = Typer(scope, Inference(core, scope, hints, diagnostics), diagnostics)

@@ -7,7 +7,7 @@ import math
 from holdfast.language import tree
 from holdfast.program.names import Names
 from holdfast.term_text import literal_value
-from holdfast.values import Iri, Type, Value
+from holdfast.values import NIL, Iri, Type, Value
 
 SMALLEST = {Type.NUMBER: -(2**63), Type.UNSIGNED: 0}
 LARGEST = {Type.NUMBER: 2**63 - 1, Type.UNSIGNED: 2**64 - 1}
@@ -29,9 +29,15 @@ def constant(term: tree.Term, type: Type, scope: Names) -> Value:
         case tree.Unary(operator="-", operand=tree.Number() as literal):
             return number(literal, type, negative=True)
         case tree.String(value=value):
-            if type.is_numeric:
+            if type.is_numeric or type is Type.RECORD:
                 raise DoesNotFitError("E0403", f": a string is no {type.value}")
             return value
+        case tree.Nil():
+            if type is not Type.RECORD:
+                raise DoesNotFitError("E0403", f": nil is a record, and no {type.value}")
+            return NIL
+        case _ if type is Type.RECORD:
+            raise DoesNotFitError("E0403", ": a record is needed")
         case tree.IriTerm(iri=iri):
             return _only_any(Iri(iri), type)
         case tree.PrefixedName(prefix=prefix, local=local):
@@ -51,6 +57,8 @@ def _only_any(value: Value, type: Type) -> Value:
 def number(literal: tree.Number, type: Type, negative: bool = False) -> int | float:
     """The value of a numeric literal; in an `any` column it keeps its own kind."""
     own = Type(literal.kind.value)
+    if type is Type.RECORD:
+        raise DoesNotFitError("E0403", ": a number is no record")
     if type is Type.SYMBOL:
         raise DoesNotFitError("E0403", f': a number is no symbol; as a string it is written "{literal.text}"')
     wanted = own if type is Type.ANY else type

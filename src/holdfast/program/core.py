@@ -6,7 +6,7 @@ Terms are still those of the syntax tree, so that every later message can point 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -97,6 +97,11 @@ class CoreProgram:
     facts: tuple[CoreAtom, ...]
 
 
+def is_unused(name: str) -> bool:
+    """Whether a variable stands for a `_` inside a record."""
+    return name.startswith("$_")
+
+
 def is_fresh(name: str) -> bool:
     """Whether a variable was made by the checker; a user cannot write `$`."""
     return name.startswith("$")
@@ -130,6 +135,8 @@ def children(term: tree.Term) -> tuple[tree.Term, ...]:
             return (left, right)
         case tree.Call(arguments=arguments):
             return arguments
+        case tree.Record(fields=fields) | tree.Branch(fields=fields):
+            return fields
         case tree.HeadAggregate(target=target):
             return (target,)
         case _:
@@ -146,6 +153,8 @@ def rebuilt(term: tree.Term, parts: Iterable[tree.Term]) -> tree.Term:
             return replace(term, left=new[0], right=new[1])
         case tree.Call():
             return replace(term, arguments=new)
+        case tree.Record() | tree.Branch():
+            return replace(term, fields=new)
         case _:
             return term
 
@@ -208,8 +217,15 @@ def names(variables: Iterable[tree.Variable]) -> list[str]:
     return list(dict.fromkeys(variable.name for variable in variables))
 
 
-def bound_variables(body: Iterable[CoreLiteral], given: Iterable[str] = ()) -> set[str]:
-    """What a conjunction binds: by positive atoms, then through `=` and ranges over what is bound or given."""
+def bound_variables(
+    body: Iterable[CoreLiteral], given: Iterable[str] = (), directions: Mapping[int, bool] | None = None
+) -> set[str]:
+    """What a conjunction binds: by positive atoms, then through `=` and ranges over what is bound or given.
+
+    `x = [y, z]` binds y and z where x is bound, and x where they are; `directions` says for some of these equations, by
+    their identity, that only the one (True: x is taken apart) or only the other is meant.
+    """
+    ways = directions or {}
     bound = set(given)
     waiting: list[tuple[str, set[str]]] = []
     for literal in body:
@@ -218,11 +234,25 @@ def bound_variables(body: Iterable[CoreLiteral], given: Iterable[str] = ()) -> s
                 bound.update(variable.name for variable in literal_variables(literal))
             case CoreRange(variable=variable, bounds=bounds):
                 waiting.append((variable.name, {v.name for b in bounds for v in term_variables(b)}))
+            case CoreCompare("=", tree.Variable() as left, (tree.Record() | tree.Branch()) as right):
+                apart = ways.get(id(literal))
+                waiting += [(name, {left.name}) for name in pattern_names(right) if apart is not False]
+                waiting += _bindings(left, right) if apart is not True else []
             case CoreCompare("=", left, right):
                 waiting += _bindings(left, right) + _bindings(right, left)
     while ready := [name for name, needs in waiting if needs <= bound and name not in bound]:
         bound.update(ready)
     return bound
+
+
+def pattern_names(term: tree.Term) -> Iterator[str]:
+    """The variables that stand in a record as fields, or in a record in it: taking the record apart binds them."""
+    match term:
+        case tree.Variable(name=name):
+            yield name
+        case tree.Record(fields=fields) | tree.Branch(fields=fields):
+            for inside in fields:
+                yield from pattern_names(inside)
 
 
 def _bindings(left: tree.Term, right: tree.Term) -> list[tuple[str, set[str]]]:

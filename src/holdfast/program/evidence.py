@@ -163,7 +163,7 @@ class Classes:
 
 
 def _meet(first: Type, second: Type) -> bool:
-    return first is second or (first.in_dictionary and second.in_dictionary)
+    return first is second or {first, second} == {Type.SYMBOL, Type.ANY}
 
 
 def _widest(kinds: set[Type]) -> Type:

@@ -29,7 +29,8 @@ from holdfast.program.names import Names
 from holdfast.program.normal_form import alternatives, report_hidden_joins
 from holdfast.program.similar import similar
 
-CONSTANTS = (tree.Number, tree.String, tree.IriTerm, tree.PrefixedName, tree.RdfLiteral)
+CONSTANTS = (tree.Number, tree.String, tree.IriTerm, tree.PrefixedName, tree.RdfLiteral, tree.Nil)
+STRUCTURED = (tree.Record, tree.Branch)
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,11 @@ class Fresh:
         self._count += 1
         return tree.Variable(f"${self._count}", span=span)
 
+    def unused(self, span: Span) -> tree.Variable:
+        """A new variable that stands for a `_` inside a record."""
+        self._count += 1
+        return tree.Variable(f"$_{self._count}", span=span)
+
 
 class Flattener:
     """Flattens one alternative."""
@@ -95,7 +101,7 @@ class Flattener:
             case tree.Atom() if self.scope.is_test(formula):
                 self._test(formula.name.text, formula.arguments, negated, formula.span)
             case tree.Atom():
-                arguments = tuple(self.argument(argument) for argument in formula.arguments)
+                arguments = tuple(self.argument(argument, negated) for argument in formula.arguments)
                 self.literals.append(CoreAtom(self.scope.predicate_of(formula), arguments, formula.span, negated))
             case tree.Constraint():
                 self._test(formula.function, formula.arguments, negated, formula.span)
@@ -119,8 +125,27 @@ class Flattener:
             left, right = comparison.left, comparison.right
             if self._defines(left, right) or self._defines(right, left):
                 return
+            if isinstance(left, STRUCTURED) or isinstance(right, STRUCTURED):
+                self._match(left, right, comparison.span)
+                return
         left, right = self.term(comparison.left), self.term(comparison.right)
         self.literals.append(CoreCompare(comparison.operator, left, right, comparison.span))
+
+    def _match(self, left: tree.Term, right: tree.Term, span: Span) -> None:
+        """`x = [y, _]`: a record on one side or both."""
+        if not isinstance(right, STRUCTURED):
+            left, right = right, left
+        variable = left if isinstance(left, tree.Variable) else self.fresh.variable(left.span)
+        if not isinstance(left, tree.Variable):
+            self.literals.append(CoreCompare("=", variable, self.pattern(left), span))
+        self.literals.append(CoreCompare("=", variable, self.pattern(right), span))
+
+    def pattern(self, term: tree.Term) -> tree.Term:
+        """A record that may be taken apart: a `_` in it is a variable that nobody reads."""
+        if not isinstance(term, STRUCTURED):
+            return self.term(term)
+        inside = [self.fresh.unused(f.span) if isinstance(f, tree.Wildcard) else self.pattern(f) for f in term.fields]
+        return rebuilt(term, inside)
 
     def _defines(self, left: tree.Term, right: tree.Term) -> bool:
         """`x = aggregate` and `x = range(…)` need no variable of their own."""
@@ -132,11 +157,11 @@ class Flattener:
             return False
         return True
 
-    def argument(self, term: tree.Term) -> tree.Term:
+    def argument(self, term: tree.Term, negated: bool = False) -> tree.Term:
         """An argument of a body atom: a computed one is taken out."""
         if isinstance(term, (tree.Wildcard, tree.Variable)):
             return term
-        value = self.term(term)
+        value = self.term(term) if negated else self.pattern(term)
         if isinstance(value, (*CONSTANTS, tree.Variable)):
             return value
         variable = self.fresh.variable(term.span)

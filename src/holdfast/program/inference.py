@@ -19,6 +19,7 @@ from holdfast.program.core import (
 from holdfast.program.evidence import Classes, Strength
 from holdfast.program.functors import FUNCTORS, NUMERIC, ORDERED, TESTS, UNARY_OPERATORS, Functor
 from holdfast.program.names import Names
+from holdfast.records import Structure
 from holdfast.values import Type
 
 Hints = Mapping[tuple[str, int], Type]
@@ -151,6 +152,13 @@ class Inference:
             case tree.IriTerm() | tree.PrefixedName() | tree.RdfLiteral():
                 reason = f"{source_text(term.span)} is an RDF term"
                 self._classes.add(node, Strength.TERM, Type.ANY, term.span, reason)
+            case tree.Nil():
+                self._classes.add(node, Strength.DEMAND, Type.RECORD, term.span, "nil is a record")
+            case tree.Record(fields=fields, type_name=name):
+                self._record(term, fields, self._scope.types.structure(name), "", node)
+            case tree.Branch(name=name, fields=fields):
+                owner = self._scope.types.branches.get(name, "")
+                self._record(term, fields, self._scope.types.structure(owner), name, node)
             case tree.Unary(operator="-", operand=tree.Number() as number):
                 self._classes.unite(node, self._term(number))
             case tree.Unary(operator=operator, operand=operand):
@@ -164,6 +172,21 @@ class Inference:
                 base = self._scope.types.base(type_name)
                 self._classes.add(node, Strength.BIND, base, term.span, f"the cast gives {type_name}")
         return node
+
+    def _record(
+        self, term: tree.Term, fields: tuple[tree.Term, ...], structure: Structure | None, branch: str, node: int
+    ) -> None:
+        """A record, and its fields, which have the types that its own says."""
+        self._classes.add(node, Strength.BIND, Type.RECORD, term.span, f"{source_text(term.span)} is a record")
+        kinds = structure.branches.get(branch, ()) if structure is not None else ()
+        for number, inside in enumerate(fields):
+            place = self._term(inside)
+            if number < len(kinds) and structure is not None:
+                kind = kinds[number]
+                type = Type.RECORD if isinstance(kind, Structure) else kind
+                reason = f"field {number + 1} of {f'${branch}' if branch else structure.name} is {kind.value}"
+                strength = Strength.BIND if isinstance(inside, tree.Variable) else Strength.DEMAND
+                self._classes.add(place, strength, type, inside.span, reason)
 
     def _functor(self, functor: Functor, arguments: tuple[tree.Term, ...], result: tree.Term | None = None) -> None:
         for index, argument in enumerate(arguments):

@@ -19,6 +19,7 @@ from functools import cached_property
 from typing import TypeAlias
 
 from holdfast.errors import Diagnostic, Span
+from holdfast.records import Kind, Structure
 from holdfast.values import Row, Type, Value
 
 # --- terms -------------------------------------------------------------------------------------------
@@ -156,6 +157,12 @@ class Column:
     name: str
     type: Type
     type_name: str
+    structure: Structure | None = field(default=None, compare=False, repr=False)  # what its records hold
+
+    @property
+    def kind(self) -> Kind:
+        """The type, or what its records hold."""
+        return self.structure or self.type
 
 
 @dataclass(frozen=True)
@@ -193,6 +200,11 @@ class Relation:
     def types(self) -> tuple[Type, ...]:
         """The columns' types."""
         return tuple(column.type for column in self.columns)
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """The columns' types, those of records with what they hold."""
+        return tuple(column.kind for column in self.columns)
 
 
 # --- the graph of hyper-nodes ------------------------------------------------------------------------

@@ -108,7 +108,7 @@ class Names:
 
 def resolve(program: tree.Program, diagnostics: Diagnostics) -> Names:
     """Collect everything that has a name, and report names that are unknown or declared twice."""
-    types = TypeTable((i for i in program.items if isinstance(i, tree.TypeDeclaration)), diagnostics)
+    types = TypeTable((i for i in program.items if isinstance(i, tree.AnyType)), diagnostics)
     names = Names(types, diagnostics)
     seen: dict[str, tree.Prefix] = {}
     for item in program.items:

@@ -9,6 +9,7 @@ from holdfast.language import tree
 from holdfast.program.core import CoreAtom, CoreCompare, CoreProgram, CoreRule, is_fresh
 from holdfast.program.names import KnownRelation, Names
 from holdfast.program.type_names import TypeTable
+from holdfast.values import Type
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,9 @@ class _Rule:
     def _same_storage(self, first: frozenset[str], second: frozenset[str]) -> bool:
         """Different storage is reported by the inference, once."""
         kinds = {self.types.base(name) for name in first | second}
-        return len(kinds) == 1 or all(kind.in_dictionary for kind in kinds)
+        if Type.RECORD in kinds:
+            return False  # records.py has compared what they hold
+        return len(kinds) == 1 or kinds == {Type.SYMBOL, Type.ANY}
 
     def _compare(self, literal: CoreCompare) -> None:
         left, right = literal.left, literal.right

@@ -18,6 +18,7 @@ from holdfast.program.core import (
     CoreTest,
     bound_variables,
     is_fresh,
+    is_unused,
     literal_variables,
     term_variables,
 )
@@ -31,7 +32,10 @@ def check_safety(program: CoreProgram, diagnostics: Diagnostics) -> None:
         bound = bound_variables(rule.body)
         blamed = _blamed(rule, bound)
         for code, place, variable in _uses(rule):
-            if variable.name in blamed and not is_fresh(variable.name):
+            if variable.name in blamed and is_unused(variable.name):
+                blamed.remove(variable.name)
+                diagnostics.error("E0308", "`_` has no value that could be used here", variable.span)
+            elif variable.name in blamed and not is_fresh(variable.name):
                 blamed.remove(variable.name)
                 _report(rule, code, place, variable, bound, diagnostics)
 

@@ -20,6 +20,7 @@ from holdfast.program.model import (
     Var,
     Wildcard,
 )
+from holdfast.record_table import form_of
 from holdfast.values import Value, quote
 
 Relations = Mapping[str, Relation]
@@ -56,6 +57,8 @@ def show_literal(literal: Literal, relations: Relations) -> str:
             return "!" + _atom(predicate, arguments, relations)
         case Compare(operator=operator, left=left, right=right):
             return f"{show_term(left)} {operator} {show_term(right)}"
+        case Test(function="has_form", arguments=(record, Const(value=form))):
+            return f"{show_term(record)} = {_record(str(form), ['_'] * form_of(str(form)).arity)}"
         case Test(function=function, arguments=arguments, negated=negated):
             return f"{'!' if negated else ''}{function}({', '.join(map(show_term, arguments))})"
         case Assign(variable=variable, term=term):
@@ -78,12 +81,21 @@ def show_term(term: Var | Const | Wildcard | Apply) -> str:
             return name.replace("$", "_")  # the checker's own are called $1, which nobody can write
         case Const(value=value):
             return _value(value)
+        case Apply(function="record", arguments=(Const(value=form), *fields)):
+            return _record(str(form), map(show_term, fields))
+        case Apply(function="field", arguments=(record, Const(), Const(value=int(number)))):
+            return f"field({show_term(record)}, {number + 1})"
         case Apply(function="neg", arguments=(operand,)):
             return f"-{_operand(operand)}"
         case Apply(function=function, arguments=(left, right)) if not function.isidentifier() or function[0] in "bl":
             return f"{_operand(left)} {function} {_operand(right)}"
         case Apply(function=function, arguments=arguments):
             return f"{function}({', '.join(map(show_term, arguments))})"
+
+
+def _record(form: str, fields: Iterable[str]) -> str:
+    branch, inside = form_of(form).branch, ", ".join(fields)
+    return f"${branch}({inside})" if branch else f"[{inside}]"
 
 
 def _operand(term: Var | Const | Apply) -> str:

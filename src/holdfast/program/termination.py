@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from holdfast.errors import Diagnostics
 from holdfast.program.model import Apply, Assign, Atom, Compare, HyperNode, Negated, Relation, Rule, Term, Test, Var
 
-GROWING = frozenset({"+", "-", "*", "^", "bshl", "cat", "neg"})
+GROWING = frozenset({"+", "-", "*", "^", "bshl", "cat", "neg", "record"})
 _BOUNDING = ("<", "<=", ">", ">=", "=")
 
 

@@ -1,4 +1,4 @@
-"""Nominal types: what `.type` declares, which type is a subtype of which, and what storage each has."""
+"""Nominal types: what `.type` declares, which type is a subtype of which, what storage each has, and what records hold."""
 
 from __future__ import annotations
 
@@ -7,26 +7,31 @@ from collections.abc import Iterable
 from holdfast.errors import Diagnostics, Label
 from holdfast.language import tree
 from holdfast.program.similar import similar
+from holdfast.records import Kind, Structure
 from holdfast.values import Type
 
-PRIMITIVE = {kind.value: kind for kind in Type}
+PRIMITIVE = {kind.value: kind for kind in Type if kind is not Type.RECORD}
 Names = frozenset[str]
 
 
 class TypeTable:
     """The types of a program.  Aliases are replaced by what they stand for; every name has a storage type."""
 
-    def __init__(self, declarations: Iterable[tree.TypeDeclaration], diagnostics: Diagnostics) -> None:
+    def __init__(self, declarations: Iterable[tree.AnyType], diagnostics: Diagnostics) -> None:
         self._diagnostics = diagnostics
-        self._declared: dict[str, tree.TypeDeclaration] = {}
+        self._declared: dict[str, tree.AnyType] = {}
+        self._structures: dict[str, Structure] = {}
+        self.branches: dict[str, str] = {}  # of algebraic data types: which type has it
         self._bases: dict[str, Type] = dict(PRIMITIVE)
         self._below: dict[str, set[str]] = {}
         for declaration in declarations:
             self._declare(declaration)
         for name in self._declared:
             self._base(name, ())
+        for declaration in self._declared.values():
+            self._fill(declaration)
 
-    def _declare(self, declaration: tree.TypeDeclaration) -> None:
+    def _declare(self, declaration: tree.AnyType) -> None:
         name = declaration.name
         if name in PRIMITIVE:
             message = f"{name} is a type of the language and cannot be declared"
@@ -36,11 +41,55 @@ class TypeTable:
             self._diagnostics.error("E0204", f"the type {name} is declared twice", declaration.span, labels=[first])
         else:
             self._declared[name] = declaration
+            if not isinstance(declaration, tree.TypeDeclaration):
+                self._structures[name] = Structure(name)
+                self._bases[name] = Type.RECORD
+
+    def _fill(self, declaration: tree.AnyType) -> None:
+        """Say what the fields of a record, or of each branch, hold."""
+        match declaration:
+            case tree.RecordDeclaration(name=name, fields=fields):
+                self._structures[name].branches[""] = self._kinds(fields)
+            case tree.VariantDeclaration(name=name, branches=branches):
+                for branch in branches:
+                    if (
+                        self.branches.setdefault(branch.name, name) != name
+                        or branch.name in self._structures[name].branches
+                    ):
+                        message = f"the branch ${branch.name} is declared twice"
+                        self._diagnostics.error("E0220", message, branch.span)
+                    self._structures[name].branches[branch.name] = self._kinds(branch.fields)
+
+    def _kinds(self, fields: Iterable[tree.Attribute]) -> tuple[Kind, ...]:
+        known = [field.type_name if self.known(field.type_name, field) else "any" for field in fields]
+        return tuple(self.structure(name) or self.base(name) for name in known)
+
+    def structure(self, name: str) -> Structure | None:
+        """What a type's values hold, if they are records."""
+        seen: set[str] = set()
+        while name not in self._structures:
+            declaration = self._declared.get(name)
+            if name in seen or not isinstance(declaration, tree.TypeDeclaration):
+                return None
+            seen.add(name)
+            name = declaration.targets[0]
+        return self._structures[name]
+
+    @property
+    def records(self) -> list[Structure]:
+        """All record types, those of one branch without a name."""
+        return [structure for structure in self._structures.values() if structure.is_record]
+
+    @property
+    def has_structures(self) -> bool:
+        """Whether there are records at all."""
+        return bool(self._structures)
 
     def _base(self, name: str, path: tuple[str, ...]) -> Type:
         if name in self._bases:
             return self._bases[name]
         declaration = self._declared[name]
+        assert isinstance(declaration, tree.TypeDeclaration)  # records have their base from the start
         if name in path:
             self._diagnostics.error("E0211", f"the type {name} is declared by itself", declaration.span)
             return self._bases.setdefault(name, Type.ANY)
@@ -66,8 +115,8 @@ class TypeTable:
     def resolved(self, name: str) -> str:
         """The name behind an alias."""
         seen: set[str] = set()
-        while (declaration := self._declared.get(name)) and not declaration.subtype and len(declaration.targets) == 1:
-            if name in seen:
+        while isinstance(declaration := self._declared.get(name), tree.TypeDeclaration):
+            if name in seen or declaration.subtype or len(declaration.targets) != 1:
                 break
             seen.add(name)
             name = declaration.targets[0]
@@ -82,17 +131,19 @@ class TypeTable:
 
     def _find_below(self, name: str) -> set[str]:
         """Grows the set by members of unions in it, subtypes of what is in it, and unions of nothing else."""
-        own = [other for other in self._declared if self.resolved(other) == other]
+        own = [n for n, d in self._declared.items() if isinstance(d, tree.TypeDeclaration) and self.resolved(n) == n]
         found = {name} | ({"symbol"} if name == "any" else set())
         while more := {n for n in own if n not in found and set(self._targets(n)) <= found} | self._members(found):
             found |= more
         return found
 
     def _targets(self, name: str) -> list[str]:
-        return [self.resolved(target) for target in self._declared[name].targets]
+        declaration = self._declared[name]
+        return [self.resolved(t) for t in declaration.targets] if isinstance(declaration, tree.TypeDeclaration) else []
 
     def _members(self, found: set[str]) -> set[str]:
-        unions = [n for n in found if n in self._declared and not self._declared[n].subtype]
+        declared = [(n, self._declared[n]) for n in found if n in self._declared]
+        unions = [n for n, d in declared if isinstance(d, tree.TypeDeclaration) and not d.subtype]
         return {member for union in unions for member in self._targets(union)} - found
 
     def is_subtype(self, name: str, of: str) -> bool:

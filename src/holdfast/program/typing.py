@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+
 from holdfast.errors import Diagnostics, Label, Span
 from holdfast.language import tree
 from holdfast.program import model
@@ -16,6 +18,7 @@ from holdfast.program.core import (
     CoreRule,
     CoreTest,
     bound_variables,
+    is_unused,
     shown,
     source_text,
     term_variables,
@@ -25,7 +28,9 @@ from holdfast.program.folding import FOLDED, NoValueError, fold, regular_express
 from holdfast.program.functors import CONVERSIONS, FUNCTORS, NUMERIC, ORDERED, TESTS, UNARY_OPERATORS, Functor, Types
 from holdfast.program.inference import FACTS, Inference
 from holdfast.program.names import Names
-from holdfast.values import Row, Type, Value
+from holdfast.program.records import directions
+from holdfast.record_table import Form
+from holdfast.values import NIL, Record, Row, Type, Value
 
 
 class Typer:
@@ -47,7 +52,8 @@ class Typer:
         columns = []
         for index, (column, declared) in enumerate(zip(known.columns, known.type_names, strict=True)):
             type = self._inference.column(name, index)
-            columns.append(model.Column(column, type, declared or type.value))
+            structure = None if declared is None else self._scope.types.structure(declared)
+            columns.append(model.Column(column, type, declared or type.value, structure))
         return model.Relation(
             name, known.display, tuple(columns), tuple(known.io), known.auxiliary, known.span, known.declared
         )
@@ -62,7 +68,8 @@ class Typer:
         self._rule = index
         before = len(self._diagnostics.items)
         bound = bound_variables(a for a in rule.body if isinstance(a, CoreAtom))
-        body = tuple(self._literal(literal, bound) for literal in rule.body)
+        ways = directions(rule.body)
+        body = tuple(new for literal in rule.body for new in self._literals(literal, bound, ways))
         arguments = tuple(self._into(rule.head, i) for i in range(len(rule.head.arguments)))
         read = {literal.predicate for literal in rule.body if isinstance(literal, CoreAtom)}
         self._drop_consequences(before, not read.isdisjoint(self._doubtful))
@@ -118,6 +125,30 @@ class Typer:
 
     # --- literals ---
 
+    def _literals(self, literal: CoreLiteral, bound: set[str], ways: Mapping[int, bool]) -> Iterator[model.Literal]:
+        """What a literal of the core stands for: one, or several where a record is taken apart."""
+        if ways.get(id(literal)) and isinstance(literal, CoreCompare):
+            yield from self._apart(self._term(literal.left), literal.right)
+        elif id(literal) in ways and isinstance(literal, CoreCompare) and isinstance(literal.left, tree.Variable):
+            yield model.Assign(self._variable(literal.left), self._term(literal.right))
+        else:
+            yield self._literal(literal, bound)
+
+    def _apart(self, whole: model.Term, pattern: tree.Term) -> Iterator[model.Literal]:
+        """`whole = [x, 1, _]`: it has the form, x is its first field, and its second is 1."""
+        assert isinstance(pattern, tree.Record | tree.Branch)
+        form = _form(pattern)
+        yield model.Test("has_form", (whole, form))
+        for number, inside in enumerate(pattern.fields):
+            field = model.Apply("field", (whole, form, model.Const(number, Type.NUMBER)), self._type(inside))
+            if isinstance(inside, tree.Record | tree.Branch):
+                yield from self._apart(field, inside)
+            elif isinstance(inside, tree.Variable):
+                if not is_unused(inside.name):
+                    yield model.Assign(self._variable(inside), field)
+            else:
+                yield model.Compare("=", field, self._term(inside))
+
     def _literal(self, literal: CoreLiteral, bound: set[str]) -> model.Literal:
         match literal:
             case CoreAtom(negated=negated):
@@ -167,12 +198,12 @@ class Typer:
 
     def _check_comparison(self, literal: CoreCompare) -> None:
         left, right = self._type(literal.left), self._type(literal.right)
-        if left is not right and not (left.in_dictionary and right.in_dictionary):
+        if not _comparable(left, right):
             pairs = ((literal.left, left), (literal.right, right))
             sides = ", ".join(f"{source_text(term.span)} is {type.value}" for term, type in pairs)
             self._diagnostics.error("E0407", f"{sides}: they cannot be compared", literal.span)
-        elif Type.ANY in (left, right) and literal.operator not in ("=", "!="):
-            message = f"values of type any have no order, so {literal.operator} has no meaning for them"
+        elif {left, right} & {Type.ANY, Type.RECORD} and literal.operator not in ("=", "!="):
+            message = f"values of type {left.value} have no order, so {literal.operator} has no meaning for them"
             help = "declare the column as number, float or symbol"
             self._diagnostics.error("E0407", message, literal.span, help=help)
 
@@ -190,7 +221,7 @@ class Typer:
         """A variable whose type was decided elsewhere must be comparable with the column."""
         written = atom.arguments[index]
         own = self._type(written)
-        if own is not type and not (own.in_dictionary and type.in_dictionary) and atom.negated:
+        if not _comparable(own, type) and atom.negated:
             self._wrong_column(atom, index, own, type)
 
     def _into(self, atom: CoreAtom, index: int) -> model.Term:
@@ -244,6 +275,8 @@ class Typer:
         match term:
             case tree.Variable():
                 return self._variable(term)
+            case tree.Record(fields=fields) | tree.Branch(fields=fields):
+                return self._made(term, tuple(map(self._term, fields)))
             case tree.Unary(operator="-", operand=tree.Number()):
                 return self._constant(term, self._type(term), self._inference.reason(self._rule, term))
             case tree.Unary(operator=operator, operand=operand):
@@ -256,6 +289,14 @@ class Typer:
                 return self._cast(term)
             case _:
                 return self._constant(term, self._type(term), self._inference.reason(self._rule, term))
+
+    def _made(self, term: tree.Record | tree.Branch, fields: tuple[model.Term, ...]) -> model.Term:
+        """A record that is made of its fields; of constants it is one."""
+        values = [field.value for field in fields if isinstance(field, model.Const)]
+        if len(values) == len(fields):
+            branch = term.name if isinstance(term, tree.Branch) else ""
+            return model.Const(Record(tuple(values), branch), Type.RECORD)
+        return model.Apply("record", (_form(term), *fields), Type.RECORD)
 
     def _apply(self, functor: Functor, written: tuple[tree.Term, ...], term: tree.Term) -> model.Term:
         fits = self._check_parameters(functor, written)
@@ -313,6 +354,11 @@ class Typer:
         return operand
 
 
+def _comparable(one: Type, other: Type) -> bool:
+    """Whether values of the two types can be equal."""
+    return one is other or {one, other} == {Type.SYMBOL, Type.ANY}
+
+
 def _is_zero(term: model.Term) -> bool:
     return isinstance(term, model.Const) and not term.value
 
@@ -321,8 +367,15 @@ def _is_negative(term: model.Term) -> bool:
     return isinstance(term, model.Const) and isinstance(term.value, int) and term.value < 0
 
 
+def _form(term: tree.Record | tree.Branch) -> model.Const:
+    branch = term.name if isinstance(term, tree.Branch) else ""
+    return model.Const(str(Form(branch, len(term.fields))), Type.SYMBOL)
+
+
 def _something(type: Type) -> Value:
     """A value to go on with after an error."""
+    if type is Type.RECORD:
+        return NIL
     return 0 if type.is_numeric else ""
 
 

@@ -17,6 +17,7 @@ from holdfast.encoding import Dictionary
 from holdfast.number_text import NumberError, parse_float, parse_integer
 from holdfast.program.folding import NoValueError, regular_expression
 from holdfast.program.model import Apply, Compare, Const, Range, Term, Test, Var
+from holdfast.record_table import form_of
 from holdfast.term_text import term_text
 from holdfast.values import BlankNode, Iri, Literal, Type, Value
 
@@ -57,6 +58,12 @@ def evaluate(term: Term, given: Bindings) -> Codes:
             return given.columns[term]
         case Const(value=value, type=type):
             return np.full(len(given), given.dictionary.encode_value(value, type), np.int64)
+        case Apply(function="record", arguments=(Const(value=str(form)), *fields)):
+            columns = [evaluate(field, given) for field in fields]
+            types = [field.type for field in fields]
+            return given.dictionary.make_records(form_of(form), columns, types, len(given))
+        case Apply(function="field", arguments=(record, Const(value=str(form)), Const(value=int(number)))):
+            return given.dictionary.take_field(form_of(form), evaluate(record, given), number, term.type)
         case Apply(function=function, arguments=arguments):
             columns = [evaluate(argument, given) for argument in arguments]
             return _apply(function, columns, [argument.type for argument in arguments], term.type, given.dictionary)
@@ -65,6 +72,8 @@ def evaluate(term: Term, given: Bindings) -> Codes:
 def holds(condition: Compare | Test, given: Bindings) -> NDArray[np.bool_]:
     """For each binding, whether a condition holds."""
     match condition:
+        case Test(function="has_form", arguments=(record, Const(value=str(form)))):
+            return given.dictionary.have_form(form_of(form), evaluate(record, given))
         case Test(function=function, arguments=arguments, negated=negated):
             values = [given.dictionary.decode_values(evaluate(a, given), a.type) for a in arguments]
             types = [argument.type for argument in arguments]

@@ -1,0 +1,200 @@
+"""Pass 2b: which type each record of a rule has, told by the columns and fields around it; and which way it is read.
+
+A record `[x, y]` does not name its type.  The type comes from the column it stands in, from the variable it is equal to, or
+from the record that it is a field of; where nothing says so, from the one record type with as many fields.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from holdfast.errors import Diagnostics
+from holdfast.language import tree
+from holdfast.program.core import (
+    CoreAtom,
+    CoreCompare,
+    CoreLiteral,
+    CoreProgram,
+    CoreRange,
+    CoreRule,
+    CoreTest,
+    bound_variables,
+    children,
+    rebuilt,
+    shown,
+)
+from holdfast.program.flatten import STRUCTURED
+from holdfast.program.names import Names
+from holdfast.program.similar import similar
+from holdfast.records import Kind, Structure
+
+
+def with_record_types(program: CoreProgram, scope: Names, diagnostics: Diagnostics) -> CoreProgram:
+    """The program with the type of each record in it."""
+    if not scope.types.has_structures and not any(_has_records(rule) for rule in program.rules):
+        if not any(isinstance(a, STRUCTURED) for fact in program.facts for a in fact.arguments):
+            return program
+    rules = tuple(_Rule(scope, diagnostics).rule(rule) for rule in program.rules)
+    facts = tuple(_Rule(scope, diagnostics).fact(fact) for fact in program.facts)
+    return replace(program, rules=rules, facts=facts)
+
+
+def _has_records(rule: CoreRule) -> bool:
+    return any(isinstance(t, STRUCTURED) for literal in (rule.head, *rule.body) for t in _all_terms(literal))
+
+
+def _all_terms(literal: CoreLiteral) -> Iterator[tree.Term]:
+    match literal:
+        case CoreAtom(arguments=arguments) | CoreTest(arguments=arguments):
+            yield from arguments
+        case CoreCompare(left=left, right=right):
+            yield from (left, right)
+        case CoreRange():
+            return
+
+
+def directions(body: tuple[CoreLiteral, ...]) -> dict[int, bool]:
+    """For each equation with a record, by its identity: True if the record is taken apart, False if it is made.
+
+    It is taken apart where its variable is bound without it.  One after the other is settled, those that are settled only
+    bind in their one way, so that never two wait for each other.
+    """
+    found: dict[int, bool] = {}
+    for literal in body:
+        match literal:
+            case CoreCompare("=", tree.Variable(name=name), (tree.Record() | tree.Branch())):
+                others = [other for other in body if other is not literal]
+                found[id(literal)] = name in bound_variables(others, directions=found)
+    return found
+
+
+class _Rule:
+    """Finds the types of the records of one rule, and writes them in."""
+
+    def __init__(self, scope: Names, diagnostics: Diagnostics) -> None:
+        self._scope, self._diagnostics = scope, diagnostics
+        self._variables: dict[str, Structure] = {}
+        self._terms: dict[int, Structure] = {}
+        self._clashed: set[str] = set()
+
+    def rule(self, rule: CoreRule) -> CoreRule:
+        """A rule with types."""
+        literals = (*rule.body, rule.head)
+        known = -1
+        while known != len(self._variables) + len(self._terms):
+            known = len(self._variables) + len(self._terms)
+            for literal in literals:
+                self._visit(literal)
+        head = self._typed_atom(rule.head)
+        return replace(rule, head=head, body=tuple(self._typed(literal) for literal in rule.body))
+
+    def fact(self, fact: CoreAtom) -> CoreAtom:
+        """A fact with types."""
+        self._visit(fact)
+        return self._typed_atom(fact)
+
+    # --- what is known ---
+
+    def _visit(self, literal: CoreLiteral) -> None:
+        match literal:
+            case CoreAtom(predicate=predicate, arguments=arguments):
+                names = self._scope.relations[predicate].type_names
+                for argument, name in zip(arguments, names, strict=True):
+                    self._is(argument, None if name is None else self._scope.types.structure(name))
+            case CoreCompare(operator="=" | "!=", left=left, right=right):
+                self._is(left, self._of(right))
+                self._is(right, self._of(left))
+
+    def _of(self, term: tree.Term) -> Structure | None:
+        match term:
+            case tree.Variable(name=name):
+                return self._variables.get(name)
+            case tree.Branch(name=name):
+                return self._scope.types.structure(self._scope.types.branches.get(name, ""))
+            case tree.Cast(type_name=name):
+                return self._scope.types.structure(name)
+            case _:
+                return self._terms.get(id(term))
+
+    def _is(self, term: tree.Term, structure: Kind | None) -> None:
+        """A term is known to be of a type; its fields, then, too."""
+        if isinstance(term, tree.Branch) and isinstance(structure, Structure):
+            self._clash(term, self._of(term), structure)
+        structure = self._of(term) or structure if isinstance(term, tree.Branch) else structure
+        if not isinstance(structure, Structure):
+            return
+        match term:
+            case tree.Variable(name=name):
+                self._clash(term, self._variables.setdefault(name, structure), structure)
+            case tree.Record() | tree.Branch():
+                self._terms.setdefault(id(term), structure)
+                branch = term.name if isinstance(term, tree.Branch) else ""
+                for inside, kind in zip(term.fields, structure.branches.get(branch, ()), strict=False):
+                    self._is(inside, kind if isinstance(kind, Structure) else None)
+
+    def _clash(self, term: tree.Variable | tree.Branch, known: Structure | None, other: Structure) -> None:
+        what = f"${term.name}" if isinstance(term, tree.Branch) else shown(term)
+        if known is not None and known is not other and what not in self._clashed:
+            self._clashed.add(what)
+            message = f"{what} is of type {known.name}, but {other.name} is needed here"
+            self._diagnostics.error("E0402", message, term.span)
+
+    # --- what is written ---
+
+    def _typed(self, literal: CoreLiteral) -> CoreLiteral:
+        match literal:
+            case CoreAtom():
+                return self._typed_atom(literal)
+            case CoreCompare(left=left, right=right):
+                return replace(literal, left=self._term(left), right=self._term(right))
+            case CoreTest(arguments=arguments):
+                return replace(literal, arguments=tuple(map(self._term, arguments)))
+            case CoreRange():
+                return literal
+
+    def _typed_atom(self, atom: CoreAtom) -> CoreAtom:
+        return replace(atom, arguments=tuple(map(self._term, atom.arguments)))
+
+    def _term(self, term: tree.Term) -> tree.Term:
+        inside = children(term)
+        new = rebuilt(term, map(self._term, inside)) if inside else term
+        match new:
+            case tree.Record(fields=fields):
+                structure = self._terms.get(id(term)) or self._guess(term, len(fields))
+                if structure is None:
+                    return new
+                self._check(term, structure.branches.get("", ()), len(fields), structure.name)
+                return replace(new, type_name=structure.name)
+            case tree.Branch(name=name, fields=fields):
+                self._check_branch(name, len(fields), term)
+        return new
+
+    def _guess(self, term: tree.Term, arity: int) -> Structure | None:
+        fitting = [each for each in self._scope.types.records if len(each.branches[""]) == arity]
+        if len(fitting) == 1:
+            return fitting[0]
+        listed = ", ".join(sorted(each.name for each in fitting))
+        what = f"it may be any of {listed}" if fitting else f"no record type has {arity} fields"
+        help = "say which by as([…], T)" if fitting else "declare one: .type T = [x: number, …]"
+        self._diagnostics.error("E0411", f"the type of this record is not known: {what}", term.span, help=help)
+        return None
+
+    def _check_branch(self, name: str, given: int, term: tree.Term) -> None:
+        owner = self._scope.types.branches.get(name)
+        structure = self._scope.types.structure(owner) if owner is not None else None
+        if structure is None:
+            known = [f"${branch}" for branch in self._scope.types.branches]
+            message = f"there is no branch ${name} of an algebraic data type"
+            self._diagnostics.error("E0220", message, term.span, help=similar(f"${name}", known))
+        else:
+            self._check(term, structure.branches[name], given, f"${name}")
+
+    def _check(self, term: tree.Term, kinds: tuple[Kind, ...], given: int, name: str) -> None:
+        if len(kinds) != given:
+            message = f"{name} has {_counted(len(kinds))}, but here {'is' if given == 1 else 'are'} {given}"
+            self._diagnostics.error("E0411", message, term.span)
+
+
+def _counted(fields: int) -> str:
+    return "1 field" if fields == 1 else f"{fields} fields"

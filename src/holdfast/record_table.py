@@ -1,0 +1,100 @@
+"""The records of a dictionary, by form: the branch and the number of fields.
+
+A record's fields are ids of the dictionary themselves, so equal records have equal rows and one id.  Both ways go by columns:
+from rows of fields to ids, and from ids to a field.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+Ids = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Form:
+    """What records must share to be compared field by field."""
+
+    branch: str
+    arity: int
+
+    def __str__(self) -> str:
+        return f"{self.branch}/{self.arity}"
+
+
+@lru_cache(maxsize=1024)
+def form_of(text: str) -> Form:
+    """The form that a text stands for, as a plan holds it."""
+    branch, _, arity = text.rpartition("/")
+    return Form(branch, int(arity))
+
+
+class RecordTable:
+    """The records of one form.
+
+    Invariant: `_ids[row]` is the id of the record with these fields; ids grow, so that the row of an id is found by halving.
+    """
+
+    def __init__(self, arity: int) -> None:
+        self._ids: dict[tuple[int, ...], int] = {}
+        self._rows: Ids = np.empty((16, arity), np.int64)
+        self._numbers: Ids = np.empty(16, np.int64)
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def find(self, row: tuple[int, ...]) -> int | None:
+        """The id of a record, if there is one."""
+        return self._ids.get(row)
+
+    def add(self, row: tuple[int, ...], id: int) -> None:
+        """A new record; its id is larger than all others."""
+        place = len(self._ids)
+        if place == len(self._numbers):
+            self._rows = np.concatenate([self._rows, np.empty_like(self._rows)])
+            self._numbers = np.concatenate([self._numbers, np.empty_like(self._numbers)])
+        self._rows[place], self._numbers[place] = row, id
+        self._ids[row] = id
+
+    def ids(self, rows: Ids, make: Callable[[tuple[int, ...]], int]) -> Ids:
+        """The ids of records, one for each row; `make` gives an id to a new one."""
+        distinct, places = _distinct(rows)
+        found = np.empty(len(distinct), np.int64)
+        for place, row in enumerate(map(tuple, distinct.tolist())):
+            known = self._ids.get(row)
+            found[place] = make(row) if known is None else known
+        return found[places]
+
+    def places(self, ids: Ids) -> tuple[Ids, npt.NDArray[np.bool_]]:
+        """Where the records with some ids stand, and which ids are such records at all."""
+        size = len(self._ids)
+        if not size:
+            return np.zeros(len(ids), np.int64), np.zeros(len(ids), np.bool_)
+        places = np.minimum(np.searchsorted(self._numbers[:size], ids), size - 1)
+        return places, self._numbers[places] == ids
+
+    def field(self, ids: Ids, number: int) -> Ids:
+        """A field of each record; of what is no such record, some id that means nothing."""
+        if not len(self._ids):
+            return np.zeros(len(ids), np.int64)
+        fields: Ids = self._rows[self.places(ids)[0], number]
+        return fields
+
+
+def _distinct(rows: Ids) -> tuple[Ids, Ids]:
+    """The different rows, and which of them each row is."""
+    if rows.shape[1] == 0:
+        return rows[:1], np.zeros(len(rows), np.int64)
+    if rows.shape[1] == 1:
+        values, places = np.unique(rows[:, 0], return_inverse=True)
+        return values[:, np.newaxis], places
+    if rows.shape[1] == 2 and len(rows) and rows.min() >= 0 and rows.max() < 2**31:
+        values, places = np.unique((rows[:, 0] << 32) | rows[:, 1], return_inverse=True)
+        return np.column_stack([values >> 32, values & (2**32 - 1)]), places
+    values, places = np.unique(rows, axis=0, return_inverse=True)
+    return values, places.reshape(-1)
