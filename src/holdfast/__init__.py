@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.errors import HoldfastError
 from holdfast.settings import Limits, Progress
-from holdfast.values import BlankNode, Iri, Literal, Type
+from holdfast.values import NIL, BlankNode, Iri, Literal, Record, Type
 
 if TYPE_CHECKING:
     from holdfast.knowledge_base import KnowledgeBase, from_text, open
@@ -16,8 +16,10 @@ if TYPE_CHECKING:
     from holdfast.streaming.driver import Answer, Lookahead
     from holdfast.streaming.queue import UpdateQueue
     from holdfast.updates import Change, Impact, Update
+    from holdfast.user_functors import functor
 
 __all__ = [
+    "NIL",
     "Answer",
     "BlankNode",
     "Change",
@@ -30,12 +32,14 @@ __all__ = [
     "Literal",
     "Lookahead",
     "Progress",
+    "Record",
     "RelationView",
     "Statistics",
     "Type",
     "Update",
     "UpdateQueue",
     "from_text",
+    "functor",
     "open",
 ]
 
@@ -51,6 +55,7 @@ _HEAVY = {
     "Update": "updates",
     "UpdateQueue": "streaming.queue",
     "from_text": "knowledge_base",
+    "functor": "user_functors",
     "open": "knowledge_base",
 }
 

@@ -19,8 +19,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from holdfast.arrow_columns import checked_column, distinct, encode_distinct, is_numeric, is_text, numeric_codes
-from holdfast.record_table import Form, RecordTable
-from holdfast.records import Kind, Structure, as_record
+from holdfast.record_table import RecordTable
+from holdfast.records import as_record
 from holdfast.single_values import (
     Codes,
     EncodingError,
@@ -33,6 +33,7 @@ from holdfast.single_values import (
     plain,
     wrong,
 )
+from holdfast.structures import Form, Kind, Structure
 from holdfast.term_text import MAX_NUMBER, MIN_NUMBER, literal_value, parse_term, term_text
 from holdfast.values import BlankNode, Iri, Literal, Record, Row, Type, Value
 

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from holdfast.backends.protocol import Backend
 from holdfast.encoding import Dictionary
-from holdfast.errors import Diagnostic, UsageError
+from holdfast.errors import Diagnostic, Diagnostics, UsageError
 from holdfast.language import parse, tree
+from holdfast.language.preprocessor import Preprocessing
 from holdfast.loading import Facts, Loaded, load
 from holdfast.maintained import Maintained
 from holdfast.maintenance import modular
@@ -23,6 +24,7 @@ from holdfast.maintenance.watch import Watch
 from holdfast.materialised import Statistics, output_files
 from holdfast.modules import MODULES, Module, allot, named
 from holdfast.plans import Planner
+from holdfast.program.components import instantiated
 from holdfast.program.graph import gathered
 from holdfast.program.model import Program, Relation
 from holdfast.program.similar import similar
@@ -30,6 +32,7 @@ from holdfast.settings import Limits, Progress, Silent
 from holdfast.spark_session import SparkOptions
 from holdfast.update_codes import Ahead
 from holdfast.updates import Update
+from holdfast.user_functors import require
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -106,6 +109,8 @@ def open(
     progress: Progress | None = None,
     modules: Iterable[str | Module] = MODULES,
     output: str | Path | None = None,
+    macros: Mapping[str, str] | None = None,
+    include: Iterable[str | Path] = (),
 ) -> KnowledgeBase:
     """Read a program file, load its facts and compute everything that follows.
 
@@ -113,6 +118,7 @@ def open(
     as they are; all that there are if nothing is said.  On Spark they work on the driver, and serve no rules
     when there are more than `spark.holdfast.moduleRows` explicit facts.  With the `output` folder that `write_outputs`
     will be given, what it could not write there by its name is told before anything is computed.
+    `macros` are defined for the preprocessor, and `include` are folders in which included files are looked for.
     """
     path = Path(program)
     return from_text(
@@ -124,6 +130,8 @@ def open(
         progress=progress,
         modules=modules,
         output=output,
+        macros=macros,
+        include=include,
     )
 
 
@@ -137,9 +145,12 @@ def from_text(
     progress: Progress | None = None,
     modules: Iterable[str | Module] = MODULES,
     output: str | Path | None = None,
+    macros: Mapping[str, str] | None = None,
+    include: Iterable[str | Path] = (),
 ) -> KnowledgeBase:
     """As `open`, for a program given as text."""
-    return _materialised(parse(text, name), facts, engine, limits, progress or Silent(), named(modules), output)
+    program = parse(text, name, Preprocessing(macros or {}, tuple(map(Path, include))))
+    return _materialised(program, facts, engine, limits, progress or Silent(), named(modules), output)
 
 
 def _read(path: Path) -> str:
@@ -162,6 +173,8 @@ def _materialised(
     make_backend = _engine(engine, progress)
     watch = Watch(limits, progress)
     loaded = load(program, facts, Dictionary(), keeps_frames=engine != "memory")
+    program = instantiated(program, Diagnostics())
+    require(loaded.program)
     if output is not None:
         output_files(loaded.program, Path(output))
     with suppress(modular.TooManyForModulesError):

@@ -1,14 +1,12 @@
 """The records of a dictionary, by form: the branch and the number of fields.
 
-A record's fields are ids of the dictionary themselves, so equal records have equal rows and one id.  Both ways go by columns:
-from rows of fields to ids, and from ids to a field.
+A record's fields are ids of the dictionary themselves, so equal records have equal rows and one id.  Both ways go by
+columns: from rows of fields to ids, and from ids to a field.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -16,28 +14,10 @@ import numpy.typing as npt
 Ids = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class Form:
-    """What records must share to be compared field by field."""
-
-    branch: str
-    arity: int
-
-    def __str__(self) -> str:
-        return f"{self.branch}/{self.arity}"
-
-
-@lru_cache(maxsize=1024)
-def form_of(text: str) -> Form:
-    """The form that a text stands for, as a plan holds it."""
-    branch, _, arity = text.rpartition("/")
-    return Form(branch, int(arity))
-
-
 class RecordTable:
     """The records of one form.
 
-    Invariant: `_ids[row]` is the id of the record with these fields; ids grow, so that the row of an id is found by halving.
+    Invariant: `_ids[row]` is the id of the record with these fields; ids grow, so that halving finds the row of an id.
     """
 
     def __init__(self, arity: int) -> None:

@@ -1,7 +1,7 @@
 """Records and values of algebraic data types: what a type allows, and how values are read and written.
 
-`[1, [2, nil]]` and `$Cons(1, $Nil)` are the texts, in facts files too.  A string inside stands as it is, or in quotes where it
-would end too early.  In JSON a record is an array and `nil` is null; a branch is an object, `{"Cons": [1, {"Nil": []}]}`.
+`[1, [2, nil]]` and `$Cons(1, $Nil)` are the texts, in facts files too.  A string inside stands as it is, or in quotes
+where it would end too early.  In JSON a record is an array and `nil` is null; a branch is `{"Cons": [1, …]}`.
 From Python a record may also be given as a tuple or a list, and `nil` as None.
 """
 
@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import Final
 
 from holdfast.number_text import NumberError, parse_float, parse_integer
 from holdfast.single_values import (
@@ -21,33 +20,15 @@ from holdfast.single_values import (
     checked_string,
     wrong,
 )
+from holdfast.structures import Kind, Structure
 from holdfast.term_text import MAX_NUMBER, MIN_NUMBER, parse_term
 from holdfast.values import NIL, BlankNode, Iri, Literal, Record, Type, Value
 
-Kind: TypeAlias = "Type | Structure"
 _BRANCH: Final = re.compile(r"\$\s*([\w?.]+)\s*")
 _PLAIN_FIELD: Final = re.compile(r"[^,\[\]()]*")
 _QUOTED: Final = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _ESCAPE: Final = re.compile(r"\\(.)")
 _ESCAPED: Final = {"n": "\n", "r": "\r", "t": "\t"}
-
-
-@dataclass(eq=False)
-class Structure:
-    """A record type, with the one branch "", or an algebraic data type.  Types may hold each other, so branches come later."""
-
-    name: str
-    branches: dict[str, tuple[Kind, ...]] = field(default_factory=dict, repr=False)
-
-    @property
-    def is_record(self) -> bool:
-        """Whether it is a record type, which has `nil` too."""
-        return "" in self.branches
-
-    @property
-    def value(self) -> str:
-        """The type's name, as messages say it."""
-        return self.name
 
 
 def as_record(given: object, structure: Structure) -> Record:

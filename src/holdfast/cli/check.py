@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,12 +14,17 @@ if TYPE_CHECKING:
 EXAMPLE = "holdfast check examples/policy/policy.dl"
 
 
-def check(program: options.ProgramFile, json: options.AsJson = False) -> None:
+def check(
+    program: options.ProgramFile,
+    macro: options.Macros = [],  # noqa: B006  typer copies it
+    include: options.Include = [],  # noqa: B006  typer copies it
+    json: options.AsJson = False,
+) -> None:
     """Check a program without running it.
 
     Names, types, unbound variables, negation in cycles: all that is wrong is said at once.
     """
-    checked = load(program)
+    checked = load(program, macro, include)
     counts = _counts(checked)
     if json:
         warnings = [warning.to_json() for warning in checked.warnings]
@@ -28,13 +34,13 @@ def check(program: options.ProgramFile, json: options.AsJson = False) -> None:
     terminal.line("ok: " + ", ".join(terminal.counted(number, noun) for noun, number in counts.items()))
 
 
-def load(path: Path) -> Program:
+def load(path: Path, macro: Sequence[str] = (), include: Sequence[Path] = ()) -> Program:
     """Parse and check a file."""
     text = files.read_text(path)
     from holdfast import language
     from holdfast.program import check as check_tree
 
-    return check_tree(language.parse(text, files.shown_name(path)))
+    return check_tree(language.parse(text, files.shown_name(path), options.preprocessing(macro, include)))
 
 
 def _counts(program: Program) -> dict[str, int]:

@@ -20,9 +20,15 @@ def evaluate(
     no_module: Sequence[str] = (),
     engine: str | SparkOptions = "memory",
     output: Path | None = None,
+    *,
+    macro: Sequence[str] = (),
+    include: Sequence[Path] = (),
+    functors: Sequence[Path] = (),
 ) -> KnowledgeBase:
     """The materialised program.  Whatever happens, the progress line is gone afterwards."""
     text = files.read_text(program)
+    given = options.preprocessing(macro, include)
+    options.load_functors([files.existing_file(path) for path in functors])
     for path in facts:
         files.existing(path)
     modules = options.modules(no_module)
@@ -39,6 +45,8 @@ def evaluate(
             progress=watcher,
             modules=modules,
             output=output,
+            macros=given.macros,
+            include=given.folders,
         )
     finally:
         watcher.finished()

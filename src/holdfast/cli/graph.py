@@ -33,6 +33,8 @@ def graph(
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write to a file instead of printing.")
     ] = None,
+    macro: options.Macros = [],  # noqa: B006  typer copies it
+    include: options.Include = [],  # noqa: B006  typer copies it
     json: options.AsJson = False,
 ) -> None:
     """Show the hyper-nodes in evaluation order.
@@ -40,7 +42,7 @@ def graph(
     A hyper-node is a group of relations that depend on each other and are evaluated together.
     """
     files.writable_file(output)
-    drawing = _drawn(load(program), Format.JSON if json else format)
+    drawing = _drawn(load(program, macro, include), Format.JSON if json else format)
     if output is None:
         terminal.text(drawing)
     else:

@@ -41,6 +41,9 @@ def impact(
     limit_seconds: options.LimitSeconds = None,
     limit_memory: options.LimitMemory = None,
     no_module: options.NoModules = [],  # noqa: B006  typer copies it
+    macro: options.Macros = [],  # noqa: B006  typer copies it
+    include: options.Include = [],  # noqa: B006  typer copies it
+    functors: options.FunctorFiles = [],  # noqa: B006  typer copies it
     json: options.AsJson = False,
 ) -> None:
     """Show what adding or removing rules would do.
@@ -49,7 +52,8 @@ def impact(
     """
     if not add and not remove:
         raise UsageError(Diagnostic(codes.BAD_USAGE, "there is no change to look at", help="give --add or --remove"))
-    base = evaluate(program, facts, (limit_facts, limit_rounds, limit_seconds, limit_memory), no_module)
+    limits = (limit_facts, limit_rounds, limit_seconds, limit_memory)
+    base = evaluate(program, facts, limits, no_module, macro=macro, include=include, functors=functors)
     from holdfast import Update
 
     found = base.impact(Update(add_rules=add, remove_rules=remove))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,6 +15,7 @@ from holdfast.errors import Diagnostic, UsageError
 
 if TYPE_CHECKING:
     from holdfast import Limits
+    from holdfast.language.preprocessor import Preprocessing
     from holdfast.modules import Module
     from holdfast.spark_session import SparkOptions
 
@@ -57,6 +59,31 @@ Strategy = Annotated[
     str, typer.Option("--strategy", metavar="NAME", help="How rules go: counters, or hyper-node to redo theirs.")
 ]
 
+Macros = Annotated[
+    list[str],
+    typer.Option(
+        "-M", "--macro", metavar="NAME[=TEXT]", show_default=False, help="Define a macro; may be given several times."
+    ),
+]
+Include = Annotated[
+    list[Path],
+    typer.Option(
+        "-I",
+        "--include",
+        metavar="FOLDER",
+        show_default=False,
+        help="Look for included files here too; several times.",
+    ),
+]
+FunctorFiles = Annotated[
+    list[Path],
+    typer.Option(
+        "--functors",
+        metavar="FILE",
+        show_default=False,
+        help="A Python file that registers functors by holdfast.functor; may be given several times.",
+    ),
+]
 NoModules = Annotated[
     list[str],
     typer.Option(
@@ -99,6 +126,24 @@ def modules(without: Sequence[str]) -> tuple[Module, ...]:
 
     unwanted = MODULES if "all" in without else named(without)
     return tuple(module for module in MODULES if module not in unwanted)
+
+
+def preprocessing(macros: Sequence[str], include: Sequence[Path]) -> Preprocessing:
+    """What is defined, and where included files are, as the library takes it."""
+    from holdfast.language.preprocessor import Preprocessing
+
+    pairs = (text.partition("=") for text in macros)
+    return Preprocessing({name: text if equals else "1" for name, equals, text in pairs}, tuple(include))
+
+
+def load_functors(paths: Sequence[Path]) -> None:
+    """Run the Python files that register functors."""
+    for path in paths:
+        try:
+            runpy.run_path(str(path))
+        except Exception as error:
+            message = f"{path} does not run: {error.__class__.__name__}: {error}"
+            raise UsageError(Diagnostic(codes.UNREADABLE, message)) from error
 
 
 def engine(name: str, master: str | None, conf: list[str]) -> str | SparkOptions:

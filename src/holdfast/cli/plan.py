@@ -10,12 +10,14 @@ EXAMPLE = "holdfast plan examples/reachability/reachability.dl"
 
 def plan(
     program: options.ProgramFile,
+    macro: options.Macros = [],  # noqa: B006  typer copies it
+    include: options.Include = [],  # noqa: B006  typer copies it
     no_module: options.NoModules = [],  # noqa: B006  typer copies it
     json: options.AsJson = False,
 ) -> None:
     """Show join orders, delta rules, and modules."""
     modules = options.modules(no_module)
-    checked = load(program)
+    checked = load(program, macro, include)
     from holdfast import plans
     from holdfast.modules.explain import module_data, module_lines
 

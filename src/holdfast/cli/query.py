@@ -30,6 +30,9 @@ def query(
     limit_seconds: options.LimitSeconds = None,
     limit_memory: options.LimitMemory = None,
     no_module: options.NoModules = [],  # noqa: B006  typer copies it
+    macro: options.Macros = [],  # noqa: B006  typer copies it
+    include: options.Include = [],  # noqa: B006  typer copies it
+    functors: options.FunctorFiles = [],  # noqa: B006  typer copies it
     json: options.AsJson = False,
 ) -> None:
     """Print the answers to a query.
@@ -37,7 +40,8 @@ def query(
     The values of the query's variables: a table on a terminal, tab-separated lines in a pipe.
     """
     _check_syntax(question)
-    base = evaluate(program, facts, (limit_facts, limit_rounds, limit_seconds, limit_memory), no_module)
+    limits = (limit_facts, limit_rounds, limit_seconds, limit_memory)
+    base = evaluate(program, facts, limits, no_module, macro=macro, include=include, functors=functors)
     answer = base.query(question)
     if json:
         terminal.json(answer_as_json(answer))

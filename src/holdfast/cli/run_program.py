@@ -43,6 +43,9 @@ def run_program(
     limit_seconds: options.LimitSeconds = None,
     limit_memory: options.LimitMemory = None,
     no_module: options.NoModules = [],  # noqa: B006  typer copies it
+    macro: options.Macros = [],  # noqa: B006  typer copies it
+    include: options.Include = [],  # noqa: B006  typer copies it
+    functors: options.FunctorFiles = [],  # noqa: B006  typer copies it
     stats: Annotated[
         Path | None,
         typer.Option(
@@ -64,6 +67,9 @@ def run_program(
         no_module,
         options.engine(engine, master, conf),
         output,
+        macro=macro,
+        include=include,
+        functors=functors,
     )
     terminal.diagnostics([] if json else base.program.warnings)
     written = [] if output is None else base.write_outputs(output)

@@ -83,6 +83,9 @@ def stream(
     limit_seconds: options.LimitSeconds = None,
     limit_memory: options.LimitMemory = None,
     no_module: options.NoModules = [],  # noqa: B006  typer copies it
+    macro: options.Macros = [],  # noqa: B006  typer copies it
+    include: options.Include = [],  # noqa: B006  typer copies it
+    functors: options.FunctorFiles = [],  # noqa: B006  typer copies it
     stats: Annotated[
         Path | None,
         typer.Option(
@@ -111,6 +114,9 @@ def stream(
             (limit_facts, limit_rounds, limit_seconds, limit_memory),
             no_module,
             options.engine(engine, master, conf),
+            macro=macro,
+            include=include,
+            functors=functors,
         )
         asked.check(base)
         sink = opened.enter_context(open_changes(changes))

@@ -24,7 +24,8 @@ from holdfast.formats.files import BOM
 from holdfast.formats.parameters import Layout
 from holdfast.number_text import NumberError, parse_integer
 from holdfast.program.model import Relation
-from holdfast.records import Kind, Structure, parse_record
+from holdfast.records import parse_record
+from holdfast.structures import Kind, Structure
 from holdfast.term_text import parse_term
 from holdfast.values import Type
 

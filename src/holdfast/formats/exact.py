@@ -20,7 +20,8 @@ from holdfast.formats.parameters import Layout
 from holdfast.formats.places import Problems
 from holdfast.number_text import NumberError, parse_float, parse_integer
 from holdfast.program.model import Column, Relation
-from holdfast.records import Kind, Structure, parse_record
+from holdfast.records import parse_record
+from holdfast.structures import Kind, Structure
 from holdfast.term_text import parse_term
 from holdfast.values import Type, Value
 
@@ -172,17 +173,16 @@ def _header_help(row: TextRow, text: str, layout: Layout) -> str | None:
 
 
 def _parse_value(text: str, type: Kind, layout: Layout) -> Value:
+    if isinstance(type, Structure):
+        return parse_record(unescape(text) if layout.escape else text, type)
     match type:
-        case Structure():
-            return parse_record(unescape(text) if layout.escape else text, type)
         case Type.NUMBER | Type.UNSIGNED:
             return parse_integer(text, type)
         case Type.FLOAT:
             return parse_float(text)
         case Type.SYMBOL:
             return unescape(text) if layout.escape else text
-        case Type.ANY:
-            return parse_term(unescape(text) if layout.escape else text)
+    return parse_term(unescape(text) if layout.escape else text)
 
 
 def _type_message(text: str, number: int, column: Column, relation: Relation, reason: Exception) -> str:

@@ -307,7 +307,7 @@ def _writable(data: object) -> object:
     return data
 
 
-def _term(value: Value) -> dict[str, str | None] | dict[str, list[Value]] | list[Value] | None:
+def _term(value: Value) -> object:
     match value:
         case Iri():
             return {"@id": value.value}

@@ -20,7 +20,8 @@ from holdfast.formats.files import refuse_unreadable, replacing
 from holdfast.formats.places import file_span, other_columns, refuse
 from holdfast.number_text import NumberError
 from holdfast.program.model import Column, Relation
-from holdfast.records import Kind, Structure, parse_record
+from holdfast.records import parse_record
+from holdfast.structures import Kind, Structure
 from holdfast.values import Record, Type
 
 MARK = {"holdfast": "any"}  # of a column whose texts stand for values of any type

@@ -125,7 +125,8 @@ class Builder:
     def base_type(self, children: Children) -> tree.TypeDeclaration:
         """`.type A`, `.number_type A`."""
         base = "number" if children[0] == ".number_type" else "symbol"
-        return tree.TypeDeclaration(str(children[1]), True, (base,), span=self._span(children[0], children[1]))
+        legacy = children[0] != ".type"
+        return tree.TypeDeclaration(str(children[1]), True, (base,), legacy, span=self._span(children[0], children[1]))
 
     def record_declaration(self, children: Children) -> tree.RecordDeclaration:
         """`.type A = [x: number]`."""

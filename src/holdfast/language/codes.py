@@ -22,7 +22,10 @@ ALL_CODES: Final[dict[str, str]] = {
     "E0115": "a directive is not known",
     "E0116": "a bracket is not closed, or closes nothing",
     "E0117": "a clause is nested too deeply",
+    "E0118": "the preprocessor cannot do what a line asks for",
+    "E0119": "the conditions of the preprocessor do not fit together",
     "E0120": "a construct of Soufflé that holdfast does not have",
+    "E0121": "a file with lines for the preprocessor is to be formatted",
     "E0910": "a fact is among the rules to add",
     "E0911": "a rule to remove is not there",
 }

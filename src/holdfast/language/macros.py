@@ -1,7 +1,7 @@
 """Macros of the C preprocessor: the tokens it sees, and what a macro stands for.
 
-The algorithm is the one of the C standard (Prosser): each token carries the names it may no longer be expanded by, so that
-an expansion ends.  A token that a macro's text brings stands where the macro is used; an argument keeps its own place.
+The algorithm is the one of the C standard (Prosser): each token carries the names it may no longer be expanded by, so
+that an expansion ends.  A token that a macro's text brings stands where the macro is used; an argument keeps its place.
 """
 
 from __future__ import annotations
@@ -221,9 +221,8 @@ def _joined(tokens: list[PpToken]) -> list[PpToken]:
             continue
         elif paste and result:
             paste = False
-            result[-1] = replace(
-                result[-1], text=result[-1].text + token.text, kind=_kind(result[-1].text + token.text)
-            )
+            text = result[-1].text + token.text
+            result[-1] = replace(result[-1], text=text, kind=_kind(text))
         else:
             paste = False
             result.append(token)
@@ -237,13 +236,11 @@ def _kind(text: str) -> str:
 
 def _placed(tokens: list[PpToken], use: PpToken, hidden: frozenset[str]) -> list[PpToken]:
     """What a macro's text brought, at the place of its use; and everything hidden from the macro."""
+    return [_at(token, use, token.hidden | hidden) for token in tokens]
+
+
+def _at(token: PpToken, use: PpToken, hidden: frozenset[str]) -> PpToken:
+    if not token.macro:
+        return replace(token, hidden=hidden)
     outer = use.macro or use.text
-    return [
-        replace(
-            token,
-            hidden=token.hidden | hidden,
-            **({"source": use.source, "line": use.line, "column": use.column, "length": use.length, "macro": outer}
-               if token.macro else {}),
-        )
-        for token in tokens
-    ]  # fmt: skip
+    return PpToken(token.kind, token.text, use.source, use.line, use.column, use.length, outer, hidden)

@@ -1,4 +1,4 @@
-"""A text put together from several: what was included, and what macros stand for; each stretch knows where it is from."""
+"""A text put together from several: included files, and what macros stand for; each stretch knows where it is from."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from holdfast.errors import Source, Span
 class Piece:
     """A stretch of text, and the place of its first character.
 
-    As written, the characters that follow are the following ones of the source; what a macro brought stands as a whole at
-    the macro's use, `length` characters long.
+    As written, the characters that follow are the following ones of the source; what a macro brought stands as a whole
+    at the macro's use, `length` characters long.
     """
 
     text: str

@@ -10,13 +10,13 @@ from typing import Any
 from lark import Lark, Token, UnexpectedToken
 from lark.lexer import Lexer as LarkLexer
 
-from holdfast.errors import Diagnostics, Source
+from holdfast.errors import Diagnostic, Diagnostics, ProgramError, Source, Span
 from holdfast.language import tree
 from holdfast.language.build import Builder
 from holdfast.language.comments import Comment
 from holdfast.language.failure import Failure
 from holdfast.language.nesting import without_deep_clauses
-from holdfast.language.preprocessor import Preprocessing, preprocessed
+from holdfast.language.preprocessor import Preprocessing, preprocessed, uses_preprocessor
 from holdfast.language.recovery import item_start, recover
 from holdfast.language.tokens import Lexer
 from holdfast.language.unexpected import report
@@ -63,6 +63,9 @@ def parse(text: str, name: str = "<text>", given: Preprocessing = NOTHING_GIVEN)
 def parse_with_comments(text: str, name: str = "<text>") -> tuple[tree.Program, list[Comment]]:
     """The program of a text as it stands, and the comments that the tree leaves out."""
     source = Source(name, text)
+    if uses_preprocessor(text):
+        message = "a file with lines for the preprocessor has no canonical form: macros may stand for anything"
+        raise ProgramError(Diagnostic("E0121", message, Span(source, 1, 1, 1, 2)))
     program, comments = _parse(source, "program")
     assert isinstance(program, tree.Program)
     return program, comments

@@ -44,6 +44,8 @@ def show_item(item: tree.Item) -> str:
             chosen = ", ".join(f"({', '.join(key)})" for key in item.choices)
             choices = [f"choice-domain {chosen}"] if chosen else []
             return " ".join([f".decl {_names(names)}({_columns(attributes)})", *qualifiers, *choices])
+        case tree.TypeDeclaration(name, legacy=True):
+            return f".{item.targets[0]}_type {name}"
         case tree.TypeDeclaration(name, subtype, targets):
             return f".type {name} {'<:' if subtype else '='} {' | '.join(targets)}"
         case tree.RecordDeclaration(name, fields):

@@ -274,12 +274,13 @@ class Declaration(Node):
 class TypeDeclaration(Node):
     """`.type A <: symbol` (subtype), `.type A = number` (alias), `.type A = B | C` (union).
 
-    `.type A`, `.symbol_type A` and `.number_type A` are older spellings of subtypes.
+    `.type A` is a subtype of symbol; `.symbol_type A` and `.number_type A` are older spellings of subtypes, `legacy`.
     """
 
     name: str
     subtype: bool
     targets: tuple[str, ...]
+    legacy: bool = False
 
 
 @dataclass(frozen=True)

@@ -17,12 +17,14 @@ from holdfast.program.components import instantiated
 from holdfast.program.core import CoreProgram
 from holdfast.program.desugar import desugar
 from holdfast.program.graph import hyper_nodes
+from holdfast.program.ignored import warn_of_ignored
 from holdfast.program.inference import Hints, Inference
 from holdfast.program.misspelt import warn_of_misspelt
 from holdfast.program.model import Column, Program, Relation
 from holdfast.program.names import KnownRelation, Names, resolve
 from holdfast.program.nominal import check_nominal
 from holdfast.program.records import with_record_types
+from holdfast.program.refused import report_refused
 from holdfast.program.safety import check_safety
 from holdfast.program.stratify import check_strata
 from holdfast.program.termination import warn_of_endless, warn_of_limits
@@ -37,6 +39,8 @@ def check(program: tree.Program, hints: Hints | None = None) -> Program:
     """
     diagnostics = Diagnostics()
     program = instantiated(program, diagnostics)
+    report_refused(program, diagnostics)
+    warn_of_ignored(program, diagnostics)
     scope = resolve(program, diagnostics)
     warn_of_misspelt(program, scope, {predicate for predicate, _ in hints or {}})
     core = desugar(program, scope)

@@ -1,8 +1,8 @@
 """Pass 0: components.  Every `.init` becomes the declarations and rules that it stands for, under dotted names.
 
-A name inside a component is looked for in the instance itself, then in what the instance is part of, and so on outwards;
-a parameter stands for what the instance names.  What a base says comes before what the component says, without the rules
-of relations that the component overrides.  After this pass there are no components, and nothing is left to do at run time.
+A name inside a component is looked for in the instance itself, then in what the instance is part of, and so on
+outwards; a parameter stands for what the instance names.  What a base says comes before what the component says,
+without the rules of relations that the component overrides.  After this pass a component leaves nothing to do.
 """
 
 from __future__ import annotations
@@ -289,6 +289,8 @@ def _found(name: str, scope: _Scope, kind: str) -> str | None:
     """The full name of what a name stands for in a scope: the innermost one."""
     *path, last = name.split(".")
     for outer in scope.outwards():
+        if name in getattr(outer, kind):
+            return outer.prefix + name
         here: _Scope | None = outer
         for part in path:
             here = here.instances.get(part) if here is not None else None

@@ -188,8 +188,12 @@ class Flattener:
     def _check_functor(self, term: tree.Term) -> None:
         match term:
             case tree.Call(function=function, arguments=arguments):
-                functor = FUNCTORS.get(function)
-                if functor is None or function == "neg":
+                functor = self.scope.functors.get(function)
+                if functor is None and function.startswith("@"):
+                    help = f"declare what it takes and gives: .functor {function[1:]}(number): number"
+                    message = f"the functor {function} is not declared"
+                    self.scope.diagnostics.error("E0209", message, term.span, help=help)
+                elif functor is None or function == "neg":
                     words = [name for name in (*FUNCTORS, "range") if name.isidentifier()]
                     hint = aggregate_help(function) if function in AGGREGATES else similar(function, words)
                     self.scope.diagnostics.error("E0209", f"there is no functor {function}", term.span, help=hint)

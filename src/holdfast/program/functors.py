@@ -77,7 +77,7 @@ _ALL = [
     Functor("cat", (_SYMBOL, _SYMBOL), Type.SYMBOL, variadic=True),
     Functor("strlen", (_SYMBOL,), Type.NUMBER),
     Functor("substr", (_SYMBOL, _NUMBER, _NUMBER), Type.SYMBOL),
-    Functor("ord", (_TERM,), Type.NUMBER),
+    Functor("ord", (_TERM | {Type.RECORD, Type.NUMBER},), Type.NUMBER),
     Functor("to_number", (ORDERED,), Type.NUMBER),
     Functor("to_unsigned", (ORDERED,), Type.UNSIGNED),
     Functor("to_float", (ORDERED,), Type.FLOAT),

@@ -19,7 +19,7 @@ from holdfast.program.core import (
 from holdfast.program.evidence import Classes, Strength
 from holdfast.program.functors import FUNCTORS, NUMERIC, ORDERED, TESTS, UNARY_OPERATORS, Functor
 from holdfast.program.names import Names
-from holdfast.records import Structure
+from holdfast.structures import Structure
 from holdfast.values import Type
 
 Hints = Mapping[tuple[str, int], Type]
@@ -165,8 +165,8 @@ class Inference:
                 self._functor(FUNCTORS[UNARY_OPERATORS[operator]], (operand,), term)
             case tree.Binary(operator=operator, left=left, right=right):
                 self._functor(FUNCTORS[operator], (left, right), term)
-            case tree.Call(function=function, arguments=arguments) if function in FUNCTORS:
-                self._functor(FUNCTORS[function], arguments, term)
+            case tree.Call(function=function, arguments=arguments) if function in self._scope.functors:
+                self._functor(self._scope.functors[function], arguments, term)
             case tree.Cast(operand=operand, type_name=type_name):
                 self._links.append((self._term(operand), node))
                 base = self._scope.types.base(type_name)

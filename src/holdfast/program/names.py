@@ -10,10 +10,11 @@ from holdfast.language import tree
 from holdfast.language.tree import NameKind
 from holdfast.program.column_names import column_names
 from holdfast.program.core import children
-from holdfast.program.functors import TESTS
+from holdfast.program.functors import FUNCTORS, TESTS, Functor
 from holdfast.program.model import Io
 from holdfast.program.similar import similar
 from holdfast.program.type_names import TypeTable
+from holdfast.values import Type
 
 STANDARD_PREFIXES = {
     "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
@@ -58,6 +59,8 @@ class Names:
         self.prefixes: dict[str, str] = dict(STANDARD_PREFIXES)
         self.relations: dict[str, KnownRelation] = {}
         self.refused: set[int] = set()  # ids of rules with an error; later passes leave them out
+        self.functors: dict[str, Functor] = dict(FUNCTORS)
+        self.legacy = False  # written for a Soufflé whose types by name were only comments
 
     @property
     def error_count(self) -> int:
@@ -115,8 +118,10 @@ def resolve(program: tree.Program, diagnostics: Diagnostics) -> Names:
         match item:
             case tree.Prefix():
                 _add_prefix(item, names, seen)
-            case tree.Pragma():
-                diagnostics.warning("W0001", f'the pragma "{item.key}" has no effect', item.span)
+            case tree.FunctorDeclaration():
+                _add_functor(item, names)
+            case tree.Pragma(key="legacy") | tree.TypeDeclaration(legacy=True):
+                names.legacy = True
     for item in program.items:
         if isinstance(item, tree.Declaration):
             _declare(item, names)
@@ -126,6 +131,19 @@ def resolve(program: tree.Program, diagnostics: Diagnostics) -> Names:
         if isinstance(item, tree.Directive):
             _direct(item, names)
     return names
+
+
+def _add_functor(item: tree.FunctorDeclaration, names: Names) -> None:
+    """A functor of the user: what it takes and gives."""
+    known = [names.types.known(name, item) for name in (*item.parameters, item.result)]
+    bases = [names.types.base(name) for name in (*item.parameters, item.result)]
+    if all(known) and Type.RECORD in bases:
+        message = f"@{item.name} takes or gives a record, which a functor of the user cannot"
+        names.diagnostics.error("E0217", message, item.span, help="hand over the fields one by one")
+    functor = Functor(f"@{item.name}", tuple(frozenset({base}) for base in bases[:-1]), bases[-1])
+    first = names.functors.setdefault(functor.name, functor)
+    if first is not functor and first != functor:
+        names.diagnostics.error("E0208", f"two functors are called {functor.name}", item.span)
 
 
 def _add_prefix(item: tree.Prefix, names: Names, seen: dict[str, tree.Prefix]) -> None:

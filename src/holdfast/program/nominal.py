@@ -6,25 +6,25 @@ from dataclasses import dataclass, replace
 
 from holdfast.errors import Diagnostics, Label, Span
 from holdfast.language import tree
-from holdfast.program.core import CoreAtom, CoreCompare, CoreProgram, CoreRule, is_fresh
+from holdfast.program.core import CoreAtom, CoreCompare, CoreProgram, CoreRule, is_fresh, source_text
 from holdfast.program.names import KnownRelation, Names
+from holdfast.program.records import directions
 from holdfast.program.type_names import TypeTable
 from holdfast.values import Type
 
 
 @dataclass(frozen=True)
 class Use:
-    """A variable in a declared column of a positive atom."""
+    """A variable in a declared column of a positive atom, or in a field of a record; `what` says which."""
 
     names: frozenset[str]
     span: Span
-    relation: KnownRelation
-    column: int
+    what: str
 
     @property
     def text(self) -> str:
         """The use in the user's words."""
-        return f"the column {self.relation.columns[self.column]} of {self.relation.display} is {_either(self.names)}"
+        return f"{self.what} is {_either(self.names)}"
 
 
 def check_nominal(program: CoreProgram, scope: Names, diagnostics: Diagnostics) -> None:
@@ -46,18 +46,39 @@ class _Rule:
         for literal in self.rule.body:
             if isinstance(literal, CoreAtom) and not literal.negated:
                 self._bind(literal)
+        ways = directions(self.rule.body)
+        for literal in self.rule.body:
+            if isinstance(literal, CoreCompare) and ways.get(id(literal)):
+                self._bind_fields(literal.right)
         for literal in self.rule.body:
             if isinstance(literal, CoreCompare):
                 self._compare(literal)
         self._head()
+        for literal in self.rule.body:
+            if isinstance(literal, CoreCompare) and ways.get(id(literal)) is False:
+                self._made(literal.right)
+        for argument in self.rule.head.arguments:
+            self._made(argument)
 
     def _bind(self, atom: CoreAtom) -> None:
         relation = self.scope.relations[atom.predicate]
         for column, argument in enumerate(atom.arguments):
             declared = relation.type_names[column]
             if isinstance(argument, tree.Variable) and declared is not None and not is_fresh(argument.name):
-                use = Use(frozenset({self.types.resolved(declared)}), argument.span, relation, column)
+                what = f"the column {relation.columns[column]} of {relation.display}"
+                use = Use(frozenset({self.types.resolved(declared)}), argument.span, what)
                 self._meet(argument.name, use)
+
+    def _bind_fields(self, term: tree.Term) -> None:
+        """The fields of a record that is taken apart have the types that its own says."""
+        if not isinstance(term, tree.Record | tree.Branch):
+            return
+        whole = f"${term.name}" if isinstance(term, tree.Branch) else term.type_name
+        for number, (inside, declared) in enumerate(zip(term.fields, self.types.fields(term), strict=False)):
+            if isinstance(inside, tree.Variable) and not is_fresh(inside.name):
+                what = f"field {number + 1} of {whole}"
+                self._meet(inside.name, Use(frozenset({self.types.resolved(declared)}), inside.span, what))
+            self._bind_fields(inside)
 
     def _meet(self, name: str, use: Use) -> None:
         first = self.known.setdefault(name, use)
@@ -67,7 +88,7 @@ class _Rule:
         elif self._same_storage(first.names, use.names) and name not in self.clashed:
             self.clashed.add(name)
             message = f"no value of {name} can be both {_either(first.names)} and {_either(use.names)}: {use.text}"
-            self.diagnostics.error("E0401", message, use.span, labels=[Label(first.span, first.text)])
+            self._report("E0401", message, use.span, [Label(first.span, first.text)])
 
     def _same_storage(self, first: frozenset[str], second: frozenset[str]) -> bool:
         """Different storage is reported by the inference, once."""
@@ -97,10 +118,25 @@ class _Rule:
             if not isinstance(argument, tree.Variable) or declared is None or argument.name in self.clashed:
                 continue
             use = self.known.get(argument.name)
-            if use is None or all(self.types.is_subtype(name, declared) for name in use.names):
-                continue
-            if self._same_storage(use.names, frozenset({declared})):
+            if use is not None and self._is_other(use, declared):
                 self._wrong_head(argument, use, relation, column)
+
+    def _made(self, term: tree.Term) -> None:
+        """The fields of a record that is made take subtypes, as columns do."""
+        if not isinstance(term, tree.Record | tree.Branch):
+            return
+        whole = f"${term.name}" if isinstance(term, tree.Branch) else term.type_name
+        for number, (inside, declared) in enumerate(zip(term.fields, self.types.fields(term), strict=False)):
+            use = self.known.get(inside.name) if isinstance(inside, tree.Variable) else None
+            if use is not None and self._is_other(use, declared):
+                message = f"{source_text(inside.span)} is {_either(use.names)}, but field {number + 1} of {whole} is "
+                self._report("E0402", message + declared, inside.span, [Label(use.span, use.text)])
+            self._made(inside)
+
+    def _is_other(self, use: Use, declared: str) -> bool:
+        """Whether a value is of the same storage as a declared type, but not of the type."""
+        fits = all(self.types.is_subtype(name, declared) for name in use.names)
+        return not fits and self._same_storage(use.names, frozenset({declared}))
 
     def _wrong_head(self, argument: tree.Variable, use: Use, relation: KnownRelation, column: int) -> None:
         message = f"{argument.name} is {_either(use.names)}, but the column {relation.columns[column]} of "
@@ -108,7 +144,14 @@ class _Rule:
         labels = [Label(use.span, use.text)]
         if relation.column_spans:
             labels.append(Label(relation.column_spans[column], "declared here"))
-        self.diagnostics.error("E0402", message, argument.span, labels=labels)
+        self._report("E0402", message, argument.span, labels)
+
+    def _report(self, code: str, message: str, span: Span, labels: list[Label]) -> None:
+        """Different types of one storage: refused, but in a legacy program, whose types were never compared so."""
+        if self.scope.legacy:
+            self.diagnostics.warning("W0009", message, span, labels=labels)
+        else:
+            self.diagnostics.error(code, message, span, labels=labels)
 
 
 def _either(names: frozenset[str]) -> str:

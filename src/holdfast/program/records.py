@@ -1,12 +1,11 @@
 """Pass 2b: which type each record of a rule has, told by the columns and fields around it; and which way it is read.
 
-A record `[x, y]` does not name its type.  The type comes from the column it stands in, from the variable it is equal to, or
-from the record that it is a field of; where nothing says so, from the one record type with as many fields.
+A record `[x, y]` does not name its type.  The type comes from the column it stands in, from the variable it is equal
+to, or from the record that it is a field of; where nothing says so, from the one record type with as many fields.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 from holdfast.errors import Diagnostics
@@ -21,44 +20,32 @@ from holdfast.program.core import (
     CoreTest,
     bound_variables,
     children,
+    literal_terms,
     rebuilt,
     shown,
 )
 from holdfast.program.flatten import STRUCTURED
 from holdfast.program.names import Names
 from holdfast.program.similar import similar
-from holdfast.records import Kind, Structure
+from holdfast.structures import Kind, Structure
 
 
 def with_record_types(program: CoreProgram, scope: Names, diagnostics: Diagnostics) -> CoreProgram:
     """The program with the type of each record in it."""
-    if not scope.types.has_structures and not any(_has_records(rule) for rule in program.rules):
-        if not any(isinstance(a, STRUCTURED) for fact in program.facts for a in fact.arguments):
-            return program
+    clauses = [(rule.head, *rule.body) for rule in program.rules] + [(fact,) for fact in program.facts]
+    written = any(isinstance(t, STRUCTURED) for clause in clauses for literal in clause for t in literal_terms(literal))
+    if not written and not scope.types.has_structures:
+        return program
     rules = tuple(_Rule(scope, diagnostics).rule(rule) for rule in program.rules)
     facts = tuple(_Rule(scope, diagnostics).fact(fact) for fact in program.facts)
     return replace(program, rules=rules, facts=facts)
 
 
-def _has_records(rule: CoreRule) -> bool:
-    return any(isinstance(t, STRUCTURED) for literal in (rule.head, *rule.body) for t in _all_terms(literal))
-
-
-def _all_terms(literal: CoreLiteral) -> Iterator[tree.Term]:
-    match literal:
-        case CoreAtom(arguments=arguments) | CoreTest(arguments=arguments):
-            yield from arguments
-        case CoreCompare(left=left, right=right):
-            yield from (left, right)
-        case CoreRange():
-            return
-
-
 def directions(body: tuple[CoreLiteral, ...]) -> dict[int, bool]:
     """For each equation with a record, by its identity: True if the record is taken apart, False if it is made.
 
-    It is taken apart where its variable is bound without it.  One after the other is settled, those that are settled only
-    bind in their one way, so that never two wait for each other.
+    It is taken apart where its variable is bound without it.  One after the other is settled; those that are settled
+    bind only in their one way, so that never two wait for each other.
     """
     found: dict[int, bool] = {}
     for literal in body:
@@ -161,7 +148,7 @@ class _Rule:
         new = rebuilt(term, map(self._term, inside)) if inside else term
         match new:
             case tree.Record(fields=fields):
-                structure = self._terms.get(id(term)) or self._guess(term, len(fields))
+                structure = self._terms.get(id(term)) or self._guess(term, fields)
                 if structure is None:
                     return new
                 self._check(term, structure.branches.get("", ()), len(fields), structure.name)
@@ -170,15 +157,21 @@ class _Rule:
                 self._check_branch(name, len(fields), term)
         return new
 
-    def _guess(self, term: tree.Term, arity: int) -> Structure | None:
-        fitting = [each for each in self._scope.types.records if len(each.branches[""]) == arity]
-        if len(fitting) == 1:
+    def _guess(self, term: tree.Term, fields: tuple[tree.Term, ...]) -> Structure | None:
+        """The record type that fits, if there is one, or if all that fit hold the same."""
+        arity = len(fields)
+        fitting = [each for each in self._scope.types.records if self._fits(fields, each.branches[""])]
+        if len({each.branches[""] for each in fitting}) == 1:
             return fitting[0]
         listed = ", ".join(sorted(each.name for each in fitting))
         what = f"it may be any of {listed}" if fitting else f"no record type has {arity} fields"
         help = "say which by as([…], T)" if fitting else "declare one: .type T = [x: number, …]"
         self._diagnostics.error("E0411", f"the type of this record is not known: {what}", term.span, help=help)
         return None
+
+    def _fits(self, fields: tuple[tree.Term, ...], kinds: tuple[Kind, ...]) -> bool:
+        known = [(self._of(inside), kind) for inside, kind in zip(fields, kinds, strict=False)]
+        return len(fields) == len(kinds) and all(of is None or of is kind for of, kind in known)
 
     def _check_branch(self, name: str, given: int, term: tree.Term) -> None:
         owner = self._scope.types.branches.get(name)

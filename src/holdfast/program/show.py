@@ -20,7 +20,7 @@ from holdfast.program.model import (
     Var,
     Wildcard,
 )
-from holdfast.record_table import form_of
+from holdfast.structures import form_of
 from holdfast.values import Value, quote
 
 Relations = Mapping[str, Relation]

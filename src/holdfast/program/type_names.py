@@ -1,4 +1,4 @@
-"""Nominal types: what `.type` declares, which type is a subtype of which, what storage each has, and what records hold."""
+"""Nominal types: what `.type` declares, which is a subtype of which, what storage each has, and what records hold."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from holdfast.errors import Diagnostics, Label
 from holdfast.language import tree
 from holdfast.program.similar import similar
-from holdfast.records import Kind, Structure
+from holdfast.structures import Kind, Structure
 from holdfast.values import Type
 
 PRIMITIVE = {kind.value: kind for kind in Type if kind is not Type.RECORD}
@@ -24,6 +24,7 @@ class TypeTable:
         self.branches: dict[str, str] = {}  # of algebraic data types: which type has it
         self._bases: dict[str, Type] = dict(PRIMITIVE)
         self._below: dict[str, set[str]] = {}
+        self._resolved: dict[str, str] = {}
         for declaration in declarations:
             self._declare(declaration)
         for name in self._declared:
@@ -52,12 +53,10 @@ class TypeTable:
                 self._structures[name].branches[""] = self._kinds(fields)
             case tree.VariantDeclaration(name=name, branches=branches):
                 for branch in branches:
-                    if (
-                        self.branches.setdefault(branch.name, name) != name
-                        or branch.name in self._structures[name].branches
-                    ):
+                    if branch.name in self.branches:
                         message = f"the branch ${branch.name} is declared twice"
                         self._diagnostics.error("E0220", message, branch.span)
+                    self.branches.setdefault(branch.name, name)
                     self._structures[name].branches[branch.name] = self._kinds(branch.fields)
 
     def _kinds(self, fields: Iterable[tree.Attribute]) -> tuple[Kind, ...]:
@@ -74,6 +73,17 @@ class TypeTable:
             seen.add(name)
             name = declaration.targets[0]
         return self._structures[name]
+
+    def fields(self, record: tree.Record | tree.Branch) -> tuple[str, ...]:
+        """The names of the types of a record's fields."""
+        owner = self.branches.get(record.name, "") if isinstance(record, tree.Branch) else record.type_name
+        match self._declared.get(owner):
+            case tree.RecordDeclaration(fields=fields):
+                return tuple(each.type_name for each in fields)
+            case tree.VariantDeclaration(branches=branches) if isinstance(record, tree.Branch):
+                found = [branch.fields for branch in branches if branch.name == record.name]
+                return tuple(each.type_name for each in found[0])
+        return ()
 
     @property
     def records(self) -> list[Structure]:
@@ -113,14 +123,14 @@ class TypeTable:
         return self._bases.get(name, Type.ANY)
 
     def resolved(self, name: str) -> str:
-        """The name behind an alias."""
-        seen: set[str] = set()
-        while isinstance(declaration := self._declared.get(name), tree.TypeDeclaration):
-            if name in seen or declaration.subtype or len(declaration.targets) != 1:
-                break
-            seen.add(name)
-            name = declaration.targets[0]
-        return name
+        """The name behind an alias; a union of one type under several names is an alias, too."""
+        if name not in self._resolved:
+            self._resolved[name] = name  # for one that is declared by itself
+            declaration = self._declared.get(name)
+            if isinstance(declaration, tree.TypeDeclaration) and not declaration.subtype:
+                targets = {self.resolved(target) for target in declaration.targets}
+                self._resolved[name] = targets.pop() if len(targets) == 1 else name
+        return self._resolved[name]
 
     def below(self, name: str) -> set[str]:
         """All types whose values are values of this one, itself included."""

@@ -29,7 +29,7 @@ from holdfast.program.functors import CONVERSIONS, FUNCTORS, NUMERIC, ORDERED, T
 from holdfast.program.inference import FACTS, Inference
 from holdfast.program.names import Names
 from holdfast.program.records import directions
-from holdfast.record_table import Form
+from holdfast.structures import Form
 from holdfast.values import NIL, Record, Row, Type, Value
 
 
@@ -284,7 +284,7 @@ class Typer:
             case tree.Binary(operator=operator, left=left, right=right):
                 return self._apply(FUNCTORS[operator], (left, right), term)
             case tree.Call(function=function, arguments=arguments):
-                return self._apply(FUNCTORS[function], arguments, term)
+                return self._apply(self._scope.functors[function], arguments, term)
             case tree.Cast():
                 return self._cast(term)
             case _:

@@ -13,12 +13,14 @@ from numpy.typing import NDArray
 from holdfast.backends.memory import arithmetic
 from holdfast.backends.memory.arithmetic import Column, Undefined, codes_of, typed
 from holdfast.backends.memory.arrays import Rows
-from holdfast.encoding import Dictionary
+from holdfast.encoding import Dictionary, EncodingError
 from holdfast.number_text import NumberError, parse_float, parse_integer
 from holdfast.program.folding import NoValueError, regular_expression
 from holdfast.program.model import Apply, Compare, Const, Range, Term, Test, Var
-from holdfast.record_table import form_of
+from holdfast.single_values import plain
+from holdfast.structures import form_of
 from holdfast.term_text import term_text
+from holdfast.user_functors import UserFunctor, registered
 from holdfast.values import BlankNode, Iri, Literal, Type, Value
 
 Codes = NDArray[np.int64]
@@ -64,6 +66,10 @@ def evaluate(term: Term, given: Bindings) -> Codes:
             return given.dictionary.make_records(form_of(form), columns, types, len(given))
         case Apply(function="field", arguments=(record, Const(value=str(form)), Const(value=int(number)))):
             return given.dictionary.take_field(form_of(form), evaluate(record, given), number, term.type)
+        case Apply(function=function, arguments=()):
+            functor = registered(function)
+            value = _given(functor, (), _called(functor, [()], ())[0], term.type, given.dictionary)
+            return np.full(len(given), value, np.int64)
         case Apply(function=function, arguments=arguments):
             columns = [evaluate(argument, given) for argument in arguments]
             return _apply(function, columns, [argument.type for argument in arguments], term.type, given.dictionary)
@@ -131,6 +137,8 @@ def _bound(variable: Var, codes: Codes, given: Bindings) -> Iterator[Bindings]:
 
 
 def _apply(function: str, columns: Sequence[Codes], types: Sequence[Type], type: Type, dictionary: Dictionary) -> Codes:
+    if function.startswith("@"):
+        return _by_user(registered(function), columns, types, type, dictionary)
     if function in _ON_VALUES:
         return _by_value(_ON_VALUES[function], columns, types, type, dictionary)
     if function in ("min", "max"):
@@ -167,6 +175,47 @@ def _by_value(
     function = _where_typed(function, types, otherwise="" if type.in_dictionary else 0)
     results = [dictionary.encode_value(function(*arguments), type) for arguments in zip(*values, strict=True)]
     return np.array(results, np.int64)[places.reshape(-1)]
+
+
+def _by_user(
+    functor: UserFunctor, columns: Sequence[Codes], types: Sequence[Type], type: Type, dictionary: Dictionary
+) -> Codes:
+    """A functor of the user, once for each distinct tuple of arguments; a vectorised one for all of them at once."""
+    distinct, places = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
+    values = [dictionary.decode_values(distinct[:, i], t) for i, t in enumerate(types)]
+    rows = list(zip(*values, strict=True))
+    typed_rows = [row for row in rows if _is_typed(row, types)]
+    results = dict(zip(typed_rows, _called(functor, typed_rows, types), strict=True))
+    otherwise = "" if type.in_dictionary else 0
+    codes = [_given(functor, row, results.get(row, otherwise), type, dictionary) for row in rows]
+    return np.array(codes, np.int64)[places.reshape(-1)]
+
+
+def _is_typed(row: tuple[Value, ...], types: Sequence[Type]) -> bool:
+    return all(isinstance(value, str) for value, type in zip(row, types, strict=True) if type is Type.SYMBOL)
+
+
+def _called(functor: UserFunctor, rows: list[tuple[Value, ...]], types: Sequence[Type]) -> list[Value]:
+    """What a functor of the user gives for some arguments."""
+    try:
+        if not functor.vectorised or not types:
+            return [functor.function(*row) for row in rows]
+        columns = zip(*rows, strict=True) if rows else [()] * len(types)
+        arrays = [np.array(c, object if t.in_dictionary else None) for c, t in zip(columns, types, strict=True)]
+        results = [plain(value) for value in functor.function(*arrays)]
+    except Exception as error:
+        raise Undefined(f"@{functor.name} raised {error.__class__.__name__}: {error}") from error
+    if len(results) != len(rows):
+        raise Undefined(f"@{functor.name} gave {len(results)} values for {len(rows)} rows")
+    return results
+
+
+def _given(functor: UserFunctor, row: tuple[Value, ...], value: Value, type: Type, dictionary: Dictionary) -> int:
+    try:
+        return dictionary.encode_value(value, type)
+    except EncodingError as error:
+        shown = ", ".join(map(repr, row))
+        raise Undefined(f"@{functor.name}({shown}) gave a wrong value: {error.reason}") from None
 
 
 def _where_typed(function: Callable[..., Any], types: Sequence[Type], otherwise: Any) -> Callable[..., Any]:

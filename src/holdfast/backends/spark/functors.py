@@ -161,6 +161,9 @@ def _used(what: Term | Compare | Test | Range) -> Iterator[Var]:
 
 def _refuse_ord(term: Term, rule: Rule) -> None:
     if isinstance(term, Apply):
+        if term.function.startswith("@"):
+            message = f"rule {rule.name} uses the functor {term.function}, and the spark engine has none of the user's"
+            raise UsageError(Diagnostic("E0917", message, rule.span, help='use engine="memory" for this program'))
         if term.function == "ord":
             message = f"rule {rule.name} uses ord, which the spark engine does not have: there, symbols have no numbers"
             raise UsageError(Diagnostic("E0917", message, rule.span, help='use engine="memory" for this program'))

@@ -43,8 +43,10 @@ from holdfast.backends.spark.values import (
     table_of_rows,
 )
 from holdfast.encoding import Codes, Dictionary
+from holdfast.errors import Diagnostic, UsageError
 from holdfast.plans.model import AggregatePlan, AnyPlan, Plan, Read
 from holdfast.program.model import Atom, Const, Relation
+from holdfast.values import Type
 
 _NO_FRAMES: Mapping[str, Sequence[Any]] = MappingProxyType({})
 
@@ -116,6 +118,10 @@ class SparkBackend:
 
     def add_relation(self, relation: Relation) -> None:
         """Make room for the facts of one more relation."""
+        if Type.RECORD in relation.types:
+            message = f"{relation.display} holds records, which the spark engine does not have"
+            help = 'use engine="memory" for this program'
+            raise UsageError(Diagnostic("E0917", message, relation.span, help=help))
         self.relations[relation.name] = relation
         self.stored[relation.name] = Stored(relation, self.space)
 

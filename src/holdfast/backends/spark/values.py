@@ -58,6 +58,7 @@ def text_of(value: Value) -> str:
             return f"f{value!r}"
         case Literal(lexical=lexical, datatype=datatype, language=language):
             return f"l@{language}\0{lexical}" if language else f"l^{datatype}\0{lexical}"
+    raise AssertionError(f"records are refused on Spark: {value}")
 
 
 def value_of(text: str) -> Value:

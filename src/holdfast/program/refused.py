@@ -1,0 +1,37 @@
+"""What Soufflé derives by chance or by order cannot be maintained exactly: refused, with what to write instead."""
+
+from __future__ import annotations
+
+from holdfast.errors import Diagnostics
+from holdfast.language import tree
+
+
+def report_refused(program: tree.Program, diagnostics: Diagnostics) -> None:
+    """Report choices, subsumptions and functors with a state."""
+    for item in program.items:
+        match item:
+            case tree.Declaration(names=names, choices=[key, *_]):
+                _choice(names[0], key, item, diagnostics)
+            case tree.Subsumption(worse=worse):
+                _subsumption(worse, item, diagnostics)
+            case tree.FunctorDeclaration(name=name, stateful=True):
+                message = f"@{name} is stateful: what it gives depends on when it is called"
+                help = "make it pure, the same result for the same arguments, and leave `stateful` away"
+                diagnostics.error("E0217", message, item.span, help=help)
+
+
+def _choice(name: tree.Name, key: tuple[str, ...], item: tree.Declaration, diagnostics: Diagnostics) -> None:
+    columns = [attribute.name for attribute in item.attributes]
+    rest = next((column for column in columns if column not in key), "x")
+    inside = ", ".join("y" if column == rest else column for column in columns)
+    message = f"{name.text} keeps the first fact of each kind (`choice-domain`), and which is first no update can know"
+    help = f"derive all in all({', '.join(columns)}), and choose for each {', '.join(key)} by value: {rest} = min y : "
+    diagnostics.error("E0217", message, item.span, help=f"{help}{{ all({inside}) }}")
+
+
+def _subsumption(worse: tree.Atom, item: tree.Subsumption, diagnostics: Diagnostics) -> None:
+    name = worse.name.text
+    message = f"{name} drops facts while they are derived (`<=`), and what was derived from them no update can know"
+    help = "derive all, and keep the best in a relation of its own: "
+    help += f"best(x, n) :- {name}(x, _), n = min m : {{ {name}(x, m) }}"
+    diagnostics.error("E0217", message, item.span, help=help)

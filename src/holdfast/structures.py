@@ -1,0 +1,50 @@
+"""What the values of a record type or of an algebraic data type hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TypeAlias
+
+from holdfast.values import Type
+
+Kind: TypeAlias = "Type | Structure"
+
+
+@dataclass(eq=False)
+class Structure:
+    """A record type, with the one branch "", or an algebraic data type.
+
+    Types may hold each other, so the branches are filled in when all types are there.
+    """
+
+    name: str
+    branches: dict[str, tuple[Kind, ...]] = field(default_factory=dict, repr=False)
+
+    @property
+    def is_record(self) -> bool:
+        """Whether it is a record type, which has `nil` too."""
+        return "" in self.branches
+
+    @property
+    def value(self) -> str:
+        """The type's name, as messages say it."""
+        return self.name
+
+
+@dataclass(frozen=True)
+class Form:
+    """What records share that are compared field by field: the branch and the number of fields."""
+
+    branch: str
+    arity: int
+
+    def __str__(self) -> str:
+        return f"{self.branch}/{self.arity}"
+
+
+@lru_cache(maxsize=1024)
+def form_of(text: str) -> Form:
+    """The form that a text stands for, as plans hold it."""
+    branch, _, arity = text.rpartition("/")
+    return Form(branch, int(arity))
