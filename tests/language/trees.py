@@ -24,6 +24,7 @@ words = st.one_of(
     st.sampled_from(["x", "y", "edge", "a1", "X", "été", "b_c", "input", "output", "decl", "prefix", "u", "e1", "x0b"]),
     st.from_regex(r"[a-zA-Z][a-zA-Z0-9_]{0,6}", fullmatch=True),
 ).filter(lambda word: word not in _RESERVED)
+dotted = st.lists(words, min_size=1, max_size=3).map(".".join)
 texts = st.text(st.characters(blacklist_categories=["Cs"]), max_size=8)
 prefixes = st.one_of(st.just(""), words)
 locals_ = st.from_regex(r"[a-zA-Z0-9_](?:[a-zA-Z0-9_.%-]{0,4}[a-zA-Z0-9_-])?", fullmatch=True).filter(
@@ -37,6 +38,7 @@ quoted_texts = st.text(st.characters(blacklist_characters="\n", blacklist_catego
 
 names = st.one_of(
     _node(tree.Name, words),
+    _node(tree.Name, dotted),
     _node(tree.Name, quoted_texts, st.just(tree.NameKind.QUOTED)),
     _node(tree.Name, st.builds("{}:{}".format, prefixes, locals_), st.just(tree.NameKind.PREFIXED)),
     _node(tree.Name, iris, st.just(tree.NameKind.IRI)),
@@ -59,7 +61,7 @@ rdf_literals = st.one_of(
     _node(tree.RdfLiteral, texts, st.none(), st.sampled_from(["fr", "en-GB", "de-AT-1996"])),
 )
 constants = st.one_of(numbers, _node(tree.String, texts), iri_terms, prefixed_names, rdf_literals)
-leaves = st.one_of(variables, variables, _node(tree.Wildcard), constants)
+leaves = st.one_of(variables, variables, _node(tree.Wildcard), constants, _node(tree.Nil))
 functions = st.one_of(st.sampled_from(["cat", "strlen", "range"]), words)
 
 
@@ -70,7 +72,7 @@ _COMPARISONS = ["=", "!=", "<", "<=", ">", ">="]
 @st.composite
 def terms(draw: st.DrawFn, depth: int = 3) -> tree.Term:
     """Terms, at most so deep."""
-    shape = draw(st.integers(0, 9)) if depth else 0
+    shape = draw(st.integers(0, 12)) if depth else 0
     inner = terms(depth - 1) if depth else leaves
     match shape:
         case 1:
@@ -88,6 +90,12 @@ def terms(draw: st.DrawFn, depth: int = 3) -> tree.Term:
         case 9:
             functions_ = st.sampled_from(sorted(AGGREGATES - {"count"}))
             return draw(_node(tree.Aggregate, functions_, inner, formulas(depth - 1)))
+        case 10:
+            return draw(_node(tree.Record, _tuples(inner)))
+        case 11:
+            return draw(_node(tree.Branch, dotted, _tuples(inner)))
+        case 12:
+            return draw(_node(tree.Call, words.map("@{}".format), _tuples(inner)))
         case _:
             return draw(leaves)
 
@@ -135,11 +143,13 @@ rules = _node(
     st.one_of(st.none(), formulas()),
     st.lists(_node(tree.RuleAttribute, words, texts), max_size=2).map(tuple),
 )
+attributes = st.lists(_node(tree.Attribute, words, dotted), max_size=3).map(tuple)
 declarations = _node(
     tree.Declaration,
     some_names,
-    st.lists(_node(tree.Attribute, words, words), max_size=3).map(tuple),
+    attributes,
     st.lists(st.sampled_from(sorted(QUALIFIERS)), max_size=2).map(tuple),
+    st.lists(st.lists(words, min_size=1, max_size=2).map(tuple), max_size=2).map(tuple),
 )
 directives = _node(
     tree.Directive,
@@ -150,10 +160,37 @@ directives = _node(
 types = st.one_of(
     _node(tree.TypeDeclaration, words, st.just(True), st.tuples(words)),
     _node(tree.TypeDeclaration, words, st.just(False), st.lists(words, min_size=1, max_size=3).map(tuple)),
+    _node(tree.TypeDeclaration, words, st.just(True), st.sampled_from([("number",), ("symbol",)]), st.just(True)),
+    _node(tree.RecordDeclaration, words, attributes),
+    _node(
+        tree.VariantDeclaration,
+        words,
+        st.lists(_node(tree.BranchDeclaration, words, attributes), min_size=1, max_size=3).map(tuple),
+    ),
 )
+functor_declarations = _node(
+    tree.FunctorDeclaration, words, st.lists(words, max_size=3).map(tuple), words, st.booleans()
+)
+orders = st.tuples(st.integers(0, 9), st.lists(st.integers(1, 9), max_size=3).map(tuple))
+plans = _node(tree.Plan, st.lists(orders, min_size=1, max_size=2).map(tuple))
+component_types = _node(tree.ComponentType, words, st.lists(words, max_size=2).map(tuple))
+inits = _node(tree.Init, words, component_types)
+overrides = _node(tree.Override, words)
+heads = _node(tree.Atom, _node(tree.Name, words), _tuples(terms()))
+subsumptions = _node(tree.Subsumption, heads, heads, formulas())
 pragmas = _node(tree.Pragma, texts, st.one_of(st.none(), texts))
 prefix_items = _node(tree.Prefix, st.one_of(prefixes, st.sampled_from(["a-b", "c.d"])), iris)
-items = st.one_of(rules, rules, declarations, directives, types, pragmas, prefix_items)
+_plain_items = st.one_of(
+    *(rules, rules, declarations, directives, types, types, pragmas, prefix_items, functor_declarations),
+    *(plans, inits, overrides, subsumptions),
+)
+components = _node(
+    tree.Component,
+    component_types,
+    st.lists(component_types, max_size=2).map(tuple),
+    st.lists(_plain_items, max_size=3).map(tuple),
+)
+items = st.one_of(_plain_items, _plain_items, components)
 
 
 @st.composite

@@ -168,7 +168,7 @@ class Builder:
         """`.comp A<T> : B<T> { … }`."""
         types = [c for c in children if isinstance(c, tree.ComponentType)]
         items = tuple(c for c in children[1:] if isinstance(c, tree.Node) and not isinstance(c, tree.ComponentType))
-        span = self._span(children[0], types[0])
+        span = self._span(children[0], children[-1])
         return tree.Component(types[0], tuple(types[1:]), items, span=span)  # type: ignore[arg-type]
 
     def component_type(self, children: Children) -> tree.ComponentType:

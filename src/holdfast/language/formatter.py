@@ -13,7 +13,7 @@ from holdfast.errors import Span
 from holdfast.language import tree
 from holdfast.language.comments import Comment
 from holdfast.language.parser import parse_with_comments
-from holdfast.language.printer import Piece, pieces, show_attribute, show_item
+from holdfast.language.printer import INDENT, Piece, component_head, pieces, show_attribute, show_item
 
 
 @dataclass
@@ -37,13 +37,17 @@ class _Placed:
 def format_source(text: str, name: str = "<text>") -> str:
     """The canonical form of a program's text; formatting it again changes nothing."""
     program, comments = parse_with_comments(text, name)
-    blocks = _blocks(program.items, comments)
+    return "".join(line + "\n" for line in _lines(_blocks(program.items, comments)))
+
+
+def _lines(blocks: list[_Block]) -> list[str]:
+    """The lines of blocks, with one blank line where there were some."""
     lines: list[str] = []
     for before, block in zip((None, *blocks), blocks, strict=False):
         if before is not None and block.first - before.last > 1:
             lines.append("")
         lines += block.lines
-    return "".join(line + "\n" for line in lines)
+    return lines
 
 
 def _blocks(items: Sequence[tree.Item], comments: Iterable[Comment]) -> list[_Block]:
@@ -66,12 +70,22 @@ def _blocks(items: Sequence[tree.Item], comments: Iterable[Comment]) -> list[_Bl
 
 def _item_block(placed: _Placed) -> _Block:
     span = placed.item.span
-    if isinstance(placed.item, tree.Rule):
+    last: list[Comment] = []
+    if isinstance(placed.item, tree.Component):
+        lines = _component(placed.item, placed.inside)
+    elif isinstance(placed.item, tree.Rule):
         lines, last = _commented_rule(placed.item, placed.inside)
     else:
         lines, last = [show_item(placed.item)], placed.inside
     end = max([span.end_line, *map(_last_line, placed.behind)])
     return _Block(_with_behind("\n".join(lines), "", [*last, *placed.behind]), span.line, end)
+
+
+def _component(component: tree.Component, comments: list[Comment]) -> list[str]:
+    """A component with its items and comments one step further in; of a comment, its first line."""
+    blocks = _blocks(component.items, comments)
+    inside = [INDENT + line if line else "" for line in _lines(blocks)]
+    return [component_head(component), *inside, "}"]
 
 
 def _commented_rule(rule: tree.Rule, comments: list[Comment]) -> tuple[list[str], list[Comment]]:

@@ -73,10 +73,14 @@ def show_item(item: tree.Item) -> str:
 
 
 def _show_component(component: tree.Component) -> str:
-    bases = ", ".join(map(_component_type, component.bases))
-    head = f".comp {_component_type(component.type)}" + (f" : {bases}" if bases else "")
     inside = [INDENT + line if line else "" for line in show_items(component.items)]
-    return "\n".join([f"{head} {{", *inside, "}"])
+    return "\n".join([component_head(component), *inside, "}"])
+
+
+def component_head(component: tree.Component) -> str:
+    """`.comp A<T> : B<T> {`."""
+    bases = ", ".join(map(_component_type, component.bases))
+    return f".comp {_component_type(component.type)}" + (f" : {bases}" if bases else "") + " {"
 
 
 def _component_type(type: tree.ComponentType) -> str:
