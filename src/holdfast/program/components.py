@@ -98,7 +98,7 @@ class _Instances:
 
     def __init__(self, diagnostics: Diagnostics) -> None:
         self._diagnostics = diagnostics
-        self._unexplained: dict[str, list[tree.Node]] = {}  # first part of a dotted name: where it is used
+        self._unexplained: dict[str, list[tree.Node]] = {}  # what of a dotted name is not known: where it is used
 
     def run(self, items: Iterable[tree.Item]) -> list[tree.Item]:
         """All items, with what instances stand for."""
@@ -185,7 +185,9 @@ class _Instances:
         """What the parameters of a component stand for."""
         parameters, given = component.type.arguments, type.arguments
         if len(parameters) != len(given):
-            message = f"{component.type.name} has {len(parameters)} parameters, but here are {len(given)}"
+            many = "parameter" if len(parameters) == 1 else "parameters"
+            are = "is" if len(given) == 1 else "are"
+            message = f"{component.type.name} has {len(parameters)} {many}, but here {are} {len(given)}"
             labels = [Label(component.span, "declared here")]
             self._diagnostics.error("E0218", message, type.span, labels=labels)
         return {
@@ -261,7 +263,7 @@ class _Instances:
             return name
         found = _found(name.text, scope, "relations")
         if found is None and "." in name.text:
-            self._unexplained.setdefault(name.text.split(".")[0], []).append(name)
+            self._unexplained.setdefault(_unknown_part(name.text, scope), []).append(name)
         return name if found is None else replace(name, text=found)
 
     def _type(self, name: str, binding: _Binding, scope: _Scope, node: tree.Node) -> str:
@@ -270,7 +272,7 @@ class _Instances:
             name, scope = bound.name, bound.scope
         found = _found(name, scope, "types")
         if found is None and "." in name:
-            self._unexplained.setdefault(name.split(".")[0], []).append(node)
+            self._unexplained.setdefault(_unknown_part(name, scope), []).append(node)
         return found or name
 
     def _branch(self, name: str, scope: _Scope) -> str:
@@ -278,11 +280,14 @@ class _Instances:
 
     def _report_unexplained(self) -> None:
         """A dotted name that no instance explains: once for each first part, however often it is used."""
-        for first, places in self._unexplained.items():
-            message = f"there is no instance {first} of a component, as the dotted name needs one"
-            more = [f"{len(places) - 1} more names begin with `{first}.`"] if places[1:] else []
-            help = f"make one: .init {first} = SomeComponent"
-            self._diagnostics.error("E0219", message, places[0].span, notes=more, help=help)
+        for part, places in self._unexplained.items():
+            instance, _, name = part.rpartition(".")
+            message = f"there is no instance {part} of a component, as the dotted name needs one"
+            help = f"make one: .init {part} = SomeComponent"
+            if instance:
+                message, help = f"the instance {instance} has nothing that is called {name}", ""
+            more = [f"{len(places) - 1} more such names"] if places[1:] else []
+            self._diagnostics.error("E0219", message, places[0].span, notes=more, help=help or None)
 
 
 def _found(name: str, scope: _Scope, kind: str) -> str | None:
@@ -297,6 +302,12 @@ def _found(name: str, scope: _Scope, kind: str) -> str | None:
         if here is not None and last in getattr(here, kind):
             return here.prefix + last
     return None
+
+
+def _unknown_part(name: str, scope: _Scope) -> str:
+    """The first part of a dotted name, if no instance is called so; else all of it."""
+    first = name.split(".")[0]
+    return name if any(first in outer.instances for outer in scope.outwards()) else first
 
 
 def _own(name: tree.Name, scope: _Scope) -> str:

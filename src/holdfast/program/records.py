@@ -164,7 +164,7 @@ class _Rule:
         if len({each.branches[""] for each in fitting}) == 1:
             return fitting[0]
         listed = ", ".join(sorted(each.name for each in fitting))
-        what = f"it may be any of {listed}" if fitting else f"no record type has {arity} fields"
+        what = f"it may be any of {listed}" if fitting else f"no record type with {_counted(arity)} fits"
         help = "say which by as([…], T)" if fitting else "declare one: .type T = [x: number, …]"
         self._diagnostics.error("E0411", f"the type of this record is not known: {what}", term.span, help=help)
         return None

@@ -23,9 +23,10 @@ def report_refused(program: tree.Program, diagnostics: Diagnostics) -> None:
 def _choice(name: tree.Name, key: tuple[str, ...], item: tree.Declaration, diagnostics: Diagnostics) -> None:
     columns = [attribute.name for attribute in item.attributes]
     rest = next((column for column in columns if column not in key), "x")
-    inside = ", ".join("y" if column == rest else column for column in columns)
+    other = next(name for name in ("y", "z", "one", "other") if name not in columns)
+    inside = ", ".join(other if column == rest else column for column in columns)
     message = f"{name.text} keeps the first fact of each kind (`choice-domain`), and which is first no update can know"
-    help = f"derive all in all({', '.join(columns)}), and choose for each {', '.join(key)} by value: {rest} = min y : "
+    help = f"derive all in all({', '.join(columns)}), and choose for each {', '.join(key)} by value: {rest} = min {other} : "
     diagnostics.error("E0217", message, item.span, help=f"{help}{{ all({inside}) }}")
 
 
@@ -33,5 +34,5 @@ def _subsumption(worse: tree.Atom, item: tree.Subsumption, diagnostics: Diagnost
     name = worse.name.text
     message = f"{name} drops facts while they are derived (`<=`), and what was derived from them no update can know"
     help = "derive all, and keep the best in a relation of its own: "
-    help += f"best(x, n) :- {name}(x, _), n = min m : {{ {name}(x, m) }}"
+    help += f"least(x, n) :- {name}(x, _), n = min m : {{ {name}(x, m) }}"
     diagnostics.error("E0217", message, item.span, help=help)
