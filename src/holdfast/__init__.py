@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.errors import HoldfastError
 from holdfast.settings import Limits, Progress
-from holdfast.values import NIL, BlankNode, Iri, Literal, Record, Type
+from holdfast.values import BlankNode, Iri, Literal, Record, Type
 
 if TYPE_CHECKING:
     from holdfast.knowledge_base import KnowledgeBase, from_text, open
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from holdfast.user_functors import functor
 
 __all__ = [
-    "NIL",
     "Answer",
     "BlankNode",
     "Change",

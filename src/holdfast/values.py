@@ -90,6 +90,11 @@ class Record:
         self.fields, self.branch = fields, branch
         self._hash = hash((branch, fields))
 
+    @property
+    def is_nil(self) -> bool:
+        """Whether it is `nil`, the record that is none."""
+        return self.branch == "nil" and not self.fields
+
     def __hash__(self) -> int:
         return self._hash
 
@@ -119,7 +124,7 @@ class Record:
                 parts.append(item.text)
             elif not isinstance(item, Record):
                 parts.append(_field_text(item))
-            elif item.branch == "nil" and not item.fields:
+            elif item.is_nil:
                 parts.append("nil")
             elif item.branch and not item.fields:
                 parts.append(f"${item.branch}")

@@ -11,6 +11,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from holdfast.errors import Diagnostic, Diagnostics
 from holdfast.language import tree
 from holdfast.program.components import instantiated
@@ -44,7 +46,8 @@ def check(program: tree.Program, hints: Hints | None = None) -> Program:
     scope = resolve(program, diagnostics)
     warn_of_misspelt(program, scope, {predicate for predicate, _ in hints or {}})
     core = desugar(program, scope)
-    return checked(core, scope, hints or {}, diagnostics)
+    declared = tuple(i for i in program.items if isinstance(i, tree.AnyType | tree.FunctorDeclaration))
+    return replace(checked(core, scope, hints or {}, diagnostics), declared=declared)
 
 
 def outline(program: tree.Program) -> dict[str, Relation]:

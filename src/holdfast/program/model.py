@@ -19,6 +19,7 @@ from functools import cached_property
 from typing import TypeAlias
 
 from holdfast.errors import Diagnostic, Span
+from holdfast.language import tree
 from holdfast.structures import Kind, Structure
 from holdfast.values import Row, Type, Value
 
@@ -239,6 +240,7 @@ class Program:
     nodes: tuple[HyperNode, ...]
     prefixes: Mapping[str, str]
     warnings: tuple[Diagnostic, ...] = ()
+    declared: tuple[tree.AnyType | tree.FunctorDeclaration, ...] = ()  # types and functors, for queries
 
     @cached_property
     def places(self) -> Mapping[str, int]:

@@ -119,7 +119,7 @@ def resolve(program: tree.Program, diagnostics: Diagnostics) -> Names:
             case tree.Prefix():
                 _add_prefix(item, names, seen)
             case tree.FunctorDeclaration():
-                _add_functor(item, names)
+                add_functor(item, names)
             case tree.Pragma(key="legacy") | tree.TypeDeclaration(legacy=True):
                 names.legacy = True
     for item in program.items:
@@ -133,7 +133,7 @@ def resolve(program: tree.Program, diagnostics: Diagnostics) -> Names:
     return names
 
 
-def _add_functor(item: tree.FunctorDeclaration, names: Names) -> None:
+def add_functor(item: tree.FunctorDeclaration, names: Names) -> None:
     """A functor of the user: what it takes and gives."""
     known = [names.types.known(name, item) for name in (*item.parameters, item.result)]
     bases = [names.types.base(name) for name in (*item.parameters, item.result)]

@@ -10,8 +10,9 @@ from holdfast.program.desugar import desugar_rule
 from holdfast.program.graph import hyper_nodes
 from holdfast.program.inference import Inference
 from holdfast.program.model import Program
-from holdfast.program.names import KnownRelation, Names, check_arity, formula_atoms, unknown_relation
+from holdfast.program.names import KnownRelation, Names, add_functor, check_arity, formula_atoms, unknown_relation
 from holdfast.program.nominal import check_nominal
+from holdfast.program.records import with_record_types
 from holdfast.program.safety import check_safety
 from holdfast.program.type_names import TypeTable
 from holdfast.program.typing import Typer
@@ -31,7 +32,7 @@ def check_query(formula: tree.Formula, program: Program) -> tuple[tuple[str, ...
     _check_atoms(formula, scope)
     diagnostics.raise_errors()
     columns = _columns(formula)
-    core = _core(formula, columns, scope)
+    core = with_record_types(_core(formula, columns, scope), scope, diagnostics)
     check_safety(core, diagnostics)
     check_nominal(core, scope, diagnostics)
     typer = Typer(scope, Inference(core, scope, {}, diagnostics), diagnostics)
@@ -39,15 +40,19 @@ def check_query(formula: tree.Formula, program: Program) -> tuple[tuple[str, ...
     diagnostics.raise_errors()
     own = tuple(name for name in relations if name not in program.relations)
     nodes = hyper_nodes(own, rules, aggregates)
-    return columns, Program(relations, rules, aggregates, {}, nodes, program.prefixes, diagnostics.warnings)
+    warnings = diagnostics.warnings
+    return columns, Program(relations, rules, aggregates, {}, nodes, program.prefixes, warnings, program.declared)
 
 
 def _scope(program: Program, diagnostics: Diagnostics) -> Names:
-    scope = Names(TypeTable((), diagnostics), diagnostics)
+    scope = Names(TypeTable((d for d in program.declared if isinstance(d, tree.AnyType)), diagnostics), diagnostics)
     scope.prefixes.update(program.prefixes)
+    for declared in program.declared:
+        if isinstance(declared, tree.FunctorDeclaration):
+            add_functor(declared, scope)
     for relation in program.relations.values():
         names = tuple(column.name for column in relation.columns)
-        types = tuple(type.value for type in relation.types)
+        types = tuple(column.type_name if column.structure else column.type.value for column in relation.columns)
         scope.relations[relation.name] = KnownRelation(
             relation.name, relation.display, names, types, relation.span, relation.auxiliary, declared=True
         )
