@@ -1,4 +1,4 @@
-"""Records in and out: text, JSON, Parquet, Python; what goes out comes in again, what is none is refused at its place."""
+"""Records in and out: text, JSON, Parquet, Python.  What goes out comes in again; what is none is told at its place."""
 
 from __future__ import annotations
 

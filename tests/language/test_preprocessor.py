@@ -47,6 +47,7 @@ def _words(text: str, **macros: str) -> str:
         ("#if(0)\np(1).\n#endif\n#if LEVEL == full\nq(1).\n#endif", "q(1)."),
         ("/*\n#error no\n*/\n// #define N 1\np(N).", "/* #error no */ // #define N 1 p(N)."),
         ('#[name("r1")]\n#define N 1\np(N) :- q(N).', '#[name("r1")] p(1) :- q(1).'),
+        ("#define HERE __LINE__\np(__LINE__).\n\nq(HERE, __FILE__).", 'p(2). q(4, "main.dl").'),
         ("#pragma once\n#line 7\n#\np(1).", "p(1)."),
     ],
 )

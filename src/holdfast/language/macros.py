@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from holdfast.errors import Source
+from holdfast.values import quote
 
 _TOKEN: Final = re.compile(
     r"""
@@ -27,6 +28,7 @@ _TOKEN: Final = re.compile(
     re.VERBOSE,
 )
 _VARIADIC: Final = "__VA_ARGS__"
+BUILT_IN: Final = frozenset({"__FILE__", "__LINE__"})
 
 
 @dataclass(frozen=True)
@@ -117,6 +119,9 @@ def expanded(tokens: list[PpToken], macros: Macros) -> Iterator[PpToken]:
     waiting = tokens[::-1]
     while waiting:
         token = waiting.pop()
+        if token.kind == "WORD" and token.text in BUILT_IN:
+            yield _built_in(token)
+            continue
         macro = macros.get(token.text) if token.kind == "WORD" and token.text not in token.hidden else None
         if macro is None:
             yield token
@@ -128,6 +133,13 @@ def expanded(tokens: list[PpToken], macros: Macros) -> Iterator[PpToken]:
             given, hidden = call
             body = _joined(_substituted(macro, _matched(macro, given, token), macros))
             waiting += _placed(body, token, (token.hidden & hidden) | {macro.name})[::-1]
+
+
+def _built_in(token: PpToken) -> PpToken:
+    """The file or the line that a token stands at."""
+    is_line = token.text == "__LINE__"
+    text = str(token.line) if is_line else quote(token.source.name)
+    return replace(token, kind="NUMBER" if is_line else "STRING", text=text, macro=token.macro or token.text)
 
 
 def _arguments(waiting: list[PpToken]) -> tuple[list[list[PpToken]], frozenset[str]] | None:

@@ -15,8 +15,8 @@ from typing import Final
 from holdfast.errors import Diagnostics, Source, Span
 from holdfast.language import refused
 from holdfast.language.conditions import ConditionError, condition
+from holdfast.language.macros import BUILT_IN, MacroCallError, PpToken, expanded, macro_of, tokens_of
 from holdfast.language.macros import Macro as Macro
-from holdfast.language.macros import MacroCallError, PpToken, expanded, macro_of, tokens_of
 from holdfast.language.origins import Composed, Piece
 
 _USES: Final = re.compile(r"^[ \t]*(?:\#(?!\[)|\.(?:include|once)\b)", re.MULTILINE)
@@ -40,7 +40,7 @@ class Preprocessing:
 
 def uses_preprocessor(text: str) -> bool:
     """Whether a text has lines for the preprocessor."""
-    return _USES.search(text) is not None
+    return _USES.search(text) is not None or any(name in text for name in BUILT_IN)
 
 
 def preprocessed(source: Source, given: Preprocessing, diagnostics: Diagnostics) -> Source:
@@ -192,7 +192,7 @@ class _Run:
 
     def _text(self, source: Source, line: int, text: str) -> None:
         """A stretch of ordinary lines."""
-        if self._macros.keys().isdisjoint(_WORD.findall(text)):
+        if (self._macros.keys() | BUILT_IN).isdisjoint(_WORD.findall(text)):
             self.pieces.append(Piece(text, source, line, 1))
             return
         try:

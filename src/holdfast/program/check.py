@@ -1,6 +1,6 @@
 """From the syntax tree to the checked program: the passes, in their order.
 
-0. components   what each instance stands for               components.py, renaming.py
+0. components   what each instance stands for               components.py, renaming.py, inlining.py
 1. names      what every name stands for                    names.py, type_names.py, misspelt.py
 2. desugar    one head, a conjunction, no aggregates        desugar.py, normal_form.py, flatten.py, aggregates.py
 3. safety     every variable is bound                       safety.py
@@ -21,6 +21,7 @@ from holdfast.program.desugar import desugar
 from holdfast.program.graph import hyper_nodes
 from holdfast.program.ignored import warn_of_ignored
 from holdfast.program.inference import Hints, Inference
+from holdfast.program.inlining import inlined
 from holdfast.program.misspelt import warn_of_misspelt
 from holdfast.program.model import Column, Program, Relation
 from holdfast.program.names import KnownRelation, Names, resolve
@@ -40,7 +41,7 @@ def check(program: tree.Program, hints: Hints | None = None) -> Program:
     `hints` are types sniffed from data files for (predicate, column): they decide only where the program does not.
     """
     diagnostics = Diagnostics()
-    program = instantiated(program, diagnostics)
+    program = inlined(instantiated(program, diagnostics))
     report_refused(program, diagnostics)
     warn_of_ignored(program, diagnostics)
     scope = resolve(program, diagnostics)
@@ -55,7 +56,7 @@ def outline(program: tree.Program) -> dict[str, Relation]:
 
     What the data is like may settle the types, so one must know what to look at before the check.
     """
-    scope = resolve(instantiated(program, Diagnostics()), Diagnostics())
+    scope = resolve(inlined(instantiated(program, Diagnostics())), Diagnostics())
     return {name: _outlined(known, scope) for name, known in scope.relations.items()}
 
 

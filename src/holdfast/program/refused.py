@@ -26,8 +26,9 @@ def _choice(name: tree.Name, key: tuple[str, ...], item: tree.Declaration, diagn
     other = next(name for name in ("y", "z", "one", "other") if name not in columns)
     inside = ", ".join(other if column == rest else column for column in columns)
     message = f"{name.text} keeps the first fact of each kind (`choice-domain`), and which is first no update can know"
-    help = f"derive all in all({', '.join(columns)}), and choose for each {', '.join(key)} by value: {rest} = min {other} : "
-    diagnostics.error("E0217", message, item.span, help=f"{help}{{ all({inside}) }}")
+    help = f"derive all in all({', '.join(columns)}), and choose for each {', '.join(key)} by value: "
+    help += f"{rest} = min {other} : {{ all({inside}) }}"
+    diagnostics.error("E0217", message, item.span, help=help)
 
 
 def _subsumption(worse: tree.Atom, item: tree.Subsumption, diagnostics: Diagnostics) -> None:
