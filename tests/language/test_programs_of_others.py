@@ -8,11 +8,14 @@ from pathlib import Path
 import pytest
 
 from holdfast.errors import ProgramError
-from holdfast.language import format_source, parse, show
+from holdfast.language import format_source, parse, show, tree
+from holdfast.language.origins import Composed
+from tests.suites.whole_programs import NEEDS_A_FILE, WholeProgram, whole_programs
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 REFUSED = ("rule", "syntax1", "syntax2", "syntax3", "syntax4", "syntax5")
 LEAST = 170
+WHOLE = DATA / "ext" / "programs"
 
 
 def _is_refused(path: Path) -> bool:
@@ -20,9 +23,8 @@ def _is_refused(path: Path) -> bool:
 
 
 def _programs() -> list[Path]:
-    """All but the whole code bases under ext/programs, which need components, records and a preprocessor."""
-    whole = DATA / "ext" / "programs"
-    return [path for path in sorted(DATA.rglob("*.dl")) if not _is_refused(path) and whole not in path.parents]
+    """Single files; the whole code bases under ext/programs are put together by their own tests below."""
+    return [path for path in sorted(DATA.rglob("*.dl")) if not _is_refused(path) and WHOLE not in path.parents]
 
 
 needs_data = pytest.mark.skipif(not DATA.exists(), reason="the handed-over data is not at ../shared/data")
@@ -58,3 +60,39 @@ def test_a_syntax_error_is_found_at_the_line_where_souffle_finds_it(name: str) -
     (diagnostic,) = refused.value.diagnostics
     assert diagnostic.span is not None
     assert diagnostic.span.line == int(expected.group(1))
+
+
+# --- whole code bases --------------------------------------------------------------------------------
+
+
+def _files() -> list[Path]:
+    return sorted([*WHOLE.rglob("*.dl"), *WHOLE.rglob("*.project")])
+
+
+def _read_by(program: tree.Program) -> set[Path]:
+    pieces = program.source.pieces if isinstance(program.source, Composed) else ()
+    return {Path(piece.source.name).resolve() for piece in pieces}
+
+
+def _parsed(whole: WholeProgram) -> tree.Program:
+    return parse(whole.text, whole.name, whole.given)
+
+
+@needs_data
+def test_every_file_of_whole_code_bases_is_read_by_itself_or_as_a_part(tmp_path: Path) -> None:
+    """A file may be a part that only makes sense where its macros are defined: then a main program has read it."""
+    read: set[Path] = set()
+    alone = 0
+    for path in _files():
+        try:
+            program = parse(path.read_text(encoding="utf-8"), path.as_posix())
+        except ProgramError:
+            continue
+        alone += 1
+        assert parse(show(program)) == program, path
+        read |= {path.resolve(), *_read_by(program)}
+    for whole in whole_programs(tmp_path):
+        read |= _read_by(_parsed(whole))
+    unread = {path.relative_to(WHOLE).as_posix() for path in _files() if path.resolve() not in read}
+    assert unread == NEEDS_A_FILE
+    assert alone >= 370

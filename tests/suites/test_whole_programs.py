@@ -1,0 +1,149 @@
+"""Whole Soufflé code bases: every main program checks as it stands, and runs on made-up facts with exact updates."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import holdfast
+from holdfast.errors import ProgramError
+from holdfast.language import parse
+from holdfast.plans.literals import terms
+from holdfast.program import check
+from holdfast.program.model import Apply, Program, Relation
+from holdfast.structures import Kind, Structure
+from holdfast.values import NIL, Record, Type, Value
+from tests.suites.shared_data import needs_shared_data
+from tests.suites.whole_programs import ORDER_DEPENDENT, PROGRAMS, WholeProgram, whole_programs
+
+RUN = ("vandal", "securify", "doop-micro", "doop-1-call-site-sensitive", "cclyzer-subset")
+
+
+@cache
+def _all(folder: Path) -> dict[str, WholeProgram]:
+    return {whole.id: whole for whole in whole_programs(folder)}
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, WholeProgram]:
+    if not PROGRAMS.is_dir():
+        pytest.skip("the shared inputs are not at ../shared/data")
+    return _all(tmp_path_factory.getbasetemp())
+
+
+def _checked(whole: WholeProgram) -> Program:
+    return check(parse(whole.text, whole.name, whole.given))
+
+
+@needs_shared_data
+def test_every_main_program_checks_as_it_stands(programs: dict[str, WholeProgram]) -> None:
+    assert len(programs) > 40
+    for id, whole in programs.items():
+        if id.removeprefix("cclyzer-") in ORDER_DEPENDENT:
+            with pytest.raises(ProgramError) as refused:
+                _checked(whole)
+            assert {diagnostic.code for diagnostic in refused.value.diagnostics} == {"E0217"}, id
+        else:
+            assert _checked(whole).rules, id
+
+
+# --- made-up facts ---
+
+
+def _value(kind: Kind, name: str, chance: random.Random, depth: int = 0) -> Value:
+    if isinstance(kind, Structure):
+        if kind.is_record and (depth > 2 or chance.random() < 0.3):
+            return NIL
+        branch = chance.choice(sorted(kind.branches))
+        fields = kind.branches[branch]
+        return Record(tuple(_value(field, field.value, chance, depth + 1) for field in fields), branch)
+    if kind in (Type.NUMBER, Type.UNSIGNED):
+        return chance.randrange(4)
+    if kind is Type.FLOAT:
+        return float(chance.randrange(4))
+    return f"{name[-1:] if chance.random() < 0.8 else 's'}{chance.randrange(4)}"
+
+
+def _rows(relation: Relation, chance: random.Random, most: int) -> set[tuple[Value, ...]]:
+    return {
+        tuple(_value(column.kind, column.type_name, chance) for column in relation.columns)
+        for _ in range(chance.randrange(most + 1))
+    }
+
+
+def _inputs(program: Program) -> list[Relation]:
+    """The relations that facts come in for; where nothing says which, those without rules."""
+    relations = [relation for relation in program.relations.values() if not relation.auxiliary]
+    named = [relation for relation in relations if any(io.kind == "input" for io in relation.io)]
+    derived = {rule.predicate for rule in program.rules}
+    return named or [relation for relation in relations if relation.name not in derived and "." not in relation.name]
+
+
+def _ordinal(program: Program) -> set[str]:
+    """Relations that depend on `ord`, which numbers values by when they were seen first."""
+
+    def uses(term: Any) -> bool:
+        return isinstance(term, Apply) and (term.function == "ord" or any(map(uses, term.arguments)))
+
+    found = {
+        rule.predicate
+        for rule in program.rules
+        if any(uses(term) for term in (*rule.arguments, *(t for literal in rule.body for t in terms(literal))))
+    }
+    while new := {name for name, read in _reads(program) if read in found} - found:
+        found |= new
+    return found
+
+
+def _reads(program: Program) -> Iterator[tuple[str, str]]:
+    for rule in program.rules:
+        yield from ((rule.predicate, literal.predicate) for literal in rule.body if hasattr(literal, "predicate"))
+    yield from ((aggregate.predicate, aggregate.source) for aggregate in program.aggregates)
+
+
+def _state(kb: holdfast.KnowledgeBase, left_out: set[str]) -> dict[str, frozenset[Any]]:
+    return {name: frozenset(rows) for name, rows in kb.relations.items() if name not in left_out}
+
+
+@pytest.fixture
+def _functors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What securify's C++ functors do: sets as strings."""
+    monkeypatch.setattr("holdfast.user_functors._REGISTERED", {})
+
+    def members(text: str) -> set[str]:
+        return set(filter(None, text.split(",")))
+
+    holdfast.functor(name="empty")(lambda: "")
+    holdfast.functor(name="add")(lambda text, number: ",".join(sorted(members(text) | {str(number)})))
+    holdfast.functor(name="size")(lambda text: len(members(text)))
+    holdfast.functor(name="isSubset")(lambda one, other: int(members(one) <= members(other)))
+    holdfast.functor(name="isElement")(lambda number, text: int(str(number) in members(text)))
+
+
+@needs_shared_data
+@pytest.mark.usefixtures("_functors")
+@pytest.mark.parametrize("id", RUN)
+def test_updates_are_exact(programs: dict[str, WholeProgram], id: str) -> None:
+    whole = programs[id]
+    program, chance = _checked(whole), random.Random(7)
+    inputs = _inputs(program)
+    facts = {relation.name: _rows(relation, chance, 6) for relation in inputs}
+
+    def opened() -> holdfast.KnowledgeBase:
+        given = whole.given
+        return holdfast.from_text(whole.text, facts, name=whole.name, macros=given.macros, include=given.folders)
+
+    kb, left_out = opened(), _ordinal(program)
+    for _ in range(2):
+        changed = chance.sample(inputs, 5)
+        gone = {relation.name: [row for row in sorted(facts[relation.name], key=str)[::2]] for relation in changed}
+        come = {relation.name: _rows(relation, chance, 4) - facts[relation.name] for relation in changed}
+        kb.apply(holdfast.Update(insert=come, delete=gone))
+        for relation in changed:
+            facts[relation.name] = (facts[relation.name] - set(gone[relation.name])) | come[relation.name]
+    assert _state(kb, left_out) == _state(opened(), left_out)
