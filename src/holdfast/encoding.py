@@ -136,7 +136,9 @@ class Dictionary:
     # --- records -------------------------------------------------------------------------------------
 
     def _table(self, form: Form) -> RecordTable:
-        return self._records.setdefault(form, RecordTable(form.arity))
+        if form not in self._records:
+            self._records[form] = RecordTable(form.arity)
+        return self._records[form]
 
     def _record(
         self,
@@ -165,17 +167,20 @@ class Dictionary:
         return done[id(record)]
 
     def _add_record(self, row: tuple[int, ...], form: Form) -> int:
-        number = len(self._values)
-        self._values.append(Record(tuple(self._values[field] for field in row), form.branch))
-        self._table(form).add(row, number)
-        return number
+        self._add_records([row], form)
+        return len(self._values) - 1
+
+    def _add_records(self, rows: list[tuple[int, ...]], form: Form) -> None:
+        values, branch = self._values, form.branch
+        self._table(form).add(rows, len(values))
+        values.extend([Record(tuple([values[field] for field in row]), branch) for row in rows])
 
     def make_records(self, form: Form, columns: Sequence[Codes], types: Sequence[Type], size: int) -> Codes:
         """The ids of the records with these fields, given as columns of codes."""
         rows = np.empty((size, form.arity), np.int64)
         for number, (codes, type) in enumerate(zip(columns, types, strict=True)):
             rows[:, number] = codes if type.in_dictionary else self._ids_of_numbers(codes, type)
-        return self._table(form).ids(rows, lambda row: self._add_record(row, form))
+        return self._table(form).ids(rows, lambda new: self._add_records(new, form))
 
     def have_form(self, form: Form, ids: Codes) -> npt.NDArray[np.bool_]:
         """Which ids are records of this form."""

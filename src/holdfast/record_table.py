@@ -6,7 +6,7 @@ columns: from rows of fields to ids, and from ids to a field.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -32,23 +32,25 @@ class RecordTable:
         """The id of a record, if there is one."""
         return self._ids.get(row)
 
-    def add(self, row: tuple[int, ...], id: int) -> None:
-        """A new record; its id is larger than all others."""
-        place = len(self._ids)
-        if place == len(self._numbers):
+    def add(self, rows: Sequence[tuple[int, ...]], first: int) -> None:
+        """New records; their ids are `first` and the following ones, larger than all others."""
+        size, more = len(self._ids), len(rows)
+        while size + more > len(self._numbers):
             self._rows = np.concatenate([self._rows, np.empty_like(self._rows)])
             self._numbers = np.concatenate([self._numbers, np.empty_like(self._numbers)])
-        self._rows[place], self._numbers[place] = row, id
-        self._ids[row] = id
+        self._rows[size : size + more] = rows
+        self._numbers[size : size + more] = np.arange(first, first + more)
+        self._ids.update(zip(rows, range(first, first + more), strict=True))
 
-    def ids(self, rows: Ids, make: Callable[[tuple[int, ...]], int]) -> Ids:
-        """The ids of records, one for each row; `make` gives an id to a new one."""
+    def ids(self, rows: Ids, make: Callable[[list[tuple[int, ...]]], None]) -> Ids:
+        """The ids of records, one for each row; `make` adds those that are new."""
         distinct, places = _distinct(rows)
-        found = np.empty(len(distinct), np.int64)
-        for place, row in enumerate(map(tuple, distinct.tolist())):
-            known = self._ids.get(row)
-            found[place] = make(row) if known is None else known
-        return found[places]
+        keys = list(zip(*distinct.T.tolist(), strict=True)) if distinct.shape[1] else [()] * len(distinct)
+        found = list(map(self._ids.get, keys))
+        if None in found:
+            make([key for key, id in zip(keys, found, strict=True) if id is None])
+            found = list(map(self._ids.get, keys))
+        return np.array(found, np.int64)[places]
 
     def places(self, ids: Ids) -> tuple[Ids, npt.NDArray[np.bool_]]:
         """Where the records with some ids stand, and which ids are such records at all."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import strategies as st
 
 from holdfast.errors import Source, Span
 from holdfast.language import tree
-from holdfast.language.build import CONSTRAINTS
+from holdfast.language.build import CONSTRAINTS, _has_aggregate
 from holdfast.language.vocabulary import AGGREGATES, KEYWORDS, QUALIFIERS
 
 _SOURCE = Source("<made>", "")
@@ -144,6 +145,13 @@ rules = _node(
     st.lists(_node(tree.RuleAttribute, words, texts), max_size=2).map(tuple),
 )
 attributes = st.lists(_node(tree.Attribute, words, dotted), max_size=3).map(tuple)
+rules = rules.map(
+    lambda rule: (
+        replace(rule, body=tree.Truth(True, span=_NOWHERE))
+        if rule.body is None and any(_has_aggregate(argument) for head in rule.heads for argument in head.arguments)
+        else rule
+    )
+)
 declarations = _node(
     tree.Declaration,
     some_names,

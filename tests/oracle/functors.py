@@ -70,6 +70,9 @@ UNARY: dict[str, Callable[[Any], Any]] = {
 CALLS: dict[str, Callable[..., Any]] = {
     "cat": lambda *parts: "".join(parts),
     "strlen": len,
+    "lower": lambda text: text.lower(),
+    "upper": lambda text: text.upper(),
+    "trim": lambda text: text.strip(),
     "substr": lambda text, start, length: text[start : start + length],
     "to_number": int,
     "to_unsigned": int,

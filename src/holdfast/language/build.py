@@ -216,7 +216,10 @@ class Builder:
             case tree.Comparison("<=", tree.Call() as worse, tree.Call() as better) if body is not None:
                 self._finish_clause()
                 return tree.Subsumption(self._head(worse), self._head(better), body, span=clause[0].span)
-        rule = tree.Rule(tuple(map(self._head, heads)), body, attributes, span=self._span(children[0], children[-1]))
+        atoms, span = tuple(map(self._head, heads)), self._span(children[0], children[-1])
+        if body is None and any(_has_aggregate(argument) for atom in atoms for argument in atom.arguments):
+            body = tree.Truth(True, span=span)  # such a fact follows from others
+        rule = tree.Rule(atoms, body, attributes, span=span)
         self._finish_clause()
         return rule
 
@@ -474,6 +477,20 @@ class Builder:
             mistake.report(self._diagnostics, span)
 
         return unescape(token[1:-1], report)
+
+
+def _has_aggregate(term: tree.Term) -> bool:
+    match term:
+        case tree.Aggregate():
+            return True
+        case tree.Unary(operand=operand) | tree.Cast(operand=operand):
+            return _has_aggregate(operand)
+        case tree.Binary(left=left, right=right):
+            return _has_aggregate(left) or _has_aggregate(right)
+        case tree.Call(arguments=inside) | tree.Record(fields=inside) | tree.Branch(fields=inside):
+            return any(map(_has_aggregate, inside))
+        case _:
+            return False
 
 
 def _flat(

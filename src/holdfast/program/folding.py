@@ -93,7 +93,32 @@ def _extreme(pick: Callable[..., Value]) -> Callable[..., Value]:
     return lambda kind, *values: pick(values, key=str.encode) if kind is Type.SYMBOL else pick(values)
 
 
+def _replaced(text: str, old: str, new: str) -> str:
+    return text.replace(old, new) if old else text
+
+
+def _part(text: str, separator: str, number: int) -> str:
+    """The part at a position, counted from 0; "" where there is none.  Without a separator each character is one."""
+    parts = text.split(separator) if separator else text
+    return parts[number] if 0 <= number < len(parts) else ""
+
+
+# Functors of strings that always have a value, in time that is linear in the strings.
+ON_STRINGS: dict[str, Callable[..., str]] = {
+    "lower": str.lower,
+    "upper": str.upper,
+    "trim": str.strip,
+    "replace": _replaced,
+    "split": _part,
+}
+
+
+def _ignoring_the_type(function: Callable[..., str]) -> Callable[..., Value]:
+    return lambda _, *arguments: function(*arguments)
+
+
 FOLDED: dict[str, Callable[..., Value]] = {
+    **{name: _ignoring_the_type(function) for name, function in ON_STRINGS.items()},
     "+": lambda _, a, b: a + b,
     "-": lambda _, a, b: a - b,
     "*": lambda _, a, b: a * b,

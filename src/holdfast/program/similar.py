@@ -20,10 +20,13 @@ def similar(name: str, known: Iterable[str]) -> str | None:
 def slip(name: str, other: str) -> bool:
     """Whether one letter too many, too few, changed, or two that changed places, make one name of the other.
 
-    Digits, capitals, letters that stand alone (`part_a`) and those of short names tell names apart on purpose.
+    So do capitals alone.  Digits, other capitals, letters that stand alone (`part_a`) and those of short names tell
+    names apart on purpose.
     """
     if name == other or min(len(name), len(other)) < _SHORTEST or any(c.isdigit() for c in name + other):
         return False
+    if name.lower() == other.lower():
+        return True
     start = _common(name, other)
     rests = name[start:], other[start:]
     end = _common(*(rest[::-1] for rest in rests))

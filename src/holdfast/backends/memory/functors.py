@@ -15,7 +15,7 @@ from holdfast.backends.memory.arithmetic import Column, Undefined, codes_of, typ
 from holdfast.backends.memory.arrays import Rows
 from holdfast.encoding import Dictionary, EncodingError
 from holdfast.number_text import NumberError, parse_float, parse_integer
-from holdfast.program.folding import NoValueError, regular_expression
+from holdfast.program.folding import ON_STRINGS, NoValueError, regular_expression
 from holdfast.program.model import Apply, Compare, Const, Range, Term, Test, Var
 from holdfast.single_values import plain
 from holdfast.structures import form_of
@@ -296,6 +296,7 @@ def _pattern(text: str) -> re.Pattern[str]:
 
 
 _ON_VALUES: dict[str, Callable[..., Any]] = {
+    **ON_STRINGS,
     "cat": lambda *texts: "".join(texts),
     "strlen": len,
     "substr": _substring,
@@ -348,6 +349,8 @@ _COMPARISONS: dict[str, Callable[[Column, Column], Column]] = {
 _TESTS: dict[str, Callable[..., bool]] = {
     "match": lambda pattern, text: _pattern(pattern).fullmatch(text) is not None,
     "contains": lambda part, text: part in text,
+    "starts_with": lambda part, text: text.startswith(part),
+    "ends_with": lambda part, text: text.endswith(part),
     "is_iri": lambda value: isinstance(value, Iri),
     "is_blank": lambda value: isinstance(value, BlankNode),
     "is_literal": lambda value: not isinstance(value, Iri | BlankNode),
