@@ -167,13 +167,13 @@ class Dictionary:
         return done[id(record)]
 
     def _add_record(self, row: tuple[int, ...], form: Form) -> int:
-        self._add_records([row], form)
+        self._add_records(np.array([row], np.int64).reshape(1, form.arity), form)
         return len(self._values) - 1
 
-    def _add_records(self, rows: list[tuple[int, ...]], form: Form) -> None:
+    def _add_records(self, rows: Codes, form: Form) -> None:
         values, branch = self._values, form.branch
         self._table(form).add(rows, len(values))
-        values.extend([Record(tuple([values[field] for field in row]), branch) for row in rows])
+        values.extend([Record(tuple([values[field] for field in row]), branch) for row in rows.tolist()])
 
     def make_records(self, form: Form, columns: Sequence[Codes], types: Sequence[Type], size: int) -> Codes:
         """The ids of the records with these fields, given as columns of codes."""

@@ -6,7 +6,8 @@ columns: from rows of fields to ids, and from ids to a field.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +22,7 @@ class RecordTable:
     """
 
     def __init__(self, arity: int) -> None:
-        self._ids: dict[tuple[int, ...], int] = {}
+        self._ids: dict[bytes, int] = {}
         self._rows: Ids = np.empty((16, arity), np.int64)
         self._numbers: Ids = np.empty(16, np.int64)
 
@@ -30,9 +31,9 @@ class RecordTable:
 
     def find(self, row: tuple[int, ...]) -> int | None:
         """The id of a record, if there is one."""
-        return self._ids.get(row)
+        return self._ids.get(np.array(row, np.int64).tobytes())
 
-    def add(self, rows: Sequence[tuple[int, ...]], first: int) -> None:
+    def add(self, rows: Ids, first: int) -> None:
         """New records; their ids are `first` and the following ones, larger than all others."""
         size, more = len(self._ids), len(rows)
         while size + more > len(self._numbers):
@@ -40,15 +41,15 @@ class RecordTable:
             self._numbers = np.concatenate([self._numbers, np.empty_like(self._numbers)])
         self._rows[size : size + more] = rows
         self._numbers[size : size + more] = np.arange(first, first + more)
-        self._ids.update(zip(rows, range(first, first + more), strict=True))
+        self._ids.update(zip(_keys(rows), range(first, first + more), strict=True))
 
-    def ids(self, rows: Ids, make: Callable[[list[tuple[int, ...]]], None]) -> Ids:
+    def ids(self, rows: Ids, make: Callable[[Ids], None]) -> Ids:
         """The ids of records, one for each row; `make` adds those that are new."""
         distinct, places = _distinct(rows)
-        keys = list(zip(*distinct.T.tolist(), strict=True)) if distinct.shape[1] else [()] * len(distinct)
+        keys = _keys(distinct)
         found = list(map(self._ids.get, keys))
         if None in found:
-            make([key for key, id in zip(keys, found, strict=True) if id is None])
+            make(distinct[[place for place, id in enumerate(found) if id is None]])
             found = list(map(self._ids.get, keys))
         return np.array(found, np.int64)[places]
 
@@ -66,6 +67,14 @@ class RecordTable:
             return np.zeros(len(ids), np.int64)
         fields: Ids = self._rows[self.places(ids)[0], number]
         return fields
+
+
+def _keys(rows: Ids) -> list[bytes]:
+    """Each row as one object that hashes fast."""
+    arity = rows.shape[1]
+    if not arity:
+        return [b""] * len(rows)
+    return cast("list[bytes]", np.ascontiguousarray(rows).view(np.dtype((np.void, 8 * arity))).reshape(-1).tolist())
 
 
 def _distinct(rows: Ids) -> tuple[Ids, Ids]:
