@@ -29,8 +29,8 @@ class WholeProgram:
     given: Preprocessing
 
 
-def whole_programs(folder: Path) -> list[WholeProgram]:
-    """All of them; `folder` takes the one file that a code base generates."""
+def whole_programs(folder: Path | None = None) -> list[WholeProgram]:
+    """All of them; `folder` takes the one file that a code base generates, without which its programs are not read."""
     return [
         *_doop(),
         *_python_doop(),
@@ -76,11 +76,13 @@ def _analysis(id: str, facts: list[Path], path: Path, root: Path) -> WholeProgra
     return WholeProgram(id, text, (root / "main.dl").as_posix(), Preprocessing(macros))
 
 
-def _cclyzer(folder: Path) -> list[WholeProgram]:
+def _cclyzer(folder: Path | None) -> list[WholeProgram]:
     """Its facts generator keeps a list of input relations, which is not here: an empty one stands for it."""
-    (folder / "FactGenerator" / "include").mkdir(parents=True, exist_ok=True)
-    (folder / "FactGenerator" / "include" / "predicates.inc").write_text("")
-    (folder / "a" / "b").mkdir(parents=True, exist_ok=True)
-    given = Preprocessing(folders=(folder / "a" / "b",))
+    place = folder or Path("nowhere")
+    if folder is not None:
+        (folder / "FactGenerator" / "include").mkdir(parents=True, exist_ok=True)
+        (folder / "FactGenerator" / "include" / "predicates.inc").write_text("")
+        (folder / "a" / "b").mkdir(parents=True, exist_ok=True)
+    given = Preprocessing(folders=(place / "a" / "b",))
     names = ("subset", *sorted(ORDER_DEPENDENT))
     return [_file(f"cclyzer-{name}", CCLYZER / f"{name}.project", given) for name in names]
