@@ -15,6 +15,7 @@ MODULES = sorted(SOURCE.rglob("*.py"))
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("codes", "errors"),
     ("values",),
+    ("redaction", "spark_launch"),
     ("number_text", "settings", "spark_session", "term_text"),
     ("single_values",),
     ("arrow_columns",),

@@ -38,7 +38,7 @@ def flips(folder: Path, victims: str, count: int, seed: int) -> Iterator[Path]:
         shutil.rmtree(copy)
 
 
-@pytest.mark.parametrize(("victims", "count"), [("manifests/*", 400), ("*.parquet", 150), ("CURRENT", 150)])
+@pytest.mark.parametrize(("victims", "count"), [("manifests/*", 200), ("*.parquet", 60), ("CURRENT", 100)])
 def test_a_flipped_bit_is_refused_or_harmless(tmp_path: Path, victims: str, count: int) -> None:
     model = store_with(tmp_path / "model", 5, keep=4)
     whole = {number: meaning(model.load(number)) for number in model.whole()}
@@ -116,7 +116,7 @@ def test_what_a_damaged_manifest_needs_is_not_thrown_away(tmp_path: Path) -> Non
     store = store_with(tmp_path, 4, keep=4)
     path = tmp_path / "manifests/2.json"
     content = path.read_bytes()
-    path.write_bytes(flipped(content, 800))
+    path.write_bytes(b"{")
     newest = store.current()
     assert newest is not None
     store.commit(Manifest(**{**vars(newest), "number": 4}))
