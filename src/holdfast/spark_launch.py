@@ -48,14 +48,14 @@ def _default_properties() -> list[Path]:
     """Where Spark's own settings are on this machine."""
     from pyspark.find_spark_home import _find_spark_home
 
-    folder = os.environ.get("SPARK_CONF_DIR") or f"{_find_spark_home()}/conf"  # type: ignore[no-untyped-call]
+    folder = os.environ.get("SPARK_CONF_DIR") or f"{_find_spark_home()}/conf"
     return [Path(folder) / "spark-defaults.conf"]
 
 
 def _private(path: Path, text: str) -> None:
     """A file that nobody else can read."""
-    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-        file.write(text)
+    path.touch(mode=0o600, exist_ok=False)
+    path.write_text(text, encoding="utf-8")
 
 
 def _quoted(word: str) -> str:

@@ -89,7 +89,7 @@ def as_before(folder: Path) -> None:
     """Make the manifests those of the format without hashes, as an older holdfast wrote them."""
     import hashlib
 
-    new = ("sha256", "previous", "previous_sha256", "taken")
+    new = ("sha256", "previous", "previous_sha256", "parts_of", "taken")
     for path in (folder / "manifests").iterdir():
         content = {key: value for key, value in json.loads(path.read_text("utf-8")).items() if key not in new}
         path.write_text(json.dumps({**content, "format": 1}), encoding="utf-8")

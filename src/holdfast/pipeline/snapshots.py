@@ -24,7 +24,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -59,6 +59,16 @@ class Logged:
     lines: tuple[str, ...] = ()
 
 
+class Position(NamedTuple):
+    """How far a stream has come: its own name for itself, and the fields of a manifest about it."""
+
+    stream: str | None = None
+    place: int = -1
+    parts: int = 0
+    parts_of: int = 0
+    taken: str = ""
+
+
 @dataclass(frozen=True)
 class Manifest:
     """What makes up a snapshot."""
@@ -73,11 +83,17 @@ class Manifest:
     stream: str | None = None  # the stream's own name for itself
     place: int = -1  # the micro-batch that the last update was in
     parts: int = 0  # how many updates of that micro-batch are done
+    parts_of: int = 0  # how many there are; 0 if an older holdfast wrote this
     taken: str = ""  # the hash of the names of the files that these updates were
     engine: str = "memory"
     previous: int | None = None  # the snapshot that was the newest before this one
     previous_sha256: str = ""  # of its manifest
     format: int = FORMAT
+
+    @property
+    def position(self) -> Position:
+        """How far the stream has come."""
+        return Position(self.stream, self.place, self.parts, self.parts_of, self.taken)
 
     @property
     def files(self) -> dict[str, str]:
@@ -143,8 +159,16 @@ class SnapshotStore:
                 message = f"another run writes its snapshots to {self.folder}"
                 raise UsageError(Diagnostic("E1111", message, help="wait for it, or stop it")) from None
             if not self._pointer.exists() and not self._numbers():
+                self._refuse_foreign()
                 _write_whole(self._pointer, json.dumps({"snapshot": None}) + "\n")
             yield
+
+    def _refuse_foreign(self) -> None:
+        """Snapshots begin in a folder where nothing has the names of theirs: what is not needed there is deleted."""
+        foreign = [name for name in ("facts", "updates", "checkpoint") if (self.folder / name).exists()]
+        if foreign:
+            message = f"{self.folder} is no folder for snapshots: it holds {foreign[0]}, which no run wrote"
+            raise UsageError(Diagnostic("E1108", message, help="give [snapshots] a folder of its own"))
 
     # --- reading ---------------------------------------------------------------------------------------
 
