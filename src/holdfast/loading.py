@@ -16,6 +16,7 @@ from holdfast.formats.parameters import SUFFIXES
 from holdfast.formats.paths import input_path, unread_facts
 from holdfast.formats.python_data import FactData, Several, encode_facts, is_spark_frame, kept, sniff_python
 from holdfast.formats.rdf import is_rdf, read_rdf
+from holdfast.formats.rdf_mirrors import refuse_unmirrored
 from holdfast.language import tree
 from holdfast.program import check, outline
 from holdfast.program.maintainable import maintainable
@@ -65,7 +66,8 @@ def load(tree_program: tree.Program, facts: Facts, dictionary: Dictionary, *, ke
                 if is_spark_frame(data):
                     frames.setdefault(name, []).append(data)
             read = [(name, data) for name, data in given if not (keeps_frames and is_spark_frame(data))]
-            parts = _python_rows(program, read, dictionary)
+            parts: Iterable[tuple[str, Codes]] = list(_python_rows(program, read, dictionary))
+            refuse_unmirrored(program.relations, _together(program, parts), dictionary, frames)
         case _:
             parts = _file_rows(program, _paths(facts), dictionary)
             program = replace(program, warnings=(*program.warnings, *_warnings_of_unread(program, _paths(facts))))
@@ -219,14 +221,17 @@ def _file_hints(inputs: Iterable[_Input]) -> dict[tuple[str, int], Type]:
 
 def _file_rows(program: Program, paths: Sequence[Path], dictionary: Dictionary) -> Iterator[tuple[str, Codes]]:
     problems: list[Diagnostic] = []
+    found: list[tuple[str, Codes]] = []
     for input in _inputs(program.relations, paths):
         relation = program.relations[input.relation.name]
         try:
-            yield relation.name, read_relation(input.path, relation, dictionary, input.parameters)
+            found.append((relation.name, read_relation(input.path, relation, dictionary, input.parameters)))
         except DataError as error:
             problems += error.diagnostics
     if problems:
         raise DataError(problems)
+    refuse_unmirrored(program.relations, _together(program, found), dictionary)
+    yield from found
     for path in _rdf_files(paths):
         yield from read_rdf(path, program.relations, dictionary).items()
 

@@ -7,17 +7,21 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from holdfast.backends.protocol import Facts as FactSet
 from holdfast.editing import edited
 from holdfast.errors import Diagnostic, UsageError
+from holdfast.formats.rdf_mirrors import refuse_unmirrored
 from holdfast.language import tree
 from holdfast.maintenance.algorithms import AUTO, Choice
 from holdfast.materialised import Materialised
 from holdfast.program.impact import impact
 from holdfast.program.maintainable import with_relations
 from holdfast.program.model import Program, Relation
+from holdfast.program.rdf_views import is_view
 from holdfast.relation_view import RelationView
-from holdfast.update_codes import Ahead, UpdateCodes
+from holdfast.update_codes import Ahead, Encoded, UpdateCodes
 from holdfast.updates import Change, Impact, Update, Updating
 
 if TYPE_CHECKING:
@@ -136,6 +140,7 @@ class Maintained(Materialised):
         backend, maintainer = self._backend, self._maintainer
         [(deletions, insertions)] = self._codes_of.of([update], during)
         fresh, retyped = ([], []) if program is self.program else _other_relations(backend.relations, during.relations)
+        self._refuse_empty_views(fresh, during, insertions)
         try:
             self._replace(retyped, during.relations)
             for relation in fresh:
@@ -169,6 +174,19 @@ class Maintained(Materialised):
         if self.program.size_limits:
             message = "a program with .limitsize is incomplete on purpose, so it cannot be maintained"
             raise UsageError(Diagnostic("E0913", message, help="take the .limitsize away"))
+
+    def _refuse_empty_views(self, fresh: Sequence[Relation], program: Program, insertions: Encoded) -> None:
+        """A relation of RDF statements that rules bring in has none of those that others have already."""
+        if not any(map(is_view, fresh)):
+            return
+        sizes = self._backend.explicit.sizes()
+        old = [name for name, relation in program.relations.items() if sizes.get(name) and is_view(relation)]
+        kept = {name: program.relations[name] for name in (*old, *(relation.name for relation in fresh))}
+        rows = {name: self._backend.rows(name, self._backend.explicit) for name in old}
+        given = {name: codes for name, codes in rows.items() if isinstance(codes, np.ndarray)}
+        elsewhere = {*rows} - {*given} | {*insertions[1]}
+        what = "with these rules, the facts of"
+        refuse_unmirrored(kept, given | insertions[0], self._dictionary, elsewhere, what=what)
 
     def _adopt(self, new_tree: tree.Program, program: Program, during: Program) -> None:
         """Rules have changed: relations that no rule mentions any more stay only if they have explicit facts."""

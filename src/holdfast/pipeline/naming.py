@@ -103,7 +103,7 @@ def refuse_shared_places(pipeline: Pipeline, displays: Mapping[str, str], proble
     for number, use in enumerate(uses):
         for other in uses[:number]:
             if (use.is_written or other.is_written) and use.what != other.what and _is_shared(use, other):
-                message = f"{other.what} and {use.what} are in one place, {_shown(use, other)}, and would overwrite each other"
+                message = f"{other.what} and {use.what} are both in {_shown(use, other)} and would overwrite each other"
                 problems.error("E1108", message, use.span or other.span, help="give each of them a place of its own")
 
 

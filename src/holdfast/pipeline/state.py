@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 Rows = "pa.Table | DataFrame"
 Given = tuple[str, str, "pa.Table | DataFrame"]  # what is to be done, the relation, the rows
+_BEGINNING = Position()
 _TOO_MANY_FACTS = "E0802"
 
 
@@ -211,7 +212,7 @@ class Keeper:
         self._commit(replace(newest, **stream._asdict()))
         return False
 
-    def commit_whole(self, number: int, state: State, *, source: str = "", stream: Position = Position()) -> None:
+    def commit_whole(self, number: int, state: State, *, source: str = "", stream: Position = _BEGINNING) -> None:
         """As `commit`, with all explicit facts written anew."""
         folder = f"facts/{number}"
         self._store.clear(folder)
