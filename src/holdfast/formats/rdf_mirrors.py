@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from itertools import permutations
 
 import numpy as np
 
@@ -50,10 +49,11 @@ def refuse_unmirrored(
 def _sharing(relations: Mapping[str, Relation], given: Collection[str]) -> Iterator[tuple[Relation, Relation]]:
     """A relation that is given, and another one of the program that has some of its statements."""
     views = [relation for relation in relations.values() if is_view(relation) and not relation.auxiliary]
-    for one, other in permutations(views, 2) if given else ():
-        mine, others = (statements_of(r.name, (None,) * r.arity) for r in (one, other))
-        if one.name in given and mine is not None and others is not None and mine.overlap(others):
-            yield one, other
+    for one in (view for view in views if view.name in given):
+        for other in views:
+            mine, others = (statements_of(r.name, (None,) * r.arity) for r in (one, other))
+            if one is not other and mine is not None and others is not None and mine.overlap(others):
+                yield one, other
 
 
 def _translated(rows: Codes, one: Relation, other: Relation, dictionary: Dictionary) -> Codes:
