@@ -13,7 +13,7 @@ from holdfast.encoding import Codes, Dictionary
 from holdfast.errors import DataError, Diagnostic, Severity, UsageError
 from holdfast.formats.facts_files import read_relation, sniff_types
 from holdfast.formats.parameters import SUFFIXES
-from holdfast.formats.paths import input_path, unread_facts
+from holdfast.formats.paths import input_path, refuse_shared_file, unread_facts
 from holdfast.formats.python_data import FactData, Several, encode_facts, is_spark_frame, kept, sniff_python
 from holdfast.formats.rdf import is_rdf, read_rdf
 from holdfast.formats.rdf_mirrors import refuse_unmirrored
@@ -172,11 +172,14 @@ def _inputs(relations: Mapping[str, Relation], paths: Sequence[Path]) -> Iterato
         for relation, io in directed:
             yield from _directed(relation, io, folders or [Path()])
         return
-    for relation in relations.values():
-        for folder in folders:
-            path = None if relation.auxiliary else input_path(folder, relation, {})
-            if path is not None:
-                yield _Input(relation, path, {})
+    found = [
+        _Input(relation, path, {})
+        for relation in relations.values()
+        for folder in folders
+        if not relation.auxiliary and (path := input_path(folder, relation, {})) is not None
+    ]
+    refuse_shared_file(((input.path, input.relation) for input in found), "have the facts of")
+    yield from found
 
 
 def _warnings_of_unread(program: Program, paths: Sequence[Path]) -> Iterator[Diagnostic]:

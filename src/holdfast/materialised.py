@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -209,7 +210,8 @@ class _Views(Mapping[str, RelationView]):
 
 def output_files(program: Program, folder: Path) -> list[tuple[Path, Relation, Mapping[str, str]]]:
     """Where each `.output` goes; one that cannot be written is an error."""
-    from holdfast.formats.paths import output_path
+    from holdfast.formats.paths import output_path, refuse_shared_file
+    from holdfast.formats.rdf import is_rdf
 
     outputs = [
         (relation, io.parameters)
@@ -217,7 +219,10 @@ def output_files(program: Program, folder: Path) -> list[tuple[Path, Relation, M
         for io in relation.io
         if io.kind == "output"
     ]
-    return [(output_path(folder, relation, parameters), relation, parameters) for relation, parameters in outputs]
+    files = [(output_path(folder, relation, parameters), relation, parameters) for relation, parameters in outputs]
+    separate = ((Path(os.path.normpath(path)), relation) for path, relation, _ in files if not is_rdf(path))
+    refuse_shared_file(separate, "would be written to")  # an RDF file may hold several
+    return files
 
 
 def _maintainer(program: Program, backend: Backend, modules: tuple[Module, ...], states: States) -> Maintainer:
