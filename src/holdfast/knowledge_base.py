@@ -116,7 +116,7 @@ def open(
     """
     path = Path(program)
     return from_text(
-        _read(path),
+        read_program(path),
         facts,
         engine=engine,
         name=path.as_posix(),
@@ -142,7 +142,8 @@ def from_text(
     return _materialised(parse(text, name), facts, engine, limits, progress or Silent(), named(modules), output)
 
 
-def _read(path: Path) -> str:
+def read_program(path: Path) -> str:
+    """The text of a program."""
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

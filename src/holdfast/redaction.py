@@ -16,6 +16,9 @@ SECRET: Final = (
 """What is secret by its name, in any case: Spark's own pattern, and what databases and clouds call theirs."""
 HIDDEN: Final = "*****"
 _NAMED: Final = re.compile(rf"(?i)([\w.-]*(?:{SECRET})[\w.-]*)([\"']?\s*[=:]\s*)(\"[^\"]*\"|'[^']*'|[^\s;&,)}}\]]+)")
+_STRING: Final = re.compile(
+    rf"""(?i)([\w.-]*(?:{SECRET})[\w.-]*["']?\s*=\s*["'])((?:[^"'\\\n]|\\.)*)"""
+)  # of TOML, after its key
 _SIGNED: Final = re.compile(r"(?i)([?&;](?:sig|sv|key|code)=)[^\s;&]+")
 _USER: Final = re.compile(r"(://[^\s/:@]*:)[^\s/@]+@")
 _SHORT: Final = 4  # a value of so few characters is in every text
@@ -33,3 +36,18 @@ def redacted(text: str, values: Iterable[str] = ()) -> str:
     for value in sorted(values, key=len, reverse=True):
         text = text.replace(value, HIDDEN) if len(value) > _SHORT else text
     return text
+
+
+def masked(text: str) -> str:
+    """A text of TOML with stars in place of what is secret in it; every character stays where it is."""
+    text = _STRING.sub(lambda found: found[1] + "*" * len(found[2]), text)
+    for pattern in (_NAMED, _SIGNED, _USER):
+        text = pattern.sub(_stars, text)
+    return text
+
+
+def _stars(found: re.Match[str]) -> str:
+    kept = found[1] + (found[2] if found.re is _NAMED else "")
+    end = "@" if found.re is _USER else ""
+    hidden = found[0][len(kept) : len(found[0]) - len(end)]
+    return kept + re.sub(r"[^\"']", "*", hidden) + end

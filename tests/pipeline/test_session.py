@@ -231,7 +231,7 @@ spark.stop()
 """
     environment = {**os.environ, "SPARK_CONF_DIR": str(tmp_path / "conf")}
     done = subprocess.run(
-        [sys.executable, "-c", child], capture_output=True, text=True, check=False, env=environment, cwd=tmp_path
+        [sys.executable, "-"], input=child, capture_output=True, text=True, check=False, env=environment, cwd=tmp_path
     )
     assert done.returncode == 0, done.stderr
     seen, got, password, spaced, memory, shown = json.loads(done.stdout.splitlines()[-1])

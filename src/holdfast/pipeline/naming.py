@@ -84,8 +84,8 @@ class _Use:
     @property
     def path(self) -> Path | None:
         """A folder or file of this machine; of a pattern, the folder that its files are in."""
-        path = self.place.path
-        if path is None or "://" in path:
+        path = (self.place.path or "").removeprefix("file://")
+        if not path or "://" in path:
             return None
         parts = Path(path).parts
         fixed = next((i for i, part in enumerate(parts) if _PATTERN.search(part)), len(parts))

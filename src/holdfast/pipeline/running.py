@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from holdfast.errors import DamagedData, DataError, Diagnostic, HoldfastError, LimitReached, UsageError
-from holdfast.knowledge_base import KnowledgeBase
+from holdfast.knowledge_base import KnowledgeBase, read_program
 from holdfast.language import parse
 from holdfast.language.printer import show
 from holdfast.pipeline.batches import hash_of
@@ -86,7 +86,7 @@ def run(
 
 def checked(pipeline: Pipeline) -> tuple[Pipeline, str, Program]:
     """A pipeline held against its program, the program's text, and the program."""
-    text = pipeline.program.read_text(encoding="utf-8")
+    text = read_program(pipeline.program)
     program = check(parse(text, pipeline.program.as_posix()))
     return resolved(pipeline, program), text, program
 
@@ -210,7 +210,7 @@ class _Run:
         if frame is not None and not here:
             frame = frame.cache()
         taken = self._first.here(frame) if here else self._first.distributed(frame)
-        self._judge(0, taken)
+        self._judge(self._store.next_number() if self._store else 0, taken)
         facts: dict[str, list[Any]] = {}
         for _, relation, rows in taken.rows:
             facts.setdefault(relation, []).append(rows)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -48,7 +48,7 @@ class Writer:
         for sink in self._sinks:
             for place, _ in () if sink.changes else sink_places(sink, displays):
                 if place.path is not None and "://" not in place.path:
-                    _refuse_foreign(sink, Path(place.path))
+                    _refuse_foreign(sink, place, _names(Path(place.path)))
 
     def state(self, base: KnowledgeBase) -> list[Place]:
         """Every relation that is asked for, whole; gives the places written."""
@@ -107,12 +107,20 @@ class Writer:
             case "jdbc":
                 writer.format("jdbc").options(url=place.url, dbtable=place.table, truncate="true").save()
             case format if place.path is not None and "://" not in place.path:
-                _refuse_foreign(sink, Path(place.path))
+                _refuse_foreign(sink, place, _names(Path(place.path)))
                 beside = _beside(Path(place.path), "new")
                 writer.format(_FORMAT.get(format, format)).save(str(beside))
                 _swap(beside, Path(place.path))
             case format:
+                _refuse_foreign(sink, place, self._names(str(place.path)))
                 writer.format(_FORMAT.get(format, format)).save(place.path)
+
+    def _names(self, url: str) -> list[str]:
+        """What is in a folder that Spark knows by a URL; nothing if there is none."""
+        jvm: Any = self._session._jvm
+        path = jvm.org.apache.hadoop.fs.Path(url)
+        system = path.getFileSystem(self._session._jsc.hadoopConfiguration())
+        return [entry.getPath().getName() for entry in system.listStatus(path)] if system.exists(path) else []
 
     def _numbered(self, place: Place, number: int, frame: DataFrame) -> None:
         """One update's rows; whatever an interrupted try left under the number goes."""
@@ -169,12 +177,16 @@ def _signed(table: pa.Table) -> pa.Table:
     return table.cast(pa.schema(fields))
 
 
-def _refuse_foreign(sink: Sink, path: Path) -> None:
+def _names(path: Path) -> list[str]:
+    """What is in a folder; of a file, its own name."""
+    return [entry.name for entry in path.iterdir()] if path.is_dir() else [path.name] if path.exists() else []
+
+
+def _refuse_foreign(sink: Sink, place: Place, names: Iterable[str]) -> None:
     """A folder is only replaced if all that is in it was written by a sink."""
-    foreign = [entry.name for entry in path.iterdir() if not _OURS.fullmatch(entry.name)] if path.is_dir() else []
-    if foreign or (path.exists() and not path.is_dir()):
-        what = f"it holds {foreign[0]}, which no sink wrote" if foreign else "it is a file"
-        message = f"{path} is not written over: {what}"
+    foreign = [name for name in names if not _OURS.fullmatch(name)]
+    if foreign:
+        message = f"{place} is not written over: it holds {foreign[0]}, which no sink wrote"
         raise UsageError(Diagnostic("E1108", message, sink.span, help="give the sink a folder of its own"))
 
 

@@ -82,7 +82,8 @@ def check_views(program: tree.Program, names: Names) -> None:
         return
     rules = [item for item in program.items if isinstance(item, tree.Rule)]
     written = _distinct(_use(head, names) for rule in rules for head in rule.heads)
-    bodies = (atom for rule in rules for atom in list(rule_atoms(rule))[len(rule.heads) :] if atom not in rule.heads)
+    heads = {id(head) for rule in rules for head in rule.heads}
+    bodies = (atom for rule in rules for atom in rule_atoms(rule) if id(atom) not in heads)
     read = _distinct((*(_use(atom, names) for atom in bodies), *_named(program, names)))
     told = set[frozenset[str]]()
     for use, other in _pairs(written, read):
