@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import string
 import struct
@@ -14,13 +13,13 @@ JAVA_OPTIONS: Final = "spark.driver.extraJavaOptions"
 _IN_PROPERTIES: Final = frozenset(string.ascii_letters + string.digits + "._-/,*[]@+;()$")
 
 
-def submit_arguments(conf: Mapping[str, str], folder: Path) -> str:
+def submit_arguments(conf: Mapping[str, str], folder: Path, environ: Mapping[str, str]) -> str:
     """What `spark-submit` is started with: the name of a file with the settings, and what the user wants of it.
 
     With such a file Spark does not look for others, so what is in those comes first in it: what comes later counts.
     """
-    asked, own = _without_properties(shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell")))
-    texts = [path.read_text(encoding="utf-8") for path in (own or _default_properties()) if path.is_file()]
+    asked, own = _without_properties(shlex.split(environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell")))
+    texts = [path.read_text(encoding="utf-8") for path in (own or _default_properties(environ)) if path.is_file()]
     settings = dict(conf)
     if JAVA_OPTIONS in settings:  # these would be on the command line; Java reads them from a file as well
         _private(folder / "java-options", "\n".join(map(_quoted, shlex.split(settings[JAVA_OPTIONS]))))
@@ -44,11 +43,11 @@ def _without_properties(arguments: list[str]) -> tuple[list[str], list[Path]]:
     return left, found
 
 
-def _default_properties() -> list[Path]:
+def _default_properties(environ: Mapping[str, str]) -> list[Path]:
     """Where Spark's own settings are on this machine."""
     from pyspark.find_spark_home import _find_spark_home
 
-    folder = os.environ.get("SPARK_CONF_DIR") or f"{_find_spark_home()}/conf"
+    folder = environ.get("SPARK_CONF_DIR") or f"{_find_spark_home()}/conf"
     return [Path(folder) / "spark-defaults.conf"]
 
 

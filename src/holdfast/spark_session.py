@@ -184,7 +184,7 @@ def _launch(conf: Mapping[str, str]) -> None:
         return
     with tempfile.TemporaryDirectory(prefix="holdfast-spark-") as folder, tempfile.TemporaryFile() as log:
         try:
-            with _environment({"PYSPARK_SUBMIT_ARGS": submit_arguments(conf, Path(folder))}):
+            with _environment({"PYSPARK_SUBMIT_ARGS": submit_arguments(conf, Path(folder), os.environ)}):
                 gateway = launch_gateway(None, {"stderr": log, "stdout": log})  # type: ignore[no-untyped-call]
         except (PySparkRuntimeError, OSError) as failure:
             said = redacted(_said(log), [value for key, value in conf.items() if is_secret(key)])

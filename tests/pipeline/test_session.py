@@ -272,12 +272,10 @@ def test_a_setting_that_is_malformed_is_not_told_if_it_may_be_secret() -> None:
     assert "hidden-7" not in str(caught.value)
 
 
-def test_the_users_own_file_of_settings_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_users_own_file_of_settings_comes_first(tmp_path: Path) -> None:
     (tmp_path / "own").write_text("spark.a 1\n", encoding="utf-8")
-    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", f"--properties-file {tmp_path / 'own'} --verbose pyspark-shell")
-    assert (
-        submit_arguments({"spark.b": "x y"}, tmp_path)
-        == f"--properties-file {tmp_path}/settings --verbose pyspark-shell"
-    )
+    environ = {"PYSPARK_SUBMIT_ARGS": f"--properties-file {tmp_path / 'own'} --verbose pyspark-shell"}
+    arguments = submit_arguments({"spark.b": "x y"}, tmp_path, environ)
+    assert arguments == f"--properties-file {tmp_path}/settings --verbose pyspark-shell"
     assert (tmp_path / "settings").read_text("utf-8") == "spark.a 1\n\nspark.b=x\\u0020y\n"
     assert (tmp_path / "settings").stat().st_mode & 0o777 == 0o600
