@@ -87,4 +87,4 @@ def _refuse(one: Relation, other: Relation, row: Row | None, what: str) -> None:
     shown = ", ".join(quote(value) if isinstance(value, str) else str(value) for value in row or ())
     notes = (f"missing: {other.display}({shown})",) if row is not None else ()
     help = f"give them for both, or use only one of {one.display} and {other.display} in the program"
-    raise UsageError(Diagnostic("E0922", message, notes=notes, help=help))
+    raise UsageError(Diagnostic("E0925", message, notes=notes, help=help))

@@ -20,7 +20,7 @@ from holdfast.values import Iri, Type
 
 RDF_TYPE: Final = STANDARD_PREFIXES["rdf"] + "type"
 TRIPLE: Final = "triple"
-DERIVED_AND_READ: Final = "E0217"
+DERIVED_AND_READ: Final = "E0222"
 _NOTE: Final = "both have the statements of RDF files, as two relations: what is derived in one is not in the other"
 
 
@@ -137,7 +137,7 @@ def _warn(use: _Use, other: _Use, diagnostics: Diagnostics) -> None:
     message = f"{first.display} and {second.display} have the same statements, as two relations"
     labels = [Label(first.span, f"{first.display} is used here")]
     notes = ["they are alike as long as their facts come from RDF files; an update has to change both"]
-    diagnostics.warning("W0009", message, second.span, labels=labels, notes=notes, help=_instead(use, other))
+    diagnostics.warning("W0016", message, second.span, labels=labels, notes=notes, help=_instead(use, other))
 
 
 def _instead(use: _Use, other: _Use) -> str:
