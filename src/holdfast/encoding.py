@@ -9,12 +9,14 @@ In bulk, strings go through pyarrow, so that only distinct ones become Python ob
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import cast
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from holdfast.arrow_columns import checked_column, distinct, encode_distinct, is_numeric, is_text, numeric_codes
@@ -104,7 +106,7 @@ class Dictionary:
                 self._strings[value] = id
             case float():
                 code = float_code(value)
-                value = float(np.int64(code).view(np.float64))
+                [value] = _with_one_nan(np.array([code], np.int64).view(np.float64))
                 self._floats[code] = id
             case int():
                 self._integers[checked_integer(value, Type.ANY, MIN_NUMBER, MAX_NUMBER)] = id
@@ -214,7 +216,7 @@ class Dictionary:
             case Type.UNSIGNED:
                 return cast("list[Value]", np.ascontiguousarray(codes).view(np.uint64).tolist())
             case Type.FLOAT:
-                return cast("list[Value]", np.ascontiguousarray(codes).view(np.float64).tolist())
+                return _with_one_nan(np.ascontiguousarray(codes).view(np.float64))
         return [self._values[id] for id in codes.tolist()]
 
     # --- rows ----------------------------------------------------------------------------------------
@@ -289,6 +291,14 @@ class Dictionary:
         # Python compares strings by code point, which is the order of their UTF-8 bytes
         ranks[sorted(range(len(keys)), key=keys.__getitem__)] = np.arange(len(ids))
         return ranks[positions]
+
+
+def _with_one_nan(floats: npt.NDArray[np.float64]) -> list[Value]:
+    """Floats for Python, every NaN the same object: only so are rows with it equal, and found in sets and dicts."""
+    values: list[Value] = floats.tolist()
+    for place in np.flatnonzero(np.isnan(floats)).tolist():
+        values[place] = math.nan
+    return values
 
 
 def _class(value: object) -> type[object]:

@@ -140,7 +140,7 @@ def from_text(
     output: str | Path | None = None,
 ) -> KnowledgeBase:
     """As `open`, for a program given as text."""
-    return _materialised(parse(text, name), facts, engine, limits, progress or Silent(), named(modules), output)
+    return _materialised(parse(text, name), facts, engine, limits, progress or Silent(), named(modules), output, name)
 
 
 def _read(path: Path) -> str:
@@ -158,15 +158,17 @@ def _materialised(
     limits: Limits | None,
     progress: Progress,
     modules: tuple[Module, ...],
-    output: str | Path | None = None,
+    output: str | Path | None,
+    name: str,
 ) -> KnowledgeBase:
     make_backend = _engine(engine, progress)
     watch = Watch(limits, progress)
     loaded = load(program, facts, Dictionary(), keeps_frames=engine != "memory")
+    loaded = replace(loaded, files=(Path(name), *loaded.files))
     if engine == "memory":
         loaded = _warned_of_compiling(loaded)
     if output is not None:
-        output_files(loaded.program, Path(output))
+        output_files(loaded.program, Path(output), loaded.files)
     with suppress(modular.TooManyForModulesError):
         return _evaluated(program, loaded, make_backend, watch, modules)
     watch.facts = 0

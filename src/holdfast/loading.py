@@ -13,7 +13,7 @@ from holdfast.encoding import Codes, Dictionary
 from holdfast.errors import DataError, Diagnostic, Severity, UsageError
 from holdfast.formats.facts_files import read_relation, sniff_types
 from holdfast.formats.parameters import SUFFIXES
-from holdfast.formats.paths import input_path, unread_facts
+from holdfast.formats.paths import input_path, inside, unread_facts
 from holdfast.formats.python_data import FactData, Several, encode_facts, is_spark_frame, kept, sniff_python
 from holdfast.formats.rdf import is_rdf, read_rdf
 from holdfast.language import tree
@@ -38,6 +38,7 @@ class Loaded:
     rows: Mapping[str, Codes]
     dictionary: Dictionary
     frames: Mapping[str, Sequence[Any]] = field(default_factory=dict)  # Spark's, which stay what they are
+    files: tuple[Path, ...] = ()  # that facts were read from
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,7 @@ def load(tree_program: tree.Program, facts: Facts, dictionary: Dictionary, *, ke
     With `keeps_frames`, facts given as Spark DataFrames are not read here.
     """
     frames: dict[str, list[Any]] = {}
+    files: tuple[Path, ...] = ()
     if isinstance(facts, Mapping):
         facts = {name: kept(data) for name, data in facts.items()}  # types are told from it before it is read
     program = _checked(tree_program, facts)
@@ -67,10 +69,13 @@ def load(tree_program: tree.Program, facts: Facts, dictionary: Dictionary, *, ke
             read = [(name, data) for name, data in given if not (keeps_frames and is_spark_frame(data))]
             parts = _python_rows(program, read, dictionary)
         case _:
-            parts = _file_rows(program, _paths(facts), dictionary)
-            program = replace(program, warnings=(*program.warnings, *_warnings_of_unread(program, _paths(facts))))
+            paths = _paths(facts)
+            parts = _file_rows(program, paths, dictionary)
+            files = (*(input.path for input in _inputs(program.relations, paths)), *_rdf_files(paths))
+            program = replace(program, warnings=(*program.warnings, *_warnings_of_unread(program, paths)))
     program = maintainable(program)
-    return Loaded(program, _together(program, [*_text_rows(program, dictionary), *parts]), dictionary, frames)
+    rows = _together(program, [*_text_rows(program, dictionary), *parts])
+    return Loaded(program, rows, dictionary, frames, files)
 
 
 def _checked(tree_program: tree.Program, facts: Facts) -> Program:
@@ -233,4 +238,5 @@ def _file_rows(program: Program, paths: Sequence[Path], dictionary: Dictionary) 
 
 def _rdf_files(paths: Sequence[Path]) -> Iterator[Path]:
     for path in paths:
-        yield from (sorted(p for p in path.iterdir() if is_rdf(p)) if path.is_dir() else [path])
+        names = sorted(p.name for p in path.iterdir() if is_rdf(p)) if path.is_dir() else []
+        yield from [inside(path, name) for name in names] if path.is_dir() else [path]

@@ -12,7 +12,7 @@ import numpy as np
 
 from holdfast.backends.protocol import Compact, Deferred
 from holdfast.encoding import Codes, Dictionary, EncodingError
-from holdfast.errors import Diagnostic, UsageError
+from holdfast.errors import Diagnostic, UsageError, printable
 from holdfast.program.model import Relation
 from holdfast.values import Row, Type
 
@@ -116,7 +116,7 @@ class RelationView(Collection[Row]):
 
     def __repr__(self) -> str:
         columns = ", ".join(f"{c.name}: {c.type_name}" for c in self._relation.columns)
-        return f"<{self.name}({columns}): {self._count()}>"
+        return printable(f"<{self.name}({columns}): {self._count()}>")
 
     def _count(self) -> str:
         return "1 fact" if len(self) == 1 else f"{len(self):,} facts"

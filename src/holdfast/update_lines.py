@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, BinaryIO
 
 from holdfast.errors import Diagnostic, HoldfastError, Label, Span, UsageError
+from holdfast.formats.files import BOM
 from holdfast.formats.json_lines import NotFiniteError, load_json, to_json
 from holdfast.formats.json_places import not_json
 from holdfast.formats.places import file_span, refuse
@@ -59,13 +60,18 @@ class UpdateLine:
 
 
 def update_lines(file: BinaryIO, name: str) -> Iterator[UpdateLine]:
-    """The updates of an open file, which may be compressed; blank lines are none."""
+    """The updates of an open file, which may be compressed; blank lines and a UTF-8 mark are passed over."""
     line = number = 0
     while content := _next_line(file, name, line + 1):
         line += 1
-        if content.strip():
+        content = content.removeprefix(BOM) if line == 1 else content
+        if not _is_blank(content):
             number += 1
             yield UpdateLine(name, line, number, content)
+
+
+def _is_blank(content: bytes) -> bool:
+    return content[:1] != b"{" and not content.decode(errors="replace").strip()
 
 
 def change_line(number: int, change: Change, merged: Sequence[int] = ()) -> str:

@@ -54,11 +54,29 @@ def read_delimited(path: Path, data: bytes, layout: Layout, relation: Relation, 
     kinds = [_TEXT if hexadecimal and type in _INTEGERS else _ARROW[type] for type in relation.types]
     table = _parse(data, layout, kinds)
     try:
-        if table is not None:
+        if table is not None and not _overflows(data, table, layout, kinds):
             return _encode_table(table, layout, relation, dictionary)
     except NumberError:
         pass
     return exact.read_exactly(path, data, layout, relation, dictionary)
+
+
+def _overflows(data: bytes, table: pa.Table, layout: Layout, kinds: Sequence[pa.DataType]) -> bool:
+    """Whether pyarrow made an infinity of a number that is too large for a float."""
+    infinite = [place for place, column in enumerate(table.columns) if _has_infinity(column)]
+    if not infinite:
+        return False
+    texts = _parse(data, layout, [_TEXT if place in infinite else kind for place, kind in enumerate(kinds)])
+    return texts is None or any(_is_too_large(texts.column(place), table.column(place)) for place in infinite)
+
+
+def _has_infinity(column: pa.ChunkedArray) -> bool:
+    return column.type == pa.float64() and bool(pc.any(pc.is_inf(column)).as_py())
+
+
+def _is_too_large(texts: pa.ChunkedArray, values: pa.ChunkedArray) -> bool:
+    infinite = pc.unique(texts.filter(pc.is_inf(values))).cast(pa.string())
+    return not pc.all(pc.match_substring(infinite, "inf", ignore_case=True)).as_py()
 
 
 def _encode_table(table: pa.Table, layout: Layout, relation: Relation, dictionary: Dictionary) -> Codes:

@@ -9,10 +9,11 @@ from typing import Final
 
 from holdfast.encoding import Codes, Dictionary
 from holdfast.formats.delimited import read_delimited, sniff_delimited
-from holdfast.formats.files import read_bytes, write_bytes
+from holdfast.formats.files import read_bytes
 from holdfast.formats.json_lines import json_lines, read_json_lines, sniff_json_lines
 from holdfast.formats.parameters import check_parameters, input_layout, kind_of, output_layout
 from holdfast.formats.parquet import read_parquet, sniff_parquet, to_arrow, write_parquet
+from holdfast.formats.staging import Replacing, replacing, write_bytes
 from holdfast.formats.writing import delimited_lines, in_order
 from holdfast.program.model import Relation
 from holdfast.values import Type
@@ -51,16 +52,21 @@ def sniff_types(
 
 
 def write_relation(
-    path: Path, relation: Relation, codes: Codes, dictionary: Dictionary, parameters: Mapping[str, str] = _NONE
+    path: Path,
+    relation: Relation,
+    codes: Codes,
+    dictionary: Dictionary,
+    parameters: Mapping[str, str] = _NONE,
+    replacing: Replacing = replacing,
 ) -> None:
     """Write facts to a file, sorted; the file appears whole or not at all."""
     layout = output_layout(path, relation, parameters)
     codes = in_order(relation, codes, dictionary)
     if layout.kind == ".parquet":
-        write_parquet(path, to_arrow(relation, codes, dictionary))
+        write_parquet(path, to_arrow(relation, codes, dictionary), replacing)
         return
     if layout.kind == ".jsonl":
         lines = json_lines(relation, dictionary.decode_rows(codes, relation.types), layout.headers)
     else:
         lines = delimited_lines(relation, codes, dictionary, layout)
-    write_bytes(path, lines, compressed=layout.compressed)
+    write_bytes(path, lines, compressed=layout.compressed, replacing=replacing)

@@ -1,13 +1,9 @@
-"""Bytes in and out: gzip, errors of the file system, and writing so that nothing is ever half written."""
+"""Bytes from files: gzip, and errors of the file system."""
 
 from __future__ import annotations
 
 import gzip
-import os
-import secrets
 import zlib
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NoReturn
 
@@ -65,28 +61,3 @@ def as_text(path: Path, data: bytes) -> str:
             file_span(path, line, column),
             help="it begins as gzip does: give it a name that ends in .gz" if packed else None,
         )
-
-
-@contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """A temporary file beside `path` that takes its place when the block ends well, and vanishes otherwise."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
-    try:
-        yield temporary
-        temporary.replace(path)
-    except OSError as error:
-        refuse("E0611", f"{path.as_posix()} cannot be written: {(error.strerror or str(error)).lower()}")
-    finally:
-        with suppress(OSError):
-            temporary.unlink()
-
-
-def write_bytes(path: Path, parts: Iterable[bytes | memoryview], *, compressed: bool = False) -> None:
-    """Write a file whole or not at all."""
-    with replacing(path) as temporary, temporary.open("xb") as file:
-        if compressed or path.suffix == ".gz":
-            # no name and no time inside, so that equal facts give equal files
-            with gzip.GzipFile(filename="", mode="wb", fileobj=file, compresslevel=6, mtime=0) as packed:
-                packed.writelines(parts)
-        else:
-            file.writelines(parts)

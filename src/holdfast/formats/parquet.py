@@ -16,8 +16,9 @@ import pyarrow.parquet as pq
 
 from holdfast.encoding import Codes, Dictionary, EncodingError
 from holdfast.errors import Span
-from holdfast.formats.files import refuse_unreadable, replacing
+from holdfast.formats.files import refuse_unreadable
 from holdfast.formats.places import file_span, other_columns, refuse
+from holdfast.formats.staging import Replacing, replacing
 from holdfast.program.model import Column, Relation
 from holdfast.values import Type
 
@@ -46,7 +47,7 @@ def _read_table(path: Path) -> pa.Table:
         refuse_unreadable(path, error)
 
 
-def write_parquet(path: Path, table: pa.Table) -> None:
+def write_parquet(path: Path, table: pa.Table, replacing: Replacing = replacing) -> None:
     """Write a table whole or not at all."""
     with replacing(path) as temporary:
         pq.write_table(table, temporary)

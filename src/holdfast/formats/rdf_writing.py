@@ -10,10 +10,10 @@ from typing import Final, NoReturn
 import pyoxigraph as ox
 
 from holdfast.encoding import Codes, Dictionary
-from holdfast.formats.files import write_bytes
 from holdfast.formats.places import refuse
 from holdfast.formats.rdf import RDF_TYPE, rdf_format
 from holdfast.formats.rdf_terms import TermError, to_term
+from holdfast.formats.staging import Replacing, replacing, write_bytes
 from holdfast.formats.writing import in_order
 from holdfast.program.model import Relation
 from holdfast.values import Row, Value, quote
@@ -27,6 +27,7 @@ def write_rdf(
     facts: Iterable[tuple[Relation, Codes]],
     dictionary: Dictionary,
     prefixes: Mapping[str, str] = _NO_PREFIXES,
+    replacing: Replacing = replacing,
 ) -> None:
     """Write facts as RDF, in the format that the name tells; the file appears whole or not at all.
 
@@ -37,7 +38,7 @@ def write_rdf(
         refuse("E0618", f"{path.as_posix()} is no RDF file by its name", help="the names end with .nt or .ttl")
     triples = (triple for relation, codes in facts for triple in _triples(relation, codes, dictionary))
     shown = None if format in (ox.RdfFormat.N_TRIPLES, ox.RdfFormat.N_QUADS) else dict(prefixes)
-    write_bytes(path, [ox.serialize(triples, format=format, prefixes=shown) or b""])
+    write_bytes(path, [ox.serialize(triples, format=format, prefixes=shown) or b""], replacing=replacing)
 
 
 def _triples(relation: Relation, codes: Codes, dictionary: Dictionary) -> Iterator[ox.Triple]:

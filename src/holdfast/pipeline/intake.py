@@ -207,7 +207,7 @@ class Intake:
         lines = [
             Line(source.name, file, number, text)
             for file, content in sorted(files)
-            for number, text in enumerate(content.splitlines(), 1)
+            for number, text in enumerate(content.removeprefix("\ufeff").split("\n"), 1)
             if text.strip()
         ]
         return Taken((), tuple(lines), (), 0, len(lines))

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from holdfast.errors import Diagnostic, HoldfastError, UsageError
+from holdfast.formats.paths import inside
 from holdfast.streaming.queue import Incoming, UpdateQueue
 from holdfast.update_lines import UpdateLine, update_lines
 from holdfast.updates import Update
@@ -83,6 +84,7 @@ def _is_ready(path: Path) -> bool:
 def _lines(path: Path) -> Iterator[UpdateLine]:
     name, line = path.as_posix(), 0
     try:
+        inside(path.parent, path.name)
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
             for found in update_lines(cast("BinaryIO", file), name):
                 line = found.line

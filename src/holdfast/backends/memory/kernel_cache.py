@@ -1,4 +1,4 @@
-"""Numba's `njit` for kernels that are kept compiled: with a cache folder wherever one can be had, and without one where not.
+"""Numba's `njit` for kernels that are kept compiled, with a cache folder wherever one can be had.
 
 Numba caches beside the source or in the user's cache folder and raises where it can write to neither, as in a container
 with a read-only package and no home.  Then a private folder among the temporary files serves, and if that cannot be had
@@ -52,13 +52,14 @@ def _cached(function: Any, compile: Callable[[], Any]) -> Any:
         folder = private_folder()
     if folder is None:
         return None
-    before, numba.config.CACHE_DIR = numba.config.CACHE_DIR, str(folder)
+    config: Any = numba.config
+    before, config.CACHE_DIR = config.CACHE_DIR, str(folder)
     try:
         return compile()
     except Exception:
         return None
     finally:
-        numba.config.CACHE_DIR = before
+        config.CACHE_DIR = before
 
 
 def _plain(function: Any, signature: tuple[Any, ...], options: dict[str, Any]) -> Any:
