@@ -163,7 +163,7 @@ def _materialised(
 ) -> KnowledgeBase:
     make_backend = _engine(engine, progress)
     watch = Watch(limits, progress)
-    loaded = load(program, facts, Dictionary(), keeps_frames=engine != "memory")
+    loaded = load(program, facts, Dictionary(watch), keeps_frames=engine != "memory")
     loaded = replace(loaded, files=(Path(name), *loaded.files))
     if engine == "memory":
         loaded = _warned_of_compiling(loaded)

@@ -21,6 +21,7 @@ from holdfast.program import check, outline
 from holdfast.program.maintainable import maintainable
 from holdfast.program.model import Io, Program, Relation
 from holdfast.program.similar import similar
+from holdfast.settings import Memory
 from holdfast.values import Type
 
 Facts: TypeAlias = str | Path | Sequence[str | Path] | Mapping[str, FactData] | None
@@ -59,7 +60,7 @@ def load(tree_program: tree.Program, facts: Facts, dictionary: Dictionary, *, ke
     files: tuple[Path, ...] = ()
     if isinstance(facts, Mapping):
         facts = {name: kept(data) for name, data in facts.items()}  # types are told from it before it is read
-    program = _checked(tree_program, facts)
+    program = _checked(tree_program, facts, dictionary.memory)
     match facts:
         case Mapping():
             given = _by_relation(program.relations, facts)
@@ -78,24 +79,24 @@ def load(tree_program: tree.Program, facts: Facts, dictionary: Dictionary, *, ke
     return Loaded(program, rows, dictionary, frames, files)
 
 
-def _checked(tree_program: tree.Program, facts: Facts) -> Program:
+def _checked(tree_program: tree.Program, facts: Facts, memory: Memory) -> Program:
     """The program with the types that the data suggests for columns that it leaves open.
 
     A program that is wrong whatever the data is told so, even if the data is wrong as well.
     """
     try:
-        return check(tree_program, _hints(outline(tree_program), facts))
+        return check(tree_program, _hints(outline(tree_program), facts, memory))
     except (UsageError, DataError):
         check(tree_program)
         raise
 
 
-def _hints(relations: Mapping[str, Relation], facts: Facts) -> Hints:
+def _hints(relations: Mapping[str, Relation], facts: Facts, memory: Memory) -> Hints:
     match facts:
         case Mapping():
             return _python_hints(relations, _by_relation(relations, facts))
         case _:
-            return _file_hints(_inputs(relations, _paths(facts)))
+            return _file_hints(_inputs(relations, _paths(facts)), memory)
 
 
 def _is_open(relation: Relation) -> bool:
@@ -213,11 +214,12 @@ def _directed(relation: Relation, io: Io, folders: Sequence[Path]) -> Iterator[_
         yield _Input(relation, path, io.parameters)
 
 
-def _file_hints(inputs: Iterable[_Input]) -> dict[tuple[str, int], Type]:
+def _file_hints(inputs: Iterable[_Input], memory: Memory) -> dict[tuple[str, int], Type]:
     hints: dict[tuple[str, int], Type] = {}
     for input in inputs:
         if _is_open(input.relation):
-            types = sniff_types(input.path, [column.name for column in input.relation.columns], input.parameters)
+            names = [column.name for column in input.relation.columns]
+            types = sniff_types(input.path, names, input.parameters, memory)
             hints.update({(input.relation.name, i): type for i, type in enumerate(types)})
     return hints
 

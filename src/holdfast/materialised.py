@@ -180,7 +180,9 @@ class Materialised:
         return RelationView(relation, rows, self._dictionary)
 
     def _codes(self, relation: Relation) -> Codes:
-        return self._view(relation).codes
+        view = self._view(relation)
+        view.check_room()
+        return view.codes
 
     def _find(self, name: str, program: Program | None = None) -> Relation | None:
         """A relation by its name, by the name as written in the program, or by an IRI or prefixed name."""

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _ROWS_SHOWN = 20
+_PIECE = 10_000  # rows decoded at a time
 _FEW_LOOKS = 16  # for membership; more are worth a set
 
 
@@ -58,7 +59,12 @@ class RelationView(Collection[Row]):
         return len(self._rows)
 
     def __iter__(self) -> Iterator[Row]:
-        return iter(self._dictionary.decode_rows(self.codes, self.types))
+        return self._decoded(self.codes)
+
+    def _decoded(self, codes: Codes) -> Iterator[Row]:
+        """Rows, some of them at a time: as Python objects they take many times their codes."""
+        for start in range(0, len(codes), _PIECE):
+            yield from self._dictionary.decode_rows(codes[start : start + _PIECE], self.types)
 
     def __contains__(self, row: object) -> bool:
         if not isinstance(row, tuple) or len(row) != len(self.types):
@@ -82,7 +88,14 @@ class RelationView(Collection[Row]):
         """The rows in order: numbers by value, strings by bytes, column by column."""
         from holdfast.formats.writing import in_order
 
-        return iter(self._dictionary.decode_rows(in_order(self._relation, self.codes, self._dictionary), self.types))
+        self.check_room()
+        return self._decoded(in_order(self._relation, self.codes, self._dictionary))
+
+    def check_room(self) -> None:
+        """Raise `LimitReached` if the rows cannot be put in order within the limit on memory."""
+        from holdfast.formats.writing import order_size
+
+        self._dictionary.memory.room(f"rows of {self.name} in order", order_size(self._relation, len(self)))
 
     def to_arrow(self) -> pyarrow.Table:
         """The facts as an Arrow table."""

@@ -57,7 +57,7 @@ def test_rdf_numbers_that_no_float_holds_are_refused(tmp_path: Path, datatype: s
     literal = "1e400" if datatype != "decimal" else "9" * 400
     triple = f'<http://e/s> <http://e/p> "{literal}"^^<http://www.w3.org/2001/XMLSchema#{datatype}> .\n'
     (tmp_path / "a.nt").write_text(triple, encoding="utf-8")
-    with pytest.raises(DataError, match="too large"):
+    with pytest.raises(DataError, match="E0622"):
         holdfast.from_text(".decl <http://e/p>(s: any, o: float)\n", tmp_path / "a.nt")
 
 
@@ -88,7 +88,8 @@ def test_nan_is_one_value_in_results(type: str) -> None:
 
 def test_nan_that_arithmetic_makes_is_the_same_value() -> None:
     kb = holdfast.from_text(
-        ".decl a(x: float)\n.decl b(y: float)\n.decl c(y: float)\nb(y) :- a(x), y = x - x.\nc(y) :- a(x), y = x * 0.0.\n",
+        ".decl a(x: float)\n.decl b(y: float)\n.decl c(y: float)\n"
+        "b(y) :- a(x), y = x - x.\nc(y) :- a(x), y = x * 0.0.\n",
         {"a": [(math.inf,), (-math.inf,), (math.nan,)]},
     )
     assert set(kb["b"]) == set(kb["c"]) == {(math.nan,)}

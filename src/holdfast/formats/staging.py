@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import TypeAlias
+from typing import IO, TypeAlias, cast
 
 from holdfast.formats.places import refuse
 
@@ -118,14 +118,21 @@ def _writing(path: Path) -> Iterator[None]:
         refuse("E0611", f"{path.as_posix()} cannot be written: {(error.strerror or str(error)).lower()}")
 
 
-def write_bytes(
-    path: Path, parts: Iterable[bytes | memoryview], *, compressed: bool = False, replacing: Replacing = replacing
-) -> None:
-    """Write a file whole or not at all."""
+@contextmanager
+def writing(path: Path, *, compressed: bool = False, replacing: Replacing = replacing) -> Iterator[IO[bytes]]:
+    """An open file, gzip if its name or `compressed` says so, that appears whole or not at all."""
     with replacing(path) as temporary, temporary.open("xb") as file:
         if compressed or path.suffix == ".gz":
             # no name and no time inside, so that equal facts give equal files
             with gzip.GzipFile(filename="", mode="wb", fileobj=file, compresslevel=6, mtime=0) as packed:
-                packed.writelines(parts)
+                yield cast("IO[bytes]", packed)
         else:
-            file.writelines(parts)
+            yield file
+
+
+def write_bytes(
+    path: Path, parts: Iterable[bytes | memoryview], *, compressed: bool = False, replacing: Replacing = replacing
+) -> None:
+    """Write a file whole or not at all."""
+    with writing(path, compressed=compressed, replacing=replacing) as file:
+        file.writelines(parts)
