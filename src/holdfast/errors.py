@@ -100,15 +100,15 @@ class Diagnostic:
 
     def render(self) -> str:
         """The diagnostic as a person reads it, without colour; control characters from data are escaped."""
-        lines = [f"{self.severity.value}[{self.code}]: {printable(self.message)}"]
+        lines = [f"{self.severity.value}[{self.code}]: {_clear(self.message)}"]
         margin = max((len(str(span.line)) for span in self._spans()), default=1)
         if self.span is not None:
             lines += _excerpt(self.span, margin)
         for label in self.labels:
             lines += _excerpt(label.span, margin, label.text)
-        lines += [f" {' ' * margin} = note: {printable(note)}" for note in self.notes]
+        lines += [f" {' ' * margin} = note: {_clear(note)}" for note in self.notes]
         if self.help:
-            lines.append(f" {' ' * margin} = help: {printable(self.help)}")
+            lines.append(f" {' ' * margin} = help: {_clear(self.help)}")
         return "\n".join(lines)
 
     def to_json(self) -> dict[str, object]:
@@ -134,6 +134,13 @@ def _place(span: Span) -> dict[str, object]:
 
 
 _WIDEST = 200  # of a source line so much is shown
+_LONGEST = 2000  # characters of a message, which may quote data
+
+
+def _clear(text: str) -> str:
+    """A message as it is shown: without control characters, and cut where it quotes a very long value."""
+    more = f"… ({len(text):,} characters)" if len(text) > _LONGEST else ""
+    return printable(text[:_LONGEST]) + more
 
 
 def _excerpt(span: Span, margin: int, text: str = "") -> list[str]:

@@ -141,6 +141,10 @@ def _statements(path: Path, data: bytes, format: ox.RdfFormat, base: str, held: 
             held.enter_context(memory.holding(what, 5 * len(piece)))  # as text, as Arrow's lines, split, and encoded
             content.write(piece)
         return content.getvalue()
+    except MemoryError as error:
+        if "maximal size" not in str(error):
+            raise
+        refuse("E0620", "a term is longer than 16 MB, which is more than is read", file_span(path))
     except SyntaxError as error:
         _refuse_syntax(path, data, error)
 

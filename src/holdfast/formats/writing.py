@@ -22,7 +22,7 @@ from holdfast.program.model import Column, Relation
 from holdfast.values import quote
 
 _CHUNK = 500_000
-_TEXT = 1 << 24  # characters of the rows that are written at a time
+_TEXT = 1 << 22  # characters of the rows that are written at a time; Arrow makes several copies of them
 _OF_NUMBERS = frozenset("0123456789+-.einfa")
 
 
