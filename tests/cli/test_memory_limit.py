@@ -194,6 +194,16 @@ def test_rows_that_are_put_in_order_count(run: Server, words: tuple[str, ...], t
     assert done.peak < FACTOR * 40
 
 
+@pytest.mark.parametrize("name", ["u.jsonl.gz", "folder/u.jsonl.gz"])
+def test_an_update_that_is_a_bomb(run: Server, name: str, tmp_path: Path) -> None:
+    (tmp_path / "p.dl").write_text("t(x) :- s(x).\n", encoding="utf-8")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder/END").touch()
+    (tmp_path / name).write_bytes(bomb(b" "))
+    done = run("stream", "p.dl", "--updates", name.partition("/")[0])
+    assert done.code == 3 and "error[E0804]" in done.err and done.peak < FACTOR * LIMIT, done.err
+
+
 LONG = 50_000_000
 
 

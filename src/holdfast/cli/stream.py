@@ -111,7 +111,8 @@ def stream(
     if stats is not None and changes is not None and stats.resolve() == changes.resolve():
         raise UsageError(Diagnostic(codes.BAD_USAGE, f"{stats} cannot be both --stats and --changes"))
     with ExitStack() as opened:
-        feed(room, opened.enter_context(open_updates(updates)))
+        longest = None if limit_memory is None else options.bytes_of(limit_memory) // 8  # its objects take more
+        feed(room, opened.enter_context(open_updates(updates, longest)))
         base = evaluate(
             program,
             facts,

@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def open_updates(path: Path) -> Iterator[Iterator[UpdateLine]]:
+def open_updates(path: Path, longest: int | None = None) -> Iterator[Iterator[UpdateLine]]:
     """The updates in a file, plain or gzip, in the files of a folder, or on standard input, as they come."""
     from holdfast.streaming.sources import watched_folder
     from holdfast.update_lines import update_lines
 
     if str(path) == "-":
-        yield update_lines(_standard_input(), "<stdin>")
+        yield update_lines(_standard_input(), "<stdin>", longest)
         return
     if path.is_dir():
-        yield watched_folder(path)
+        yield watched_folder(path, longest=longest)
         return
     files.existing_file(path)
     try:
@@ -35,7 +35,7 @@ def open_updates(path: Path) -> Iterator[Iterator[UpdateLine]]:
     except OSError as failure:
         raise UsageError(Diagnostic(codes.UNREADABLE, f"{path} cannot be read: {failure.strerror}")) from failure
     with file:
-        yield update_lines(cast("BinaryIO", file), path.as_posix())
+        yield update_lines(cast("BinaryIO", file), path.as_posix(), longest)
 
 
 def _standard_input() -> BinaryIO:
