@@ -153,7 +153,8 @@ class Dictionary:
             return encode_distinct(column, self._encode_any, self._expect)
         if len(column) == 0:
             return np.empty(0, np.int64)
-        raise EncodingError(f"values of Arrow type {column.type} do not fit type {type.value}")
+        kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+        raise EncodingError(f"values of Arrow type {kind} do not fit type {type.value}")
 
     def encode_texts(self, column: pa.Array | pa.ChunkedArray, parse: Callable[[str], Value] = parse_term) -> Codes:
         """The codes of a column of text, each distinct one read by `parse`: as a value of type `any` if not told."""
