@@ -31,6 +31,7 @@ ALL_CODES: Final[dict[str, str]] = {
     "E0921": "a folder of updates, or a file in it, cannot be read",
     "E0925": "facts are given for one relation of RDF statements and not for another that has the same ones",
     "W0008": "a file is called after an empty relation, but has not the ending of a facts file",
+    "W0015": "compiled kernels cannot be kept, because no folder for them can be written",
     "E1001": "PySpark is needed and not installed",
     "E1002": "Spark needs a Java, and there is none that is new enough",
     "E1003": "Spark could not start",

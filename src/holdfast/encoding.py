@@ -9,15 +9,18 @@ In bulk, strings go through pyarrow, so that only distinct ones become Python ob
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import cast
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from holdfast.arrow_columns import checked_column, distinct, encode_distinct, is_numeric, is_text, numeric_codes
+from holdfast.settings import UNLIMITED, Memory
 from holdfast.single_values import (
     Codes,
     EncodingError,
@@ -35,6 +38,8 @@ from holdfast.values import BlankNode, Iri, Literal, Row, Type, Value
 
 __all__ = ["Codes", "Dictionary", "EncodingError", "distinct", "encode_distinct", "float_codes"]
 
+EACH = 160  # bytes of a value in the dictionary beside its characters: the object, its id, its places in the tables
+_STEP = 1 << 18  # bytes between two looks at the limit
 _SIGN = np.int64(MIN_NUMBER)
 _is_none = partial(operator.is_, None)
 
@@ -46,7 +51,10 @@ class Dictionary:
     because Python holds 1, 1.0 and True for the same key.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, memory: Memory = UNLIMITED) -> None:
+        self.memory = memory
+        self.longest = 0  # characters of the longest value
+        self.nbytes = self._told = 0
         self._values: list[Value] = []
         self._strings: dict[str, int] = {}
         self._integers: dict[int, int] = {}
@@ -104,7 +112,7 @@ class Dictionary:
                 self._strings[value] = id
             case float():
                 code = float_code(value)
-                value = float(np.int64(code).view(np.float64))
+                [value] = _with_one_nan(np.array([code], np.int64).view(np.float64))
                 self._floats[code] = id
             case int():
                 self._integers[checked_integer(value, Type.ANY, MIN_NUMBER, MAX_NUMBER)] = id
@@ -118,7 +126,18 @@ class Dictionary:
             case BlankNode():
                 self._terms[value] = id
         self._values.append(value)
+        self._count((_lexical(value),))
         return id
+
+    def _count(self, texts: Sequence[str]) -> None:
+        """Values were added that have these texts."""
+        lengths = list(map(len, texts))
+        wide = 1 if all(map(str.isascii, texts)) else 4
+        self.longest = max(self.longest, *lengths)
+        self.nbytes += wide * sum(lengths) + EACH * len(texts)
+        if self.nbytes > self._told + _STEP:
+            self._told = self.nbytes
+            self.memory.grown("strings", self.nbytes)
 
     # --- columns -------------------------------------------------------------------------------------
 
@@ -129,16 +148,21 @@ class Dictionary:
         if codes is not None:
             return codes
         if type.in_dictionary and is_text(column.type):
-            return encode_distinct(column, self.encode_distinct_strings)
+            return encode_distinct(column, self.encode_distinct_strings, self._expect)
         if type is Type.ANY and is_numeric(column):
-            return encode_distinct(column, self._encode_any)
+            return encode_distinct(column, self._encode_any, self._expect)
         if len(column) == 0:
             return np.empty(0, np.int64)
-        raise EncodingError(f"values of Arrow type {column.type} do not fit type {type.value}")
+        kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+        raise EncodingError(f"values of Arrow type {kind} do not fit type {type.value}")
 
     def encode_texts(self, column: pa.Array | pa.ChunkedArray, parse: Callable[[str], Value] = parse_term) -> Codes:
         """The codes of a column of text, each distinct one read by `parse`: as a value of type `any` if not told."""
-        return encode_distinct(column, lambda texts: self._encode_any([parse(text) for text in texts]))
+        return encode_distinct(column, lambda texts: self._encode_any([parse(text) for text in texts]), self._expect)
+
+    def _expect(self, values: pa.Array) -> None:
+        """Arrow's values are about to become Python's."""
+        self.memory.room("values that are read", values.nbytes + EACH * len(values))
 
     def encode_strings(self, strings: Sequence[str]) -> Codes:
         """The ids of strings, in order; new ones are added together."""
@@ -179,6 +203,8 @@ class Dictionary:
         first = len(self._values)
         table.update(zip(keys, range(first, first + len(keys)), strict=True))
         self._values.extend(values)
+        if keys:
+            self._count(keys)
 
     def _encode_integers(self, integers: list[int]) -> Codes:
         """The ids of integers, in order."""
@@ -214,7 +240,7 @@ class Dictionary:
             case Type.UNSIGNED:
                 return cast("list[Value]", np.ascontiguousarray(codes).view(np.uint64).tolist())
             case Type.FLOAT:
-                return cast("list[Value]", np.ascontiguousarray(codes).view(np.float64).tolist())
+                return _with_one_nan(np.ascontiguousarray(codes).view(np.float64))
         return [self._values[id] for id in codes.tolist()]
 
     # --- rows ----------------------------------------------------------------------------------------
@@ -268,6 +294,15 @@ class Dictionary:
         columns = [self.decode_values(codes[:, column], type) for column, type in enumerate(types)]
         return list(zip(*columns, strict=True))
 
+    def lengths(self, codes: Codes, types: Sequence[Type]) -> npt.NDArray[np.int64]:
+        """The number of characters of each row's values; numbers count as one."""
+        total = np.full(len(codes), len(types), np.int64)
+        for column, type in enumerate(types):
+            if type.in_dictionary:
+                ids, positions = distinct(codes[:, column], len(self))
+                total += np.array([len(_lexical(self._values[id])) for id in ids.tolist()], np.int64)[positions]
+        return total
+
     # --- order ---------------------------------------------------------------------------------------
 
     def order_keys(self, codes: Codes, type: Type = Type.SYMBOL) -> Codes:
@@ -289,6 +324,23 @@ class Dictionary:
         # Python compares strings by code point, which is the order of their UTF-8 bytes
         ranks[sorted(range(len(keys)), key=keys.__getitem__)] = np.arange(len(ids))
         return ranks[positions]
+
+
+def _lexical(value: Value) -> str:
+    match value:
+        case str():
+            return value
+        case Iri(value=text) | BlankNode(label=text) | Literal(lexical=text):
+            return text
+    return ""
+
+
+def _with_one_nan(floats: npt.NDArray[np.float64]) -> list[Value]:
+    """Floats for Python, every NaN the same object: only so are rows with it equal, and found in sets and dicts."""
+    values: list[Value] = floats.tolist()
+    for place in np.flatnonzero(np.isnan(floats)).tolist():
+        values[place] = math.nan
+    return values
 
 
 def _class(value: object) -> type[object]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
@@ -139,7 +140,7 @@ def from_text(
     output: str | Path | None = None,
 ) -> KnowledgeBase:
     """As `open`, for a program given as text."""
-    return _materialised(parse(text, name), facts, engine, limits, progress or Silent(), named(modules), output)
+    return _materialised(parse(text, name), facts, engine, limits, progress or Silent(), named(modules), output, name)
 
 
 def read_program(path: Path) -> str:
@@ -158,13 +159,17 @@ def _materialised(
     limits: Limits | None,
     progress: Progress,
     modules: tuple[Module, ...],
-    output: str | Path | None = None,
+    output: str | Path | None,
+    name: str,
 ) -> KnowledgeBase:
     make_backend = _engine(engine, progress)
     watch = Watch(limits, progress)
-    loaded = load(program, facts, Dictionary(), keeps_frames=engine != "memory")
+    loaded = load(program, facts, Dictionary(watch), keeps_frames=engine != "memory")
+    loaded = replace(loaded, files=(Path(name), *loaded.files))
+    if engine == "memory":
+        loaded = _warned_of_compiling(loaded)
     if output is not None:
-        output_files(loaded.program, Path(output))
+        output_files(loaded.program, Path(output), loaded.files)
     with suppress(modular.TooManyForModulesError):
         return _evaluated(program, loaded, make_backend, watch, modules)
     watch.facts = 0
@@ -204,6 +209,15 @@ def _evaluated(
     statistics = _statistics(loaded.program, backend, watch, figures, states)
     watch.rest(watch.facts)
     return KnowledgeBase(program, loaded, backend, statistics, limits, watch, modules, states)
+
+
+def _warned_of_compiling(loaded: Loaded) -> Loaded:
+    from holdfast.backends.memory.kernel_cache import uncached
+
+    warning = uncached()
+    if warning is None:
+        return loaded
+    return replace(loaded, program=replace(loaded.program, warnings=(*loaded.program.warnings, warning)))
 
 
 def _only(name: str, mapping: Mapping[str, T]) -> Mapping[str, T]:

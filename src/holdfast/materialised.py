@@ -29,6 +29,7 @@ from holdfast.settings import Limits
 from holdfast.values import Row
 
 if TYPE_CHECKING:
+    from holdfast.formats.staging import Staged
     from holdfast.maintenance.maintainer import Maintainer
 
 
@@ -66,6 +67,8 @@ class Materialised:
         self._watch = watch
         self.program: Program = loaded.program
         self.statistics = statistics
+        self.files = loaded.files
+        """The files that this was read from: the program, if it was one, and its facts."""
         self._maintainer = _maintainer(self.program, backend, modules, states)
 
     @property
@@ -125,21 +128,31 @@ class Materialised:
         return dict(zip(rows, zip(nonrecursive, recursive, strict=True), strict=True))
 
     def write_outputs(self, folder: str | Path) -> list[Path]:
-        """Write each `.output` relation to a file in the folder; gives the files.  An RDF file may hold several."""
+        """Write each `.output` relation to a file in the folder; gives the files.  An RDF file may hold several.
+
+        All of them appear or none does; a file that the program or its facts were read from is never overwritten.
+        """
+        from holdfast.formats.staging import all_or_none
+
+        with all_or_none() as staged:
+            return self.stage_outputs(folder, staged)
+
+    def stage_outputs(self, folder: str | Path, staged: Staged, others: Iterable[Path] = ()) -> list[Path]:
+        """As `write_outputs`, together with other files of a run; `others` are not overwritten either."""
         from holdfast.formats.facts_files import write_relation
         from holdfast.formats.rdf import is_rdf
         from holdfast.formats.rdf_writing import write_rdf
 
         folder = Path(folder)
-        wanted = output_files(self.program, folder)
-        folder.mkdir(parents=True, exist_ok=True)
+        wanted = output_files(self.program, folder, (*self.files, *others))
+        staged.folder(folder)
         paths = list(dict.fromkeys(path for path, _, _ in wanted))
         for path in filter(is_rdf, paths):
             together = [(relation, self._codes(relation)) for other, relation, _ in wanted if other == path]
-            write_rdf(path, together, self._dictionary, self.program.prefixes)
+            write_rdf(path, together, self._dictionary, self.program.prefixes, staged.replacing)
         for path, relation, parameters in wanted:
             if not is_rdf(path):
-                write_relation(path, relation, self._codes(relation), self._dictionary, parameters)
+                write_relation(path, relation, self._codes(relation), self._dictionary, parameters, staged.replacing)
         return paths
 
     def __repr__(self) -> str:
@@ -168,7 +181,9 @@ class Materialised:
         return RelationView(relation, rows, self._dictionary)
 
     def _codes(self, relation: Relation) -> Codes:
-        return self._view(relation).codes
+        view = self._view(relation)
+        view.check_room()
+        return view.codes
 
     def _find(self, name: str, program: Program | None = None) -> Relation | None:
         """A relation by its name, by the name as written in the program, or by an IRI or prefixed name."""
@@ -208,9 +223,11 @@ class _Views(Mapping[str, RelationView]):
         return len(self._relations)
 
 
-def output_files(program: Program, folder: Path) -> list[tuple[Path, Relation, Mapping[str, str]]]:
+def output_files(
+    program: Program, folder: Path, read: Iterable[Path] = ()
+) -> list[tuple[Path, Relation, Mapping[str, str]]]:
     """Where each `.output` goes; one that cannot be written is an error."""
-    from holdfast.formats.paths import output_path, refuse_shared_file
+    from holdfast.formats.paths import output_path, refuse_overwriting, refuse_shared_file
     from holdfast.formats.rdf import is_rdf
 
     outputs = [
@@ -219,10 +236,12 @@ def output_files(program: Program, folder: Path) -> list[tuple[Path, Relation, M
         for io in relation.io
         if io.kind == "output"
     ]
-    files = [(output_path(folder, relation, parameters), relation, parameters) for relation, parameters in outputs]
-    separate = ((Path(os.path.normpath(path)), relation) for path, relation, _ in files if not is_rdf(path))
+    found = [(output_path(folder, relation, parameters), relation, parameters) for relation, parameters in outputs]
+    for path, _, _ in found:
+        refuse_overwriting(path, read)
+    separate = ((Path(os.path.normpath(path)), relation) for path, relation, _ in found if not is_rdf(path))
     refuse_shared_file(separate, "would be written to")  # an RDF file may hold several
-    return files
+    return [each for number, each in enumerate(found) if each not in found[:number]]
 
 
 def _maintainer(program: Program, backend: Backend, modules: tuple[Module, ...], states: States) -> Maintainer:

@@ -12,7 +12,7 @@ import numpy as np
 
 from holdfast.backends.protocol import Compact, Deferred
 from holdfast.encoding import Codes, Dictionary, EncodingError
-from holdfast.errors import Diagnostic, UsageError
+from holdfast.errors import Diagnostic, UsageError, printable
 from holdfast.program.model import Relation
 from holdfast.values import Row, Type
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _ROWS_SHOWN = 20
+_PIECE = 10_000  # rows decoded at a time
 _FEW_LOOKS = 16  # for membership; more are worth a set
 
 
@@ -58,7 +59,12 @@ class RelationView(Collection[Row]):
         return len(self._rows)
 
     def __iter__(self) -> Iterator[Row]:
-        return iter(self._dictionary.decode_rows(self.codes, self.types))
+        return self._decoded(self.codes)
+
+    def _decoded(self, codes: Codes) -> Iterator[Row]:
+        """Rows, some of them at a time: as Python objects they take many times their codes."""
+        for start in range(0, len(codes), _PIECE):
+            yield from self._dictionary.decode_rows(codes[start : start + _PIECE], self.types)
 
     def __contains__(self, row: object) -> bool:
         if not isinstance(row, tuple) or len(row) != len(self.types):
@@ -82,7 +88,14 @@ class RelationView(Collection[Row]):
         """The rows in order: numbers by value, strings by bytes, column by column."""
         from holdfast.formats.writing import in_order
 
-        return iter(self._dictionary.decode_rows(in_order(self._relation, self.codes, self._dictionary), self.types))
+        self.check_room()
+        return self._decoded(in_order(self._relation, self.codes, self._dictionary))
+
+    def check_room(self) -> None:
+        """Raise `LimitReached` if the rows cannot be put in order within the limit on memory."""
+        from holdfast.formats.writing import order_size
+
+        self._dictionary.memory.room(f"rows of {self.name} in order", order_size(self._relation, len(self)))
 
     def to_arrow(self) -> pyarrow.Table:
         """The facts as an Arrow table."""
@@ -116,7 +129,7 @@ class RelationView(Collection[Row]):
 
     def __repr__(self) -> str:
         columns = ", ".join(f"{c.name}: {c.type_name}" for c in self._relation.columns)
-        return f"<{self.name}({columns}): {self._count()}>"
+        return printable(f"<{self.name}({columns}): {self._count()}>")
 
     def _count(self) -> str:
         return "1 fact" if len(self) == 1 else f"{len(self):,} facts"

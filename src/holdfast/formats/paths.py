@@ -44,7 +44,7 @@ def find_facts(folder: Path, relation: Relation) -> Path | None:
             relation.span,
             help='keep one, or choose with .input and filename="…"',
         )
-    return found[0] if found else None
+    return inside(folder, found[0].name, relation.span) if found else None
 
 
 def _candidates(folder: Path, relation: Relation) -> Iterator[Path]:
@@ -129,6 +129,17 @@ def inside(folder: Path, name: str, span: Span | None = None) -> Path:
             help="move the file into the folder, or give another folder",
         )
     return path
+
+
+def refuse_overwriting(path: Path, read: Iterable[Path], span: Span | None = None) -> None:
+    """Refuse to write to a file that something was read from, by whatever name or link."""
+    if path.exists() and any(other.exists() and path.samefile(other) for other in read):
+        refuse(
+            "E0625",
+            f"{path.as_posix()} is not overwritten: the program, facts or updates of this run are read from it",
+            span,
+            help="write to another folder or file",
+        )
 
 
 def _span_of(relation: Relation, parameters: Mapping[str, str]) -> Span | None:

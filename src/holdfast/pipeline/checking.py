@@ -202,7 +202,8 @@ def _converted(given: Column, kind: str, wanted: Type) -> Column:
     is_text = kind == "string" or kind.startswith(("varchar", "char"))
     match wanted:
         case Type.FLOAT if is_text:
-            return sf.when(sf.lower(given).rlike(_FLOAT), value)
+            text = sf.lower(given)  # a number that is too large for a float is none
+            return sf.when(text.rlike(_FLOAT) & ((sf.abs(value) != float("inf")) | text.contains("inf")), value)
         case Type.FLOAT if kind == "boolean" or kind.startswith(("timestamp", "date")):
             return sf.lit(None).cast(_CAST[wanted])
         case Type.NUMBER | Type.UNSIGNED if kind == "boolean" or kind.startswith(("timestamp", "date")):

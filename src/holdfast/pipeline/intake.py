@@ -203,7 +203,7 @@ class Intake:
         lines = [
             Line(source.name, file, number, text, time)
             for file, content, time in zip(*columns, strict=True)
-            for number, text in enumerate(content.splitlines(), 1)
+            for number, text in enumerate(content.removeprefix("\ufeff").split("\n"), 1)
             if text.strip()
         ]
         return Taken((), tuple(lines), (), 0, len(lines))

@@ -184,6 +184,7 @@ class MemoryBackend:
 
     def drop_relation(self, name: str) -> None:
         """Forget a relation and its facts."""
+        self.watch.grown(name, 0)
         del self.relations[name], self.tables[name]
         self.explicit.forget(name)
         self.materialisation.forget(name)
