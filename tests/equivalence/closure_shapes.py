@@ -162,7 +162,7 @@ class ShapeWriter(Writer):
 def drawn(seed: int, *, rules_change: bool) -> tuple[Script, ShapeWriter]:
     """The script of a number, and its writer, which knows what each rule is."""
     random = Random(seed)
-    writer = ShapeWriter(random, COUNTED, inside=random.random() < 0.4)
+    writer = ShapeWriter(random, COUNTED, inside=random.random() < 0.25)
     p, q = writer.closure("p", ("e",)), writer.closure("q", random.choice((("p",), BASES)))
     rules = [p[random.choice(kind)] for kind in KINDS if kind in combination_of(seed)]
     beside = [p[part] for part in BESIDE if random.random() < 0.1]
@@ -173,10 +173,11 @@ def drawn(seed: int, *, rules_change: bool) -> tuple[Script, ShapeWriter]:
     return (
         random_script(
             random,
-            random.choice((2, 5)),
+            random.choice((3, 6)),
             rules_change=rules_change,
             writer=writer,
             rules=list(dict.fromkeys([*rules, *beside, *second, *linked])),
+            most_facts=(0, 4, 12),
         ),
         writer,
     )

@@ -29,7 +29,8 @@ def main() -> int:
         is_last = time.monotonic() - begun > options.seconds
         if is_last or (seed + 1 - options.seed) % options.every == 0:
             names = ", ".join(kind.name for kind in kinds)
-            print(f"{steps:,} updates agree, seeds {options.seed} to {seed} of {names}", flush=True)
+            took = f"{time.process_time():.0f} CPU s"
+            print(f"{steps:,} updates agree, seeds {options.seed} to {seed} of {names}, {took}", flush=True)
         if is_last:
             break
     return 0

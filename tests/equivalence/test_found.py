@@ -85,7 +85,7 @@ def test_edges_and_steps_that_lose_the_same() -> None:
     """What the symmetric rule makes of them may differ all the same: b has lost its only edge, and step has not."""
     facts = {"reach": [(1, 2), (2, 1)], "step": [(1, 2), (2, 1)], "b": [(1, 2)]}
     kb = holdfast.from_text(PAIRS + BOTH_SIDES, facts=facts)
-    kb.apply(Update(delete=dict.fromkeys(facts, [(1, 2)])))
+    kb.apply(Update(delete={name: [(1, 2)] for name in facts}))
     assert set(kb["reach"]) == {(1, 2), (2, 1), (2, 2)}
 
 
