@@ -130,6 +130,7 @@ class ShapeWriter(Writer):
     """Draws facts of base relations, and of closures if they are to have explicit ones."""
 
     inside: bool = False
+    fed: tuple[str, ...] = BASES
     parts: dict[RuleSketch, tuple[str, Part]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -138,7 +139,7 @@ class ShapeWriter(Writer):
         self.domains["number"] = list(range(self.random.choice((3, 3, 4, 6))))
 
     def fact(self) -> Fact:
-        names = self.random.choice((BASES[:1], BASES, CLOSURES if self.inside else BASES[:2]))
+        names = self.random.choice((self.fed[:1], self.fed, CLOSURES if self.inside else self.fed[:2]))
         name = self.random.choice(names)
         arity = next(len(p.types) for p in PREDICATES if p.name == name)
         return name, tuple(self.random.choice(self.domains["number"]) for _ in range(arity))
@@ -146,7 +147,7 @@ class ShapeWriter(Writer):
     def closure(self, name: str, below: tuple[str, ...]) -> dict[Part, RuleSketch]:  # type: ignore[override]
         """All rules that a closure may have; its steps are mostly over its base, as one writes them."""
         base = self.random.choice(below)
-        step = base if self.random.random() < 0.6 else self.random.choice((*below, *BASES))
+        step = base if self.random.random() < 0.6 else self.random.choice((*below, *self.fed))
         other_base = self.random.choice((base, *BASES))
         other_step = self.random.choice([name for name in (base, *BASES) if name != step])
         relations = {"R": name, "B": base, "C": other_base, "S": step, "U": other_step}
@@ -160,15 +161,23 @@ class ShapeWriter(Writer):
 
 
 def drawn(seed: int, *, rules_change: bool) -> tuple[Script, ShapeWriter]:
-    """The script of a number, and its writer, which knows what each rule is."""
+    """The script of a number, and its writer, which knows what each rule is.
+
+    In every other round of the combinations the closure is bare: it begins without facts, its steps are over its base,
+    no other relation has facts, and there is no other closure.
+    """
     random = Random(seed)
-    writer = ShapeWriter(random, COUNTED, inside=random.random() < 0.25)
+    bare = seed // len(COMBINATIONS) % 2 == 1
+    inside = random.random() < 0.25
+    writer = ShapeWriter(random, COUNTED, inside=inside and not bare, fed=BASES[:1] if bare else BASES)
     p, q = writer.closure("p", ("e",)), writer.closure("q", random.choice((("p",), BASES)))
     rules = [p[random.choice(kind)] for kind in KINDS if kind in combination_of(seed)]
     beside = [p[part] for part in BESIDE if random.random() < 0.1]
     second = [q[random.choice(kind)] for kind in random.sample(KINDS, random.choice((0, 0, 1, 2, 3, 4)))]
     links = random.sample(tuple(Link), random.choice((0, 0, 1, 1, 2)))
     linked = [sketch(text) for link in links for text in LINKED[link] if random.random() < 0.85]
+    if bare:
+        second, linked = [], []
     writer.pool = list(dict.fromkeys([*rules, *p.values(), *second, *linked]))
     return (
         random_script(
@@ -177,7 +186,7 @@ def drawn(seed: int, *, rules_change: bool) -> tuple[Script, ShapeWriter]:
             rules_change=rules_change,
             writer=writer,
             rules=list(dict.fromkeys([*rules, *beside, *second, *linked])),
-            most_facts=(0, 4, 12),
+            most_facts=(0,) if bare else (0, 4, 12),
         ),
         writer,
     )

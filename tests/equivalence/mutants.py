@@ -446,7 +446,7 @@ SHAPE_MUTANTS = [
             "if shape in self.form.shapes",
             "if shape in ()",
         ),
-        (403, "a closure is written out twice", MemoryBackend.write_out, "dict.fromkeys(predicates)", "predicates"),
+        (1246, "a closure is written out twice", MemoryBackend.write_out, "dict.fromkeys(predicates)", "predicates"),
     ]
 ]
 
