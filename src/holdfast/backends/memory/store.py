@@ -265,7 +265,7 @@ class MemoryBackend:
 
     def write_out(self, predicates: Iterable[str]) -> None:
         """Give a row to each fact of some predicates that has none yet."""
-        for name in [name for name in predicates if name in self.unwritten] if self.unwritten else ():
+        for name in [name for name in dict.fromkeys(predicates) if name in self.unwritten] if self.unwritten else ():
             self.tables[name].fetch = None
             self._write(name, self.unwritten.pop(name).now().parts())
 
