@@ -12,7 +12,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import cast
+from typing import TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
@@ -37,6 +37,7 @@ __all__ = ["Codes", "Dictionary", "EncodingError", "distinct", "encode_distinct"
 
 _SIGN = np.int64(MIN_NUMBER)
 _is_none = partial(operator.is_, None)
+_K = TypeVar("_K")
 
 
 class Dictionary:
@@ -96,28 +97,35 @@ class Dictionary:
             raise wrong(value, type)
         return self.id_of(plain(value))
 
+    def find_value(self, value: Value, type: Type) -> int | None:
+        """As `encode_value`; None if it is not a number and the dictionary has never seen it.  Nothing is added."""
+        if type.is_numeric:
+            return numeric_code(value, type)
+        if type is Type.SYMBOL and not isinstance(value, str):
+            raise wrong(value, type)
+        return self.find(plain(value))
+
     def _add(self, value: Value) -> int:
-        id = len(self._values)
         match value:
             case str():
-                value = checked_string(value)
-                self._strings[value] = id
+                return self._put(self._strings, checked_string(value), value)
             case float():
                 code = float_code(value)
-                value = float(np.int64(code).view(np.float64))
-                self._floats[code] = id
+                return self._put(self._floats, code, float(np.int64(code).view(np.float64)))
             case int():
-                self._integers[checked_integer(value, Type.ANY, MIN_NUMBER, MAX_NUMBER)] = id
+                return self._put(self._integers, checked_integer(value, Type.ANY, MIN_NUMBER, MAX_NUMBER), value)
             case Literal():
                 plain = literal_value(value.lexical, value.datatype, value.language)
-                if not isinstance(plain, Literal):
-                    return self._add(plain)
-                self._terms[value] = id
+                return self._put(self._terms, value, value) if isinstance(plain, Literal) else self._add(plain)
             case Iri():
-                self._iris[checked_string(value.value)] = id
+                return self._put(self._iris, checked_string(value.value), value)
             case BlankNode():
-                self._terms[value] = id
-        self._values.append(value)
+                return self._put(self._terms, value, value)
+
+    def _put(self, table: dict[_K, int], key: _K, value: Value) -> int:
+        id = len(self._values)
+        self._values.append(value)  # first: an id that can be found has a value
+        table[key] = id
         return id
 
     # --- columns -------------------------------------------------------------------------------------
@@ -177,8 +185,8 @@ class Dictionary:
             for key in keys:
                 checked_string(key)
         first = len(self._values)
+        self._values.extend(values)  # first: an id that can be found has a value
         table.update(zip(keys, range(first, first + len(keys)), strict=True))
-        self._values.extend(values)
 
     def _encode_integers(self, integers: list[int]) -> Codes:
         """The ids of integers, in order."""

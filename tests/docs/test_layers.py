@@ -15,7 +15,8 @@ MODULES = sorted(SOURCE.rglob("*.py"))
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("codes", "errors"),
     ("values",),
-    ("number_text", "settings", "spark_session", "term_text"),
+    ("interrupts", "number_text", "settings", "term_text"),
+    ("exclusive", "spark_session"),
     ("single_values",),
     ("arrow_columns",),
     ("encoding",),
