@@ -112,13 +112,15 @@ LINKS_LATER = (
     Update(delete={"link": [(0, 1)]}),
 )
 LINKED: Facts = {"link": [(0, 1), (1, 2), (3, 4)], "more": [(2, 3)]}
-WORDY = Update(insert={"word": [("c",), ("new",), ("other",)], "other": [(1,), ("x",), (2.5,)]}, delete={"word": [("a",)]})
+WORDY = Update(
+    insert={"word": [("c",), ("new",), ("other",)], "other": [(1,), ("x",), (2.5,)]}, delete={"word": [("a",)]}
+)
 
 
 def scenes() -> list[Scene]:
     reach: Facts = {"edge": EDGES, "bad": [(5,)]}
     closed: Facts = {"edge": MANY, "start": [(0,), (5,)]}
-    made = [
+    return [
         *(
             Scene(f"{name}, {how}", REACH, reach, applied(update, Choice(name)), later=LATER)
             for name in ("dred", "dred-counting", "backward-forward", "backward-forward-counting", "recompute")
@@ -137,33 +139,87 @@ def scenes() -> list[Scene]:
             later=LATER,
         ),
         Scene("what if", REACH, reach, lambda kb: kb.what_if(BOTH), later=LATER),
-        Scene("what if rules", REACH, reach, lambda kb: kb.what_if(RULES, algorithm=Choice("dred-counting")), later=LATER),
+        Scene(
+            "what if rules", REACH, reach, lambda kb: kb.what_if(RULES, algorithm=Choice("dred-counting")), later=LATER
+        ),
         Scene("impact", REACH, reach, lambda kb: kb.impact(BOTH), later=LATER),
         Scene("net", REACH, reach, lambda kb: kb.apply_net(WINDOW), later=LATER),
-        Scene("query", REACH, reach, lambda kb: set(kb.query("reach(x, y), !edge(x, y), n = count : { edge(x, _) }")), later=LATER),
+        Scene(
+            "query",
+            REACH,
+            reach,
+            lambda kb: set(kb.query("reach(x, y), !edge(x, y), n = count : { edge(x, _) }")),
+            later=LATER,
+        ),
         Scene("counters", REACH, reach, lambda kb: kb.counters("reach"), before=(ONLY_OUT,), later=LATER),
         Scene("all at once", REACH, reach, lambda kb: kb.apply_all(WINDOW), later=LATER),
         Scene("window", REACH, reach, by_window(*WINDOW), later=LATER),
         Scene("stream of windows", REACH, reach, streamed(*WINDOW, lookahead="window"), later=LATER),
         Scene("stream with marks", REACH, reach, streamed(*WINDOW, lookahead="marks"), later=LATER),
         Scene("closure", CLOSURE, closed, applied(BOTH_OF_CLOSURE), modules=MODULES, later=LATER),
-        Scene("closure is read", CLOSURE, closed, lambda kb: (3, 4) in set(kb.query("reach(x, y), start(x)")), modules=MODULES, later=LATER),
-        Scene("closure at once", CLOSURE, closed, lambda kb: kb.apply_all(CLOSURE_WINDOW), modules=MODULES, later=LATER),
-        Scene("closure by dred-counting", CLOSURE, closed, applied(BOTH_OF_CLOSURE, Choice("dred-counting")), modules=MODULES, later=LATER),
-        Scene("closure without its module", CLOSURE, closed, applied(BOTH_OF_CLOSURE, Choice("dred")), modules=MODULES, later=LATER),
+        Scene(
+            "closure is read",
+            CLOSURE,
+            closed,
+            lambda kb: (3, 4) in set(kb.query("reach(x, y), start(x)")),
+            modules=MODULES,
+            later=LATER,
+        ),
+        Scene(
+            "closure at once", CLOSURE, closed, lambda kb: kb.apply_all(CLOSURE_WINDOW), modules=MODULES, later=LATER
+        ),
+        Scene(
+            "closure by dred-counting",
+            CLOSURE,
+            closed,
+            applied(BOTH_OF_CLOSURE, Choice("dred-counting")),
+            modules=MODULES,
+            later=LATER,
+        ),
+        Scene(
+            "closure without its module",
+            CLOSURE,
+            closed,
+            applied(BOTH_OF_CLOSURE, Choice("dred")),
+            modules=MODULES,
+            later=LATER,
+        ),
         Scene("closure with another rule", CLOSURE, closed, applied(ANOTHER_RULE), modules=MODULES, later=LATER),
         Scene("closure's counters", CLOSURE, closed, lambda kb: kb.counters("reach"), modules=MODULES, later=LATER),
         *(
-            Scene(f"module in company, {name}", BOTH_WAYS, LINKED, applied(LINKS, Choice(name)), modules=MODULES, later=LINKS_LATER)
+            Scene(
+                f"module in company, {name}",
+                BOTH_WAYS,
+                LINKED,
+                applied(LINKS, Choice(name)),
+                modules=MODULES,
+                later=LINKS_LATER,
+            )
             for name in ("dred-counting", "backward-forward-counting", "recompute")
         ),
-        Scene("words", WORDS, {"word": [("a",), ("b",)]}, applied(WORDY), later=(Update(insert={"word": [("d",), ("new",)]}),)),
+        Scene(
+            "words",
+            WORDS,
+            {"word": [("a",), ("b",)]},
+            applied(WORDY),
+            later=(Update(insert={"word": [("d",), ("new",)]}),),
+        ),
         Scene("opening", REACH, reach, lambda _: holdfast.from_text(REACH, reach), later=LATER),
-        Scene("opening with modules", CLOSURE, closed, lambda _: holdfast.from_text(CLOSURE, closed), modules=MODULES, later=LATER),
+        Scene(
+            "opening with modules",
+            CLOSURE,
+            closed,
+            lambda _: holdfast.from_text(CLOSURE, closed),
+            modules=MODULES,
+            later=LATER,
+        ),
     ]
-    return made
 
 
 BOTH_OF_CLOSURE = Update(delete={"edge": [(0, 3), (3, 24)]}, insert={"edge": [(50, 0), (7, 50)], "start": [(9,)]})
-CLOSURE_WINDOW = (BOTH_OF_CLOSURE, Update(insert={"edge": [(0, 3)]}), Update(delete={"edge": [(7, 50)], "start": [(5,)]}))
+CLOSURE_WINDOW = (
+    BOTH_OF_CLOSURE,
+    Update(insert={"edge": [(0, 3)]}),
+    Update(delete={"edge": [(7, 50)], "start": [(5,)]}),
+)
 ANOTHER_RULE = Update(add_rules=["reach(x, y) :- reach(y, x), start(x)."])

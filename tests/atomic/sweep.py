@@ -4,39 +4,62 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import count
+from random import Random
+from types import FrameType
+
+from holdfast.maintenance.commit import commit
 
 from .events import Shot, by_exception, by_signal, shot_at
 from .judging import fingerprint, free, judge, key_of, sound
 from .scenes import Scene, scenes
 
-_JUDGED = 16
+_JUDGED = 16  # times
 KINDS: dict[str, Callable[[int], Shot]] = {"signal": by_signal, "exception": by_exception}
 
 
-def sweep(scene: Scene, kind: str, step: int = 1, first: int = 1) -> int:
-    """Interrupt a scene at events `first`, `first + step` … until it ends without; gives how often it was.
+def sweep(scene: Scene, kind: str, numbers: Iterable[int]) -> int:
+    """Interrupt a scene at some events, until one is behind its end; gives how often that was.
 
     If the state is the old one, later updates come only every few times, and it is interrupted again.
     """
-    valid, number, done = states_of(scene), first, 0
+    valid, done = states_of(scene), 0
     kb = scene.opened()
     before = fingerprint(kb)
-    while True:
+    for number in numbers:
         shot = KINDS[kind](number)
-        shot_at(shot, lambda: scene.action(kb))
+        shot_at(shot, lambda kb=kb: scene.action(kb))  # type: ignore[misc]
         try:
             free(kb)
             sound(kb)
-            if fingerprint(kb) != before or number % _JUDGED < step:
+            if fingerprint(kb) != before or done % _JUDGED == 0:
                 assert judge(kb, scene.later) in valid, "neither the old state nor the new one"
                 kb = scene.opened()
         except BaseException as error:
             error.add_note(f"{scene.name}: {kind} at event {number}")
             raise
         if shot.met < number:
-            return done
-        number, done = number + step, done + 1
+            break
+        done += 1
+    return done
+
+
+def sampled(scene: Scene, kind: str, inside: int, outside: int) -> list[int]:
+    """Some events of a scene: so many inside of commits, and so many elsewhere."""
+    dice, shot, commits = Random(scene.name + kind), KINDS[kind](0), list[int]()
+
+    def noting(frame: FrameType, event: str, argument: object) -> None:
+        shot(frame, event, argument)
+        is_commit = frame.f_code is commit.__code__ and event in ("call", "return")
+        if is_commit and len(commits) % 2 == (event == "return"):  # commits of a window are inside another
+            commits.append(shot.met)
+
+    kb = scene.opened()
+    shot_at(noting, lambda: scene.action(kb))
+    ranges = [range(first, last) for first, last in zip(commits[::2], commits[1::2], strict=False)]
+    chosen = [dice.choice(dice.choice(ranges)) for _ in range(inside if ranges else 0)]
+    return sorted([*chosen, *(dice.randrange(1, shot.met + 1) for _ in range(outside))])
 
 
 def states_of(scene: Scene) -> set[object]:
@@ -67,7 +90,7 @@ def main() -> int:
     for scene in scenes():
         for kind in options.kind or KINDS if options.only in scene.name else ():
             begun = time.process_time()
-            done = sweep(scene, kind, options.step, options.first)
+            done = sweep(scene, kind, count(options.first, options.step))
             print(f"{scene.name}: {done} times by {kind}, {time.process_time() - begun:.1f} s", flush=True)
     return 0
 

@@ -197,7 +197,7 @@ def streams(seed: int, rounds: int) -> None:
         for lookahead, part in (("window", rows[::2]), ("marks", rows[1::2])):
             answers = list(kb.stream(part, lookahead=lookahead))
             assert [set(answer.change.added["both"]) for answer in answers if answer.change] == [
-                {row for row in update.insert["left"]} for update in part
+                set(update.insert["left"]) for update in part
             ]
 
     threads.start(stream)
@@ -215,7 +215,9 @@ def several(seed: int, rounds: int) -> None:
     def own(dice: Random) -> None:
         for _ in range(max(1, rounds // 4)):
             edges = {(dice.randrange(9), dice.randrange(9)) for _ in range(12)}
-            kb = holdfast.from_text(CLOSURE + f'word(cat("a{dice.random()}", "b")) :- edge(x, x).', {"edge": list(edges)})
+            kb = holdfast.from_text(
+                CLOSURE + f'word(cat("a{dice.random()}", "b")) :- edge(x, x).', {"edge": list(edges)}
+            )
             for _ in range(4):
                 row = (dice.randrange(9), dice.randrange(9))
                 kb.apply(Update(**{dice.choice(["insert", "delete"]): {"edge": [row]}}))
@@ -227,7 +229,7 @@ def several(seed: int, rounds: int) -> None:
             assert set(kb["reach"]) == reach
 
     def feed(dice: Random, here: int) -> None:
-        for number in range(rounds):
+        for _number in range(rounds):
             fed[here].apply(Update(insert={"edge": [(here, dice.randrange(9))]}))
             fed[here].apply(Update(insert={"edge": fed[1 - here]["edge"]}))
 
