@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable, Iterable
-from itertools import count
+from itertools import chain, count
 from random import Random
 from types import FrameType
 
@@ -45,21 +45,26 @@ def sweep(scene: Scene, kind: str, numbers: Iterable[int]) -> int:
     return done
 
 
-def sampled(scene: Scene, kind: str, inside: int, outside: int) -> list[int]:
-    """Some events of a scene: so many inside of commits, and so many elsewhere."""
-    dice, shot, commits = Random(scene.name + kind), KINDS[kind](0), list[int]()
+def commits_of(scene: Scene, kind: str) -> tuple[list[range], int]:
+    """The events inside of each commit of a scene, and how many there are in all."""
+    shot, ends = KINDS[kind](0), list[int]()
 
     def noting(frame: FrameType, event: str, argument: object) -> None:
         shot(frame, event, argument)
         is_commit = frame.f_code is commit.__code__ and event in ("call", "return")
-        if is_commit and len(commits) % 2 == (event == "return"):  # commits of a window are inside another
-            commits.append(shot.met)
+        if is_commit and len(ends) % 2 == (event == "return"):  # commits of a window are inside another
+            ends.append(shot.met)
 
     kb = scene.opened()
     shot_at(noting, lambda: scene.action(kb))
-    ranges = [range(first, last) for first, last in zip(commits[::2], commits[1::2], strict=False)]
-    chosen = [dice.choice(dice.choice(ranges)) for _ in range(inside if ranges else 0)]
-    return sorted([*chosen, *(dice.randrange(1, shot.met + 1) for _ in range(outside))])
+    return [range(first, last + 1) for first, last in zip(ends[::2], ends[1::2], strict=False)], shot.met
+
+
+def sampled(scene: Scene, kind: str, inside: int, outside: int, dice: Random | None = None) -> list[int]:
+    """Some events of a scene: so many inside of commits, and so many elsewhere."""
+    dice, (commits, last) = dice or Random(scene.name + kind), commits_of(scene, kind)
+    chosen = [dice.choice(dice.choice(commits)) for _ in range(inside if commits else 0)]
+    return sorted([*chosen, *(dice.randrange(1, last + 1) for _ in range(outside))])
 
 
 def states_of(scene: Scene) -> set[object]:
@@ -80,17 +85,35 @@ def states_of(scene: Scene) -> set[object]:
     return found | {key_of(kb)}
 
 
+def at_random(seed: int, seconds: float) -> int:
+    """Some events of one scene after the other, for so long; a failing one is named by its number."""
+    dice, begun, done = Random(seed), time.monotonic(), 0
+    while not done or time.monotonic() - begun < seconds:
+        scene, kind = dice.choice(scenes()), dice.choice(list(KINDS))
+        done += sweep(scene, kind, sampled(scene, kind, inside=2, outside=4, dice=dice))
+    print(f"{done:,} interrupts left the old state or the new one, seed {seed}")
+    return 0
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.atomic.sweep", description=__doc__)
     parser.add_argument("--step", type=int, default=1)
     parser.add_argument("--first", type=int, default=1)
+    parser.add_argument("--commits", action="store_true", help="only events inside of commits")
     parser.add_argument("--only", default="", help="scenes with this in their names")
     parser.add_argument("--kind", choices=[*KINDS], action="append")
+    parser.add_argument("--seconds", type=float, help="random events of random scenes for so long, instead of all")
+    parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
+    if options.seconds is not None:
+        return at_random(options.seed, options.seconds)
     for scene in scenes():
         for kind in options.kind or KINDS if options.only in scene.name else ():
             begun = time.process_time()
-            done = sweep(scene, kind, count(options.first, options.step))
+            numbers: Iterable[int] = count(options.first, options.step)
+            if options.commits:
+                numbers = list(chain.from_iterable(commits_of(scene, kind)[0]))[options.first - 1 :: options.step]
+            done = sweep(scene, kind, numbers)
             print(f"{scene.name}: {done} times by {kind}, {time.process_time() - begun:.1f} s", flush=True)
     return 0
 
