@@ -9,6 +9,7 @@ Inside `deferred` a handler only notes the signal.  The user's own handler runs 
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 from collections.abc import Callable
 from types import FrameType
@@ -20,9 +21,10 @@ _NAMES = ("HUP", "QUIT", "TERM", "ALRM", "VTALRM", "PROF", "USR1", "USR2", "XCPU
 SIGNALS: Final = tuple(number for name in _NAMES if (number := getattr(signal, f"SIG{name}", None)) is not None)
 """Those whose handlers people let raise; the one that comes most last."""
 
-# The functions themselves: their wrappers look up names of signals, which takes 20 times as long.
-_get: Callable[[int], Any] = getattr(signal.getsignal, "__wrapped__", signal.getsignal)
-_set: Callable[[int, Any], Any] = getattr(signal.signal, "__wrapped__", signal.signal)
+# The functions that `signal` wraps, where there are: the wrappers look up names, which takes 20 times as long.
+_functions: Any = sys.modules.get("_signal", signal)
+_get: Callable[[int], Any] = _functions.getsignal
+_set: Callable[[int, Any], Any] = _functions.signal
 
 
 class _Main:
