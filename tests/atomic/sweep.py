@@ -47,13 +47,16 @@ def sweep(scene: Scene, kind: str, numbers: Iterable[int]) -> int:
 
 def commits_of(scene: Scene, kind: str) -> tuple[list[range], int]:
     """The events inside of each commit of a scene, and how many there are in all."""
-    shot, ends = KINDS[kind](0), list[int]()
+    scene.action(scene.opened())  # what is imported and prepared only once is behind us
+    shot, ends, depth = KINDS[kind](0), list[int](), 0
 
     def noting(frame: FrameType, event: str, argument: object) -> None:
+        nonlocal depth
         shot(frame, event, argument)
-        is_commit = frame.f_code is commit.__code__ and event in ("call", "return")
-        if is_commit and len(ends) % 2 == (event == "return"):  # commits of a window are inside another
-            ends.append(shot.met)
+        if frame.f_code is commit.__code__ and event in ("call", "return"):
+            before, depth = depth, depth + (1 if event == "call" else -1)
+            if not before or not depth:  # commits of a window are inside another
+                ends.append(shot.met)
 
     kb = scene.opened()
     shot_at(noting, lambda: scene.action(kb))
