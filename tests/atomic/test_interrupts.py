@@ -28,6 +28,8 @@ from .sweep import KINDS, sampled, sweep
 FACTS = {"edge": [(0, 1), (1, 2), (2, 0), (2, 3)], "bad": [(9,)]}
 
 
+# a generator that is thrown away is called once more, and Python only tells what is raised there
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("scene", scenes(), ids=lambda scene: scene.name)
 def test_an_interrupt_at_any_call(scene: Scene, kind: str) -> None:
