@@ -13,7 +13,7 @@ import math
 import operator
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import cast
+from typing import TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -42,6 +42,7 @@ EACH = 160  # bytes of a value in the dictionary beside its characters: the obje
 _STEP = 1 << 18  # bytes between two looks at the limit
 _SIGN = np.int64(MIN_NUMBER)
 _is_none = partial(operator.is_, None)
+_K = TypeVar("_K")
 
 
 class Dictionary:
@@ -104,28 +105,36 @@ class Dictionary:
             raise wrong(value, type)
         return self.id_of(plain(value))
 
+    def find_value(self, value: Value, type: Type) -> int | None:
+        """As `encode_value`; None if it is not a number and the dictionary has never seen it.  Nothing is added."""
+        if type.is_numeric:
+            return numeric_code(value, type)
+        if type is Type.SYMBOL and not isinstance(value, str):
+            raise wrong(value, type)
+        return self.find(plain(value))
+
     def _add(self, value: Value) -> int:
-        id = len(self._values)
         match value:
             case str():
-                value = checked_string(value)
-                self._strings[value] = id
+                return self._put(self._strings, checked_string(value), value)
             case float():
                 code = float_code(value)
-                [value] = _with_one_nan(np.array([code], np.int64).view(np.float64))
-                self._floats[code] = id
+                [one] = _with_one_nan(np.array([code], np.int64).view(np.float64))
+                return self._put(self._floats, code, one)
             case int():
-                self._integers[checked_integer(value, Type.ANY, MIN_NUMBER, MAX_NUMBER)] = id
+                return self._put(self._integers, checked_integer(value, Type.ANY, MIN_NUMBER, MAX_NUMBER), value)
             case Literal():
                 plain = literal_value(value.lexical, value.datatype, value.language)
-                if not isinstance(plain, Literal):
-                    return self._add(plain)
-                self._terms[value] = id
+                return self._put(self._terms, value, value) if isinstance(plain, Literal) else self._add(plain)
             case Iri():
-                self._iris[checked_string(value.value)] = id
+                return self._put(self._iris, checked_string(value.value), value)
             case BlankNode():
-                self._terms[value] = id
-        self._values.append(value)
+                return self._put(self._terms, value, value)
+
+    def _put(self, table: dict[_K, int], key: _K, value: Value) -> int:
+        id = len(self._values)
+        self._values.append(value)  # first: an id that can be found has a value
+        table[key] = id
         self._count((_lexical(value),))
         return id
 
@@ -201,8 +210,8 @@ class Dictionary:
             for key in keys:
                 checked_string(key)
         first = len(self._values)
+        self._values.extend(values)  # first: an id that can be found has a value
         table.update(zip(keys, range(first, first + len(keys)), strict=True))
-        self._values.extend(values)
         if keys:
             self._count(keys)
 

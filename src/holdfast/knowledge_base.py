@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 from holdfast.backends.protocol import Backend
 from holdfast.encoding import Dictionary
 from holdfast.errors import Diagnostic, UsageError
+from holdfast.exclusive import exclusive
+from holdfast.interrupts import deferred
 from holdfast.language import parse, tree
 from holdfast.loading import Facts, Loaded, load
 from holdfast.maintained import Maintained
@@ -72,6 +74,7 @@ class KnowledgeBase(Maintained):
             feed(queue, updates)
         return stream
 
+    @exclusive
     def marking(self, ahead: UpdateQueue | None) -> Marking | None:
         """Mark what the next update in a queue deletes while another one is applied; with None, no more."""
         self._maintainer.marking = self._ahead = None
@@ -170,10 +173,11 @@ def _materialised(
         loaded = _warned_of_compiling(loaded)
     if output is not None:
         output_files(loaded.program, Path(output), loaded.files)
-    with suppress(modular.TooManyForModulesError):
-        return _evaluated(program, loaded, make_backend, watch, modules)
-    watch.facts = 0
-    return _evaluated(program, loaded, make_backend, watch, ())
+    with deferred():  # until its next checkpoint
+        with suppress(modular.TooManyForModulesError):
+            return _evaluated(program, loaded, make_backend, watch, modules)
+        watch.facts = 0
+        return _evaluated(program, loaded, make_backend, watch, ())
 
 
 def _evaluated(

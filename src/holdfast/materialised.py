@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from holdfast.backends.protocol import Backend
 from holdfast.encoding import Codes
 from holdfast.errors import Diagnostic, UsageError
+from holdfast.exclusive import Guard, exclusive
 from holdfast.language import parse_body, tree
 from holdfast.language.editing import rules_named
 from holdfast.language.printer import show
@@ -70,6 +71,11 @@ class Materialised:
         self.files = loaded.files
         """The files that this was read from: the program, if it was one, and its facts."""
         self._maintainer = _maintainer(self.program, backend, modules, states)
+        self._guard = Guard(self._mend)
+
+    def _mend(self) -> None:
+        """Something was cut short, who knows where: take it back."""
+        raise NotImplementedError
 
     @property
     def warnings(self) -> tuple[Diagnostic, ...]:
@@ -80,19 +86,23 @@ class Materialised:
     def relations(self) -> Mapping[str, RelationView]:
         """All relations by name, without those that the checker made for itself."""
         visible = {name: relation for name, relation in self.program.relations.items() if not relation.auxiliary}
-        return _Views(visible, self._view)
+        return _Views(visible, self.__getitem__)
 
+    @exclusive
     def __getitem__(self, name: str) -> RelationView:
         return self._view(self._relation(name))
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and self._find(name) is not None
 
+    @exclusive
     def explicit(self, name: str) -> RelationView:
         """The facts of a relation that were given, whether rules derive them as well or not."""
         relation = self._relation(name)
-        return RelationView(relation, self._backend.rows(relation.name, self._backend.explicit), self._dictionary)
+        rows = self._backend.rows(relation.name, self._backend.explicit)
+        return RelationView(relation, rows, self._dictionary, self._guard)
 
+    @exclusive
     def sizes(self) -> dict[str, int]:
         """The number of facts of each relation, without fetching them."""
         backend = self._backend
@@ -103,6 +113,7 @@ class Materialised:
         """The declarations and rules as they are now, with the rules' names, as text."""
         return show(self._tree)
 
+    @exclusive
     def query(self, text: str) -> RelationView:
         """The answers to a query, which is what may stand in a rule's body: `path(1, x), !blocked(x)`."""
         _, question = check_query(parse_body(text, "<query>"), self.program)
@@ -119,6 +130,7 @@ class Materialised:
         finally:
             self._drop(added)
 
+    @exclusive
     def counters(self, name: str) -> dict[Row, tuple[int, int]]:
         """For each fact its number of nonrecursive derivations, plus 1 if it is explicit, and of recursive ones."""
         relation = self._relation(name)
@@ -143,17 +155,29 @@ class Materialised:
         from holdfast.formats.rdf import is_rdf
         from holdfast.formats.rdf_writing import write_rdf
 
-        folder = Path(folder)
-        wanted = output_files(self.program, folder, (*self.files, *others))
+        folder, (program, codes) = Path(folder), self._outputs()
+        wanted = output_files(program, folder, (*self.files, *others))
         staged.folder(folder)
         paths = list(dict.fromkeys(path for path, _, _ in wanted))
         for path in filter(is_rdf, paths):
-            together = [(relation, self._codes(relation)) for other, relation, _ in wanted if other == path]
-            write_rdf(path, together, self._dictionary, self.program.prefixes, staged.replacing)
+            together = [(relation, codes(relation)) for other, relation, _ in wanted if other == path]
+            write_rdf(path, together, self._dictionary, program.prefixes, staged.replacing)
         for path, relation, parameters in wanted:
             if not is_rdf(path):
-                write_relation(path, relation, self._codes(relation), self._dictionary, parameters, staged.replacing)
+                write_relation(path, relation, codes(relation), self._dictionary, parameters, staged.replacing)
         return paths
+
+    @exclusive
+    def _outputs(self) -> tuple[Program, Callable[[Relation], Codes]]:
+        """The relations to write, of one state, each brought here when it is written."""
+        named = [r for r in self.program.relations.values() if any(io.kind == "output" for io in r.io)]
+        views = {relation.name: self._view(relation) for relation in named}
+
+        def codes(relation: Relation) -> Codes:
+            views[relation.name].check_room()
+            return views[relation.name].codes
+
+        return self.program, codes
 
     def __repr__(self) -> str:
         facts = self.statistics.facts
@@ -178,12 +202,7 @@ class Materialised:
     def _view(self, relation: Relation) -> RelationView:
         backend, unwritten = self._backend, self._backend.unwritten.get(relation.name)
         rows = backend.rows(relation.name, backend.materialisation) if unwritten is None else unwritten.now()
-        return RelationView(relation, rows, self._dictionary)
-
-    def _codes(self, relation: Relation) -> Codes:
-        view = self._view(relation)
-        view.check_room()
-        return view.codes
+        return RelationView(relation, rows, self._dictionary, self._guard)
 
     def _find(self, name: str, program: Program | None = None) -> Relation | None:
         """A relation by its name, by the name as written in the program, or by an IRI or prefixed name."""
@@ -209,12 +228,12 @@ class Materialised:
 class _Views(Mapping[str, RelationView]):
     """Relations by name; the facts of one are only fetched when it is asked for."""
 
-    def __init__(self, relations: Mapping[str, Relation], view: Callable[[Relation], RelationView]) -> None:
+    def __init__(self, relations: Mapping[str, Relation], view: Callable[[str], RelationView]) -> None:
         self._relations = relations
         self._view = view
 
     def __getitem__(self, name: str) -> RelationView:
-        return self._view(self._relations[name])
+        return self._view(self._relations[name].name)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._relations)

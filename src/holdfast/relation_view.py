@@ -13,6 +13,7 @@ import numpy as np
 from holdfast.backends.protocol import Compact, Deferred
 from holdfast.encoding import Codes, Dictionary, EncodingError
 from holdfast.errors import Diagnostic, UsageError, printable
+from holdfast.exclusive import Guard, exclusive
 from holdfast.program.model import Relation
 from holdfast.values import Row, Type
 
@@ -29,16 +30,30 @@ _FEW_LOOKS = 16  # for membership; more are worth a set
 class RelationView(Collection[Row]):
     """The facts of a relation, or the answers of a query, as they were when it was asked for."""
 
-    def __init__(self, relation: Relation, rows: Codes | Deferred | Compact, dictionary: Dictionary) -> None:
+    def __init__(
+        self,
+        relation: Relation,
+        rows: Codes | Deferred | Compact,
+        dictionary: Dictionary,
+        guard: Guard | None = None,
+    ) -> None:
         self._relation = relation
         self._rows = rows
         self._dictionary = dictionary
+        self._guard = guard or Guard(lambda: None)
         self._looks = 0
 
     @cached_property
     def codes(self) -> Codes:
         """The facts as codes of the dictionary; not for users."""
-        return self._rows if isinstance(self._rows, np.ndarray) else self._rows.codes()
+        if isinstance(self._rows, np.ndarray):
+            return self._rows
+        return self._rows.codes() if isinstance(self._rows, Compact) else self._fetched(self._rows)
+
+    @exclusive
+    def _fetched(self, rows: Deferred) -> Codes:
+        """What Spark has is encoded when it comes."""
+        return rows.codes()
 
     @property
     def name(self) -> str:
@@ -70,8 +85,10 @@ class RelationView(Collection[Row]):
         if not isinstance(row, tuple) or len(row) != len(self.types):
             return False
         try:
-            wanted = tuple(self._dictionary.encode_value(v, t) for v, t in zip(row, self.types, strict=True))
+            wanted = tuple(self._dictionary.find_value(v, t) for v, t in zip(row, self.types, strict=True))
         except EncodingError:
+            return False
+        if None in wanted:
             return False
         if isinstance(self._rows, Compact):
             return bool(self._rows.has(np.array([wanted], np.int64))[0])

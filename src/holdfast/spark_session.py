@@ -16,6 +16,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 OLDEST_JAVA: Final = 17
 _LOOPBACK: Final = "127.0.0.1"
 FAULT, NOTE = "holdfast: ", "; holdfast notes: "  # by these `spark_errors` knows what a job of ours says about data
+_STARTING: Final = threading.Lock()
 _RAISED: Final = "[USER_RAISED_EXCEPTION] "
 _ENDED: Final = "the process of Spark has ended"
 # Where tasks run in the driver's process, Spark waits for ever for one that found no memory.
@@ -86,7 +88,11 @@ def spark_session(options: SparkOptions | SparkSession | None = None) -> SparkSe
     builder_of = _pyspark()
     if options is not None and not isinstance(options, SparkOptions):
         return options
-    options = options or SparkOptions()
+    with _STARTING:  # two threads would start two
+        return _session(builder_of, options or SparkOptions())
+
+
+def _session(builder_of: type[SparkSession], options: SparkOptions) -> SparkSession:
     running = builder_of.getActiveSession()
     if running is not None and running.sparkContext._jsc is not None:
         return _reused(running, options)

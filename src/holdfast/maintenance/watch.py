@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from holdfast.errors import Diagnostic, LimitReached
+from holdfast.interrupts import checkpoint
 from holdfast.settings import Limits, Progress, Silent
 
 _UNLIMITED, _SILENT = Limits(), Silent()
@@ -53,6 +54,7 @@ class Watch:
 
     def round(self, new_facts: int) -> None:
         """A round begins."""
+        checkpoint()
         self.rounds += 1
         self.progress.round(self._node, self.rounds, new_facts, self.facts)
         if self.limits.rounds is not None and self.rounds > self.limits.rounds:
@@ -60,6 +62,7 @@ class Watch:
 
     def batch(self, new_facts: int) -> None:
         """A batch of facts came in, so many of them new."""
+        checkpoint()
         self.facts += new_facts
         if self.limits.facts is not None and self.facts > self.limits.facts:
             self._stop("E0802", f"there are more than {self.limits.facts:,} facts")
