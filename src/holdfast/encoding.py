@@ -112,10 +112,12 @@ class Dictionary:
                 plain = literal_value(value.lexical, value.datatype, value.language)
                 if not isinstance(plain, Literal):
                     return self._add(plain)
+                checked_string(f"{value.lexical}{value.datatype or ''}{value.language or ''}")
                 self._terms[value] = id
             case Iri():
                 self._iris[checked_string(value.value)] = id
             case BlankNode():
+                checked_string(value.label)
                 self._terms[value] = id
         self._values.append(value)
         return id

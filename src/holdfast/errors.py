@@ -29,12 +29,20 @@ class ExitCode(IntEnum):
     DAMAGED_DATA = 4
 
 
+def printable(text: str) -> str:
+    """The text with lone surrogates escaped: they come from data and from file names, and nothing can print them."""
+    return text if text.isascii() else text.encode(errors="backslashreplace").decode()
+
+
 @dataclass(frozen=True)
 class Source:
     """A text that positions point into: a program, an argument, a line of an update stream."""
 
     name: str
     text: str = field(repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", printable(self.name))
 
     def line(self, number: int) -> str:
         """The text of a line, counted from 1, without its line end."""
@@ -82,6 +90,11 @@ class Diagnostic:
     notes: tuple[str, ...] = ()
     help: str | None = None
     severity: Severity = Severity.ERROR
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "message", printable(self.message))
+        object.__setattr__(self, "notes", tuple(map(printable, self.notes)))
+        object.__setattr__(self, "help", self.help and printable(self.help))
 
     def render(self) -> str:
         """The diagnostic as a person reads it, without colour."""

@@ -15,7 +15,7 @@ from lark import Token
 from holdfast.errors import Diagnostics, Source, Span
 from holdfast.language import refused, tree
 from holdfast.language.descriptions import described
-from holdfast.language.literals import LARGEST, number_kind, range_mistake, unescape
+from holdfast.language.literals import LARGEST, integer, number_kind, range_mistake, unescape
 from holdfast.language.mistakes import Mistake
 from holdfast.language.operators import LEVELS, UNARY, right_level
 from holdfast.language.vocabulary import AGGREGATES
@@ -212,7 +212,7 @@ class Builder:
         kind, text = number_kind(token)
         number = tree.Number(text, kind, span=self._here(token))
         mistake = range_mistake(number)
-        if kind is tree.NumberKind.NUMBER and int(text, 0) == LARGEST + 1:
+        if kind is tree.NumberKind.NUMBER and integer(text) == LARGEST + 1:
             self._edge.append(number)
         elif mistake:
             mistake.report(self._diagnostics, number.span)

@@ -76,6 +76,8 @@ def can_run(literal: Literal, bound: set[Var]) -> bool:
     match literal:
         case Atom():
             return False
+        case Assign(variable=variable, term=Var() as other):
+            return variable in bound or other in bound
         case Assign(term=term):
             return bound.issuperset(variables(term))
         case Range(variable=variable):

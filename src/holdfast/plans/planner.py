@@ -361,6 +361,8 @@ class _Steps:
         literal = self.left[position]
         bound = self._take(position)
         match literal:
+            case Assign(variable=variable, term=Var() as other) if variable in bound and other not in bound:
+                return Compute(Assign(other, variable))
             case Assign(variable=variable, term=term):
                 return Filter(Compare("=", variable, term)) if variable in bound else Compute(literal)
             case Range():

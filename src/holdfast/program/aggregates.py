@@ -91,8 +91,8 @@ class Expander:
         work = [flat.literals]
         waiting = list(flat.pending)
         while waiting:
-            bound = bound_variables(work[0])
-            chosen = next((p for p in waiting if bound.issuperset(_shared(p, here))), waiting[0])
+            bound = bound_variables(work[0]).keys()
+            chosen = next((p for p in waiting if bound >= set(_shared(p, here))), waiting[0])
             waiting.remove(chosen)
             work = [new for body in work for new in self._expand(place, chosen, body, here)]
             if len(work) > MOST_ALTERNATIVES:  # an empty group is an alternative, for each count and sum
@@ -175,13 +175,13 @@ class Expander:
         What depends on the rule's own head is left out if the rest binds the group too: with it the aggregate would
         lie on a cycle.
         """
-        if all(bound_variables(flat.literals).issuperset(group) for flat in pending.inner):
+        if all(bound_variables(flat.literals).keys() >= set(group) for flat in pending.inner):
             return ()
         own = self._cycles.get(place.predicate)
         rest = tuple(a for a in body if not isinstance(a, CoreAtom) or self._cycles.get(a.predicate, -1) != own)
-        seed = rest if bound_variables(rest).issuperset(group) else body
+        seed = rest if bound_variables(rest).keys() >= set(group) else body
         bound = bound_variables(seed)
-        return tuple(literal for literal in seed if bound.issuperset(v.name for v in literal_variables(literal)))
+        return tuple(literal for literal in seed if all(v.name in bound for v in literal_variables(literal)))
 
     def _countable(self, place: Place, pending: Pending) -> list[Flat]:
         """Each different value of a `_` inside an aggregate counts, so it gets a name; for an extremum it need not."""

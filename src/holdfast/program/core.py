@@ -208,21 +208,43 @@ def names(variables: Iterable[tree.Variable]) -> list[str]:
     return list(dict.fromkeys(variable.name for variable in variables))
 
 
-def bound_variables(body: Iterable[CoreLiteral], given: Iterable[str] = ()) -> set[str]:
-    """What a conjunction binds: by positive atoms, then through `=` and ranges over what is bound or given."""
-    bound = set(given)
+def bound_variables(body: Iterable[CoreLiteral], given: Iterable[str] = ()) -> dict[str, int]:
+    """What a conjunction binds, each variable with its place in an order in which they can be bound.
+
+    Those given and those of positive atoms have place 0; those that `=` and ranges bind from them follow.
+    """
+    order = list(given)
     waiting: list[tuple[str, set[str]]] = []
     for literal in body:
         match literal:
             case CoreAtom(negated=False):
-                bound.update(variable.name for variable in literal_variables(literal))
+                order += (variable.name for variable in literal_variables(literal))
             case CoreRange(variable=variable, bounds=bounds):
                 waiting.append((variable.name, {v.name for b in bounds for v in term_variables(b)}))
             case CoreCompare("=", left, right):
                 waiting += _bindings(left, right) + _bindings(right, left)
-    while ready := [name for name, needs in waiting if needs <= bound and name not in bound]:
-        bound.update(ready)
-    return bound
+    return _closed(order, waiting)
+
+
+def _closed(order: list[str], waiting: list[tuple[str, set[str]]]) -> dict[str, int]:
+    """The places of variables; each that waits for others comes once the last of them is there."""
+    readers: dict[str, list[int]] = {}
+    for number, (_, needs) in enumerate(waiting):
+        for need in needs:
+            readers.setdefault(need, []).append(number)
+    missing = [len(needs) for _, needs in waiting]
+    first = len(order)
+    order += [name for name, needs in waiting if not needs]
+    places: dict[str, int] = {}
+    for place, name in enumerate(order):  # grows on the way
+        if name in places:
+            continue
+        places[name] = max(0, place - first + 1)
+        for number in readers.get(name, ()):
+            missing[number] -= 1
+            if not missing[number]:
+                order.append(waiting[number][0])
+    return places
 
 
 def _bindings(left: tree.Term, right: tree.Term) -> list[tuple[str, set[str]]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 
 from holdfast.errors import Diagnostics, Label
@@ -36,7 +36,7 @@ def check_safety(program: CoreProgram, diagnostics: Diagnostics) -> None:
                 _report(rule, code, place, variable, bound, diagnostics)
 
 
-def _blamed(rule: CoreRule, bound: set[str]) -> set[str]:
+def _blamed(rule: CoreRule, bound: Mapping[str, int]) -> set[str]:
     """The unbound variables at the root: were they bound, `=` and ranges would bind all the others."""
     unbound = [name for name in dict.fromkeys(v.name for _, _, v in _uses(rule)) if name not in bound]
     blamed = set(unbound) - _defined(rule)
@@ -85,7 +85,7 @@ def _head_uses(rule: CoreRule, code: str, place: str) -> Iterator[tuple[str, str
 
 
 def _report(
-    rule: CoreRule, code: str, place: str, variable: tree.Variable, bound: set[str], diagnostics: Diagnostics
+    rule: CoreRule, code: str, place: str, variable: tree.Variable, bound: Mapping[str, int], diagnostics: Diagnostics
 ) -> None:
     binder = "the body of the aggregate" if rule.inner else "the body"
     what = f"no positive atom of {binder} binds it"
@@ -98,7 +98,7 @@ def _report(
     diagnostics.error(code, message, variable.span, labels=labels, notes=[_NOTE], help=help)
 
 
-def _hint(rule: CoreRule, variable: tree.Variable, bound: set[str]) -> str:
+def _hint(rule: CoreRule, variable: tree.Variable, bound: Mapping[str, int]) -> str:
     """A bound variable with one use is perhaps the one that was meant."""
     uses = Counter(v.name for literal in (rule.head, *rule.body) for v in literal_variables(literal))
     lonely = sorted(name for name in bound if uses[name] == 1 and not is_fresh(name))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from holdfast.errors import Diagnostics, Label, Span
 from holdfast.language import tree
 from holdfast.program import model
@@ -61,8 +63,8 @@ class Typer:
     def _typed_rule(self, index: int, rule: CoreRule) -> model.Rule:
         self._rule = index
         before = len(self._diagnostics.items)
-        bound = bound_variables(a for a in rule.body if isinstance(a, CoreAtom))
-        body = tuple(self._literal(literal, bound) for literal in rule.body)
+        places = bound_variables(rule.body)
+        body = tuple(self._literal(literal, places) for literal in rule.body)
         arguments = tuple(self._into(rule.head, i) for i in range(len(rule.head.arguments)))
         read = {literal.predicate for literal in rule.body if isinstance(literal, CoreAtom)}
         self._drop_consequences(before, not read.isdisjoint(self._doubtful))
@@ -118,13 +120,13 @@ class Typer:
 
     # --- literals ---
 
-    def _literal(self, literal: CoreLiteral, bound: set[str]) -> model.Literal:
+    def _literal(self, literal: CoreLiteral, places: Mapping[str, int]) -> model.Literal:
         match literal:
             case CoreAtom(negated=negated):
                 arguments = tuple(self._argument(literal, i) for i in range(len(literal.arguments)))
                 return (model.Negated if negated else model.Atom)(literal.predicate, arguments)
             case CoreCompare():
-                return self._compare(literal, bound)
+                return self._compare(literal, places)
             case CoreTest(function=function, arguments=terms):
                 self._check_parameters(TESTS[function], terms)
                 if function == "match":
@@ -152,13 +154,14 @@ class Typer:
             message = f"range gives numbers, but {shown(literal.variable)} is {type.value}"
             self._diagnostics.error("E0404", message, literal.span)
 
-    def _compare(self, literal: CoreCompare, bound: set[str]) -> model.Literal:
+    def _compare(self, literal: CoreCompare, places: Mapping[str, int]) -> model.Literal:
+        """A comparison; an equation defines the side that is a variable, of two variables the one bound later."""
         self._check_comparison(literal)
         left, right = self._term(literal.left), self._term(literal.right)
         if literal.operator != "=":
             return model.Compare(literal.operator, left, right)
         sides = [(literal.left, left, right), (literal.right, right, left)]
-        sides.sort(key=lambda side: isinstance(side[0], tree.Variable) and side[0].name in bound)
+        sides.sort(key=lambda side: -places.get(side[0].name, 0) if isinstance(side[0], tree.Variable) else 1)
         for written, variable, value in sides:
             occurs = {v.name for other, _, _ in sides if other is not written for v in term_variables(other)}
             if isinstance(variable, model.Var) and variable.name not in occurs:
