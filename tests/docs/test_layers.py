@@ -15,8 +15,8 @@ MODULES = sorted(SOURCE.rglob("*.py"))
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("codes", "errors"),
     ("values",),
-    ("number_text", "settings", "spark_session", "term_text"),
-    ("single_values",),
+    ("deadline", "number_text", "settings", "spark_session", "term_text"),
+    ("regular_expressions", "single_values"),
     ("arrow_columns",),
     ("encoding",),
     ("language",),

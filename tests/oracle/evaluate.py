@@ -22,6 +22,12 @@ from .values import Fact, Tagged, alike, base_types, coerce, number, tag, tag_ro
 from .wildcards import name_wildcards
 
 Binding = dict[str, Tagged]
+STANDARD_PREFIXES = {
+    "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
+    "rdfs": "http://www.w3.org/2000/01/rdf-schema#",
+    "owl": "http://www.w3.org/2002/07/owl#",
+    "xsd": "http://www.w3.org/2001/XMLSchema#",
+}
 Facts = dict[str, set[Fact]]
 
 
@@ -63,7 +69,7 @@ class Evaluation:
 
     def __post_init__(self) -> None:
         items = self.program.items
-        self.prefixes = {item.prefix: item.iri for item in items if isinstance(item, tree.Prefix)}
+        self.prefixes = STANDARD_PREFIXES | {item.prefix: item.iri for item in items if isinstance(item, tree.Prefix)}
         self.types = base_types(items)
         self.columns = {
             name.text: tuple(self.types.get(a.type_name, a.type_name) for a in item.attributes)

@@ -20,7 +20,10 @@ from holdfast.program.model import (
 )
 
 _PARTIAL = frozenset(
-    {"/", "%", "^", "to_number", "to_unsigned", "to_float", "substr", "ftoi", "ftou", "itou", "utoi", "datatype"}
+    {
+        *("/", "%", "^", "bshl", "bshr", "bshru", "to_number", "to_unsigned", "to_float", "substr"),
+        *("ftoi", "ftou", "itou", "utoi", "datatype"),
+    }
 )
 
 

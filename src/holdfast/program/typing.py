@@ -23,7 +23,7 @@ from holdfast.program.core import (
     term_variables,
 )
 from holdfast.program.flatten import CONSTANTS
-from holdfast.program.folding import FOLDED, NoValueError, fold, regular_expression
+from holdfast.program.folding import FOLDED, NoValueError, fold
 from holdfast.program.functors import CONVERSIONS, FUNCTORS, NUMERIC, ORDERED, TESTS, UNARY_OPERATORS, Functor, Types
 from holdfast.program.inference import FACTS, Inference
 from holdfast.program.names import Names
@@ -142,11 +142,14 @@ class Typer:
     def _check_pattern(self, written: tree.Term) -> None:
         """A pattern that is known before any fact is."""
         if isinstance(written, tree.String):
+            from holdfast.regular_expressions import PatternError, anchored  # and with them Arrow
+
             try:
-                regular_expression(written.value)
-            except NoValueError as error:
+                anchored(written.value)
+            except PatternError as error:
                 help = r'a sign such as ( stands for itself behind two backslashes, as in "\\("'
-                self._diagnostics.error("E0410", str(error), written.span, help=help)
+                note = "patterns are matched in linear time, so they have no backreferences and no look-around"
+                self._diagnostics.error("E0410", str(error), written.span, notes=[note], help=help)
 
     def _check_range(self, literal: CoreRange) -> None:
         type = self._type(literal.variable)
