@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum
+from functools import cached_property
 
 
 class ExitCode(IntEnum):
@@ -44,10 +45,14 @@ class Source:
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", printable(self.name))
 
+    @cached_property
+    def lines(self) -> list[str]:
+        """The lines of the text, split once: each term of a program may ask for its own."""
+        return self.text.split("\n")
+
     def line(self, number: int) -> str:
         """The text of a line, counted from 1, without its line end."""
-        lines = self.text.split("\n")
-        return lines[number - 1].rstrip("\r") if 0 < number <= len(lines) else ""
+        return self.lines[number - 1].rstrip("\r") if 0 < number <= len(self.lines) else ""
 
 
 @dataclass(frozen=True)

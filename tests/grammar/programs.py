@@ -19,7 +19,14 @@ SHAPES = frozenset(
         *("equation", "equation flipped", "variable = variable", "equation chain", "comparison", "range", "range step"),
         *("negation", "not", "lonely variable", "negated test", "match", "contains", "disjunction", "negated group"),
         *("truth", "aggregate:count", "aggregate:sum", "aggregate:min", "aggregate:max", "aggregate:mean"),
-        *("aggregate:median", "nested aggregate", "witness", "aggregate in term", "head aggregate", "pattern from data"),
+        *(
+            "aggregate:median",
+            "nested aggregate",
+            "witness",
+            "aggregate in term",
+            "head aggregate",
+            "pattern from data",
+        ),
         *(f"literal:{type}" for type in TYPES),
         *("language literal", "typed literal", "iri", "variadic", "cast", "huge unsigned"),
         *("op:neg:number", "op:bnot:number", "op:lnot:number", "op:^:number", "op:bshl:number", "op:bshru:unsigned"),
@@ -97,7 +104,13 @@ class _Program:
         for shape in ("subtype", "alias", "union"):
             self.draw.note(shape)
         self.type_names = {"number": ["Id", "Both"], "symbol": ["Name"], "float": ["Weight"]}
-        return [".type Id = number", ".type Both = Id | number", ".type Name = symbol", ".type Weight = float", ".type Part <: Name"]
+        return [
+            ".type Id = number",
+            ".type Both = Id | number",
+            ".type Name = symbol",
+            ".type Weight = float",
+            ".type Part <: Name",
+        ]
 
     def _relation(self, number: int, level: int) -> Relation:
         types = tuple(self.random.choice(TYPES) for _ in range(self.random.choice([0, 1, 1, 2, 2, 2, 3])))
@@ -166,7 +179,9 @@ class _Program:
         if self.draw.chance(0.1) and not body.recursive:
             arguments = [self._aggregated(type, terms) for type in relation.types]
         else:
-            arguments = [terms.plain(t) if body.recursive or self.draw.chance(0.7) else terms.term(t) for t in relation.types]
+            arguments = [
+                terms.plain(t) if body.recursive or self.draw.chance(0.7) else terms.term(t) for t in relation.types
+            ]
         return f"{relation.name}({', '.join(arguments)})"
 
     def _aggregated(self, type: str, terms: Terms) -> str:
@@ -204,7 +219,9 @@ class _Body:
         return literals or ["true"]
 
     def _readable(self) -> Relation:
-        return self.random.choice([r for r in self.program.relations if r.level < self.level] or self.program.relations[:1])
+        return self.random.choice(
+            [r for r in self.program.relations if r.level < self.level] or self.program.relations[:1]
+        )
 
     def _fresh(self, type: str) -> str:
         name = f"{self.draw.of(_NAMES)}{len(self.types)}"
@@ -328,7 +345,9 @@ class _Body:
 
     def _range(self) -> list[str]:
         self.draw.note("range")
-        type = self.random.choice(["number", "number", "unsigned", "float"])
+        type = self.random.choice(["number", "float"] if self.draw.plain else ["number", "unsigned", "float"])
+        if type == "unsigned":
+            self.draw.note("unsigned range")
         few = {"number": ["0", "1", "3", "-2"], "unsigned": ["0u", "2u", "4u"], "float": ["0.5", "2.0", "-1.0"]}[type]
         bounds = [self.draw.of(few), self.draw.of(few)]
         if self.draw.chance(0.05):

@@ -9,7 +9,19 @@ from random import Random
 NUMBERS = ["0", "1", "2", "3", "-1", "-7", "0x1F", "0b101", "007", "9223372036854775807", "-9223372036854775808"]
 UNSIGNED = ["0u", "1u", "2u", "7u", "0xffu", "18446744073709551615u"]
 FLOATS = ["0.5", "1.5", "-2.25", "2.0e1", "1.0e-2", "-0.0", "1.7e308", "3e2"]
-STRINGS = ['""', '"a"', '"b"', '"ab"', '"7"', '"-3"', r'"q\"\\\n\t\r"', r'"\u00e9\U0001F600"', '"// %"', '"1.5"', '"été"']
+STRINGS = [
+    '""',
+    '"a"',
+    '"b"',
+    '"ab"',
+    '"7"',
+    '"-3"',
+    r'"q\"\\\n\t\r"',
+    r'"\u00e9\U0001F600"',
+    '"// %"',
+    '"1.5"',
+    '"été"',
+]
 PATTERNS = ['"a.*"', '"[ab]+"', '"a|b"', '""', r'"\\d+"', '"(a+)+b"', '"é?"']
 TERMS = [
     *("ex:a", "ex:b", "<http://a/c>", '"x"@en', '"x"@fr-CA', '"5"^^xsd:byte', '"z"^^<http://a/T>', '"s"'),
@@ -22,7 +34,7 @@ BEYOND_ORACLE = frozenset(
     {
         *("huge unsigned", "op:bnot:unsigned", "op:-:unsigned", "typed literal", "op:^:float", "text of float"),
         *("ord", "str", "lang", "datatype", "is_iri", "is_literal", "is_blank", "text to number", "input", "limitsize"),
-        *("huge float", "cast"),
+        *("huge float", "cast", "unsigned range"),
     }
 )
 _ARITHMETIC = {
@@ -143,7 +155,14 @@ _FUNCTORS = {
         *("abs same", "min same same", "max same same", "strlen symbol", "ord symbol", "to_number symbol"),
         *("to_number unsigned", "to_number float", "ftoi float", "utoi unsigned", "as float", "as unsigned"),
     ],
-    "unsigned": ["min same same", "max same same", "to_unsigned number", "to_unsigned symbol", "itou number", "ftou float"],
+    "unsigned": [
+        "min same same",
+        "max same same",
+        "to_unsigned number",
+        "to_unsigned symbol",
+        "itou number",
+        "ftou float",
+    ],
     "float": [
         *("abs same", "min same same", "max same same", "to_float number", "to_float symbol", "itof number"),
         *("utof unsigned", "as number"),

@@ -74,19 +74,24 @@ def step_variables(step: Step) -> set[Var]:
             return literal_variables(spread)
 
 
+def needs(literal: Literal) -> tuple[set[Var], int]:
+    """The variables that a literal that is no positive atom waits for, and how many of them it needs."""
+    match literal:
+        case Assign(variable=variable, term=Var() as other):
+            return {variable, other}, 1
+        case Assign(term=term):
+            wanted = set(variables(term))
+        case Range(variable=variable):
+            wanted = literal_variables(literal) - {variable}
+        case _:
+            wanted = literal_variables(literal)
+    return wanted, len(wanted)
+
+
 def can_run(literal: Literal, bound: set[Var]) -> bool:
     """Whether a literal that is no positive atom has what it needs."""
-    match literal:
-        case Atom():
-            return False
-        case Assign(variable=variable, term=Var() as other):
-            return variable in bound or other in bound
-        case Assign(term=term):
-            return bound.issuperset(variables(term))
-        case Range(variable=variable):
-            return bound.issuperset(literal_variables(literal) - {variable})
-        case _:
-            return bound.issuperset(literal_variables(literal))
+    wanted, count = needs(literal)
+    return not isinstance(literal, Atom) and len(wanted & bound) >= count
 
 
 def may_fail(literal: Literal) -> bool:
