@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from holdfast.backends.protocol import Backend
+from holdfast.deadline import within
 from holdfast.encoding import Dictionary
 from holdfast.errors import Diagnostic, UsageError
 from holdfast.language import parse, tree
@@ -139,7 +140,8 @@ def from_text(
     output: str | Path | None = None,
 ) -> KnowledgeBase:
     """As `open`, for a program given as text."""
-    return _materialised(parse(text, name), facts, engine, limits, progress or Silent(), named(modules), output)
+    with within(limits.seconds if limits else None):
+        return _materialised(parse(text, name), facts, engine, limits, progress or Silent(), named(modules), output)
 
 
 def _read(path: Path) -> str:

@@ -1,10 +1,14 @@
-"""`make fuzz`: random scripts for as long as one likes.  A failing one is named by its seed, cut down and printed."""
+"""`make fuzz`: random programs over the whole grammar, then random scripts, each for half of the time.
+
+A failing one is named by its seed; a script is cut down and printed.
+"""
 
 from __future__ import annotations
 
 import argparse
 import time
 
+from ..grammar import fuzz as grammar
 from .runs import smallest_failure, steps_of
 
 
@@ -13,6 +17,8 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="the first seed; each run takes the next one")
     parser.add_argument("--seconds", type=float, default=60, help="how long to go on; 0 for one run only")
     options = parser.parse_args()
+    if grammar.run(options.seed, options.seconds / 2)[1] is not None:
+        return 1
     begun, seed, steps = time.monotonic(), options.seed, 0
     while True:
         try:
@@ -21,7 +27,7 @@ def main() -> int:
             report(seed, error)
             return 1
         seed += 1
-        if time.monotonic() - begun > options.seconds:
+        if time.monotonic() - begun > options.seconds / 2:
             print(f"{steps:,} updates agree, seeds {options.seed} to {seed - 1}")
             return 0
 

@@ -31,6 +31,7 @@ def run(seed: int, seconds: float) -> tuple[Counter[str], int | None]:
             return came, seed
         seed += 1
         if time.monotonic() - begun > seconds:
+            print(f"{came.total():,} programs and texts: {dict(came)}", flush=True)
             return came, None
 
 
@@ -39,9 +40,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=60)
     options = parser.parse_args()
-    came, failed = run(options.seed, options.seconds)
-    print(f"{came.total():,} programs and texts: {dict(came)}")
-    return int(failed is not None)
+    return int(run(options.seed, options.seconds)[1] is not None)
 
 
 if __name__ == "__main__":

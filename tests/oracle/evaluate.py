@@ -19,7 +19,7 @@ from . import functors
 from .scope import aggregates, binds, children, closure, conjuncts, variables
 from .strata import Below, equivalence, reachable, strata
 from .values import Fact, Tagged, alike, base_types, coerce, number, tag, tag_row
-from .wildcards import name_wildcards
+from .wildcards import is_wildcard, name_wildcards
 
 Binding = dict[str, Tagged]
 STANDARD_PREFIXES = {
@@ -72,13 +72,13 @@ class Evaluation:
         self.prefixes = STANDARD_PREFIXES | {item.prefix: item.iri for item in items if isinstance(item, tree.Prefix)}
         self.types = base_types(items)
         self.columns = {
-            name.text: tuple(self.types.get(a.type_name, a.type_name) for a in item.attributes)
+            self.name(name): tuple(self.types.get(a.type_name, a.type_name) for a in item.attributes)
             for item in items
             if isinstance(item, tree.Declaration)
             for name in item.names
         }
         self.equivalences = {
-            name.text
+            self.name(name)
             for item in items
             if isinstance(item, tree.Declaration)
             for name in item.names
@@ -341,7 +341,7 @@ class Evaluation:
 
     def grouped_heads(self, head: tree.Atom, bindings: list[Binding]) -> list[Fact]:
         groups: dict[Fact, list[Binding]] = defaultdict(list)
-        for binding in bindings:
+        for binding in _distinct([_only(b, {n for n in b if not is_wildcard(n)}) for b in bindings]):
             key = (self.values(a, binding)[0] for a in head.arguments if not isinstance(a, tree.HeadAggregate))
             groups[tuple(key)].append(binding)
         found: list[Fact] = []

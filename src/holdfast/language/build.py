@@ -12,6 +12,7 @@ from typing import Any, Final, TypeAlias
 
 from lark import Token
 
+from holdfast.deadline import look_at_the_clock
 from holdfast.errors import Diagnostics, Source, Span
 from holdfast.language import refused, tree
 from holdfast.language.descriptions import described
@@ -136,6 +137,7 @@ class Builder:
 
     def rule(self, children: Children) -> tree.Rule:
         """`h1, h2 :- body.`"""
+        look_at_the_clock()
         attributes = tuple(c for c in children if isinstance(c, tree.RuleAttribute))
         clause = children[len(attributes) :]
         heads = clause[0].items if isinstance(clause[0], tree.Conjunction) else (clause[0],)

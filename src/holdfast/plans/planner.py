@@ -59,6 +59,7 @@ class Planner:
 
     def __init__(self, node: HyperNode, statistics: Statistics | None = None) -> None:
         self.node = node
+        self._own = frozenset(node.predicates)
         self.statistics = statistics or Guess(node.predicates if node.is_recursive else ())
         self._plans: dict[tuple[int, int | None, bool], tuple[Plan, _Sizes]] = {}
         self._backward: dict[int, Rule] = {}
@@ -94,7 +95,7 @@ class Planner:
         if known is None:
             if len(self._readers) >= _TUPLES:
                 self._readers.clear()
-            known = self._readers[id(rules)] = rules, _Readers(rules, self.node.predicates)
+            known = self._readers[id(rules)] = rules, _Readers(rules, self._own)
         return known[1]
 
     def late(self, delta: Mapping[str, int]) -> tuple[Rule, ...]:
@@ -105,15 +106,13 @@ class Planner:
         """
         if len(self.node.recursive) < 2 or math.isinf(self.statistics.many):
             return ()
-        costs = [
-            sum(self._cost(plan, delta) for plan in self.recursive(delta, (rule,))) for rule in self.node.recursive
-        ]
-        least = min(filter(None, costs), default=0.0)
-        return tuple(
-            rule
-            for rule, labour in zip(self.node.recursive, costs, strict=True)
-            if labour > max(self.statistics.many, _LATE * least)
-        )
+        readers, costs = self._readers_of(self.node.recursive).recursive, dict[int, float]()
+        for name, size in delta.items():
+            for number, position, _, rule in readers.get(name, ()) if size else ():
+                plan = self._plan(rule, position, size, within=True)
+                costs[number] = costs.get(number, 0.0) + self._cost(plan, delta)
+        most = max(self.statistics.many, _LATE * min(filter(None, costs.values()), default=0.0))
+        return tuple(self.node.recursive[number] for number in sorted(costs) if costs[number] > most)
 
     def _cost(self, plan: Plan, delta: Mapping[str, int]) -> float:
         assert plan.pivot is not None
@@ -169,10 +168,10 @@ class Planner:
             told = tuple(
                 (a.predicate, _plain(a.arguments))
                 for a in rule.body[1:]
-                if isinstance(a, Atom) and a.predicate in self.node.predicates
+                if isinstance(a, Atom) and a.predicate in self._own
             )
             order = goal_first(rule, self.statistics)
-            known = self._plans[place] = (make_plan(rule, 0, order, self.node.predicates, told), _Sizes())
+            known = self._plans[place] = (make_plan(rule, 0, order, self._own, told), _Sizes())
         return known[0]
 
     def _backwards(self, rule: Rule) -> Rule:
@@ -189,7 +188,7 @@ class Planner:
             return known[0]
         order = atom_order(rule, pivot, float(delta), self.statistics)
         if known is None or known[0].order != order:
-            plan = self.make(rule, pivot, order, self.node.predicates if within else None)
+            plan = self.make(rule, pivot, order, self._own if within else None)
         else:
             plan = known[0]
         read = [literal.predicate for literal in rule.body if isinstance(literal, Atom)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from holdfast.deadline import look_at_the_clock
 from holdfast.errors import Diagnostics, Label, Span
 from holdfast.language import tree
 from holdfast.program import model
@@ -61,6 +62,7 @@ class Typer:
         return tuple(self._typed_rule(index, rule) for index, rule in enumerate(program.rules))
 
     def _typed_rule(self, index: int, rule: CoreRule) -> model.Rule:
+        look_at_the_clock()
         self._rule = index
         before = len(self._diagnostics.items)
         places = bound_variables(rule.body)
