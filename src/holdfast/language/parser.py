@@ -35,9 +35,10 @@ class _Ready(LarkLexer):
     def __init__(self, conf: Any) -> None:
         """Nothing of lark's lexer configuration is needed."""
 
-    def lex(self, tokens: list[Token]) -> Iterator[Token]:  # type: ignore[override]
-        """The tokens, in their order."""
-        return iter(tokens)
+    def lex(self, given: tuple[list[Token], int]) -> Iterator[Token]:  # type: ignore[override]
+        """The tokens from a place on, in their order; not copied, since a text may have many errors to go on behind."""
+        tokens, start = given
+        return map(tokens.__getitem__, range(start, len(tokens)))
 
 
 @cache
@@ -103,7 +104,7 @@ def _run(source: Source, tokens: list[Token], start: str, diagnostics: Diagnosti
     position = 0
     while True:
         try:
-            return _parser().parse(tokens[position:], start=start)
+            return _parser().parse((tokens, position), start=start)
         except UnexpectedToken as error:
             failed = _index(tokens, error.token, position)
             accepts = _accepted(tokens, position, failed, start) or frozenset(error.accepts or ())
