@@ -27,7 +27,8 @@ from .programs import Written
 from .terms import BEYOND_ORACLE
 
 T = TypeVar("T")
-LIMITS = Limits(facts=3000, rounds=60, seconds=3)
+LIMITS = Limits(facts=3000, rounds=60, seconds=60)
+_SHORT = Limits(facts=3000, rounds=60, seconds=3)  # a text that nobody meant may have a range that never ends
 _RUNS = (EvaluationError, LimitReached)  # how a program that was checked may end
 _DOCUMENTED = Path(__file__).parents[2].joinpath("docs/errors.md").read_text(encoding="utf-8")
 
@@ -52,7 +53,7 @@ def typed(action: Callable[[], T], *allowed: type[HoldfastError]) -> T | Holdfas
 
 def judge(written: Written) -> str:
     """Judge a program from its text to its updates; says how far it came."""
-    kb = judge_text(written.text, may_read="input" in written.shapes)
+    kb = judge_text(written.text, LIMITS, may_read="input" in written.shapes)
     if not isinstance(kb, holdfast.KnowledgeBase):
         return kb
     for query in written.queries:
@@ -62,7 +63,7 @@ def judge(written: Written) -> str:
     return "agreed" if agreed else "ran"
 
 
-def judge_text(text: str, *, may_read: bool = True) -> holdfast.KnowledgeBase | str:
+def judge_text(text: str, limits: Limits = _SHORT, *, may_read: bool = True) -> holdfast.KnowledgeBase | str:
     """Judge any text; gives the knowledge base, or how far it came."""
     tree = typed(lambda: parse(text), ProgramError)
     typed(lambda: format_source(text), ProgramError)
@@ -71,12 +72,12 @@ def judge_text(text: str, *, may_read: bool = True) -> holdfast.KnowledgeBase | 
     assert parse(show(tree)) == tree
     checked = typed(lambda: check(tree), ProgramError)
     if isinstance(checked, HoldfastError):
-        assert isinstance(typed(lambda: holdfast.from_text(text, limits=LIMITS), HoldfastError), HoldfastError)
+        assert isinstance(typed(lambda: holdfast.from_text(text, limits=limits), HoldfastError), HoldfastError)
         return "not checked"
     explain(checked)
     explain_json(checked)
     allowed = (*_RUNS, UsageError) if may_read else _RUNS
-    kb = typed(lambda: holdfast.from_text(text, limits=LIMITS), *allowed)
+    kb = typed(lambda: holdfast.from_text(text, limits=limits), *allowed)
     return "stopped" if isinstance(kb, HoldfastError) else kb
 
 
@@ -105,13 +106,18 @@ def _judge_updates(written: Written, kb: holdfast.KnowledgeBase) -> None:
     for rule in written.rules:
         added = Update(add_rules=[rule])
         if not isinstance(typed(lambda added=added: kb.apply(added)), HoldfastError):  # type: ignore[misc]
-            kb.apply(Update(remove_rules=[rule]))
+            removed = Update(remove_rules=[rule])
+            if isinstance(typed(lambda removed=removed: kb.apply(removed), LimitReached), HoldfastError):  # type: ignore[misc]
+                return
         assert _state(kb) == before, f"after {rule}"
     for name in sorted(before)[:2]:
         facts = list(kb.relations[name])[:2]
         deleted = typed(lambda name=name, facts=facts: kb.apply(Update(delete={name: facts})))  # type: ignore[misc]
+        insert = Update(insert={name: facts})
         if not isinstance(deleted, HoldfastError):
-            typed(lambda name=name, facts=facts: kb.apply(Update(insert={name: facts})), LimitReached)  # type: ignore[misc]
+            inserted = typed(lambda insert=insert: kb.apply(insert), LimitReached)  # type: ignore[misc]
+            if isinstance(inserted, HoldfastError):
+                return
         assert _state(kb) == before, f"after facts of {name} went and came"
 
 

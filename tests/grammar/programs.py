@@ -350,8 +350,6 @@ class _Body:
             self.draw.note("unsigned range")
         few = {"number": ["0", "1", "3", "-2"], "unsigned": ["0u", "2u", "4u"], "float": ["0.5", "2.0", "-1.0"]}[type]
         bounds = [self.draw.of(few), self.draw.of(few)]
-        if self.draw.chance(0.05):
-            bounds[0] = Terms(self.draw, dict(self.types)).plain(type)
         if self.draw.chance(0.3):
             self.draw.note("range step")
             bounds.append(self.draw.of(few))
