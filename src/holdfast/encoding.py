@@ -125,10 +125,14 @@ class Dictionary:
                 return self._put(self._integers, checked_integer(value, Type.ANY, MIN_NUMBER, MAX_NUMBER), value)
             case Literal():
                 plain = literal_value(value.lexical, value.datatype, value.language)
-                return self._put(self._terms, value, value) if isinstance(plain, Literal) else self._add(plain)
+                if not isinstance(plain, Literal):
+                    return self._add(plain)
+                checked_string(f"{value.lexical}{value.datatype or ''}{value.language or ''}")
+                return self._put(self._terms, value, value)
             case Iri():
                 return self._put(self._iris, checked_string(value.value), value)
             case BlankNode():
+                checked_string(value.label)
                 return self._put(self._terms, value, value)
 
     def _put(self, table: dict[_K, int], key: _K, value: Value) -> int:

@@ -18,6 +18,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum
+from functools import cached_property
 
 # Controls, those of the second set (0x80 on), of writing direction and of lines, and halves of characters
 _CONTROL = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069\\ud800-\\udfff]")
@@ -44,6 +45,11 @@ class ExitCode(IntEnum):
     DAMAGED_DATA = 4
 
 
+def _encodable(text: str) -> str:
+    """The text with lone surrogates escaped: they come from data and file names, and no output can encode them."""
+    return text if text.isascii() else text.encode(errors="backslashreplace").decode()
+
+
 @dataclass(frozen=True)
 class Source:
     """A text that positions point into: a program, an argument, a line of an update stream."""
@@ -51,10 +57,17 @@ class Source:
     name: str
     text: str = field(repr=False)
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", _encodable(self.name))
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """The lines of the text, split once: each term of a program may ask for its own."""
+        return self.text.split("\n")
+
     def line(self, number: int) -> str:
         """The text of a line, counted from 1, without its line end."""
-        lines = self.text.split("\n")
-        return lines[number - 1].rstrip("\r") if 0 < number <= len(lines) else ""
+        return self.lines[number - 1].rstrip("\r") if 0 < number <= len(self.lines) else ""
 
 
 @dataclass(frozen=True)
@@ -97,6 +110,11 @@ class Diagnostic:
     notes: tuple[str, ...] = ()
     help: str | None = None
     severity: Severity = Severity.ERROR
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "message", _encodable(self.message))
+        object.__setattr__(self, "notes", tuple(map(_encodable, self.notes)))
+        object.__setattr__(self, "help", self.help and _encodable(self.help))
 
     def render(self) -> str:
         """The diagnostic as a person reads it, without colour; control characters from data are escaped."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from holdfast.backends.protocol import Backend
+from holdfast.deadline import within
 from holdfast.encoding import Dictionary
 from holdfast.errors import Diagnostic, UsageError
 from holdfast.exclusive import exclusive
@@ -143,7 +144,9 @@ def from_text(
     output: str | Path | None = None,
 ) -> KnowledgeBase:
     """As `open`, for a program given as text."""
-    return _materialised(parse(text, name), facts, engine, limits, progress or Silent(), named(modules), output, name)
+    with within(limits.seconds if limits else None):
+        tree_program = parse(text, name)
+        return _materialised(tree_program, facts, engine, limits, progress or Silent(), named(modules), output, name)
 
 
 def read_program(path: Path) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from holdfast.backends.protocol import Facts as FactSet
+from holdfast.deadline import within
 from holdfast.editing import edited
 from holdfast.errors import Diagnostic, UsageError
 from holdfast.exclusive import exclusive
@@ -149,7 +150,7 @@ class Maintained(Materialised):
     def impact(self, update: Update, *, algorithm: str | Choice = AUTO) -> Impact:
         """The hyper-nodes that an update would bring up to date, and the change it would make, without making it."""
         change = self.what_if(update, algorithm=algorithm)
-        _, program = edited(self._tree, self.program, update, self._is_empty)
+        _, program = self._edited(update)
         during = with_relations(program, _missing(self.program, program))
         given = {self._relation(name, during).name for name in (*update.delete, *update.insert)}
         return Impact(impact(self.program, during, given), change)
@@ -161,7 +162,7 @@ class Maintained(Materialised):
                 ready = self._ahead.take(update, self.program)
                 return self._made_so(self._ahead.deleted(ready), ready.come, ready.given, algorithm, keep=keep)
             self._ahead.forget()
-        new_tree, program = edited(self._tree, self.program, update, self._is_empty)
+        new_tree, program = self._edited(update)
         during = with_relations(program, _missing(self.program, program))
         choice = self._choice(algorithm, during)
         backend = self._backend
@@ -187,6 +188,11 @@ class Maintained(Materialised):
         finally:
             if program is not self.program or fresh or retyped:
                 self._own_relations()
+
+    def _edited(self, update: Update) -> tuple[tree.Program, Program]:
+        """The tree and the program after an update, as far as its rules go; checked within the limit on seconds."""
+        with within(self._limits.seconds if self._limits else None):
+            return edited(self._tree, self.program, update, self._is_empty)
 
     def _refuse_size_limits(self) -> None:
         if self.program.size_limits:

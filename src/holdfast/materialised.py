@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.backends.protocol import Backend
+from holdfast.deadline import within
 from holdfast.encoding import Codes
 from holdfast.errors import Diagnostic, UsageError
 from holdfast.exclusive import Guard, exclusive
@@ -116,6 +117,10 @@ class Materialised:
     @exclusive
     def query(self, text: str) -> RelationView:
         """The answers to a query, which is what may stand in a rule's body: `path(1, x), !blocked(x)`."""
+        with within(self._limits.seconds if self._limits else None):
+            return self._answered(text)
+
+    def _answered(self, text: str) -> RelationView:
         _, question = check_query(parse_body(text, "<query>"), self.program)
         backend = self._backend
         added = [relation for name, relation in question.relations.items() if name not in self.program.relations]

@@ -1,5 +1,7 @@
-"""`make fuzz`: random scripts of every kind for as long as one likes.  A failing one is named by its kind and seed, cut
-down and printed."""
+"""`make fuzz`: random programs over the whole grammar, then random scripts of every kind, each for half of the time.
+
+A failing one is named by its kind and seed; a script is cut down and printed.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +9,7 @@ import argparse
 import time
 from itertools import count
 
+from ..grammar import fuzz as grammar
 from .runs import KINDS, Kind
 
 
@@ -17,6 +20,9 @@ def main() -> int:
     parser.add_argument("--only", choices=[kind.name for kind in KINDS], help="scripts of one kind")
     parser.add_argument("--every", type=int, default=1_000, help="print a line after so many seeds")
     options = parser.parse_args()
+    if options.only is None and grammar.run(options.seed, options.seconds / 2)[1] is not None:
+        return 1
+    seconds = options.seconds if options.only else options.seconds / 2
     kinds = [kind for kind in KINDS if options.only in (None, kind.name)]
     begun, steps = time.monotonic(), 0
     for seed in count(options.seed):
@@ -26,7 +32,7 @@ def main() -> int:
             except Exception as error:
                 report(kind, seed, error)
                 return 1
-        is_last = time.monotonic() - begun > options.seconds
+        is_last = time.monotonic() - begun > seconds
         if is_last or (seed + 1 - options.seed) % options.every == 0:
             names = ", ".join(kind.name for kind in kinds)
             took = f"{time.process_time():.0f} CPU s"

@@ -469,18 +469,19 @@ def _plans(
     """The hyper-nodes of the new program, with what happened to their rules."""
     before: tuple[Rule | AggregateRule, ...] = (*old.rules, *old.aggregates)
     left = Counter(map(rule_key, before))
-    was = {predicate: node.predicates for node in old.nodes for predicate in node.predicates}
+    was = {p: names for node in old.nodes for names in [frozenset(node.predicates)] for p in node.predicates}
+    nodes = {predicate: node for node in old.nodes for predicate in node.predicates}
     by_predicate: dict[str, list[Rule | AggregateRule]] = {}
     for rule in before:
         by_predicate.setdefault(rule.predicate, []).append(rule)
     result = []
     for node in new.nodes:
         kept, added = _split((*node.nonrecursive, *node.recursive, *node.aggregates), left)
-        removed = [rule for p in node.predicates for rule in _gone(by_predicate.get(p, ()), kept)]
-        here = dict.fromkeys(node.predicates, node.predicates)
+        removed = list(_gone([rule for p in node.predicates for rule in by_predicate.get(p, ())], kept))
+        here = dict.fromkeys(node.predicates, frozenset(node.predicates))
         turned = tuple(_turned(kept, node, was)) if old is not new else ()
         allotment = allot(node, new.relations, modules)
-        regrouped = old is not new and not allotment.same_as(_allotted_before(old, node, modules))
+        regrouped = old is not new and not allotment.same_as(_allotted_before(old, nodes, node, modules))
         succession = regrouped and states is not None and _succeeds(allotment.alone, states)
         result.append(
             NodePlan(
@@ -502,9 +503,12 @@ def _succeeds(service: Service | None, states: States) -> bool:
     return service is not None and state is not None and service.module.takes_over(service, state)
 
 
-def _allotted_before(old: Program, node: HyperNode, modules: Sequence[Module]) -> Allotment:
+def _allotted_before(
+    old: Program, old_nodes: Mapping[str, HyperNode], node: HyperNode, modules: Sequence[Module]
+) -> Allotment:
     """What served the predicates of a hyper-node in the old program."""
-    nodes = [before for before in old.nodes if not set(before.predicates).isdisjoint(node.predicates)]
+    found = {old_nodes[name].index: old_nodes[name] for name in node.predicates if name in old_nodes}
+    nodes = [found[index] for index in sorted(found)]
     services = [service for before in nodes for service in allot(before, old.relations, modules).services]
     return Allotment(tuple(service for service in services if service.slice.predicate in node.predicates))
 
@@ -532,7 +536,7 @@ def _gone(old: Iterable[Rule | AggregateRule], kept: Iterable[Rule | AggregateRu
 
 
 def _turned(
-    kept: Iterable[Rule | AggregateRule], node: HyperNode, was: Mapping[str, tuple[str, ...]]
+    kept: Iterable[Rule | AggregateRule], node: HyperNode, was: Mapping[str, frozenset[str]]
 ) -> Iterator[tuple[Rule, bool]]:
     for rule in kept:
         if isinstance(rule, Rule):
@@ -541,7 +545,7 @@ def _turned(
                 yield rule, before
 
 
-def _grouped(rules: Sequence[Rule | AggregateRule], nodes: Mapping[str, tuple[str, ...]]) -> RuleChange:
+def _grouped(rules: Sequence[Rule | AggregateRule], nodes: Mapping[str, frozenset[str]]) -> RuleChange:
     """Rules by how they count in the hyper-nodes of their heads."""
     plain = [rule for rule in rules if isinstance(rule, Rule)]
     return RuleChange(
