@@ -22,7 +22,7 @@ from holdfast.updates import Change, Impact, Update, Updating
 
 if TYPE_CHECKING:
     from holdfast.maintenance.maintainer import Outcome
-    from holdfast.maintenance.together import Together, Window
+    from holdfast.maintenance.window_transaction import Together, Window
 
 MOST_TOGETHER = 62  # updates in one pass: each has a bit of a word, and so has the state before them
 
@@ -38,7 +38,7 @@ class Maintained(Materialised):
 
     @cached_property
     def _together(self) -> Together:
-        from holdfast.maintenance.together import Together
+        from holdfast.maintenance.window_transaction import Together
 
         return Together(self._maintainer)
 

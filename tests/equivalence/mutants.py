@@ -11,7 +11,9 @@ from typing import Any
 
 from holdfast.backends.memory import links
 from holdfast.backends.memory.store import MemoryBackend
-from holdfast.backends.memory.versions import Versions
+from holdfast.backends.memory.window import module as window_module
+from holdfast.backends.memory.window import stratum as window
+from holdfast.backends.memory.window.versions import Versions
 from holdfast.maintenance import (
     backward_forward,
     dred,
@@ -19,8 +21,6 @@ from holdfast.maintenance import (
     marking,
     modular,
     recompute,
-    window,
-    window_module,
 )
 from holdfast.maintenance.agenda import Agenda
 from holdfast.maintenance.maintainer import Maintainer

@@ -134,7 +134,7 @@ def test_ctrl_c_in_a_window_leaves_no_trace(monkeypatch: pytest.MonkeyPatch) -> 
         base.apply(UPDATES[0])
     queue = filled(UPDATES[1:8])
     with monkeypatch.context() as broken, pytest.raises(KeyboardInterrupt):
-        broken.setattr("holdfast.maintenance.window.WindowStratum._count", _ctrl_c)
+        broken.setattr("holdfast.backends.memory.window.stratum.WindowStratum._count", _ctrl_c)
         next(kb.stream(queue, lookahead="window"))
     assert set(kb["path"]) == set(other["path"])
     assert told(kb.stream(UPDATES[1:8], lookahead="window")) == told(other.stream(UPDATES[1:8], lookahead="none"))

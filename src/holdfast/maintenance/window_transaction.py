@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, cast
 
 from holdfast.backends.memory.facts import Momentary
 from holdfast.backends.memory.store import MemoryBackend
-from holdfast.backends.memory.versions import MOST_STATES, Versions, steps
+from holdfast.backends.memory.window.module import ServedInWindow, Step
+from holdfast.backends.memory.window.stratum import Explicit, WindowStratum, explicit_states
+from holdfast.backends.memory.window.versions import MOST_STATES, Versions, steps
 from holdfast.backends.protocol import Facts
 from holdfast.maintenance.served import Served
 from holdfast.maintenance.stratum import Figures
-from holdfast.maintenance.window import Explicit, WindowStratum, explicit_states
-from holdfast.maintenance.window_module import ServedInWindow, Step
 from holdfast.plans.telling import TellingPlanner
 from holdfast.program.show import shown_names
 

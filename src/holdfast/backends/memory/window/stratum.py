@@ -22,11 +22,11 @@ from numpy.typing import NDArray
 from holdfast.backends.memory.arrays import Ids
 from holdfast.backends.memory.facts import Momentary
 from holdfast.backends.memory.store import MemoryBackend
-from holdfast.backends.memory.versions import Heads, Versions, Words
+from holdfast.backends.memory.window.module import ServedInWindow
+from holdfast.backends.memory.window.versions import Heads, Versions, Words
 from holdfast.backends.protocol import Facts
 from holdfast.maintenance.stratum import Figures
 from holdfast.maintenance.watch import Watch
-from holdfast.maintenance.window_module import ServedInWindow
 from holdfast.plans import Plan, Read
 from holdfast.plans.telling import TellingPlanner
 from holdfast.program.model import Atom, Negated, Rule
