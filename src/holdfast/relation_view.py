@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from holdfast.backends.protocol import Compact, Deferred
+from holdfast.backends.abilities import ImplicitRelation
+from holdfast.backends.protocol import Deferred
 from holdfast.encoding import Codes, Dictionary, EncodingError
 from holdfast.errors import Diagnostic, UsageError
 from holdfast.program.model import Relation
@@ -28,7 +29,7 @@ _FEW_LOOKS = 16  # for membership; more are worth a set
 class RelationView(Collection[Row]):
     """The facts of a relation, or the answers of a query, as they were when it was asked for."""
 
-    def __init__(self, relation: Relation, rows: Codes | Deferred | Compact, dictionary: Dictionary) -> None:
+    def __init__(self, relation: Relation, rows: Codes | Deferred | ImplicitRelation, dictionary: Dictionary) -> None:
         self._relation = relation
         self._rows = rows
         self._dictionary = dictionary
@@ -67,7 +68,7 @@ class RelationView(Collection[Row]):
             wanted = tuple(self._dictionary.encode_value(v, t) for v, t in zip(row, self.types, strict=True))
         except EncodingError:
             return False
-        if isinstance(self._rows, Compact):
+        if isinstance(self._rows, ImplicitRelation):
             return bool(self._rows.has(np.array([wanted], np.int64))[0])
         self._looks += 1
         if self._looks > _FEW_LOOKS:
@@ -104,7 +105,7 @@ class RelationView(Collection[Row]):
         """The facts as a Spark DataFrame; with the spark engine they stay where they are."""
         from holdfast.spark_session import spark_errors, spark_session
 
-        if not isinstance(self._rows, np.ndarray | Compact):
+        if not isinstance(self._rows, np.ndarray | ImplicitRelation):
             return self._rows.frame()  # type: ignore[no-any-return]
         import pyarrow as pa
 

@@ -410,14 +410,14 @@ LOOKUP_MUTANTS = [
     Mutant(
         "what is looked up is found missing",
         MemoryBackend._fetch,
-        "unwritten.now().matching(key[0], lacking)",
+        "virtual.now().matching(key[0], lacking)",
         "()",
         "auto",
     ),
     Mutant(
         "a pair that is looked up is found missing",
         MemoryBackend._fetch,
-        "lacking[unwritten.now().has(lacking)],",
+        "lacking[virtual.now().has(lacking)],",
         "lacking[:0],",
         "auto",
     ),
@@ -520,7 +520,7 @@ STREAM_MUTANTS = [
     Mutant("rules copy that join", marking.copies, "len(set(variables)) == len(variables)", "True", MARKS, hint=7),
     Mutant(
         "links outlive the rows",
-        links.Links._of,
+        links.MemoryLinks._of,
         "if self._packings != self._backend.packings:",
         "if False:",
         MARKS,

@@ -60,7 +60,7 @@ def lookups_agree(seed: int) -> bool:
         moved = {random.randrange(NODES)}
         kb.apply(Update(delete={"edge": sorted(gone)}, insert={"edge": sorted(come), "start": [(x,) for x in moved]}))
         edges, starts = (edges - gone) | come, starts | moved
-    return "path" in kb._backend.unwritten
+    return "path" in kb._backend.virtual
 
 
 @pytest.mark.parametrize("first", range(0, 40, 20))

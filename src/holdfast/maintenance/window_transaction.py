@@ -4,38 +4,27 @@ one after the other.  Until then, and if the pass fails, there is no trace of th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, cast
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
 
-from holdfast.backends.memory.facts import Momentary
-from holdfast.backends.memory.store import MemoryBackend
-from holdfast.backends.memory.window.module import ServedInWindow, Step
-from holdfast.backends.memory.window.stratum import Explicit, WindowStratum, explicit_states
-from holdfast.backends.memory.window.versions import MOST_STATES, Versions, steps
 from holdfast.backends.protocol import Facts
-from holdfast.maintenance.served import Served
-from holdfast.maintenance.stratum import Figures
-from holdfast.plans.telling import TellingPlanner
-from holdfast.program.show import shown_names
+from holdfast.maintenance.windows import ComputedWindow, Windows
+from holdfast.modules import Service
+from holdfast.program.model import HyperNode
 
 if TYPE_CHECKING:
     from holdfast.maintenance.maintainer import Maintainer, NodePlan, Outcome
     from holdfast.maintenance.watch import Watch
 
-MOST_UPDATES = MOST_STATES - 1
-ALGORITHM = "window"
-
 
 class Window:
     """States that were computed; each is to be made the state in its turn, as long as nothing else happens."""
 
-    def __init__(
-        self, maintainer: Maintainer, versions: Versions, explicit: Explicit, strata: Sequence[WindowStratum]
-    ) -> None:
-        self._maintainer, self._strata = maintainer, strata
-        self._changes = _merged(versions.steps(), [s.served.steps for s in strata if s.served and s.served.steps])
-        self._explicit = steps(cast("MemoryBackend", maintainer.backend), explicit.facts, versions.last)
+    def __init__(self, maintainer: Maintainer, computed: ComputedWindow) -> None:
+        self._maintainer, self._computed = maintainer, computed
         self._state, self._done = maintainer.state, 0
-        self.no_ops = explicit.no_ops
+        self.no_ops = computed.no_ops
 
     @property
     def is_current(self) -> bool:
@@ -47,93 +36,61 @@ class Window:
         from holdfast.maintenance.maintainer import Outcome
 
         assert self.is_current
-        maintainer, before = self._maintainer, self._done
-        removed, added = self._changes[before]
-        for stratum in self._strata:
-            if stratum.served is None:
-                maintainer.states.drop(stratum.planner.node.predicates)
+        maintainer, before, nodes = self._maintainer, self._done, self._computed.nodes
+        removed, added = self._computed.changes[before]
+        for node in nodes:
+            if node.service is None:
+                maintainer.states.drop(node.node.predicates)
             else:
-                maintainer.states.put(stratum.served.module.service, stratum.served.states[before])
+                maintainer.states.put(node.service, node.states[before])
         maintainer.pending = self._count
-        maintainer.become(self._explicit[before], (removed, added))
+        maintainer.become(self._computed.explicit[before], (removed, added))
         maintainer.moved()
         self._state, self._done = maintainer.state, before + 1
-        if self._done == len(self._changes):
+        if self._done == len(self._computed.changes):
             maintainer.settle()
-        return Outcome(removed, added, tuple(s.figures for s in self._strata) if not before else ())
+        return Outcome(removed, added, tuple(node.figures for node in nodes) if not before else ())
 
     def _count(self) -> None:
         """Put the counters where the state is: only when they are needed."""
-        backend = cast("MemoryBackend", self._maintainer.backend)
-        for stratum in self._strata:
-            for name, (ids, counts) in stratum.counts.items():
-                backend.nonrecursive.of(name)[ids] = counts[self._done - 1]
-            if stratum.planner.node.is_recursive and stratum.served is None:
-                self._maintainer.recursive_counts_lost(stratum.planner.node)
+        for node in self._computed.nodes:
+            node.put_counts(self._done)
+            if node.node.is_recursive and node.service is None:
+                self._maintainer.recursive_counts_lost(node.node)
 
 
-class Together:
-    """Computes windows; keeps the plans that tell whole instances for as long as the rules stay."""
-
-    def __init__(self, maintainer: Maintainer) -> None:
-        self._maintainer = maintainer
-        self._program = maintainer.program
-        self._planners: dict[tuple[str, ...], TellingPlanner] = {}
-
-    def window(self, updates: Sequence[tuple[Facts, Facts]], given: Sequence[int], watch: Watch) -> Window:
-        """The states after some updates, which are given as deletions and insertions; nothing changes yet."""
-        maintainer, backend = self._maintainer, cast("MemoryBackend", self._maintainer.backend)
-        maintainer.settle()
-        if self._program is not maintainer.program:
-            self._program, self._planners = maintainer.program, {}
-        versions, explicit = Versions(backend, len(updates)), explicit_states(backend, updates, given)
-        try:
-            return Window(maintainer, versions, explicit, self._strata(versions, explicit, watch))
-        finally:
-            backend.added.clear()
-
-    def _strata(self, versions: Versions, explicit: Explicit, watch: Watch) -> list[WindowStratum]:
-        """Every hyper-node that something changes in or around, in topological order."""
-        maintainer, done = self._maintainer, list[WindowStratum]()
-        backend = cast("MemoryBackend", maintainer.backend)
-        for plan in maintainer.nodes:
-            given = {name: explicit.facts[name] for name in plan.predicates if name in explicit.facts}
-            if not given and not versions.changed(plan.reads):
-                continue
-            begun, node = watch.seconds, plan.planner.node
-            others = [other for other in maintainer.nodes if other is not plan]
-            is_read = any(not other.reads.isdisjoint(plan.predicates) for other in others)
-            maintainer.prepare(plan, is_read=is_read)
-            served = self._served(plan, is_read=is_read)
-            planner = self._planners.setdefault(node.predicates, TellingPlanner(node, backend.statistics))
-            watch.node(", ".join(shown_names(node.predicates, backend.relations)))
-            stratum = WindowStratum(
-                planner,
-                backend,
-                versions,
-                watch,
-                given,
-                Figures(algorithm=ALGORITHM, why=f"{versions.last} updates in one pass"),
-                served=served,
-            )
-            stratum.maintain()
-            stratum.figures.seconds = watch.seconds - begun
-            done.append(stratum)
-        return done
-
-    def _served(self, plan: NodePlan, *, is_read: bool) -> ServedInWindow | None:
-        """The module that has the recursive rules of a hyper-node to itself."""
-        service, backend = plan.allotment.alone, cast("MemoryBackend", self._maintainer.backend)
-        if service is None:
-            return None
-        return ServedInWindow(Served(service, backend), backend, self._maintainer.states, is_read)
+def window(
+    maintainer: Maintainer, updates: Sequence[tuple[Facts, Facts]], given: Sequence[int], watch: Watch
+) -> Window:
+    """The states after some updates, which are given as deletions and insertions; nothing changes yet."""
+    windows = maintainer.backend.ability(Windows)
+    assert windows is not None, "a backend that cannot compute windows is not asked for one"
+    maintainer.settle()
+    nodes = (_Node(maintainer, plan) for plan in maintainer.nodes)
+    return Window(maintainer, windows.window(nodes, updates, given, maintainer.states, watch))
 
 
-def _merged(changes: list[Step], more: Sequence[list[Step]]) -> list[Step]:
-    """Changes of different predicates, step by step."""
-    for steps_ in more:
-        changes = [
-            (Momentary(gone.tables, {**gone.rows, **g.rows}), Momentary(come.tables, {**come.rows, **c.rows}))
-            for (gone, come), (g, c) in zip(changes, steps_, strict=True)
-        ]
-    return changes
+@dataclass(frozen=True)
+class _Node:
+    maintainer: Maintainer
+    plan: NodePlan
+
+    @property
+    def node(self) -> HyperNode:
+        return self.plan.planner.node
+
+    @property
+    def reads(self) -> frozenset[str]:
+        return self.plan.reads
+
+    @property
+    def service(self) -> Service | None:
+        return self.plan.allotment.alone
+
+    @cached_property
+    def is_read(self) -> bool:
+        others = (plan for plan in self.maintainer.nodes if plan is not self.plan)
+        return any(not other.reads.isdisjoint(self.plan.predicates) for other in others)
+
+    def prepare(self) -> None:
+        self.maintainer.prepare(self.plan, is_read=self.is_read)

@@ -196,7 +196,7 @@ def sources_of(store: MemoryBackend, sets: Sets, style: int) -> dict[Read, FactS
             Read.ABSENT_DELTA: L - Kn,
         }
     both = (Kp & K) - L  # pieces of P and N, to be put together by formulas again
-    rest = (P & L).worked_out()
+    rest = (P & L).snapshot()
     return {
         Read.ALL: Kp,
         Read.OLD: (Kp - K) - rest,

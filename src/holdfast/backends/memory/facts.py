@@ -119,9 +119,9 @@ class FactSet:
 
     def sizes(self) -> Mapping[str, int]:
         """How many facts of each predicate there are."""
-        return {predicate: len(ids) for predicate, ids in self.worked_out().rows.items()}
+        return {predicate: len(ids) for predicate, ids in self.snapshot().rows.items()}
 
-    def worked_out(self) -> Momentary:
+    def snapshot(self) -> Momentary:
         """The same set as lists of row ids."""
         found = {predicate: self.ids(predicate) for predicate in self.predicates()}
         return Momentary(self.tables, {predicate: ids for predicate, ids in found.items() if len(ids)})
@@ -188,7 +188,7 @@ class Momentary(FactSet):
             self._runs[predicate] = _run_of(self.ids(predicate))
         return self._runs[predicate]
 
-    def worked_out(self) -> Momentary:
+    def snapshot(self) -> Momentary:
         return self
 
     def restatus(self, clear: np.uint8, set: np.uint8, column: str, predicate: str | None = None) -> None:
@@ -251,7 +251,7 @@ class Kept(Lasting):
         self._prefixes.pop(predicate, None)
 
     def __ior__(self, more: Facts) -> Kept:
-        added = _own(more).worked_out()
+        added = _own(more).snapshot()
         added.restatus(_NOTHING, self.bit, self._column)
         for predicate in added.rows:
             prefix = self._prefixes.get(predicate, 0)
@@ -261,7 +261,7 @@ class Kept(Lasting):
         return self
 
     def __isub__(self, fewer: Facts) -> Kept:
-        removed = _own(fewer).worked_out()
+        removed = _own(fewer).snapshot()
         removed.restatus(self.bit, _NOTHING, self._column)
         self._prefixes.update(dict.fromkeys((p for p, ids in removed.rows.items() if len(ids)), None))
         return self
@@ -303,7 +303,7 @@ class Listed(Kept):
         return self
 
     def __isub__(self, fewer: Facts) -> Listed:
-        _own(fewer).worked_out().restatus(self.bit, _NOTHING, self._column)
+        _own(fewer).snapshot().restatus(self.bit, _NOTHING, self._column)
         return self
 
     def clear(self) -> None:
@@ -371,8 +371,8 @@ class _Combined(FactSet):
         super().__init__(tables)
         # a bag's support cannot be marked, so only one that also gives the candidates may stay as it is
         keeps_support = connective is not or_
-        self.left = left.worked_out() if isinstance(left, Support) and not keeps_support else left
-        self.right = right.worked_out() if isinstance(right, Support) else right
+        self.left = left.snapshot() if isinstance(left, Support) and not keeps_support else left
+        self.right = right.snapshot() if isinstance(right, Support) else right
         self.connective = connective
         self.leaves = self.left.leaves + self.right.leaves
 
@@ -491,7 +491,7 @@ def _run_of(ids: Ids) -> Run | None:
 
 def _union(left: FactSet, right: FactSet) -> Momentary:
     """All facts of two momentary sets."""
-    first, second = left.worked_out(), right.worked_out()
+    first, second = left.snapshot(), right.snapshot()
     both = dict(first.rows)
     for predicate, ids in second.rows.items():
         known = both.get(predicate)
@@ -511,13 +511,13 @@ def _apart(left: Run | None, right: Run | None) -> bool:
 def _listed(facts: Facts) -> Mapping[str, Ids]:
     """Row ids of all facts, perhaps repeated."""
     own = _own(facts)
-    return own.rows if isinstance(own, Momentary | Support) else own.worked_out().rows
+    return own.rows if isinstance(own, Momentary | Support) else own.snapshot().rows
 
 
 def _filtered(facts: FactSet, condition: FactSet, wanted: bool) -> Momentary:
     """Those of a momentary set's facts that are, or are not, in another set."""
     if condition.is_nothing and not wanted:
-        return facts.worked_out()
+        return facts.snapshot()
     found = {}
     for predicate in facts.predicates():
         ids = _passing(facts, condition, predicate, wanted)

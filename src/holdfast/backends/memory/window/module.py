@@ -109,7 +109,7 @@ class _Between:
 
 
 def _momentary(facts: Any) -> Momentary:
-    found = facts.worked_out()
+    found = facts.snapshot()
     assert isinstance(found, Momentary)
     return found
 

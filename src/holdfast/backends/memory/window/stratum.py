@@ -118,6 +118,11 @@ class WindowStratum:
             sources = {Read.ALL: U, Read.OLD: U - Δ, Read.DELTA: Δ, Read.ABSENT: I - self.P}
             Δ = self._grow(self._met(plans, sources, "insertion"))
 
+    def put_counts(self, updates: int) -> None:
+        """Set Cn to what it is after so many updates."""
+        for name, (ids, counts) in self.counts.items():
+            self.backend.nonrecursive.of(name)[ids] = counts[updates - 1]
+
     # --- nonrecursive derivations ------------------------------------------------------------------------
 
     def _counted(self) -> Heads:
@@ -267,7 +272,7 @@ def _atoms(rule: Rule) -> set[str]:
 def _union(sets: Sequence[Momentary]) -> Momentary:
     result = sets[0]
     for more in sets[1:]:
-        result = (result | more).worked_out()
+        result = (result | more).snapshot()
     return result
 
 

@@ -73,7 +73,7 @@ class Versions:
         ids = changed.ids(predicate)
         held = ids[(self.of(predicate, ids) >> step) & 1 == 1]
         kept = (self.backend.materialisation.of([predicate]) - changed) | _some(self.backend, {predicate: held})
-        return kept.worked_out()
+        return kept.snapshot()
 
     def steps(self) -> list[tuple[Momentary, Momentary]]:
         """The facts that go and those that come with each update."""
