@@ -50,7 +50,7 @@ def steps_of(seed: int, most: int | None = None) -> int:
     On Spark it is run on one lane only.
     """
     script = script_of(seed)
-    only = Random(seed).randrange(LANES) if amounts.ON_SPARK else None
+    only = Random(seed).randrange(LANES) if amounts.ENGINE == "spark" else None
     try:
         lanes = lanes_of(script, seed, only)
     except HoldfastError:

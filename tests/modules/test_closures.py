@@ -214,6 +214,7 @@ def test_from_any_form_of_closure_to_any_other(part: int) -> None:
     assert taken_over > amount(30, 0)
 
 
+@pytest.mark.only_in_memory("elsewhere all facts that modules derive are rows")
 def test_a_view_stays_as_it_was_and_a_query_makes_rows_only_of_its_answers() -> None:
     rules = "path(x, y) :- edge(x, y). path(x, z) :- path(x, y), path(y, z). far(x) :- start(x), !path(x, 60)."
     kb = holdfast.from_text(rules, facts={"edge": [(n, n + 1) for n in range(99)], "start": [(7,), (70,)]})
@@ -266,6 +267,7 @@ CLOSURE = "p(x, y) :- e(x, y). p(x, z) :- p(x, y), p(y, z)."
 COMPANY = "p(y, x) :- p(x, y), f(x, y)."
 
 
+@pytest.mark.only_in_memory("it gives the memory engine a budget; tests/backends/spark/test_modules.py asks the same")
 @pytest.mark.parametrize(
     ("rules", "algorithm"),
     [
