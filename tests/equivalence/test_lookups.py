@@ -12,6 +12,8 @@ from holdfast.updates import Update
 
 from ..amounts import amount
 
+pytestmark = pytest.mark.only_in_memory("elsewhere all facts that modules derive are rows")
+
 PROGRAM = """
 path(x, y) :- edge(x, y).
 path(x, z) :- path(x, y), edge(y, z).

@@ -23,7 +23,8 @@ Sets
 Π
     8. `apply` emits each rule instance once: the multiplicity of a fact in the bag is the number of pairs of a plan
        and a binding that satisfies its body, for each of the plan's outputs.  A wildcard binds like a variable.
-    9. `apply` reads every source as it is at the call and changes no set and no counter.
+    9. `apply` reads every source as it is at the call and changes no set and no counter.  All sources of one call may
+       be views over at most three snapshots.
     10. A plan's atoms read what their `Read` stands for in `sources`; an anti-join keeps the bindings for which there
         is no such fact.  An `AggregatePlan` aggregates the groups of `Read.ALL`; with `Read.DELTA` among the sources,
         only the groups that a fact of the delta belongs to.

@@ -51,6 +51,8 @@ class FactSet:
     """Whether it is seen to be empty, and stays so."""
     leaves: tuple[Momentary, ...] = ()
     """The momentary sets that the formula mentions."""
+    columns = 0
+    """The bytes beside each row that the formula speaks of: 1 for `status`, 2 for `proof`."""
 
     def __init__(self, tables: Tables) -> None:
         self.tables = tables
@@ -213,7 +215,7 @@ class Kept(Lasting):
         super().__init__(tables)
         self.bit = np.uint8(bit)
         self._truth = _has(bit)
-        self._column = column
+        self._column, self.columns = column, 1 if column == "status" else 2
         self._prefixes: dict[str, int | None] = {}  # None: no prefix of the table any more
 
     def predicates(self) -> Iterable[str]:
@@ -322,7 +324,7 @@ class ByPredicate(FactSet):
         self._here = frozenset(predicates)
         self.here = here
         self.elsewhere = elsewhere
-        self.leaves = here.leaves + elsewhere.leaves
+        self.leaves, self.columns = here.leaves + elsewhere.leaves, here.columns | elsewhere.columns
 
     def formula(self, predicate: str) -> FactSet:
         return self.here if predicate in self._here else self.elsewhere
@@ -374,7 +376,7 @@ class _Combined(FactSet):
         self.left = left.snapshot() if isinstance(left, Support) and not keeps_support else left
         self.right = right.snapshot() if isinstance(right, Support) else right
         self.connective = connective
-        self.leaves = self.left.leaves + self.right.leaves
+        self.leaves, self.columns = self.left.leaves + self.right.leaves, left.columns | right.columns
 
     def predicates(self) -> Iterable[str]:
         if self.connective is or_:
@@ -413,7 +415,7 @@ class _Formula(_Combined, Lasting):
 
     def __init__(self, tables: Tables, left: FactSet, right: FactSet, connective: _Connective) -> None:
         Lasting.__init__(self, tables)
-        self.left, self.right, self.connective = left, right, connective
+        self.left, self.right, self.connective, self.columns = left, right, connective, left.columns
         self._truth = connective(left.truth({}), right.truth({}))
 
     def truth(self, bits: Mapping[Momentary, np.uint8]) -> Truth:
@@ -425,11 +427,29 @@ class _Formula(_Combined, Lasting):
 
 def _combined(left: FactSet, right: FactSet, connective: _Connective) -> FactSet:
     if not (isinstance(left, Lasting) and isinstance(right, Lasting)):
-        return _Combined(left.tables, left, right, connective)
+        fits = _fit(left, right)
+        return _Combined(left.tables, left, right, connective) if fits else _at_once(left, right, connective)
     made = left.made.get((connective, right))
     if made is None:
+        if not _fit(left, right):
+            return _at_once(left, right, connective)
         made = left.made[connective, right] = _Formula(left.tables, left, right, connective)
     return made
+
+
+def _fit(left: FactSet, right: FactSet) -> bool:
+    """Whether one formula can mean both: it speaks of one byte of a row and has a scratch bit for each leaf."""
+    if left.columns and right.columns and left.columns | right.columns == 3:
+        return False
+    most = len(_SCRATCH)
+    return len(left.leaves) + len(right.leaves) <= most or len({*left.leaves, *right.leaves}) <= most
+
+
+def _at_once(left: FactSet, right: FactSet, connective: _Connective) -> FactSet:
+    """Two sets under a connective, as rows."""
+    if connective is or_:
+        return _union(left.snapshot(), right.snapshot())
+    return _filtered(left.snapshot(), right, connective is and_)
 
 
 def marked(formulas: Iterable[FactSet], predicate: str | None = None) -> _Marks:
