@@ -33,6 +33,13 @@ def test_every_instance_once(make: Engine, rule: Rule, sets: Sets, style: int, n
 
 
 @ENGINES
+@settings(max_examples=50, deadline=None)
+@given(rules(negated_wildcards=True), some_sets(), st.integers(0, 23))
+def test_every_instance_without_a_delta(make: Engine, rule: Rule, sets: Sets, number: int) -> None:
+    laws.whole_plans_obey(make, rule, sets, number)
+
+
+@ENGINES
 @settings(max_examples=30, deadline=None)
 @given(laws.meanings, laws.meanings)
 def test_aggregates_of_touched_groups(make: Engine, all_: laws.Meaning, changed: laws.Meaning) -> None:

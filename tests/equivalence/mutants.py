@@ -28,6 +28,8 @@ from holdfast.maintenance.served import Served, States
 from holdfast.maintenance.stratum import Stratum
 from holdfast.modules import closure, graph
 from holdfast.modules.allotment import Allotment
+from holdfast.plans import planner
+from holdfast.plans.planner import Planner
 from holdfast.program import patterns
 
 from .lanes import MIXED
@@ -278,6 +280,33 @@ MUTANTS = [
     ),
     Mutant("a hyper-node is done before what it reads", Agenda.due, "heapify(due)", "due.sort(reverse=True)", "auto"),
     Mutant("explicit facts stay explicit", Maintainer.become, "E -= explicit[0]", "pass", "recompute"),
+    # the planner, where evaluation from scratch does not share its mistakes; others: tests/backends/test_laws_bite.py
+    Mutant(
+        "negated atoms before the pivot are not apart",
+        planner._Steps._negated_read,
+        "Read.ABSENT_OLD if",
+        "Read.ABSENT if",
+        DREDC,
+    ),
+    Mutant("no plan begins at a negated atom", Planner.changed, "readers.negative.get(name, ())", "()", DREDC),
+    Mutant("no plan begins at a positive atom", Planner.changed, "readers.positive.get(name, ())", "()", DREDC),
+    Mutant(
+        "outside facts are read as if none had changed",
+        Planner._plan,
+        "self.node.predicates if within else None",
+        "self.node.predicates",
+        DREDC,
+    ),
+    Mutant(
+        "one rule backwards is all rules",
+        Planner._deriving,
+        "sorted(found, key=_PLACE)",
+        "sorted(found, key=_PLACE)[:1]",
+        DRED,
+    ),
+    Mutant(
+        "a goal's supports are one atom's", Planner._body_plan, "for a in rule.body[1:]", "for a in rule.body[1:2]", BF
+    ),
 ]
 MUTANTS += [
     Mutant(*values, modules=True)

@@ -53,6 +53,13 @@ def test_every_instance_once(spark: SparkSession, way: str, rule: Rule, sets: Se
 
 
 @WAYS
+@few(max_examples=3)
+@given(rule=rules(negated_wildcards=True), sets=some_sets(), number=st.integers(0, 23))
+def test_every_instance_without_a_delta(spark: SparkSession, way: str, rule: Rule, sets: Sets, number: int) -> None:
+    laws.whole_plans_obey(engine(spark, way), rule, sets, number)
+
+
+@WAYS
 @few(max_examples=2)
 @given(all_=laws.meanings, changed=laws.meanings)
 def test_aggregates_of_touched_groups(spark: SparkSession, way: str, all_: laws.Meaning, changed: laws.Meaning) -> None:
