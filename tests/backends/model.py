@@ -16,11 +16,11 @@ from typing import TypeVar
 import numpy as np
 
 from holdfast.backends.memory.aggregates import aggregate
+from holdfast.backends.memory.execution.run import naming_the_rule
 from holdfast.backends.memory.functors import Bindings, evaluate, holds, spread
-from holdfast.backends.memory.pipeline import naming_the_rule
 from holdfast.backends.protocol import Bag, Facts, Watch
 from holdfast.encoding import Codes, Dictionary
-from holdfast.plans.model import AggregatePlan, AnyPlan, Compute, Filter, Join, Keep, Plan, Read, Scan, Spread, Step
+from holdfast.plans.model import AggregatePlan, AntiJoin, AnyPlan, Compute, Filter, Join, Plan, Read, Scan, Step, Unnest
 from holdfast.program.model import Argument, Const, Relation, Var
 
 A = TypeVar("A")
@@ -252,7 +252,7 @@ class ModelBackend:
         for step in plan.steps:
             bindings = self._stepped(step, bindings, sources) if bindings else []
         if bindings:
-            for predicate, terms in plan.told:
+            for predicate, terms in plan.outputs:
                 columns = [evaluate(term, self._columns(bindings)).tolist() for term in terms]
                 yield predicate, list(zip(*columns, strict=True)) if columns else [()] * len(bindings)
 
@@ -261,7 +261,7 @@ class ModelBackend:
             case Scan() | Join():
                 index = self._index(step, sources)
                 return [found for binding in bindings for found in self._matches(step, binding, index)]
-            case Keep():
+            case AntiJoin():
                 index = self._index(step, sources)
                 return [binding for binding in bindings if not any(self._matches(step, binding, index))]
             case Filter(condition=condition):
@@ -270,17 +270,19 @@ class ModelBackend:
             case Compute(assignment=assignment):
                 values = evaluate(assignment.term, self._columns(bindings)).tolist()
                 return [{**b, assignment.variable: value} for b, value in zip(bindings, values, strict=True)]
-            case Spread(range=range_):
+            case Unnest(range=range_):
                 batches = spread(range_, self._columns(bindings), 10_000)
                 return [binding for batch in batches for binding in _rows_of(batch)]
 
-    def _index(self, step: Scan | Join | Keep, sources: Mapping[Read, ModelFacts]) -> Mapping[Row, list[Row]]:
+    def _index(self, step: Scan | Join | AntiJoin, sources: Mapping[Read, ModelFacts]) -> Mapping[Row, list[Row]]:
         index = defaultdict[Row, list[Row]](list)
         for row in sources[step.read].get(step.atom.predicate):
             index[_group(row, step.key)].append(row)
         return index
 
-    def _matches(self, step: Scan | Join | Keep, binding: Binding, index: Mapping[Row, list[Row]]) -> Iterator[Binding]:
+    def _matches(
+        self, step: Scan | Join | AntiJoin, binding: Binding, index: Mapping[Row, list[Row]]
+    ) -> Iterator[Binding]:
         """The binding with each fact that agrees with it; true in a condition, though it may have no variables."""
         arguments = step.atom.arguments
         key = tuple(self._value(arguments[column], binding) for column in step.key)

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from holdfast.backends.memory import kernels, pipeline
+from holdfast.backends.memory import kernels
+from holdfast.backends.memory.execution import join
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ def plain(mutant: KernelMutant | None = None) -> Iterator[None]:
         for name in compiled:
             patch.setattr(kernels, name, space[name])
         for name in ("expand", "tally", "reject"):
-            patch.setattr(pipeline, f"_{name}", space[name])
+            patch.setattr(join, f"_{name}", space[name])
         yield
 
 

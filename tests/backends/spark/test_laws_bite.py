@@ -33,14 +33,10 @@ MUTANTS = [
         SETS,
     ),
     Mutant("intersection is the other set", facts.both, "Local(has(predicate, other, rows))", "Local(rows)", SETS),
-    Mutant(
-        "a list forgets what it had", facts.Listed.__ior__, "self.forms.update(result)", "self.forms = result", SETS
-    ),
+    Mutant("a list forgets", facts.Listed.__ior__, "self.forms.update(result)", "self.forms = result", SETS),
     Mutant("a set has rows that it lost", Standing.having, "and records[row][self.flag]", "", SETS),
     Mutant("undo leaves numbers", SparkCounters._uncount, "-= step * times", "-= 0", COUNTERS),
-    Mutant(
-        "forgetting is not undone", SparkCounters._restore, "stored.records[row][self.place] = number", "pass", COUNTERS
-    ),
+    Mutant("numbers stay forgotten", SparkCounters._restore, "[self.place] = number", "[5] = 0", COUNTERS),
     Mutant("a fact is counted once", SparkCounters._count, "+= step * times", "+= step", COUNTERS),
 ]
 

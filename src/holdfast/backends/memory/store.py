@@ -24,16 +24,18 @@ from holdfast.backends.abilities import (
 from holdfast.backends.memory import kernels
 from holdfast.backends.memory.aggregates import aggregate
 from holdfast.backends.memory.arrays import Ids, Rows, enlarged
+from holdfast.backends.memory.execution.buffers import NO_WEIGHTS, Weights
+from holdfast.backends.memory.execution.run import Pipeline, naming_the_rule
+from holdfast.backends.memory.execution.views import OF_THE_PAST, Probe, Views
 from holdfast.backends.memory.facts import ByPredicate, FactSet, Kept, Listed, Momentary, Support, marked
 from holdfast.backends.memory.pages import in_small_pages
-from holdfast.backends.memory.pipeline import NO_WEIGHTS, OF_THE_PAST, Pipeline, Probe, Views, Weights, naming_the_rule
 from holdfast.backends.memory.statistics import TableStatistics
 from holdfast.backends.memory.table import Table
 from holdfast.backends.protocol import Bag, Facts, Watch
 from holdfast.encoding import Dictionary
 from holdfast.errors import Diagnostic, LimitReached
 from holdfast.maintenance.windows import Windows
-from holdfast.plans.model import AggregatePlan, AnyPlan, Join, Keep, Plan, Read, Scan
+from holdfast.plans.model import AggregatePlan, AntiJoin, AnyPlan, Join, Plan, Read, Scan
 from holdfast.program.model import Const, Relation
 
 if TYPE_CHECKING:
@@ -307,7 +309,9 @@ class MemoryBackend(Able, VirtualRelations, PreparedFacts, Tuning, Housekeeping,
         reads = [
             step
             for step in plan.steps
-            if isinstance(step, Scan | Join | Keep) and step.atom.predicate in self.virtual and step.read in OF_THE_PAST
+            if isinstance(step, Scan | Join | AntiJoin)
+            and step.atom.predicate in self.virtual
+            and step.read in OF_THE_PAST
         ]
         indexed = Counter(
             (step.atom.predicate, step.key)

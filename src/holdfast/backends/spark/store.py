@@ -288,7 +288,7 @@ class SparkBackend(Able, ModuleBudget, Frames, Tuning, Housekeeping):
                 )
                 rows += self.statistics.size(plan.rule.predicate)
             elif self._can_start(plan, reads):
-                for predicate, query in writer.told(plan):
+                for predicate, query in writer.outputs(plan):
                     heads.add(predicate, Frame(self.space, query.text, query.needs), query.read)
                     rows += query.rows
         if not heads:

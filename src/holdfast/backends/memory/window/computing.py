@@ -14,7 +14,7 @@ from holdfast.maintenance.served import Served, States
 from holdfast.maintenance.stratum import Figures
 from holdfast.maintenance.watch import Watch
 from holdfast.maintenance.windows import ComputedNode, ComputedWindow, NodeInWindow
-from holdfast.plans.telling import TellingPlanner
+from holdfast.plans.instances import InstancePlanner
 from holdfast.program.model import HyperNode
 from holdfast.program.show import shown_names
 
@@ -26,13 +26,13 @@ class Planners:
 
     def __init__(self, backend: MemoryBackend) -> None:
         self._backend = backend
-        self._planners: dict[tuple[str, ...], tuple[HyperNode, TellingPlanner]] = {}
+        self._planners: dict[tuple[str, ...], tuple[HyperNode, InstancePlanner]] = {}
 
-    def of(self, node: HyperNode) -> TellingPlanner:
+    def of(self, node: HyperNode) -> InstancePlanner:
         """The planner of a hyper-node; another node with the same predicates has other rules."""
         known, planner = self._planners.get(node.predicates, (None, None))
         if planner is None or known is not node:
-            planner = TellingPlanner(node, self._backend.statistics)
+            planner = InstancePlanner(node, self._backend.statistics)
             self._planners[node.predicates] = node, planner
         return planner
 

@@ -28,7 +28,7 @@ from holdfast.backends.protocol import Facts
 from holdfast.maintenance.stratum import Figures
 from holdfast.maintenance.watch import Watch
 from holdfast.plans import Plan, Read
-from holdfast.plans.telling import TellingPlanner
+from holdfast.plans.instances import InstancePlanner
 from holdfast.program.model import Atom, Negated, Rule
 from holdfast.program.show import shown_names
 
@@ -78,7 +78,7 @@ def _ids(facts: Facts, name: str) -> Ids:
 class WindowStratum:
     """One hyper-node in all states of a window."""
 
-    planner: TellingPlanner
+    planner: InstancePlanner
     backend: MemoryBackend
     versions: Versions
     watch: Watch
