@@ -135,7 +135,7 @@ def _put(world: World, data: st.DataObject) -> None:
 def _take(world: World, data: st.DataObject) -> None:
     name, (facts, meaning) = data.draw(st.sampled_from(KEPT)), world.expression(data)
     kept = before = world.set(name)
-    kept -= facts
+    kept -= facts if name in LISTED else (facts & kept).snapshot()
     assert kept is before
     world.kept[name] -= meaning
 

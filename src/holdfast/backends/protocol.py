@@ -19,6 +19,7 @@ Sets
        FORWARD and recomputation need that: they read the set that they add to.
     7. E, I, D, A, C, P and Y are kept: each is one object for the life of the backend, and `|=` and `-=` change it in
        place.  The right side is evaluated first, so it may mention the left.  Every live view sees the change.
+       From E and I only snapshots of facts that they have are taken.
 
 Π
     8. `apply` emits each rule instance once: the multiplicity of a fact in the bag is the number of pairs of a plan
