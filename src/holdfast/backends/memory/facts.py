@@ -427,8 +427,10 @@ class _Formula(_Combined, Lasting):
 
 def _combined(left: FactSet, right: FactSet, connective: _Connective) -> FactSet:
     if not (isinstance(left, Lasting) and isinstance(right, Lasting)):
-        fits = _fit(left, right)
-        return _Combined(left.tables, left, right, connective) if fits else _at_once(left, right, connective)
+        # seldom both speak of bytes or both have leaves; a call that says so costs more than the formula
+        if ((left.columns and right.columns) or (left.leaves and right.leaves)) and not _fit(left, right):
+            return _at_once(left, right, connective)
+        return _Combined(left.tables, left, right, connective)
     made = left.made.get((connective, right))
     if made is None:
         if not _fit(left, right):
