@@ -14,7 +14,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import holdfast
-from holdfast.backends.memory import pipeline
 from holdfast.backends.memory.statistics import TableStatistics
 from holdfast.language import parse
 from holdfast.plans import planner

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import holdfast
-from holdfast.backends.memory import pipeline
+from holdfast.backends.memory.execution import buffers
 from holdfast.errors import LimitReached
 from holdfast.maintenance import watch as watch_module
 from holdfast.maintenance.watch import Watch
@@ -24,7 +24,7 @@ STEPS = {"e": [(i, i + 1) for i in range(50)]}
 
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pipeline, "BATCH", 500)
+    monkeypatch.setattr(buffers, "BATCH", 500)
 
 
 @pytest.fixture
