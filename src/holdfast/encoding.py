@@ -9,10 +9,11 @@ In bulk, strings go through pyarrow, so that only distinct ones become Python ob
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import cast
+from typing import TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,7 @@ import pyarrow as pa
 from holdfast.arrow_columns import checked_column, distinct, encode_distinct, is_numeric, is_text, numeric_codes
 from holdfast.record_table import RecordTable
 from holdfast.records import as_record
+from holdfast.settings import UNLIMITED, Memory
 from holdfast.single_values import (
     Codes,
     EncodingError,
@@ -39,8 +41,12 @@ from holdfast.values import BlankNode, Iri, Literal, Record, Row, Type, Value
 
 __all__ = ["Codes", "Dictionary", "EncodingError", "distinct", "encode_distinct", "float_codes"]
 
+EACH = 160  # bytes of a value in the dictionary beside its characters: the object, its id, its places in the tables
+_STEP = 1 << 18  # bytes between two looks at the limit
 _SIGN = np.int64(MIN_NUMBER)
 _is_none = partial(operator.is_, None)
+_K = TypeVar("_K")
+_Id = TypeVar("_Id", int, int | None)
 
 
 class Dictionary:
@@ -50,7 +56,10 @@ class Dictionary:
     because Python holds 1, 1.0 and True for the same key.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, memory: Memory = UNLIMITED) -> None:
+        self.memory = memory
+        self.longest = 0  # characters of the longest value
+        self.nbytes = self._told = 0
         self._values: list[Value] = []
         self._strings: dict[str, int] = {}
         self._integers: dict[int, int] = {}
@@ -97,26 +106,31 @@ class Dictionary:
 
     def encode_value(self, value: Value, type: Kind) -> int:
         """The code of a value in a column of a type; raises `EncodingError` where it does not fit."""
+        return self._code(value, type, self.id_of)
+
+    def find_value(self, value: Value, type: Kind) -> int | None:
+        """As `encode_value`; None if it is not a number and the dictionary has never seen it.  Nothing is added."""
+        return self._code(value, type, self.find)
+
+    def _code(self, value: Value, type: Kind, id_of: Callable[[Value], _Id]) -> int | _Id:
         if isinstance(type, Structure):
-            return self.id_of(as_record(value, type))
+            return id_of(as_record(value, type))
         if type.is_numeric:
             return numeric_code(value, type)
         if isinstance(value, Record) != (type is Type.RECORD) or (type is Type.SYMBOL and not isinstance(value, str)):
             raise wrong(value, type)
-        return self.id_of(plain(value))
+        return id_of(plain(value))
 
     def _add(self, value: Value) -> int:
-        id = len(self._values)
         match value:
             case str():
-                value = checked_string(value)
-                self._strings[value] = id
+                return self._put(self._strings, checked_string(value), value)
             case float():
                 code = float_code(value)
-                value = float(np.int64(code).view(np.float64))
-                self._floats[code] = id
+                [one] = _with_one_nan(np.array([code], np.int64).view(np.float64))
+                return self._put(self._floats, code, one)
             case int():
-                self._integers[checked_integer(value, Type.ANY, MIN_NUMBER, MAX_NUMBER)] = id
+                return self._put(self._integers, checked_integer(value, Type.ANY, MIN_NUMBER, MAX_NUMBER), value)
             case Record():
                 made = self._record(value, self._id_of_number, self._add_record)
                 assert made is not None
@@ -125,13 +139,33 @@ class Dictionary:
                 plain = literal_value(value.lexical, value.datatype, value.language)
                 if not isinstance(plain, Literal):
                     return self._add(plain)
-                self._terms[value] = id
+                checked_string(f"{value.lexical}{value.datatype or ''}{value.language or ''}")
+                return self._put(self._terms, value, value)
             case Iri():
-                self._iris[checked_string(value.value)] = id
+                return self._put(self._iris, checked_string(value.value), value)
             case BlankNode():
-                self._terms[value] = id
-        self._values.append(value)
+                checked_string(value.label)
+                return self._put(self._terms, value, value)
+
+    def _put(self, table: dict[_K, int], key: _K, value: Value) -> int:
+        id = len(self._values)
+        self._values.append(value)  # first: an id that can be found has a value
+        table[key] = id
+        self._count((_lexical(value),))
         return id
+
+    def _count(self, texts: Sequence[str]) -> None:
+        """Values were added that have these texts."""
+        lengths = list(map(len, texts))
+        wide = 1 if all(map(str.isascii, texts)) else 4
+        self.longest = max(self.longest, *lengths)
+        self._grow(wide * sum(lengths) + EACH * len(texts))
+
+    def _grow(self, nbytes: int) -> None:
+        self.nbytes += nbytes
+        if self.nbytes > self._told + _STEP:
+            self._told = self.nbytes
+            self.memory.grown("strings", self.nbytes)
 
     # --- records -------------------------------------------------------------------------------------
 
@@ -171,9 +205,10 @@ class Dictionary:
         return len(self._values) - 1
 
     def _add_records(self, rows: Codes, form: Form) -> None:
-        values, branch = self._values, form.branch
-        self._table(form).add(rows, len(values))
+        values, branch, first = self._values, form.branch, len(self._values)
         values.extend([Record(tuple([values[field] for field in row]), branch) for row in rows.tolist()])
+        self._table(form).add(rows, first)  # last: an id that can be found has a value
+        self._grow((EACH + 16 * form.arity) * len(rows))
 
     def make_records(self, form: Form, columns: Sequence[Codes], types: Sequence[Type], size: int) -> Codes:
         """The ids of the records with these fields, given as columns of codes."""
@@ -199,10 +234,8 @@ class Dictionary:
     def _id_of_number(self, value: Value) -> int:
         """As `id_of`; an unsigned number in a record may be larger than one in a column of type `any`."""
         if isinstance(value, int) and value > MAX_NUMBER:
-            if value not in self._integers:
-                self._integers[value] = len(self._values)
-                self._values.append(value)
-            return self._integers[value]
+            known = self._integers.get(value)
+            return self._put(self._integers, value, value) if known is None else known
         return self.id_of(value)
 
     def _numbers_of_ids(self, ids: Codes, type: Type) -> Codes:
@@ -219,16 +252,21 @@ class Dictionary:
         if codes is not None:
             return codes
         if type.in_dictionary and is_text(column.type):
-            return encode_distinct(column, self.encode_distinct_strings)
+            return encode_distinct(column, self.encode_distinct_strings, self._expect)
         if type is Type.ANY and is_numeric(column):
-            return encode_distinct(column, self._encode_any)
+            return encode_distinct(column, self._encode_any, self._expect)
         if len(column) == 0:
             return np.empty(0, np.int64)
-        raise EncodingError(f"values of Arrow type {column.type} do not fit type {type.value}")
+        kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+        raise EncodingError(f"values of Arrow type {kind} do not fit type {type.value}")
 
     def encode_texts(self, column: pa.Array | pa.ChunkedArray, parse: Callable[[str], Value] = parse_term) -> Codes:
         """The codes of a column of text, each distinct one read by `parse`: as a value of type `any` if not told."""
-        return encode_distinct(column, lambda texts: self._encode_any([parse(text) for text in texts]))
+        return encode_distinct(column, lambda texts: self._encode_any([parse(text) for text in texts]), self._expect)
+
+    def _expect(self, values: pa.Array) -> None:
+        """Arrow's values are about to become Python's."""
+        self.memory.room("values that are read", values.nbytes + EACH * len(values))
 
     def encode_strings(self, strings: Sequence[str]) -> Codes:
         """The ids of strings, in order; new ones are added together."""
@@ -267,8 +305,10 @@ class Dictionary:
             for key in keys:
                 checked_string(key)
         first = len(self._values)
+        self._values.extend(values)  # first: an id that can be found has a value
         table.update(zip(keys, range(first, first + len(keys)), strict=True))
-        self._values.extend(values)
+        if keys:
+            self._count(keys)
 
     def _encode_integers(self, integers: list[int]) -> Codes:
         """The ids of integers, in order."""
@@ -304,7 +344,7 @@ class Dictionary:
             case Type.UNSIGNED:
                 return cast("list[Value]", np.ascontiguousarray(codes).view(np.uint64).tolist())
             case Type.FLOAT:
-                return cast("list[Value]", np.ascontiguousarray(codes).view(np.float64).tolist())
+                return _with_one_nan(np.ascontiguousarray(codes).view(np.float64))
         return [self._values[id] for id in codes.tolist()]
 
     # --- rows ----------------------------------------------------------------------------------------
@@ -358,6 +398,15 @@ class Dictionary:
         columns = [self.decode_values(codes[:, column], type) for column, type in enumerate(types)]
         return list(zip(*columns, strict=True))
 
+    def lengths(self, codes: Codes, types: Sequence[Type]) -> npt.NDArray[np.int64]:
+        """The number of characters of each row's values; numbers count as one."""
+        total = np.full(len(codes), len(types), np.int64)
+        for column, type in enumerate(types):
+            if type.in_dictionary:
+                ids, positions = distinct(codes[:, column], len(self))
+                total += np.array([len(_lexical(self._values[id])) for id in ids.tolist()], np.int64)[positions]
+        return total
+
     # --- order ---------------------------------------------------------------------------------------
 
     def order_keys(self, codes: Codes, type: Type = Type.SYMBOL) -> Codes:
@@ -387,6 +436,23 @@ def _code_or_zero(value: Value, type: Type) -> int:
         return numeric_code(value, type)
     except EncodingError:
         return 0
+
+
+def _lexical(value: Value) -> str:
+    match value:
+        case str():
+            return value
+        case Iri(value=text) | BlankNode(label=text) | Literal(lexical=text):
+            return text
+    return ""
+
+
+def _with_one_nan(floats: npt.NDArray[np.float64]) -> list[Value]:
+    """Floats for Python, every NaN the same object: only so are rows with it equal, and found in sets and dicts."""
+    values: list[Value] = floats.tolist()
+    for place in np.flatnonzero(np.isnan(floats)).tolist():
+        values[place] = math.nan
+    return values
 
 
 def _class(value: object) -> type[object]:

@@ -92,4 +92,4 @@ def test_a_functor_without_a_function_is_refused_before_anything_runs() -> None:
     _define(double=lambda x: x, answer=lambda: 1)
     with pytest.raises(UsageError) as refused:
         holdfast.from_text(PROGRAM, {"p": []})
-    assert refused.value.diagnostics[0].code == "E0922"
+    assert refused.value.diagnostics[0].code == "E0923"

@@ -22,6 +22,7 @@ from holdfast.program.model import Column, Relation
 from holdfast.values import quote
 
 _CHUNK = 500_000
+_TEXT = 1 << 22  # characters of the rows that are written at a time; Arrow makes several copies of them
 _OF_NUMBERS = frozenset("0123456789+-.einfa")
 
 
@@ -33,6 +34,27 @@ def in_order(relation: Relation, codes: Codes, dictionary: Dictionary) -> Codes:
     return codes[np.lexsort(keys[::-1])]
 
 
+def order_size(relation: Relation, rows: int) -> int:
+    """Bytes that rows and their order take: codes, a key for each column, sorted codes; for strings a sorted list."""
+    in_dictionary = sum(column.type.in_dictionary for column in relation.columns)
+    return rows * (24 + 24 * relation.arity + 80 * in_dictionary)
+
+
+def pieces(relation: Relation, codes: Codes, dictionary: Dictionary, most: int) -> Iterator[Codes]:
+    """The rows, at most so many at a time, and fewer where their texts are long."""
+    for start in range(0, len(codes), most):
+        part = codes[start : start + most]
+        if dictionary.longest * relation.arity * len(part) <= _TEXT:
+            yield part
+            continue
+        ends = np.cumsum(dictionary.lengths(part, relation.types))
+        first = 0
+        while first < len(part):
+            last = int(np.searchsorted(ends, (ends[first - 1] if first else 0) + _TEXT, "right"))
+            yield part[first : max(last, first + 1)]
+            first = max(last, first + 1)
+
+
 def delimited_lines(relation: Relation, codes: Codes, dictionary: Dictionary, layout: Layout) -> Iterator[bytes]:
     """The content of a file of separated values, many lines at a time."""
     if layout.headers:
@@ -40,10 +62,10 @@ def delimited_lines(relation: Relation, codes: Codes, dictionary: Dictionary, la
     if not relation.columns:
         yield b"()\n" * len(codes)
         return
-    for start in range(0, len(codes), _CHUNK):
-        lines = _lines(relation, codes[start : start + _CHUNK], dictionary, layout)
+    for number, part in enumerate(pieces(relation, codes, dictionary, _CHUNK)):
+        lines = _lines(relation, part, dictionary, layout)
         # a mark at the very start would be taken for the file's own
-        yield BOM + lines if start == 0 and not layout.headers and lines.startswith(BOM) else lines
+        yield BOM + lines if number == 0 and not layout.headers and lines.startswith(BOM) else lines
 
 
 def _lines(relation: Relation, codes: Codes, dictionary: Dictionary, layout: Layout) -> bytes:

@@ -18,6 +18,7 @@ from typing import Final
 
 from lark import Token
 
+from holdfast.deadline import look_at_the_clock
 from holdfast.errors import Diagnostics, Source, Span
 from holdfast.language import mistakes
 from holdfast.language.comments import Comment
@@ -43,6 +44,7 @@ from holdfast.language.vocabulary import (
 )
 
 _ANGLES: Final = {"<": "LESS", ">": "GREATER"}  # around the parameters of a component
+_OFTEN = 256  # tokens between two looks at the clock
 
 
 @dataclass
@@ -76,6 +78,8 @@ class Lexer:
         text, end, match = self._text, len(self._text), SCANNER.match
         handlers = {kind: getattr(self, f"_{kind.lower()}") for kind in SCANNER.groupindex}
         while self._position < end:
+            if not len(self.tokens) % _OFTEN:
+                look_at_the_clock()
             found = match(text, self._position)
             assert found is not None and found.lastgroup is not None  # the last alternative takes any character
             handlers[found.lastgroup](found.group())

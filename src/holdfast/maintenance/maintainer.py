@@ -6,13 +6,16 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
+from typing import TypeVar
 
-from holdfast.backends.protocol import Backend, Facts
+from holdfast.backends.abilities import housekeeping, module_budget, packings, virtual_relations
+from holdfast.backends.protocol import Backend, Facts, KeptFacts
 from holdfast.maintenance.agenda import Agenda
 from holdfast.maintenance.algorithms import ALGORITHMS, AUTO, Algorithm, Choice, refuse_company, refuse_recursion
 from holdfast.maintenance.choose import Chooser
+from holdfast.maintenance.commit import Step, commit
 from holdfast.maintenance.marking import PASSING_ON, MarkedStratum, Marking
 from holdfast.maintenance.modular import TooManyForModulesError
 from holdfast.maintenance.recompute import recount
@@ -26,6 +29,7 @@ from holdfast.program.impact import rule_key
 from holdfast.program.model import AggregateRule, HyperNode, Program, Rule
 from holdfast.program.show import shown_names
 
+_T = TypeVar("_T")
 _MANY_GONE = 10_000  # facts, from which on it is worth a thought whether to recompute
 
 
@@ -94,6 +98,7 @@ class Maintainer:
     ) -> None:
         self.program = program
         self.backend = backend
+        self._virtual = virtual_relations(backend)
         self.modules = modules
         self.states = states or States()
         self.chooser = Chooser()
@@ -109,7 +114,7 @@ class Maintainer:
     def counted(self) -> None:
         """Make all counters right, whatever algorithms were used; rules that modules serve count too."""
         self.settle()
-        self.backend.write_out(self.program.relations)
+        self._virtual.materialise_rows(self.program.relations)
         for plan in self._nodes:
             self._count(plan, recursive=True, served=True)
 
@@ -120,20 +125,29 @@ class Maintainer:
         program: Program | None,
         choice: Choice,
         watch: Watch,
+        told: Callable[[Outcome], _T],
         *,
         keep: bool = True,
-    ) -> Outcome:
-        """One update; with `keep` false everything is as before afterwards."""
+        adopt: Sequence[Step] = (),
+    ) -> _T:
+        """One update; with `keep` false everything is as before afterwards.
+
+        Gives what is `told` of the outcome, before it is committed: if that fails, nothing has changed.  Steps of those
+        who `adopt` it belong to the commit.
+        """
         try:
-            return self._run(deletions, insertions, program, choice, watch, keep=keep)
+            return self._run(deletions, insertions, program, choice, watch, told, adopt if keep else None)
         except TooManyForModulesError:
             self._do_without_modules()
             watch.settle(0)
-            return self._run(deletions, insertions, program, choice, watch, keep=keep)
+            return self._run(deletions, insertions, program, choice, watch, told, adopt if keep else None)
 
     def _do_without_modules(self) -> None:
         """They would derive too much: all rules are evaluated from now on, and count."""
-        self.backend.write_out(tuple(self.backend.unwritten))
+        self._virtual.materialise_rows(tuple(self._virtual.virtual))
+        commit(self.backend, [self._drop_modules])
+
+    def _drop_modules(self) -> None:
         served = {p for plan in self._nodes if plan.allotment.services for p in plan.predicates}
         self._uncounted_recursive |= served - self._counts_served
         self.modules = ()
@@ -141,13 +155,21 @@ class Maintainer:
         self.adopt(self.program)
 
     def _run(
-        self, deletions: Facts, insertions: Facts, program: Program | None, choice: Choice, watch: Watch, *, keep: bool
-    ) -> Outcome:
+        self,
+        deletions: Facts,
+        insertions: Facts,
+        program: Program | None,
+        choice: Choice,
+        watch: Watch,
+        told: Callable[[Outcome], _T],
+        adopt: Sequence[Step] | None,
+    ) -> _T:
+        """Without steps to `adopt` it, it is taken back."""
         self.settle()
         backend = self.backend
         before = (set(self._uncounted), set(self._uncounted_recursive), set(self._counts_served))
         backend.nonrecursive.remembers = backend.recursive.remembers = True
-        self._marks = self.marking if keep and program is None else None
+        self._marks = self.marking if adopt is not None and program is None else None
         if self._marks is not None:
             self._marks.begin(self.state)
         try:
@@ -161,27 +183,30 @@ class Maintainer:
             figures = self._maintain(nodes, deletions, insertions, choice, watch)
             removed, added = backend.deleted - backend.added, backend.added - backend.deleted
             outcome = Outcome(
-                removed.worked_out(), added.worked_out(), tuple(figures), len(self._E_minus) + len(self._E_plus)
+                removed.snapshot(), added.snapshot(), tuple(figures), len(self._E_minus) + len(self._E_plus)
             )
             watch.settle(len(outcome.added) - len(outcome.removed))
+            result = told(outcome)
         except BaseException:
             if self._marks is not None:
                 self._marks.forget()
             self._take_back(before)
             raise
-        if not keep:
+        if adopt is None:
             self._take_back(before)
-            return outcome
-        self._commit(outcome)
-        self.moved()
+        else:
+            become = self.become((self._E_minus, self._E_plus), (outcome.removed, outcome.added))
+            commit(backend, [*become, self._finish, self.moved, *adopt, self._end_marks])
+        return result
+
+    def _end_marks(self) -> None:
         if self._marks is not None:
             self._marks.end(self.state)
-        return outcome
 
     @property
     def state(self) -> tuple[int, int]:
         """Another one whenever facts, rules or row ids have changed."""
-        return self._moves, self.backend.packings
+        return self._moves, packings(self.backend)
 
     def moved(self) -> None:
         """The state is another one now."""
@@ -192,8 +217,8 @@ class Maintainer:
     def settle(self) -> None:
         """Do what a window left for later."""
         if self.pending is not None:
-            pending, self.pending = self.pending, None
-            pending()
+            self.pending()
+            self.pending = None
 
     @property
     def nodes(self) -> Sequence[NodePlan]:
@@ -204,7 +229,9 @@ class Maintainer:
         """Cn is known and all facts that are read have rows; those of the hyper-node too, unless a module has its
         recursive rules to itself and no other hyper-node reads them."""
         alone = plan.allotment.alone is not None
-        self.backend.write_out(plan.reads - plan.predicates if alone and not is_read else plan.reads | plan.predicates)
+        self._virtual.materialise_rows(
+            plan.reads - plan.predicates if alone and not is_read else plan.reads | plan.predicates
+        )
         self._count(plan, recursive=alone)
 
     def recursive_counts_lost(self, node: HyperNode) -> None:
@@ -220,7 +247,7 @@ class Maintainer:
         self._uncounted_recursive &= program.relations.keys()
         self._counts_served &= program.relations.keys()
         self.states.keep_only(program.relations)
-        self.backend.forget_plans()
+        housekeeping(self.backend).forget_plans()
         if self.marking is not None:
             self.marking.rules_changed(program)
 
@@ -233,7 +260,7 @@ class Maintainer:
         self._E_minus = (deletions & E) - insertions
         self._E_plus = insertions - E
         given = {*self._E_minus.sizes(), *self._E_plus.sizes()}
-        most = self.backend.most_for_modules
+        most = module_budget(self.backend).most_for_modules
         if (
             most < math.inf
             and any(plan.allotment.services for plan in nodes)
@@ -259,28 +286,28 @@ class Maintainer:
             gains.add(instances)
 
     def _write_out(self, nodes: Sequence[NodePlan]) -> None:
-        """Unwritten facts stay so only while a module that knows them has them to itself."""
+        """Facts stay virtual only while a module that knows them has them to itself."""
         served = {
             p
             for plan in nodes
             if plan.allotment.alone and (plan.succession or not plan.regrouped)
             for p in plan.predicates
         }
-        self.backend.write_out([name for name in self.backend.unwritten if name not in served])
+        self._virtual.materialise_rows([name for name in self._virtual.virtual if name not in served])
 
     def _node(self, plan: NodePlan, choice: Choice, watch: Watch) -> Figures:
         begun, node = watch.seconds, plan.planner.node
         algorithm, why = self._chosen(plan, choice)
         modular = _with_modules(plan, algorithm)
         if algorithm.name != "exact":
-            self.backend.write_out(plan.predicates)
+            self._virtual.materialise_rows(plan.predicates)
         if algorithm.keeps_nonrecursive and algorithm.name != "recompute":
             self._count(plan, recursive=algorithm.keeps_recursive or modular is not None, served=modular is None)
         shown = shown_names(node.predicates, self.backend.relations)
         watch.node(", ".join(shown))
         served = [Served(service, self.backend) for service in plan.allotment.services] if modular else []
         for one in served:
-            self.backend.write_out(slice_.predicate for slice_ in one.service.reads)
+            self._virtual.materialise_rows(slice_.predicate for slice_ in one.service.reads)
         kept, added = (plan.generic, plan.added_generic) if served else (plan.kept, plan.added)
         removed = replace(plan.removed, recursive=()) if plan.succession and algorithm.name == "exact" else plan.removed
         given = self._E_minus.of(node.predicates), self._E_plus.of(node.predicates)
@@ -358,6 +385,7 @@ class Maintainer:
                 (*kept.recursive, *gone.recursive),
                 (*kept.aggregates, *gone.aggregates),
             )
+            self._uncounted |= O  # if counting is stopped
             recount(plan.planner, self.backend, rules)
             self._uncounted -= O
             self._uncounted_recursive -= O
@@ -371,26 +399,40 @@ class Maintainer:
 
     # --- the end ---------------------------------------------------------------------------------------
 
-    def _commit(self, outcome: Outcome) -> None:
-        self.become((self._E_minus, self._E_plus), (outcome.removed, outcome.added))
-        self._finish()
+    def become(self, explicit: tuple[Facts, Facts], facts: tuple[Facts, Facts]) -> list[Step]:
+        """E and I lose and gain facts, and what modules made of that holds: the steps of a commit."""
+        gone, come, virtual = facts[0].sizes(), facts[1].sizes(), self._virtual.virtual
+        sizes = {name: known.size + come.get(name, 0) - gone.get(name, 0) for name, known in virtual.items()}
+        return [
+            partial(_move, self.backend.explicit, *explicit),
+            partial(_move, self.backend.materialisation, *facts),
+            partial(self._resize, sizes),
+            self.states.commit,
+            self.backend.commit,
+        ]
 
-    def become(self, explicit: tuple[Facts, Facts], facts: tuple[Facts, Facts]) -> None:
-        """E and I lose and gain facts, and what modules made of that holds."""
-        E, I = self.backend.explicit, self.backend.materialisation
-        E -= explicit[0]
-        E |= explicit[1]
-        I -= facts[0]
-        I |= facts[1]
-        for name, unwritten in self.backend.unwritten.items():
-            unwritten.size += facts[1].sizes().get(name, 0) - facts[0].sizes().get(name, 0)
-        self.states.commit()
+    def _resize(self, sizes: Mapping[str, int]) -> None:
+        for name, size in sizes.items():
+            self._virtual.virtual[name].size = size
+
+    def mend(self) -> None:
+        """An update was cut short, who knows where: it is taken back, or it was committed.  Counters are made again
+        when they are needed."""
+        self.pending = None
+        self.backend.mend()
+        self._finish()
+        self.states.take_back()
+        self._uncounted |= self.program.relations.keys()
+        self._uncounted_recursive |= self.program.relations.keys()
+        self.chooser = Chooser()
+        self.adopt(self.program)
 
     def _take_back(self, before: tuple[set[str], set[str], set[str]]) -> None:
         self.backend.nonrecursive.take_back()
         self.backend.recursive.take_back()
         self.states.take_back()
         self._uncounted, self._uncounted_recursive, self._counts_served = before
+        self.backend.restore()
         self._finish()
 
     def _finish(self) -> None:
@@ -400,6 +442,11 @@ class Maintainer:
         for counters in (backend.nonrecursive, backend.recursive):
             counters.settle()
             counters.remembers = False
+
+
+def _move(kept: KeptFacts, gone: Facts, come: Facts) -> None:
+    kept -= gone
+    kept |= come
 
 
 def _note(others: set[str], predicates: frozenset[str], *, known: bool) -> None:
@@ -428,18 +475,19 @@ def _plans(
     """The hyper-nodes of the new program, with what happened to their rules."""
     before: tuple[Rule | AggregateRule, ...] = (*old.rules, *old.aggregates)
     left = Counter(map(rule_key, before))
-    was = {predicate: node.predicates for node in old.nodes for predicate in node.predicates}
+    was = {p: names for node in old.nodes for names in [frozenset(node.predicates)] for p in node.predicates}
+    nodes = {predicate: node for node in old.nodes for predicate in node.predicates}
     by_predicate: dict[str, list[Rule | AggregateRule]] = {}
     for rule in before:
         by_predicate.setdefault(rule.predicate, []).append(rule)
     result = []
     for node in new.nodes:
         kept, added = _split((*node.nonrecursive, *node.recursive, *node.aggregates), left)
-        removed = [rule for p in node.predicates for rule in _gone(by_predicate.get(p, ()), kept)]
-        here = dict.fromkeys(node.predicates, node.predicates)
+        removed = list(_gone([rule for p in node.predicates for rule in by_predicate.get(p, ())], kept))
+        here = dict.fromkeys(node.predicates, frozenset(node.predicates))
         turned = tuple(_turned(kept, node, was)) if old is not new else ()
         allotment = allot(node, new.relations, modules)
-        regrouped = old is not new and not allotment.same_as(_allotted_before(old, node, modules))
+        regrouped = old is not new and not allotment.same_as(_allotted_before(old, nodes, node, modules))
         succession = regrouped and states is not None and _succeeds(allotment.alone, states)
         result.append(
             NodePlan(
@@ -461,9 +509,12 @@ def _succeeds(service: Service | None, states: States) -> bool:
     return service is not None and state is not None and service.module.takes_over(service, state)
 
 
-def _allotted_before(old: Program, node: HyperNode, modules: Sequence[Module]) -> Allotment:
+def _allotted_before(
+    old: Program, old_nodes: Mapping[str, HyperNode], node: HyperNode, modules: Sequence[Module]
+) -> Allotment:
     """What served the predicates of a hyper-node in the old program."""
-    nodes = [before for before in old.nodes if not set(before.predicates).isdisjoint(node.predicates)]
+    found = {old_nodes[name].index: old_nodes[name] for name in node.predicates if name in old_nodes}
+    nodes = [found[index] for index in sorted(found)]
     services = [service for before in nodes for service in allot(before, old.relations, modules).services]
     return Allotment(tuple(service for service in services if service.slice.predicate in node.predicates))
 
@@ -491,7 +542,7 @@ def _gone(old: Iterable[Rule | AggregateRule], kept: Iterable[Rule | AggregateRu
 
 
 def _turned(
-    kept: Iterable[Rule | AggregateRule], node: HyperNode, was: Mapping[str, tuple[str, ...]]
+    kept: Iterable[Rule | AggregateRule], node: HyperNode, was: Mapping[str, frozenset[str]]
 ) -> Iterator[tuple[Rule, bool]]:
     for rule in kept:
         if isinstance(rule, Rule):
@@ -500,7 +551,7 @@ def _turned(
                 yield rule, before
 
 
-def _grouped(rules: Sequence[Rule | AggregateRule], nodes: Mapping[str, tuple[str, ...]]) -> RuleChange:
+def _grouped(rules: Sequence[Rule | AggregateRule], nodes: Mapping[str, frozenset[str]]) -> RuleChange:
     """Rules by how they count in the hyper-nodes of their heads."""
     plain = [rule for rule in rules if isinstance(rule, Rule)]
     return RuleChange(
