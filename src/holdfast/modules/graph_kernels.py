@@ -13,7 +13,8 @@ node is a component and none is cyclic.
 from __future__ import annotations
 
 import numpy as np
-from numba import boolean, int64, njit, types, uint8, uint64, void
+
+from holdfast.compilation import boolean, int64, njit, types, uint8, uint64, void
 
 _numbers = int64[::1]
 _flags = uint8[::1]
