@@ -76,13 +76,14 @@ def kernel_files(package: Path) -> list[Path]:
 def collected(modules: Sequence[str]) -> list[Kernel]:
     """The kernels of some modules, imported without compiling any."""
     sys.modules["holdfast._kernels"] = None  # type: ignore[assignment]  # an older one must not stand in for them
-    from holdfast import compilation
     from numba import njit
+
+    from holdfast import compilation
 
     found = list[Kernel]()
 
     def collect(signature: Any = None, *, cache: bool = False, **options: Any) -> Any:
-        if signature is None or callable(signature) and not hasattr(signature, "return_type"):
+        if signature is None or (callable(signature) and not hasattr(signature, "return_type")):
             return njit(signature, **options) if signature is not None else njit(**options)
 
         def decorate(function: Any) -> Any:
@@ -143,8 +144,8 @@ def _emitted(module: Any, variant: Variant, triple: str) -> bytes:
     target = binding.Target.from_triple(triple or binding.get_process_triple())
     machine = target.create_target_machine(cpu=variant.cpu, opt=3, reloc="pic", codemodel="default")
     if triple:
-        text = re.sub(r'(?m)^target triple = .*$', f'target triple = "{triple}"', str(module))
-        text = re.sub(r'(?m)^target datalayout = .*$', f'target datalayout = "{machine.target_data}"', text)
+        text = re.sub(r"(?m)^target triple = .*$", f'target triple = "{triple}"', str(module))
+        text = re.sub(r"(?m)^target datalayout = .*$", f'target datalayout = "{machine.target_data}"', text)
         module = binding.parse_assembly(text)
     return bytes(machine.emit_object(module))
 

@@ -1,4 +1,4 @@
-"""The C code that makes a Python module of compiled kernels: checks arguments, releases the lock, calls the machine code.
+"""The C code that makes a Python module of compiled kernels: it checks arguments, releases the lock, calls the code.
 
 It knows Numba's calling convention: a kernel gives a status, writes its result and its exception where the first two
 arguments say, and takes an array as seven or more values (owner, parent, items, size of one, data, shape, strides).
@@ -42,7 +42,7 @@ static int fits(PyObject *o, char kind, int size, int ndim, int contiguous, cons
             && (!contiguous || PyArray_IS_C_CONTIGUOUS(array)) && PyArray_ISBEHAVED(array))
             return 1;
     }
-    PyErr_Format(PyExc_TypeError, "%s: argument %d does not fit: it must be a writable array of %c%d with %d dimension(s)%s",
+    PyErr_Format(PyExc_TypeError, "%s: argument %d must be a writable array of %c%d with %d dimension(s)%s",
                  kernel, k, kind, size, ndim, contiguous ? ", C-contiguous" : "");
     return 0;
 }
@@ -130,11 +130,15 @@ def source(
 
 def _module(names: Sequence[str], variants: Sequence[tuple[str, str]], sources: Mapping[str, str], module: str) -> str:
     """The table of functions, and what happens when the module is loaded."""
-    rows = "".join(f'    {{"{name}", (PyCFunction)(void (*)(void))py_{name}, METH_FASTCALL, NULL}},\n' for name in names)
+    rows = "".join(
+        f'    {{"{name}", (PyCFunction)(void (*)(void))py_{name}, METH_FASTCALL, NULL}},\n' for name in names
+    )
     pairs = "".join(f', "{name}", "{made}"' for name, made in sources.items())
     baseline, *faster = variants
     choice = "".join(
-        f'    if (has_v3()) {{ cpu = "{cpu}"; ' + " ".join(f"kernel_{name} = {_symbol(name, end)};" for name in names) + " }\n"
+        f'    if (has_v3()) {{ cpu = "{cpu}"; '
+        + " ".join(f"kernel_{name} = {_symbol(name, end)};" for name in names)
+        + " }\n"
         for cpu, end in faster
     )
     return f"""
@@ -208,7 +212,7 @@ def _argument(k: int, type: Any, kernel: str) -> tuple[list[str], str, list[str]
     if isinstance(type, types.Array) and ctype and type.layout in "CA":
         dimensions = range(type.ndim)
         taken = ["void *", "void *", "int64_t", "int64_t", f"{ctype} *", *["int64_t"] * (2 * type.ndim)]
-        check = f'fits(a[{k}], \'{kind}\', sizeof({ctype}), {type.ndim}, {int(type.layout == "C")}, "{kernel}", {k})'
+        check = f"fits(a[{k}], '{kind}', sizeof({ctype}), {type.ndim}, {int(type.layout == 'C')}, \"{kernel}\", {k})"
         shape, strides = [f"SHAPE({k})[{d}]" for d in dimensions], [f"STRIDES({k})[{d}]" for d in dimensions]
         given = ["NULL", "NULL", " * ".join(shape), f"sizeof({ctype})", f"DATA({k})", *shape, *strides]
         return taken, f"    if (!{check}) return NULL;\n", given

@@ -1,9 +1,9 @@
 """Where the kernels come from: the extension module that was built with this package, or Numba.
 
-A kernel is a Python function under `@njit(signature, …)`.  `tools/build_kernels.py` compiles all of them when a wheel is
-built, into `holdfast._kernels`; then neither Numba nor LLVM is needed, and nothing is compiled on the user's machine.
-The module carries a digest of each file that it was made from.  Where there is no such module, or it was made from other
-sources, Numba compiles the kernels when they are imported.
+A kernel is a Python function under `@njit(signature, …)`.  `tools/build_kernels.py` compiles all of them when a wheel
+is built, into `holdfast._kernels`; then neither Numba nor LLVM is needed, and nothing is compiled on a user's machine.
+The module carries a digest of each file that it was made from.  Where there is no such module, or it was made from
+other sources, Numba compiles the kernels when they are imported.
 
 Kernel files import everything they need of Numba from here: this is the one place that decides how they get it.
 """
@@ -16,7 +16,6 @@ from hashlib import blake2b
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any, TypeVar
-
 
 from holdfast.errors import Diagnostic, UsageError
 
@@ -96,12 +95,12 @@ if built is not None:
     njit = _built_njit
 else:
     try:
-        from numba import boolean, int32, int64, njit, types, uint8, uint64, void
+        from numba import boolean, int32, int64, njit, types, uint8, uint64, void  # noqa: F401  kernels take them
     except ImportError as error:
         raise UsageError(
             Diagnostic(
                 "E0930",
-                "this installation has no compiled kernels for this machine, and Numba, which would compile them, is missing",
+                "there are no compiled kernels for this machine, and Numba, which would compile them, is not installed",
                 help="pip install 'holdfast[jit]'",
             )
         ) from error

@@ -15,8 +15,10 @@ rendered one, which the golden files in tests/ hold fixed:
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum, IntEnum
+
+from holdfast.records import dataclass
 
 
 class ExitCode(IntEnum):

@@ -27,7 +27,6 @@ from holdfast.program.graph import gathered
 from holdfast.program.model import Program, Relation
 from holdfast.program.similar import similar
 from holdfast.settings import Limits, Progress, Silent
-from holdfast.spark_session import SparkOptions
 from holdfast.update_codes import Ahead
 from holdfast.updates import Update
 
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from holdfast.maintenance.marking import Marking
+    from holdfast.spark_session import SparkOptions
     from holdfast.streaming.driver import Lookahead, Stream
     from holdfast.streaming.queue import UpdateQueue
 

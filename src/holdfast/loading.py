@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -11,16 +11,15 @@ import numpy as np
 
 from holdfast.encoding import Codes, Dictionary
 from holdfast.errors import DataError, Diagnostic, Severity, UsageError
-from holdfast.formats.facts_files import read_relation, sniff_types
-from holdfast.formats.parameters import SUFFIXES
+from holdfast.formats.fact_data import FactData, Several, is_spark_frame, kept
+from holdfast.formats.parameters import SUFFIXES, is_rdf
 from holdfast.formats.paths import input_path, unread_facts
-from holdfast.formats.python_data import FactData, Several, encode_facts, is_spark_frame, kept, sniff_python
-from holdfast.formats.rdf import is_rdf, read_rdf
 from holdfast.language import tree
 from holdfast.program import check, outline
 from holdfast.program.maintainable import maintainable
 from holdfast.program.model import Io, Program, Relation
 from holdfast.program.similar import similar
+from holdfast.records import dataclass
 from holdfast.values import Type
 
 Facts: TypeAlias = str | Path | Sequence[str | Path] | Mapping[str, FactData] | None
@@ -131,6 +130,8 @@ def _python_hints(
     relations: Mapping[str, Relation],
     given: Sequence[tuple[str, FactData]],
 ) -> dict[tuple[str, int], Type]:
+    from holdfast.formats.python_data import sniff_python
+
     hints = {}
     for name, data in given:
         relation = relations[name]
@@ -143,6 +144,8 @@ def _python_hints(
 def _python_rows(
     program: Program, given: Sequence[tuple[str, FactData]], dictionary: Dictionary
 ) -> Iterator[tuple[str, Codes]]:
+    from holdfast.formats.python_data import encode_facts
+
     for name, data in given:
         yield name, encode_facts(data, program.relations[name], dictionary)
 
@@ -212,6 +215,8 @@ def _file_hints(inputs: Iterable[_Input]) -> dict[tuple[str, int], Type]:
     hints: dict[tuple[str, int], Type] = {}
     for input in inputs:
         if _is_open(input.relation):
+            from holdfast.formats.facts_files import sniff_types
+
             types = sniff_types(input.path, [column.name for column in input.relation.columns], input.parameters)
             hints.update({(input.relation.name, i): type for i, type in enumerate(types)})
     return hints
@@ -220,6 +225,8 @@ def _file_hints(inputs: Iterable[_Input]) -> dict[tuple[str, int], Type]:
 def _file_rows(program: Program, paths: Sequence[Path], dictionary: Dictionary) -> Iterator[tuple[str, Codes]]:
     problems: list[Diagnostic] = []
     for input in _inputs(program.relations, paths):
+        from holdfast.formats.facts_files import read_relation
+
         relation = program.relations[input.relation.name]
         try:
             yield relation.name, read_relation(input.path, relation, dictionary, input.parameters)
@@ -228,6 +235,8 @@ def _file_rows(program: Program, paths: Sequence[Path], dictionary: Dictionary) 
     if problems:
         raise DataError(problems)
     for path in _rdf_files(paths):
+        from holdfast.formats.rdf import read_rdf
+
         yield from read_rdf(path, program.relations, dictionary).items()
 
 

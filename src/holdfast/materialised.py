@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +22,7 @@ from holdfast.plans import Planner
 from holdfast.program import check_query
 from holdfast.program.model import Program, Relation
 from holdfast.program.similar import similar
+from holdfast.records import dataclass
 from holdfast.relation_view import RelationView
 from holdfast.settings import Limits
 from holdfast.values import Row
@@ -126,14 +126,15 @@ class Materialised:
     def write_outputs(self, folder: str | Path) -> list[Path]:
         """Write each `.output` relation to a file in the folder; gives the files.  An RDF file may hold several."""
         from holdfast.formats.facts_files import write_relation
-        from holdfast.formats.rdf import is_rdf
-        from holdfast.formats.rdf_writing import write_rdf
+        from holdfast.formats.parameters import is_rdf
 
         folder = Path(folder)
         wanted = output_files(self.program, folder)
         folder.mkdir(parents=True, exist_ok=True)
         paths = list(dict.fromkeys(path for path, _, _ in wanted))
         for path in filter(is_rdf, paths):
+            from holdfast.formats.rdf_writing import write_rdf
+
             together = [(relation, self._codes(relation)) for other, relation, _ in wanted if other == path]
             write_rdf(path, together, self._dictionary, self.program.prefixes)
         for path, relation, parameters in wanted:

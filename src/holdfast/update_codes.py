@@ -12,7 +12,7 @@ import numpy as np
 from holdfast.backends.protocol import Backend, Facts
 from holdfast.encoding import Codes, Dictionary
 from holdfast.errors import HoldfastError
-from holdfast.formats.python_data import FactData, Several, encode_several
+from holdfast.formats.fact_data import FactData, Several
 from holdfast.program.model import Program, Relation
 from holdfast.updates import Update
 
@@ -49,6 +49,8 @@ class UpdateCodes:
 
     def of(self, updates: Sequence[Update], program: Program) -> list[Both]:
         """What each of some updates deletes and inserts."""
+        from holdfast.formats.python_data import encode_several
+
         given = [facts for update in updates for facts in (update.delete, update.insert)]
         parts: dict[str, list[tuple[int, FactData]]] = {}
         encoded: list[dict[str, list[Codes]]] = [{} for _ in given]

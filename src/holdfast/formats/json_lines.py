@@ -18,7 +18,6 @@ import numpy as np
 
 from holdfast.encoding import Codes, Dictionary, EncodingError
 from holdfast.formats.files import BOM, as_text
-from holdfast.formats.json_blocks import plain_columns, plain_types
 from holdfast.formats.json_places import not_json, value_places
 from holdfast.formats.places import Problems, other_columns
 from holdfast.program.model import Relation
@@ -62,6 +61,8 @@ class _LineError(ValueError):
 
 def read_json_lines(path: Path, data: bytes, relation: Relation, dictionary: Dictionary) -> Codes:
     """The facts in the content of a file."""
+    from holdfast.formats.json_blocks import plain_columns
+
     data = data.removeprefix(BOM)
     text = as_text(path, data)
     columns = plain_columns(data, [column.name for column in relation.columns], relation.types)
@@ -214,6 +215,8 @@ def from_json(item: Any) -> Value:
 
 def sniff_json_lines(path: Path, data: bytes, names: Sequence[str]) -> tuple[Type, ...]:
     """The narrowest types that fit every value of each column; the columns of objects are told by their names."""
+    from holdfast.formats.json_blocks import plain_types
+
     data = data.removeprefix(BOM)
     text = as_text(path, data)
     types = plain_types(data, names)

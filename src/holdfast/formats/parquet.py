@@ -8,18 +8,24 @@ schema; unmarked strings are strings.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from holdfast.encoding import Codes, Dictionary, EncodingError
 from holdfast.errors import Span
 from holdfast.formats.files import refuse_unreadable, replacing
 from holdfast.formats.places import file_span, other_columns, refuse
+from holdfast.lazy import lazily
 from holdfast.program.model import Column, Relation
 from holdfast.values import Type
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+else:
+    pa = lazily("pyarrow")
+    pq = lazily("pyarrow.parquet")
 
 MARK = {"holdfast": "any"}  # of a column whose texts stand for values of any type
 _COUNT = "()"  # the one column in which a relation without columns is kept, so that its rows can be counted

@@ -11,7 +11,7 @@ value's second node back to its first.  Where the steps are the same edges as B,
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import Any
 
@@ -36,6 +36,7 @@ from holdfast.modules.graph import (
 from holdfast.modules.interface import Changed, Declined, Ground, Module, Rows, Service
 from holdfast.program.model import HyperNode, Relation
 from holdfast.program.patterns import Recognised, Shape, Slice, recognised
+from holdfast.records import dataclass
 
 STEPS = (Shape.STEP_BEFORE, Shape.STEP_AFTER)
 

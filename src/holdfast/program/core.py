@@ -7,11 +7,12 @@ Terms are still those of the syntax tree, so that every later message can point 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
 from holdfast.errors import Span
 from holdfast.language import tree
+from holdfast.records import dataclass
 
 ANSWER = "?"  # the relation of a query's answers
 
