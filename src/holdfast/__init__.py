@@ -59,6 +59,13 @@ def __getattr__(name: str) -> Any:
     """Load what needs NumPy and Arrow only when it is asked for, so that `holdfast check` starts quickly."""
     if name not in _HEAVY:
         raise AttributeError(f"module 'holdfast' has no attribute {name!r}")
+    import gc
     from importlib import import_module
 
-    return getattr(import_module(f"holdfast.{_HEAVY[name]}"), name)
+    collecting = gc.isenabled()
+    gc.disable()  # to import makes many objects and no garbage
+    try:
+        return getattr(import_module(f"holdfast.{_HEAVY[name]}"), name)
+    finally:
+        if collecting:
+            gc.enable()

@@ -29,6 +29,7 @@ ALL_CODES: Final[dict[str, str]] = {
     "E0919": "a queue or a window of updates of a size that there is not",
     "E0920": "an update is put into a queue that is closed",
     "E0921": "a folder of updates, or a file in it, cannot be read",
+    "E0930": "there are no compiled kernels for this machine, and no Numba to compile them",
     "W0008": "a file is called after an empty relation, but has not the ending of a facts file",
     "E1001": "PySpark is needed and not installed",
     "E1002": "Spark needs a Java, and there is none that is new enough",

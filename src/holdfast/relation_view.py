@@ -79,7 +79,7 @@ class RelationView(Collection[Row]):
 
     def sorted_rows(self) -> Iterator[Row]:
         """The rows in order: numbers by value, strings by bytes, column by column."""
-        from holdfast.formats.writing import in_order
+        from holdfast.formats.order import in_order
 
         return iter(self._dictionary.decode_rows(in_order(self._relation, self.codes, self._dictionary), self.types))
 

@@ -11,9 +11,10 @@ from holdfast.encoding import Codes, Dictionary
 from holdfast.formats.delimited import read_delimited, sniff_delimited
 from holdfast.formats.files import read_bytes, write_bytes
 from holdfast.formats.json_lines import json_lines, read_json_lines, sniff_json_lines
+from holdfast.formats.order import in_order
 from holdfast.formats.parameters import check_parameters, input_layout, kind_of, output_layout
 from holdfast.formats.parquet import read_parquet, sniff_parquet, to_arrow, write_parquet
-from holdfast.formats.writing import delimited_lines, in_order
+from holdfast.formats.writing import delimited_lines
 from holdfast.program.model import Relation
 from holdfast.values import Type
 

@@ -11,10 +11,10 @@ import pyoxigraph as ox
 
 from holdfast.encoding import Codes, Dictionary
 from holdfast.formats.files import write_bytes
+from holdfast.formats.order import in_order
 from holdfast.formats.places import refuse
 from holdfast.formats.rdf import RDF_TYPE, rdf_format
 from holdfast.formats.rdf_terms import TermError, to_term
-from holdfast.formats.writing import in_order
 from holdfast.program.model import Relation
 from holdfast.values import Row, Value, quote
 

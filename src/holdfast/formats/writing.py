@@ -25,14 +25,6 @@ _CHUNK = 500_000
 _OF_NUMBERS = frozenset("0123456789+-.einfa")
 
 
-def in_order(relation: Relation, codes: Codes, dictionary: Dictionary) -> Codes:
-    """The facts sorted column by column: numbers by size, strings by their bytes."""
-    if not relation.columns or len(codes) < 2:
-        return codes
-    keys = [dictionary.order_keys(codes[:, number], column.type) for number, column in enumerate(relation.columns)]
-    return codes[np.lexsort(keys[::-1])]
-
-
 def delimited_lines(relation: Relation, codes: Codes, dictionary: Dictionary, layout: Layout) -> Iterator[bytes]:
     """The content of a file of separated values, many lines at a time."""
     if layout.headers:
