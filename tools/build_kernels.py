@@ -24,6 +24,7 @@ import sysconfig
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -101,10 +102,11 @@ def collected(modules: Sequence[str]) -> list[Kernel]:
 
 def object_code(kernels: Sequence[Kernel], variant: Variant, triple: str = "") -> bytes:
     """Machine code for all kernels, in one object file."""
-    from numba.core import compiler, registry
+    from numba.core import registry
     from numba.core.compiler_lock import global_compiler_lock
     from numba.core.runtime import nrtdynmod
 
+    compiler: Any = importlib.import_module("numba.core.compiler")  # mypy would take its own types at their word
     with global_compiler_lock:
         context = registry.cpu_target.target_context.with_aot_codegen("holdfast", cpu_name=variant.cpu)
         library = context.codegen().create_library("holdfast")
@@ -163,11 +165,15 @@ def compiler() -> list[str]:
 
 
 def build(out: Path) -> None:
-    """Make the extension module, whole or not at all; raises `CannotBuildError`."""
+    """Make the extension module, whole or not at all, unless it is there; raises `CannotBuildError`."""
+    if sys.platform != "linux":
+        raise CannotBuildError(f"it has been tried on Linux only, and this is {sys.platform}")
     if machine() not in VARIANTS:
         raise CannotBuildError(f"nobody has taught tools/build_kernels.py what code a {machine()} runs")
     if not importlib.util.find_spec("numba"):
         raise CannotBuildError("Numba, which compiles the kernels, is not installed")
+    if out.exists() and _is_fresh(out):
+        return
     variants, cc = VARIANTS[machine()], compiler()
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=out.parent, prefix=".kernels-") as name:
@@ -180,6 +186,45 @@ def build(out: Path) -> None:
         made.replace(out)
 
 
+def _is_fresh(module: Path) -> bool:
+    """Whether a module is what would be built: from these sources, by these tools."""
+    load = (
+        "import sys; sys.path.insert(0, sys.argv[1]); import _kernels;"
+        "from tools.build_kernels import sources, tools;"
+        "sys.exit((_kernels.SOURCES, _kernels.TOOLS) != (sources(), tools()))"
+    )
+    command = [sys.executable, "-c", load, str(module.parent)]
+    return not subprocess.run(command, cwd=ROOT, env=environment(), capture_output=True, check=False).returncode
+
+
+def sources() -> dict[str, str]:
+    """The digests of the files that have kernels, by their place in the package."""
+    from holdfast.compilation import digest
+
+    package = SOURCE / "holdfast"
+    return {file.relative_to(package).as_posix(): digest(file) for file in kernel_files(package)}
+
+
+def tools() -> str:
+    """A digest of what builds."""
+    import numpy as np
+    from llvmlite import __version__ as llvmlite
+    from numba import __version__ as numba
+
+    texts = [Path(__file__).with_name(name).read_text(encoding="utf-8") for name in ("build_kernels.py", "shim.py")]
+    return blake2b("\0".join([*texts, numba, llvmlite, np.__version__]).encode(), digest_size=16).hexdigest()
+
+
+def platform_tag(module: Path) -> str:
+    """What a wheel with the module is for: an old glibc if it asks for no newer, else this system."""
+    asked = [(int(major), int(minor)) for major, minor in re.findall(rb"GLIBC_(\d+)\.(\d+)", module.read_bytes())]
+    if asked and max(asked) <= (2, 17):
+        return f"manylinux_2_17_{machine()}"
+    from packaging.tags import platform_tags
+
+    return next(iter(platform_tags()))
+
+
 def _objects(folder: Path, variants: Sequence[Variant]) -> list[Path]:
     """Compile each variant in a process of its own, all at once: Numba's settings are those of a process."""
     objects = [folder / f"kernels{variant.suffix}.o" for variant in variants]
@@ -187,7 +232,7 @@ def _objects(folder: Path, variants: Sequence[Variant]) -> list[Path]:
         subprocess.Popen(
             [sys.executable, "-m", "tools.build_kernels", "--variant", str(number), str(file)],
             cwd=ROOT,
-            env=_environment(variant),
+            env={**environment(), **_cpu(variant)},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -201,27 +246,30 @@ def _objects(folder: Path, variants: Sequence[Variant]) -> list[Path]:
     return objects
 
 
-def _environment(variant: Variant) -> dict[str, str]:
-    """Helpers are compiled apart from the kernels that call them: also they must not suit only this machine's CPU."""
+def environment() -> dict[str, str]:
+    """For processes that import this source tree, and Numba with its own settings."""
     own = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
     path = os.pathsep.join([str(SOURCE), str(ROOT), *filter(None, [own.get("PYTHONPATH")])])
-    return {**own, "PYTHONPATH": path, "NUMBA_CPU_NAME": variant.cpu, "NUMBA_CPU_FEATURES": ""}
+    return {**own, "PYTHONPATH": path}
+
+
+def _cpu(variant: Variant) -> dict[str, str]:
+    """Helpers are compiled apart from the kernels that call them: also they must not suit only this machine's CPU."""
+    host = platform.machine() == machine()
+    return {"NUMBA_CPU_NAME": variant.cpu if host else "generic", "NUMBA_CPU_FEATURES": ""}
 
 
 def _write_variant(number: int, file: Path) -> None:
     """In the process of one variant: its object file, and from the first also the C code."""
     from tools import shim
 
-    package, variants = SOURCE / "holdfast", VARIANTS[machine()]
-    files = kernel_files(package)
-    kernels = collected([_module_name(one) for one in files])
+    variants = VARIANTS[machine()]
+    kernels = collected([_module_name(one) for one in kernel_files(SOURCE / "holdfast")])
     file.write_bytes(object_code(kernels, variants[number], os.environ.get(TARGET, "")))
     if number == 0:
-        from holdfast.compilation import digest
-
-        sources = {one.relative_to(package).as_posix(): digest(one) for one in files}
         signatures = {kernel.name: kernel.signature for kernel in kernels}
-        text = shim.source(signatures, [(one.cpu, one.suffix) for one in variants], sources, "_kernels")
+        cpus = [(one.cpu, one.suffix) for one in variants]
+        text = shim.source(signatures, cpus, {"SOURCES": sources(), "TOOLS": tools()}, "_kernels")
         (file.parent / "shim.c").write_text(text, encoding="utf-8")
 
 

@@ -119,49 +119,59 @@ static int has_v3(void) {
 
 
 def source(
-    signatures: Mapping[str, Any], variants: Sequence[tuple[str, str]], sources: Mapping[str, str], module: str
+    signatures: Mapping[str, Any], variants: Sequence[tuple[str, str]], made_from: Mapping[str, Any], module: str
 ) -> str:
-    """The C file: kernels by name, CPU variants (name and what symbols end in; the first runs everywhere), digests."""
+    """The C file: kernels by name, CPU variants (name and what symbols end in; the first runs everywhere), and what the
+    module says it was made from."""
     texts = [_HEAD, *(_kernel(name, signature, variants) for name, signature in signatures.items())]
     if len(variants) > 1:
         texts.append(_HAS_V3)
-    return "".join([*texts, _module(list(signatures), variants, sources, module)])
+    return "".join([*texts, _module(list(signatures), variants, made_from, module)])
 
 
-def _module(names: Sequence[str], variants: Sequence[tuple[str, str]], sources: Mapping[str, str], module: str) -> str:
+def _module(
+    names: Sequence[str], variants: Sequence[tuple[str, str]], made_from: Mapping[str, Any], module: str
+) -> str:
     """The table of functions, and what happens when the module is loaded."""
-    rows = "".join(
-        f'    {{"{name}", (PyCFunction)(void (*)(void))py_{name}, METH_FASTCALL, NULL}},\n' for name in names
-    )
-    pairs = "".join(f', "{name}", "{made}"' for name, made in sources.items())
+    rows = "".join(f'    {{"{name}", (PyCFunction)(void (*)(void))py_{name}, METH_FASTCALL}},\n' for name in names)
     baseline, *faster = variants
-    choice = "".join(
-        f'    if (has_v3()) {{ cpu = "{cpu}"; '
-        + " ".join(f"kernel_{name} = {_symbol(name, end)};" for name in names)
-        + " }\n"
+    chosen = "".join(
+        f'    if (has_v3()) {{\n        cpu = "{cpu}";\n'
+        + "".join(f"        kernel_{name} = {_symbol(name, end)};\n" for name in names)
+        + "    }\n"
         for cpu, end in faster
     )
+    values = {name: _built_value(value) for name, value in made_from.items()}
+    added = "".join(f'    if (!add(made, "{name}", {value})) return NULL;\n' for name, value in values.items())
     return f"""
 static PyMethodDef methods[] = {{
 {rows}    {{NULL}}
 }};
 static struct PyModuleDef definition = {{PyModuleDef_HEAD_INIT, "{module}", NULL, -1, methods}};
 
+static int add(PyObject *made, const char *name, PyObject *value) {{
+    int done = value && PyModule_AddObjectRef(made, name, value) == 0;
+    Py_XDECREF(value);
+    if (!done) Py_DECREF(made);
+    return done;
+}}
+
 PyMODINIT_FUNC PyInit_{module}(void) {{
     const char *cpu = "{baseline[0]}";
     import_array();
-{choice}    PyObject *made = PyModule_Create(&definition);
+{chosen}    PyObject *made = PyModule_Create(&definition);
     if (!made) return NULL;
-    PyObject *sources = Py_BuildValue("{{{"ss" * len(sources)}}}"{pairs});
-    int added = sources ? PyModule_AddObjectRef(made, "SOURCES", sources) : -1;
-    Py_XDECREF(sources);
-    if (added < 0 || PyModule_AddStringConstant(made, "CPU", cpu) < 0) {{
-        Py_DECREF(made);
-        return NULL;
-    }}
-    return made;
+    if (!add(made, "CPU", PyUnicode_FromString(cpu))) return NULL;
+{added}    return made;
 }}
 """
+
+
+def _built_value(value: str | Mapping[str, str]) -> str:
+    if isinstance(value, str):
+        return f'PyUnicode_FromString("{value}")'
+    pairs = "".join(f', "{name}", "{text}"' for name, text in value.items())
+    return f'Py_BuildValue("{{{"ss" * len(value)}}}"{pairs})'
 
 
 def _symbol(name: str, end: str) -> str:
