@@ -1,8 +1,12 @@
-"""One suite for both backends: `pytest --engine spark` runs what tests open on Spark instead of in memory."""
+"""One suite for both backends: `pytest --engine spark` runs what tests open on Spark instead of in memory.
+
+And for both ways to get the kernels: `pytest --kernels numba` lets Numba compile them, built module or not.
+"""
 
 from __future__ import annotations
 
 import os
+import sys
 from functools import partial
 
 import hypothesis
@@ -60,10 +64,13 @@ EXAMPLES = 3  # of random programs and updates on Spark, where each takes second
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--engine", choices=["memory", "spark"], default="memory", help="where tests open their programs")
+    parser.addoption("--kernels", choices=["built", "numba"], default="built", help="where the kernels come from")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     amounts.ON_SPARK = config.getoption("engine") == "spark"
+    if config.getoption("kernels") == "numba":
+        sys.modules["holdfast._kernels"] = None  # type: ignore[assignment]  # as if nobody had built it
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -110,7 +110,7 @@ def object_code(kernels: Sequence[Kernel], variant: Variant, triple: str = "") -
     with global_compiler_lock:
         context = registry.cpu_target.target_context.with_aot_codegen("holdfast", cpu_name=variant.cpu)
         library = context.codegen().create_library("holdfast")
-        library.add_ir_module(nrtdynmod.create_nrt_module(context)[0])
+        library.add_ir_module(nrtdynmod.create_nrt_module(context)[0])  # type: ignore[no-untyped-call]
         flags = compiler.Flags()
         flags.no_compile = flags.no_cpython_wrapper = flags.no_cfunc_wrapper = flags.nrt = True
         flags.error_model = "python"
@@ -280,7 +280,7 @@ def _module_name(file: Path) -> str:
 def _flags() -> Iterator[str]:
     import numpy as np
 
-    yield from ("-O2", "-shared", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wno-unused-function", "-s")
+    yield from ("-O2", "-shared", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wno-unused-function")
     yield from ("-I", sysconfig.get_paths()["include"], "-I", np.get_include())
     if sys.platform == "darwin":
         yield from ("-undefined", "dynamic_lookup")

@@ -40,7 +40,8 @@ def _decorated(cls: Any, frozen: bool, eq: bool) -> Any:
     }
     if eq:
         compared = _values([field.name for field in fields if field.compare])
-        functions |= {"__eq__": _eq(compared), "__hash__": _hash(compared) if frozen else None}
+        hashed = _values([field.name for field in fields if (field.compare if field.hash is None else field.hash)])
+        functions |= {"__eq__": _eq(compared), "__hash__": _hash(hashed) if frozen else None}
     if frozen:
         functions |= {"__setattr__": _refuse_setting, "__delattr__": _refuse_deleting}
     for name in functions.keys() - own.keys():
