@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from holdfast.errors import HoldfastError
@@ -59,13 +62,22 @@ def __getattr__(name: str) -> Any:
     """Load what needs NumPy and Arrow only when it is asked for, so that `holdfast check` starts quickly."""
     if name not in _HEAVY:
         raise AttributeError(f"module 'holdfast' has no attribute {name!r}")
-    import gc
     from importlib import import_module
 
-    collecting = gc.isenabled()
-    gc.disable()  # to import makes many objects and no garbage
-    try:
+    with _without_collecting():
         return getattr(import_module(f"holdfast.{_HEAVY[name]}"), name)
+
+
+@contextmanager
+def _without_collecting() -> Iterator[None]:
+    """To import makes many objects and no garbage: they are not searched for any, now or right afterwards."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
     finally:
         if collecting:
+            if not gc.get_freeze_count():
+                gc.freeze()
+                gc.unfreeze()  # now they are old
             gc.enable()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any, Protocol, TypeAlias
 
@@ -14,6 +13,7 @@ from holdfast.encoding import Codes, Dictionary
 from holdfast.errors import HoldfastError
 from holdfast.formats.fact_data import FactData, Several
 from holdfast.program.model import Program, Relation
+from holdfast.records import dataclass
 from holdfast.updates import Update
 
 Encoded: TypeAlias = tuple[dict[str, Codes], dict[str, list[Any]]]

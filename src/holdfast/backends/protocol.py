@@ -8,7 +8,7 @@ The algorithms speak of sets of facts, of bags (facts with multiplicity), of cou
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol, Self, TypeAlias, runtime_checkable
 
 import numpy as np
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from holdfast.encoding import Codes
 from holdfast.plans import AnyPlan, Plan, Read, Statistics
 from holdfast.program.model import Const, Relation
+from holdfast.records import dataclass
 
 
 class Facts(Protocol):

@@ -19,7 +19,7 @@ aggregates, rule changes and a next update that never comes need no further care
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import reduce
 from operator import add
 from typing import TYPE_CHECKING, cast
@@ -28,6 +28,7 @@ from holdfast.backends.protocol import Bag, Facts, SummableBag
 from holdfast.maintenance.stratum import Stratum
 from holdfast.plans import Read
 from holdfast.program.model import Atom, Const, HyperNode, Program, Rule, Var, Wildcard
+from holdfast.records import dataclass
 
 if TYPE_CHECKING:
     from holdfast.backends.memory.links import Links

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from holdfast.backends.protocol import Backend, Facts
 from holdfast.maintenance.watch import Watch
 from holdfast.plans import Planner, Read
 from holdfast.program.model import Rule
 from holdfast.program.show import shown_names
+from holdfast.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from holdfast.errors import Label, Span
 from holdfast.language import tree
 from holdfast.language.hints import aggregate_help
@@ -20,6 +18,7 @@ from holdfast.program.flatten import CONSTANTS, Flat, Flattener, Fresh, flattene
 from holdfast.program.graph import components
 from holdfast.program.names import Names, formula_atoms
 from holdfast.program.normal_form import MOST_ALTERNATIVES, report_too_many
+from holdfast.records import dataclass
 
 
 def desugar(program: tree.Program, scope: Names) -> CoreProgram:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from holdfast.errors import Diagnostics, Label, Severity, Span
 from holdfast.language import tree
@@ -14,6 +14,7 @@ from holdfast.program.functors import TESTS
 from holdfast.program.model import Io
 from holdfast.program.similar import similar
 from holdfast.program.type_names import TypeTable
+from holdfast.records import dataclass
 
 STANDARD_PREFIXES = {
     "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import Any, NamedTuple, Protocol
 
@@ -28,6 +27,7 @@ from holdfast.encoding import Dictionary
 from holdfast.errors import Diagnostic, EvaluationError
 from holdfast.plans.model import GOAL, Compute, Filter, Join, Keep, Plan, Read, Scan, Spread, Step
 from holdfast.program.model import AggregateRule, Argument, Compare, Const, Rule, Term, Var, Wildcard
+from holdfast.records import dataclass
 
 BATCH = 32_768
 _NO_IDS: Ids = np.empty(0, np.int32)
