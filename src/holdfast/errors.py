@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import field
 from enum import Enum, IntEnum
 
-from holdfast.records import dataclass
+from holdfast.quick_dataclass import dataclass
 
 
 class ExitCode(IntEnum):

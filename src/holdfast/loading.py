@@ -19,7 +19,7 @@ from holdfast.program import check, outline
 from holdfast.program.maintainable import maintainable
 from holdfast.program.model import Io, Program, Relation
 from holdfast.program.similar import similar
-from holdfast.records import dataclass
+from holdfast.quick_dataclass import dataclass
 from holdfast.values import Type
 
 Facts: TypeAlias = str | Path | Sequence[str | Path] | Mapping[str, FactData] | None

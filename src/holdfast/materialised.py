@@ -22,7 +22,7 @@ from holdfast.plans import Planner
 from holdfast.program import check_query
 from holdfast.program.model import Program, Relation
 from holdfast.program.similar import similar
-from holdfast.records import dataclass
+from holdfast.quick_dataclass import dataclass
 from holdfast.relation_view import RelationView
 from holdfast.settings import Limits
 from holdfast.values import Row

@@ -13,7 +13,7 @@ from holdfast.encoding import Codes, Dictionary
 from holdfast.errors import HoldfastError
 from holdfast.formats.fact_data import FactData, Several
 from holdfast.program.model import Program, Relation
-from holdfast.records import dataclass
+from holdfast.quick_dataclass import dataclass
 from holdfast.updates import Update
 
 Encoded: TypeAlias = tuple[dict[str, Codes], dict[str, list[Any]]]

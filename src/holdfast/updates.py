@@ -11,7 +11,7 @@ from holdfast.errors import Diagnostic, UsageError
 from holdfast.formats.fact_data import FactData, Several, kept
 from holdfast.maintenance.stratum import Figures
 from holdfast.program.impact import Impacted
-from holdfast.records import dataclass
+from holdfast.quick_dataclass import dataclass
 from holdfast.relation_view import RelationView
 
 _NONE: Mapping[str, FactData] = MappingProxyType({})

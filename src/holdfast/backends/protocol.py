@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from holdfast.encoding import Codes
 from holdfast.plans import AnyPlan, Plan, Read, Statistics
 from holdfast.program.model import Const, Relation
-from holdfast.records import dataclass
+from holdfast.quick_dataclass import dataclass
 
 
 class Facts(Protocol):

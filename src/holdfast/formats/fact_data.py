@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
-from holdfast.records import dataclass
+from holdfast.quick_dataclass import dataclass
 
 FactData: TypeAlias = Any  # what a user may give; `python_data` tells apart and refuses the rest
 

@@ -10,7 +10,7 @@ from typing import Final
 from holdfast.errors import Span
 from holdfast.formats.places import refuse
 from holdfast.program.model import Relation
-from holdfast.records import dataclass
+from holdfast.quick_dataclass import dataclass
 
 PARAMETERS: Final[Mapping[str, str]] = {
     "IO": "only file",

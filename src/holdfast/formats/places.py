@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from holdfast.errors import DataError, Diagnostic, Source, Span
-from holdfast.records import dataclass
+from holdfast.quick_dataclass import dataclass
 
 SHOWN = 5  # problems told one by one; the rest is counted
 _LONGEST_EXCERPT = 160

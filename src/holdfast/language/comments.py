@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from holdfast.errors import Span
-from holdfast.records import dataclass
+from holdfast.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from lark import Token
 
 from holdfast.errors import Source, Span
 from holdfast.language.recovery import BEGINS_ITEM, item_start
-from holdfast.records import dataclass
+from holdfast.quick_dataclass import dataclass
 
 SIGNS: Final = {
     "COMMA": ",",

@@ -14,7 +14,7 @@ from holdfast.language import tree
 from holdfast.language.comments import Comment
 from holdfast.language.parser import parse_with_comments
 from holdfast.language.printer import Piece, pieces, show_attribute, show_item
-from holdfast.records import dataclass
+from holdfast.quick_dataclass import dataclass
 
 
 @dataclass

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from holdfast.errors import Diagnostics, Span
-from holdfast.records import dataclass
+from holdfast.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import Final
 
 from holdfast.language import tree
 from holdfast.language.operators import LEVELS, PRIMARY, UNARY, right_level
-from holdfast.records import dataclass
+from holdfast.quick_dataclass import dataclass
 from holdfast.values import quote
 
 WIDTH: Final = 100

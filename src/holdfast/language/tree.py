@@ -10,7 +10,7 @@ from enum import Enum
 from typing import TypeAlias
 
 from holdfast.errors import Source, Span
-from holdfast.records import dataclass
+from holdfast.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True)

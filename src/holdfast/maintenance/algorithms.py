@@ -10,7 +10,7 @@ from holdfast.maintenance import backward_forward, dred, dred_counting, modular,
 from holdfast.maintenance.stratum import Stratum
 from holdfast.program.model import HyperNode
 from holdfast.program.similar import similar
-from holdfast.records import dataclass
+from holdfast.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True)

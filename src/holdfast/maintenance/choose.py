@@ -7,7 +7,7 @@ from dataclasses import field
 from holdfast.maintenance.stratum import Figures
 from holdfast.plans import Statistics
 from holdfast.program.model import HyperNode
-from holdfast.records import dataclass
+from holdfast.quick_dataclass import dataclass
 
 DRED = "dred-counting"
 PROOF = "backward-forward-counting"

@@ -25,7 +25,7 @@ from holdfast.plans.planner import positions
 from holdfast.program.impact import rule_key
 from holdfast.program.model import AggregateRule, HyperNode, Program, Rule
 from holdfast.program.show import shown_names
-from holdfast.records import dataclass
+from holdfast.quick_dataclass import dataclass
 
 _MANY_GONE = 10_000  # facts, from which on it is worth a thought whether to recompute
 

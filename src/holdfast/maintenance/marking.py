@@ -28,7 +28,7 @@ from holdfast.backends.protocol import Bag, Facts, SummableBag
 from holdfast.maintenance.stratum import Stratum
 from holdfast.plans import Read
 from holdfast.program.model import Atom, Const, HyperNode, Program, Rule, Var, Wildcard
-from holdfast.records import dataclass
+from holdfast.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     from holdfast.backends.memory.links import Links

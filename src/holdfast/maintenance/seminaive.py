@@ -9,7 +9,7 @@ from holdfast.maintenance.watch import Watch
 from holdfast.plans import Planner, Read
 from holdfast.program.model import Rule
 from holdfast.program.show import shown_names
-from holdfast.records import dataclass
+from holdfast.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from holdfast.maintenance.served import Served, States
 from holdfast.maintenance.watch import Watch
 from holdfast.plans import AggregatePlan, Planner, Read
 from holdfast.program.model import AggregateRule, Atom, HyperNode, Negated, Rule
-from holdfast.records import dataclass
+from holdfast.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True)

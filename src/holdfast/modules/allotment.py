@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from holdfast.modules.interface import Declined, Module, Service
 from holdfast.program.impact import rule_key
 from holdfast.program.model import HyperNode, Relation, Rule
-from holdfast.records import dataclass
+from holdfast.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True, eq=False)

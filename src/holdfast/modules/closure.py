@@ -36,7 +36,7 @@ from holdfast.modules.graph import (
 from holdfast.modules.interface import Changed, Declined, Ground, Module, Rows, Service
 from holdfast.program.model import HyperNode, Relation
 from holdfast.program.patterns import Recognised, Shape, Slice, recognised
-from holdfast.records import dataclass
+from holdfast.quick_dataclass import dataclass
 
 STEPS = (Shape.STEP_BEFORE, Shape.STEP_AFTER)
 

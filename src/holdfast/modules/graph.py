@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.records import dataclass
+from holdfast.quick_dataclass import dataclass
 
 Numbers = NDArray[np.int64]
 Pairs = NDArray[np.int64]  # of two columns

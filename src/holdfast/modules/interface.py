@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from holdfast.program.model import HyperNode, Relation, Rule
 from holdfast.program.patterns import Slice
-from holdfast.records import dataclass
+from holdfast.quick_dataclass import dataclass
 
 Rows = NDArray[np.int64]
 

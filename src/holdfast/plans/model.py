@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TypeAlias
 
 from holdfast.program.model import AggregateRule, Assign, Atom, Compare, Negated, Range, Rule, Term, Test, Var
-from holdfast.records import dataclass
+from holdfast.quick_dataclass import dataclass
 from holdfast.values import Type
 
 

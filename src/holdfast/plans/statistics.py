@@ -6,7 +6,7 @@ import math
 from collections.abc import Collection
 from typing import Protocol
 
-from holdfast.records import dataclass
+from holdfast.quick_dataclass import dataclass
 
 
 class Statistics(Protocol):

@@ -33,7 +33,7 @@ from holdfast.program.core import (
 from holdfast.program.flatten import Flat, Flattener, Fresh, Pending, read_lonely_as_wildcards
 from holdfast.program.names import Names
 from holdfast.program.normal_form import MOST_ALTERNATIVES, report_too_many
-from holdfast.records import dataclass
+from holdfast.quick_dataclass import dataclass
 
 ZERO_WHEN_EMPTY = ("count", "sum")
 EXTREMES = ("min", "max")

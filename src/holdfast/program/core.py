@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from holdfast.errors import Span
 from holdfast.language import tree
-from holdfast.records import dataclass
+from holdfast.quick_dataclass import dataclass
 
 ANSWER = "?"  # the relation of a query's answers
 

@@ -18,7 +18,7 @@ from holdfast.program.flatten import CONSTANTS, Flat, Flattener, Fresh, flattene
 from holdfast.program.graph import components
 from holdfast.program.names import Names, formula_atoms
 from holdfast.program.normal_form import MOST_ALTERNATIVES, report_too_many
-from holdfast.records import dataclass
+from holdfast.quick_dataclass import dataclass
 
 
 def desugar(program: tree.Program, scope: Names) -> CoreProgram:

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable
 from enum import IntEnum
 
 from holdfast.errors import Diagnostics, Label, Span
-from holdfast.records import dataclass
+from holdfast.quick_dataclass import dataclass
 from holdfast.values import Type
 
 

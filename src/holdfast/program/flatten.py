@@ -28,7 +28,7 @@ from holdfast.program.functors import FUNCTORS, TESTS
 from holdfast.program.names import Names
 from holdfast.program.normal_form import alternatives, report_hidden_joins
 from holdfast.program.similar import similar
-from holdfast.records import dataclass
+from holdfast.quick_dataclass import dataclass
 
 CONSTANTS = (tree.Number, tree.String, tree.IriTerm, tree.PrefixedName, tree.RdfLiteral)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 
-from holdfast.records import dataclass
+from holdfast.quick_dataclass import dataclass
 from holdfast.values import Type
 
 Types = frozenset[Type]

@@ -12,7 +12,7 @@ from collections.abc import Container, Iterable, Mapping
 
 from holdfast.program.model import AggregateRule, HyperNode, Program, Rule
 from holdfast.program.show import shown_names
-from holdfast.records import dataclass
+from holdfast.quick_dataclass import dataclass
 
 AnyRule = Rule | AggregateRule
 

@@ -19,7 +19,7 @@ from functools import cached_property
 from typing import TypeAlias
 
 from holdfast.errors import Diagnostic, Span
-from holdfast.records import dataclass
+from holdfast.quick_dataclass import dataclass
 from holdfast.values import Row, Type, Value
 
 # --- terms -------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from holdfast.program.functors import TESTS
 from holdfast.program.model import Io
 from holdfast.program.similar import similar
 from holdfast.program.type_names import TypeTable
-from holdfast.records import dataclass
+from holdfast.quick_dataclass import dataclass
 
 STANDARD_PREFIXES = {
     "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",

@@ -9,7 +9,7 @@ from holdfast.language import tree
 from holdfast.program.core import CoreAtom, CoreCompare, CoreProgram, CoreRule, is_fresh
 from holdfast.program.names import KnownRelation, Names
 from holdfast.program.type_names import TypeTable
-from holdfast.records import dataclass
+from holdfast.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 
 from holdfast.program.model import Argument, Atom, Compare, Const, Relation, Rule, Term, Var, Wildcard
-from holdfast.records import dataclass
+from holdfast.quick_dataclass import dataclass
 from holdfast.values import Type
 
 

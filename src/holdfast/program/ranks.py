@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 
 from holdfast.program.model import Apply, Assign, Atom, Compare, Const, Rule, Term, Var
-from holdfast.records import dataclass
+from holdfast.quick_dataclass import dataclass
 from holdfast.values import Type
 
 _MOST = 64  # choices of columns that are looked at

@@ -9,7 +9,7 @@ from holdfast.errors import Diagnostics, Label, Span
 from holdfast.program.core import CoreAtom, CoreProgram
 from holdfast.program.graph import components
 from holdfast.program.names import Names
-from holdfast.records import dataclass
+from holdfast.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True)

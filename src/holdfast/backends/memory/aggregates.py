@@ -12,7 +12,7 @@ from holdfast.backends.memory.arrays import Rows
 from holdfast.backends.memory.table import Table
 from holdfast.encoding import Dictionary, float_codes
 from holdfast.program.model import AggregateRule
-from holdfast.records import dataclass
+from holdfast.quick_dataclass import dataclass
 from holdfast.values import Type
 
 _Places = NDArray[np.int64]

@@ -27,7 +27,7 @@ from holdfast.encoding import Dictionary
 from holdfast.errors import Diagnostic, EvaluationError
 from holdfast.plans.model import GOAL, Compute, Filter, Join, Keep, Plan, Read, Scan, Spread, Step
 from holdfast.program.model import AggregateRule, Argument, Compare, Const, Rule, Term, Var, Wildcard
-from holdfast.records import dataclass
+from holdfast.quick_dataclass import dataclass
 
 BATCH = 32_768
 _NO_IDS: Ids = np.empty(0, np.int32)

@@ -1,4 +1,4 @@
-"""`holdfast.records.dataclass` does what the standard library's does."""
+"""`holdfast.quick_dataclass.dataclass` does what the standard library's does."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast import records
+from holdfast import quick_dataclass
 from holdfast.language import tree
 
-DECORATORS: list[Callable[..., Any]] = [records.dataclass, dataclasses.dataclass]
+DECORATORS: list[Callable[..., Any]] = [quick_dataclass.dataclass, dataclasses.dataclass]
 
 
 def classes(dataclass: Callable[..., Any]) -> tuple[Any, Any, Any]:
