@@ -31,6 +31,7 @@ ALL_CODES: Final[dict[str, str]] = {
     "E0921": "a folder of updates, or a file in it, cannot be read",
     "E0930": "there are no compiled kernels for this machine, and no Numba to compile them",
     "W0008": "a file is called after an empty relation, but has not the ending of a facts file",
+    "W0015": "compiled kernels cannot be kept, because no folder for them can be written",
     "E1001": "PySpark is needed and not installed",
     "E1002": "Spark needs a Java, and there is none that is new enough",
     "E1003": "Spark could not start",

@@ -95,7 +95,9 @@ if built is not None:
     njit = _built_njit
 else:
     try:
-        from numba import boolean, int32, int64, njit, types, uint8, uint64, void  # noqa: F401  kernels take them
+        from numba import boolean, int32, int64, types, uint8, uint64, void  # noqa: F401  kernels take them
+
+        from holdfast.kernel_cache import njit  # noqa: F401
     except ImportError as error:
         raise UsageError(
             Diagnostic(
@@ -104,6 +106,15 @@ else:
                 help="pip install 'holdfast[jit]'",
             )
         ) from error
+
+
+def uncached() -> Diagnostic | None:
+    """The warning that kernels are compiled anew in each process; given once."""
+    if built is not None:
+        return None
+    from holdfast import kernel_cache
+
+    return kernel_cache.uncached()
 
 
 def described() -> str:

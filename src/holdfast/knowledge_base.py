@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
@@ -162,6 +163,8 @@ def _materialised(
     make_backend = _engine(engine, progress)
     watch = Watch(limits, progress)
     loaded = load(program, facts, Dictionary(), keeps_frames=engine != "memory")
+    if engine == "memory":
+        loaded = _warned_of_compiling(loaded)
     if output is not None:
         output_files(loaded.program, Path(output))
     with suppress(modular.TooManyForModulesError):
@@ -203,6 +206,15 @@ def _evaluated(
     statistics = _statistics(loaded.program, backend, watch, figures, states)
     watch.rest(watch.facts)
     return KnowledgeBase(program, loaded, backend, statistics, limits, watch, modules, states)
+
+
+def _warned_of_compiling(loaded: Loaded) -> Loaded:
+    from holdfast.compilation import uncached
+
+    warning = uncached()
+    if warning is None:
+        return loaded
+    return replace(loaded, program=replace(loaded.program, warnings=(*loaded.program.warnings, warning)))
 
 
 def _only(name: str, mapping: Mapping[str, T]) -> Mapping[str, T]:

@@ -13,9 +13,11 @@ from tests.docs.pages import ROOT
 SOURCE = ROOT / "src/holdfast"
 MODULES = sorted(SOURCE.rglob("*.py"))
 LAYERS: tuple[tuple[str, ...], ...] = (
+    ("lazy", "quick_dataclass"),
     ("codes", "errors"),
     ("values",),
-    ("number_text", "settings", "spark_session", "term_text"),
+    ("kernel_cache", "number_text", "settings", "spark_session", "term_text"),
+    ("compilation",),
     ("single_values",),
     ("arrow_columns",),
     ("encoding",),

@@ -1,0 +1,89 @@
+"""Numba's `njit` for kernels that are kept compiled, with a cache folder wherever one can be had.
+
+Numba caches beside the source or in the user's cache folder and raises where it can write to neither, as in a container
+with a read-only package and no home.  Then a private folder among the temporary files serves, and if that cannot be had
+either, kernels are compiled for this process only.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numba
+
+from holdfast.errors import Diagnostic, Severity
+
+_uncached: list[str] = []  # kernels that no folder keeps; emptied when the user has been told
+
+
+def njit(*signature: Any, **options: Any) -> Any:
+    """As `numba.njit`, but where `cache=True` cannot be had the function is compiled all the same."""
+    if not options.get("cache"):
+        return numba.njit(*signature, **options)
+    return lambda function: (
+        _cached(function, lambda: numba.njit(*signature, **options)(function)) or _plain(function, signature, options)
+    )
+
+
+def uncached() -> Diagnostic | None:
+    """The warning that kernels are compiled anew in each process; given once."""
+    if not _uncached:
+        return None
+    _uncached.clear()
+    return Diagnostic(
+        "W0015",
+        "compiled kernels cannot be kept: no folder for them can be written, so every process compiles them again",
+        help="make the user's cache folder or the folder for temporary files writable, or set NUMBA_CACHE_DIR",
+        severity=Severity.WARNING,
+    )
+
+
+def _cached(function: Any, compile: Callable[[], Any]) -> Any:
+    """The function compiled with the first cache folder that works, None if none does."""
+    try:
+        return compile()
+    except Exception:  # no folder, a full disk, damaged files: what is wrong with the function itself comes up again
+        folder = private_folder()
+    if folder is None:
+        return None
+    config: Any = numba.config
+    before, config.CACHE_DIR = config.CACHE_DIR, str(folder)
+    try:
+        return compile()
+    except Exception:
+        return None
+    finally:
+        config.CACHE_DIR = before
+
+
+def _plain(function: Any, signature: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    _uncached.append(function.__name__)
+    return numba.njit(*signature, **{**options, "cache": False})(function)
+
+
+@cache
+def private_folder() -> Path | None:
+    """A folder among the temporary files that nobody else can write to: cached kernels are code that is run."""
+    try:
+        parent = Path(tempfile.gettempdir())
+        folder = parent / f"holdfast-kernels-{os.geteuid()}"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        return folder if _is_ours(folder.lstat()) and _is_kept(parent.stat()) else None
+    except (OSError, AttributeError):  # AttributeError: a system without user ids
+        return None
+
+
+def _is_ours(found: os.stat_result) -> bool:
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not stat.S_IMODE(found.st_mode) & 0o077
+
+
+def _is_kept(parent: os.stat_result) -> bool:
+    """Whether others cannot put another folder in the place of ours."""
+    shared = stat.S_IMODE(parent.st_mode) & 0o022
+    return parent.st_uid in (0, os.geteuid()) and (not shared or bool(parent.st_mode & stat.S_ISVTX))
