@@ -51,7 +51,7 @@ VARIANTS: Mapping[str, tuple[Variant, ...]] = {
     "x86_64": (Variant("x86-64", ""), Variant("x86-64-v3", "_v3")),
     "aarch64": (Variant("generic", ""),),
 }
-"""For each machine the code that runs on all of its kind, and what is chosen at load where the CPU has more."""
+"""For each machine the code that runs on all of its kind; then, for kernels that gain by it, what newer CPUs run."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,11 @@ class Kernel:
     name: str
     function: Any
     signature: Any
+    newer: bool = False  # whether it gains by newer CPUs: its file says so
+
+    def symbol(self, variant: Variant) -> str:
+        """What it is called in an object file."""
+        return f"holdfast_{self.name}{variant.suffix}"
 
 
 def machine() -> str:
@@ -89,7 +94,8 @@ def collected(modules: Sequence[str]) -> list[Kernel]:
 
         def decorate(function: Any) -> Any:
             name = compilation.built_name(function.__module__, function.__name__)
-            found.append(Kernel(name, njit(**options)(function), signature))
+            newer = function.__globals__.get("GAINS_BY_NEWER_CPUS", False)
+            found.append(Kernel(name, njit(**options)(function), signature, newer))
             return found[-1].function
 
         return decorate
@@ -101,7 +107,7 @@ def collected(modules: Sequence[str]) -> list[Kernel]:
 
 
 def object_code(kernels: Sequence[Kernel], variant: Variant, triple: str = "") -> bytes:
-    """Machine code for all kernels, in one object file."""
+    """Machine code for some kernels, in one object file."""
     from numba.core import registry
     from numba.core.compiler_lock import global_compiler_lock
     from numba.core.runtime import nrtdynmod
@@ -126,9 +132,8 @@ def object_code(kernels: Sequence[Kernel], variant: Variant, triple: str = "") -
                 locals={},
                 library=library,
             )
-            symbol = f"holdfast_{kernel.name}{variant.suffix}"
-            result.library.get_function(result.fndesc.llvm_func_name).name = symbol
-            symbols.add(symbol)
+            result.library.get_function(result.fndesc.llvm_func_name).name = kernel.symbol(variant)
+            symbols.add(kernel.symbol(variant))
         library.finalize()
         for function in library.get_defined_functions():
             if function.name not in symbols:
@@ -265,11 +270,10 @@ def _write_variant(number: int, file: Path) -> None:
 
     variants = VARIANTS[machine()]
     kernels = collected([_module_name(one) for one in kernel_files(SOURCE / "holdfast")])
-    file.write_bytes(object_code(kernels, variants[number], os.environ.get(TARGET, "")))
+    wanted = [kernel for kernel in kernels if kernel.newer or number == 0]
+    file.write_bytes(object_code(wanted, variants[number], os.environ.get(TARGET, "")))
     if number == 0:
-        signatures = {kernel.name: kernel.signature for kernel in kernels}
-        cpus = [(one.cpu, one.suffix) for one in variants]
-        text = shim.source(signatures, cpus, {"SOURCES": sources(), "TOOLS": tools()}, "_kernels")
+        text = shim.source(kernels, variants, {"SOURCES": sources(), "TOOLS": tools()}, "_kernels")
         (file.parent / "shim.c").write_text(text, encoding="utf-8")
 
 

@@ -7,9 +7,12 @@ arguments say, and takes an array as seven or more values (owner, parent, items,
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numba import types
+
+if TYPE_CHECKING:
+    from tools.build_kernels import Kernel, Variant
 
 _C = {
     types.boolean: ("uint8_t", "b", "as_bool"),
@@ -118,28 +121,24 @@ static int has_v3(void) {
 """
 
 
-def source(
-    signatures: Mapping[str, Any], variants: Sequence[tuple[str, str]], made_from: Mapping[str, Any], module: str
-) -> str:
-    """The C file: kernels by name, CPU variants (name and what symbols end in; the first runs everywhere), and what the
-    module says it was made from."""
-    texts = [_HEAD, *(_kernel(name, signature, variants) for name, signature in signatures.items())]
+def source(kernels: Sequence[Kernel], variants: Sequence[Variant], made_from: Mapping[str, Any], module: str) -> str:
+    """The C file: kernels, CPU variants (the first runs everywhere), and what the module says it was made from."""
+    texts = [_HEAD, *(_kernel(kernel, variants if kernel.newer else variants[:1]) for kernel in kernels)]
     if len(variants) > 1:
         texts.append(_HAS_V3)
-    return "".join([*texts, _module(list(signatures), variants, made_from, module)])
+    return "".join([*texts, _module(kernels, variants, made_from, module)])
 
 
-def _module(
-    names: Sequence[str], variants: Sequence[tuple[str, str]], made_from: Mapping[str, Any], module: str
-) -> str:
+def _module(kernels: Sequence[Kernel], variants: Sequence[Variant], made_from: Mapping[str, Any], module: str) -> str:
     """The table of functions, and what happens when the module is loaded."""
-    rows = "".join(f'    {{"{name}", (PyCFunction)(void (*)(void))py_{name}, METH_FASTCALL}},\n' for name in names)
-    baseline, *faster = variants
+    entry = '    {{"{0}", (PyCFunction)(void (*)(void))py_{0}, METH_FASTCALL}},\n'
+    rows = "".join(entry.format(kernel.name) for kernel in kernels)
+    baseline, *newer = variants
     chosen = "".join(
-        f'    if (has_v3()) {{\n        cpu = "{cpu}";\n'
-        + "".join(f"        kernel_{name} = {_symbol(name, end)};\n" for name in names)
+        f'    if (has_v3()) {{\n        cpu = "{variant.cpu}";\n'
+        + "".join(f"        kernel_{one.name} = {one.symbol(variant)};\n" for one in kernels if one.newer)
         + "    }\n"
-        for cpu, end in faster
+        for variant in newer
     )
     values = {name: _built_value(value) for name, value in made_from.items()}
     added = "".join(f'    if (!add(made, "{name}", {value})) return NULL;\n' for name, value in values.items())
@@ -157,7 +156,7 @@ static int add(PyObject *made, const char *name, PyObject *value) {{
 }}
 
 PyMODINIT_FUNC PyInit_{module}(void) {{
-    const char *cpu = "{baseline[0]}";
+    const char *cpu = "{baseline.cpu}";
     import_array();
 {chosen}    PyObject *made = PyModule_Create(&definition);
     if (!made) return NULL;
@@ -174,20 +173,17 @@ def _built_value(value: str | Mapping[str, str]) -> str:
     return f'Py_BuildValue("{{{"ss" * len(value)}}}"{pairs})'
 
 
-def _symbol(name: str, end: str) -> str:
-    return f"holdfast_{name}{end}"
-
-
-def _kernel(name: str, signature: Any, variants: Sequence[tuple[str, str]]) -> str:
+def _kernel(kernel: Kernel, variants: Sequence[Variant]) -> str:
     """One kernel's Python function."""
+    name, signature = kernel.name, kernel.signature
     kind, count, answer = _result(signature.return_type)
     parts = [_argument(k, type, name) for k, type in enumerate(signature.args)]
     parameters = ", ".join([f"{kind} *", "Problem **", *(text for taken, _, _ in parts for text in taken)])
     checks = "".join(check for _, check, _ in parts)
     values = ", ".join(["result", "&problem", *(text for _, _, given in parts for text in given)])
-    declared = "".join(f"extern int32_t {_symbol(name, end)}({parameters});\n" for _, end in variants)
+    declared = "".join(f"extern int32_t {kernel.symbol(variant)}({parameters});\n" for variant in variants)
     return f"""
-{declared}static int32_t (*kernel_{name})({parameters}) = {_symbol(name, variants[0][1])};
+{declared}static int32_t (*kernel_{name})({parameters}) = {kernel.symbol(variants[0])};
 static PyObject *py_{name}(PyObject *self, PyObject *const *a, Py_ssize_t n) {{
     if (n != {len(signature.args)}) return wrong_count("{name}", {len(signature.args)}, n);
 {checks}    {kind} result[{count}];

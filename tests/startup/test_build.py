@@ -61,17 +61,18 @@ SIGNATURES = {
 }
 
 
+def kernels() -> list[Kernel]:
+    return [Kernel(name, njit(function), signature, True) for name, (function, signature) in SIGNATURES.items()]
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Object files and the C code of a module with these kernels."""
     folder = tmp_path_factory.mktemp("kernels")
-    kernels = [Kernel(name, njit(function), signature) for name, (function, signature) in SIGNATURES.items()]
     variants = build_kernels.VARIANTS.get(build_kernels.machine(), (Variant("generic", ""),))
     for variant in variants:
-        (folder / f"code{variant.suffix}.o").write_bytes(build_kernels.object_code(kernels, variant))
-    signatures = {kernel.name: kernel.signature for kernel in kernels}
-    cpus = [(variant.cpu, variant.suffix) for variant in variants]
-    (folder / "shim.c").write_text(shim.source(signatures, cpus, {"TOOLS": "none"}, "tiny"), encoding="utf-8")
+        (folder / f"code{variant.suffix}.o").write_bytes(build_kernels.object_code(kernels(), variant))
+    (folder / "shim.c").write_text(shim.source(kernels(), variants, {"TOOLS": "none"}, "tiny"), encoding="utf-8")
     include = ["-I", sysconfig.get_paths()["include"], "-I", np.get_include()]
     files = [str(folder / "shim.c"), *map(str, sorted(folder.glob("*.o")))]
     subprocess.run(["cc", "-shared", "-fPIC", *include, *files, "-o", str(folder / "tiny.abi3.so")], check=True)
@@ -184,7 +185,6 @@ def test_the_faster_variant_is_taken_only_where_the_cpu_has_it(tiny: Any) -> Non
 
 
 def test_object_code_for_aarch64_can_be_made_anywhere() -> None:
-    kernels = [Kernel(name, njit(function), signature) for name, (function, signature) in SIGNATURES.items()]
-    code = build_kernels.object_code(kernels, Variant("generic", ""), "aarch64-linux-gnu")
+    code = build_kernels.object_code(kernels(), Variant("generic", ""), "aarch64-linux-gnu")
     assert code[:4] == b"\x7fELF"
     assert int.from_bytes(code[18:20], "little") == 183  # AArch64
