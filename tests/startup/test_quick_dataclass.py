@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast import quick_dataclass
@@ -55,6 +55,7 @@ def outcome(act: Callable[[], Any]) -> Any:
         return type(error)
 
 
+@settings(deadline=None)
 @given(st.text(max_size=4), st.tuples(VALUES), st.integers())
 def test_instances_are_the_same(name: str, parts: tuple[Any, ...], place: int) -> None:
     ours, theirs = (Node(name, parts, place=place) for Node in PAIRS[1])
