@@ -85,6 +85,11 @@ test-spark: .venv/installed-dev
 fuzz: .venv/installed-dev
 	@echo "== python -m tests.equivalence.fuzz --seed $(SEED) --seconds $(SECONDS)"
 	@$(BIN)/python -m tests.equivalence.fuzz --seed $(SEED) --seconds $(SECONDS)
+	@echo "== python -m tests.atomic.sweep --seed $(SEED) --seconds $(SECONDS)"
+	@$(BIN)/python -m tests.atomic.sweep --seed $(SEED) --seconds $(SECONDS)
+	@$(BIN)/python -m tests.atomic.signalled --seed $(SEED) --updates $$((1 + $(SECONDS)))
+	@for name in readers closures streams several; do \
+		$(BIN)/python -m tests.atomic.threaded $$name --seed $(SEED) --rounds $$((1 + $(SECONDS) / 6)) || exit 1; done
 
 fmt: .venv/installed-dev
 	@echo "== ruff --fix"

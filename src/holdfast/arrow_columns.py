@@ -89,12 +89,20 @@ def _to_numpy(column: pa.Array | pa.ChunkedArray) -> npt.NDArray[Any]:
     return cast("npt.NDArray[Any]", np.from_dlpack(whole))
 
 
-def encode_distinct(column: pa.Array | pa.ChunkedArray, encode: Callable[[list[Any]], Codes]) -> Codes:
-    """The codes of a column, given the codes of its distinct values, so that each crosses into Python once."""
+def encode_distinct(
+    column: pa.Array | pa.ChunkedArray,
+    encode: Callable[[list[Any]], Codes],
+    expect: Callable[[pa.Array], None] = lambda _values: None,
+) -> Codes:
+    """The codes of a column, given the codes of its distinct values, so that each crosses into Python once.
+
+    `expect` sees the distinct values before they become Python's.
+    """
     encoded = column if pa.types.is_dictionary(column.type) else pc.dictionary_encode(column)
     chunks = encoded.unify_dictionaries().chunks if isinstance(encoded, pa.ChunkedArray) else [encoded]
     if not chunks:
         return np.empty(0, np.int64)
+    expect(chunks[0].dictionary)
     codes = encode(chunks[0].dictionary.to_numpy(zero_copy_only=False).tolist())
     parts = [codes[chunk.indices.to_numpy(zero_copy_only=False)] for chunk in chunks]
     return parts[0] if len(parts) == 1 else np.concatenate(parts)

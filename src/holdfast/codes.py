@@ -29,6 +29,8 @@ ALL_CODES: Final[dict[str, str]] = {
     "E0919": "a queue or a window of updates of a size that there is not",
     "E0920": "an update is put into a queue that is closed",
     "E0921": "a folder of updates, or a file in it, cannot be read",
+    "E0922": "an update was cut short and could not be taken back",
+    "E0925": "facts are given for one relation of RDF statements and not for another that has the same ones",
     "E0930": "there are no compiled kernels for this machine, and no Numba to compile them",
     "W0008": "a file is called after an empty relation, but has not the ending of a facts file",
     "W0015": "compiled kernels cannot be kept, because no folder for them can be written",

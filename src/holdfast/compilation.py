@@ -77,7 +77,9 @@ def _plain(helper: _Function) -> _Function:
 def _replaced(kernel: Callable[..., Any]) -> Callable[..., Any]:
     found: Callable[..., Any] | None = getattr(built, built_name(kernel.__module__, kernel.__name__), None)
     if found is None:  # a file of kernels that did not exist when the module was built
-        raise ImportError(f"{kernel.__module__} has kernels that are not built yet: pip install --editable . builds them")
+        raise ImportError(
+            f"{kernel.__module__} has kernels that are not built yet: pip install --editable . builds them"
+        )
     return found
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import replace
 
-from holdfast.errors import Diagnostic, ProgramError, Span
+from holdfast.errors import Diagnostic, Diagnostics, ProgramError, Span
 from holdfast.formats.fact_data import Several
 from holdfast.language import tree
 from holdfast.language.editing import rule_names, with_rules, without_rules
 from holdfast.program import check
 from holdfast.program.maintainable import maintainable
 from holdfast.program.model import Program, Relation
+from holdfast.program.names import resolve
 from holdfast.updates import Update
 from holdfast.values import Type
 
@@ -37,9 +38,27 @@ def edited(
         for i, type in enumerate(r.types)
         if name not in open or type is not Type.ANY
     }
-    checked = maintainable(check(new, types | _told_by_facts(program, update, open)))
+    checked = maintainable(check(_without_orphans(new, program), types | _told_by_facts(program, update, open)))
     _refuse_other_types(program, checked, _first_added(program_tree, new), open)
     return new, _with_column_names(checked, program)
+
+
+def _without_orphans(edited: tree.Program, program: Program) -> tree.Program:
+    """The tree without directives for relations of the program that only facts mention, which are no part of it."""
+    scope = resolve(edited, Diagnostics())
+
+    def stays(name: tree.Name) -> bool:
+        predicate = scope.predicate(name)
+        return predicate in scope.relations or predicate not in program.relations
+
+    items: list[tree.Item] = []
+    for item in edited.items:
+        if isinstance(item, tree.Directive) and not all(map(stays, item.names)):
+            names = tuple(filter(stays, item.names))
+            items += [replace(item, names=names)] if names else []
+        else:
+            items.append(item)
+    return replace(edited, items=tuple(items))
 
 
 def _is_untold(relation: Relation) -> bool:

@@ -9,15 +9,18 @@ In bulk, strings go through pyarrow, so that only distinct ones become Python ob
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from holdfast.arrow_columns import checked_column, distinct, encode_distinct, is_numeric, is_text, numeric_codes
 from holdfast.lazy import lazily
+from holdfast.settings import UNLIMITED, Memory
 from holdfast.single_values import (
     Codes,
     EncodingError,
@@ -40,8 +43,11 @@ else:
 
 __all__ = ["Codes", "Dictionary", "EncodingError", "distinct", "encode_distinct", "float_codes"]
 
+EACH = 160  # bytes of a value in the dictionary beside its characters: the object, its id, its places in the tables
+_STEP = 1 << 18  # bytes between two looks at the limit
 _SIGN = np.int64(MIN_NUMBER)
 _is_none = partial(operator.is_, None)
+_K = TypeVar("_K")
 
 
 class Dictionary:
@@ -51,7 +57,10 @@ class Dictionary:
     because Python holds 1, 1.0 and True for the same key.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, memory: Memory = UNLIMITED) -> None:
+        self.memory = memory
+        self.longest = 0  # characters of the longest value
+        self.nbytes = self._told = 0
         self._values: list[Value] = []
         self._strings: dict[str, int] = {}
         self._integers: dict[int, int] = {}
@@ -101,29 +110,52 @@ class Dictionary:
             raise wrong(value, type)
         return self.id_of(plain(value))
 
+    def find_value(self, value: Value, type: Type) -> int | None:
+        """As `encode_value`; None if it is not a number and the dictionary has never seen it.  Nothing is added."""
+        if type.is_numeric:
+            return numeric_code(value, type)
+        if type is Type.SYMBOL and not isinstance(value, str):
+            raise wrong(value, type)
+        return self.find(plain(value))
+
     def _add(self, value: Value) -> int:
-        id = len(self._values)
         match value:
             case str():
-                value = checked_string(value)
-                self._strings[value] = id
+                return self._put(self._strings, checked_string(value), value)
             case float():
                 code = float_code(value)
-                value = float(np.int64(code).view(np.float64))
-                self._floats[code] = id
+                [one] = _with_one_nan(np.array([code], np.int64).view(np.float64))
+                return self._put(self._floats, code, one)
             case int():
-                self._integers[checked_integer(value, Type.ANY, MIN_NUMBER, MAX_NUMBER)] = id
+                return self._put(self._integers, checked_integer(value, Type.ANY, MIN_NUMBER, MAX_NUMBER), value)
             case Literal():
                 plain = literal_value(value.lexical, value.datatype, value.language)
                 if not isinstance(plain, Literal):
                     return self._add(plain)
-                self._terms[value] = id
+                checked_string(f"{value.lexical}{value.datatype or ''}{value.language or ''}")
+                return self._put(self._terms, value, value)
             case Iri():
-                self._iris[checked_string(value.value)] = id
+                return self._put(self._iris, checked_string(value.value), value)
             case BlankNode():
-                self._terms[value] = id
-        self._values.append(value)
+                checked_string(value.label)
+                return self._put(self._terms, value, value)
+
+    def _put(self, table: dict[_K, int], key: _K, value: Value) -> int:
+        id = len(self._values)
+        self._values.append(value)  # first: an id that can be found has a value
+        table[key] = id
+        self._count((_lexical(value),))
         return id
+
+    def _count(self, texts: Sequence[str]) -> None:
+        """Values were added that have these texts."""
+        lengths = list(map(len, texts))
+        wide = 1 if all(map(str.isascii, texts)) else 4
+        self.longest = max(self.longest, *lengths)
+        self.nbytes += wide * sum(lengths) + EACH * len(texts)
+        if self.nbytes > self._told + _STEP:
+            self._told = self.nbytes
+            self.memory.grown("strings", self.nbytes)
 
     # --- columns -------------------------------------------------------------------------------------
 
@@ -134,16 +166,21 @@ class Dictionary:
         if codes is not None:
             return codes
         if type.in_dictionary and is_text(column.type):
-            return encode_distinct(column, self.encode_distinct_strings)
+            return encode_distinct(column, self.encode_distinct_strings, self._expect)
         if type is Type.ANY and is_numeric(column):
-            return encode_distinct(column, self._encode_any)
+            return encode_distinct(column, self._encode_any, self._expect)
         if len(column) == 0:
             return np.empty(0, np.int64)
-        raise EncodingError(f"values of Arrow type {column.type} do not fit type {type.value}")
+        kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+        raise EncodingError(f"values of Arrow type {kind} do not fit type {type.value}")
 
     def encode_texts(self, column: pa.Array | pa.ChunkedArray, parse: Callable[[str], Value] = parse_term) -> Codes:
         """The codes of a column of text, each distinct one read by `parse`: as a value of type `any` if not told."""
-        return encode_distinct(column, lambda texts: self._encode_any([parse(text) for text in texts]))
+        return encode_distinct(column, lambda texts: self._encode_any([parse(text) for text in texts]), self._expect)
+
+    def _expect(self, values: pa.Array) -> None:
+        """Arrow's values are about to become Python's."""
+        self.memory.room("values that are read", values.nbytes + EACH * len(values))
 
     def encode_strings(self, strings: Sequence[str]) -> Codes:
         """The ids of strings, in order; new ones are added together."""
@@ -182,8 +219,10 @@ class Dictionary:
             for key in keys:
                 checked_string(key)
         first = len(self._values)
+        self._values.extend(values)  # first: an id that can be found has a value
         table.update(zip(keys, range(first, first + len(keys)), strict=True))
-        self._values.extend(values)
+        if keys:
+            self._count(keys)
 
     def _encode_integers(self, integers: list[int]) -> Codes:
         """The ids of integers, in order."""
@@ -219,7 +258,7 @@ class Dictionary:
             case Type.UNSIGNED:
                 return cast("list[Value]", np.ascontiguousarray(codes).view(np.uint64).tolist())
             case Type.FLOAT:
-                return cast("list[Value]", np.ascontiguousarray(codes).view(np.float64).tolist())
+                return _with_one_nan(np.ascontiguousarray(codes).view(np.float64))
         return [self._values[id] for id in codes.tolist()]
 
     # --- rows ----------------------------------------------------------------------------------------
@@ -273,6 +312,15 @@ class Dictionary:
         columns = [self.decode_values(codes[:, column], type) for column, type in enumerate(types)]
         return list(zip(*columns, strict=True))
 
+    def lengths(self, codes: Codes, types: Sequence[Type]) -> npt.NDArray[np.int64]:
+        """The number of characters of each row's values; numbers count as one."""
+        total = np.full(len(codes), len(types), np.int64)
+        for column, type in enumerate(types):
+            if type.in_dictionary:
+                ids, positions = distinct(codes[:, column], len(self))
+                total += np.array([len(_lexical(self._values[id])) for id in ids.tolist()], np.int64)[positions]
+        return total
+
     # --- order ---------------------------------------------------------------------------------------
 
     def order_keys(self, codes: Codes, type: Type = Type.SYMBOL) -> Codes:
@@ -294,6 +342,23 @@ class Dictionary:
         # Python compares strings by code point, which is the order of their UTF-8 bytes
         ranks[sorted(range(len(keys)), key=keys.__getitem__)] = np.arange(len(ids))
         return ranks[positions]
+
+
+def _lexical(value: Value) -> str:
+    match value:
+        case str():
+            return value
+        case Iri(value=text) | BlankNode(label=text) | Literal(lexical=text):
+            return text
+    return ""
+
+
+def _with_one_nan(floats: npt.NDArray[np.float64]) -> list[Value]:
+    """Floats for Python, every NaN the same object: only so are rows with it equal, and found in sets and dicts."""
+    values: list[Value] = floats.tolist()
+    for place in np.flatnonzero(np.isnan(floats)).tolist():
+        values[place] = math.nan
+    return values
 
 
 def _class(value: object) -> type[object]:

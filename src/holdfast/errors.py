@@ -14,11 +14,27 @@ rendered one, which the golden files in tests/ hold fixed:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import field
 from enum import Enum, IntEnum
+from functools import cached_property
 
 from holdfast.quick_dataclass import dataclass
+
+# Controls, those of the second set (0x80 on), of writing direction and of lines, and halves of characters
+_CONTROL = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069\\ud800-\\udfff]")
+_SHORT = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
+
+
+def printable(text: str, keep: str = "") -> str:
+    """The text with escapes for characters that a terminal would obey instead of showing, but for those in `keep`."""
+    return _CONTROL.sub(lambda found: found[0] if found[0] in keep else _escaped(found[0]), text)
+
+
+def _escaped(character: str) -> str:
+    number = ord(character)
+    return _SHORT.get(character) or (f"\\x{number:02x}" if number < 256 else f"\\u{number:04x}")
 
 
 class ExitCode(IntEnum):
@@ -31,6 +47,11 @@ class ExitCode(IntEnum):
     DAMAGED_DATA = 4
 
 
+def _encodable(text: str) -> str:
+    """The text with lone surrogates escaped: they come from data and file names, and no output can encode them."""
+    return text if text.isascii() else text.encode(errors="backslashreplace").decode()
+
+
 @dataclass(frozen=True)
 class Source:
     """A text that positions point into: a program, an argument, a line of an update stream."""
@@ -38,10 +59,17 @@ class Source:
     name: str
     text: str = field(repr=False)
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", _encodable(self.name))
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """The lines of the text, split once: each term of a program may ask for its own."""
+        return self.text.split("\n")
+
     def line(self, number: int) -> str:
         """The text of a line, counted from 1, without its line end."""
-        lines = self.text.split("\n")
-        return lines[number - 1].rstrip("\r") if 0 < number <= len(lines) else ""
+        return self.lines[number - 1].rstrip("\r") if 0 < number <= len(self.lines) else ""
 
 
 @dataclass(frozen=True)
@@ -85,17 +113,22 @@ class Diagnostic:
     help: str | None = None
     severity: Severity = Severity.ERROR
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "message", _encodable(self.message))
+        object.__setattr__(self, "notes", tuple(map(_encodable, self.notes)))
+        object.__setattr__(self, "help", self.help and _encodable(self.help))
+
     def render(self) -> str:
-        """The diagnostic as a person reads it, without colour."""
-        lines = [f"{self.severity.value}[{self.code}]: {self.message}"]
+        """The diagnostic as a person reads it, without colour; control characters from data are escaped."""
+        lines = [f"{self.severity.value}[{self.code}]: {_clear(self.message)}"]
         margin = max((len(str(span.line)) for span in self._spans()), default=1)
         if self.span is not None:
             lines += _excerpt(self.span, margin)
         for label in self.labels:
             lines += _excerpt(label.span, margin, label.text)
-        lines += [f" {' ' * margin} = note: {note}" for note in self.notes]
+        lines += [f" {' ' * margin} = note: {_clear(note)}" for note in self.notes]
         if self.help:
-            lines.append(f" {' ' * margin} = help: {self.help}")
+            lines.append(f" {' ' * margin} = help: {_clear(self.help)}")
         return "\n".join(lines)
 
     def to_json(self) -> dict[str, object]:
@@ -121,17 +154,24 @@ def _place(span: Span) -> dict[str, object]:
 
 
 _WIDEST = 200  # of a source line so much is shown
+_LONGEST = 2000  # characters of a message, which may quote data
+
+
+def _clear(text: str) -> str:
+    """A message as it is shown: without control characters, and cut where it quotes a very long value."""
+    more = f"… ({len(text):,} characters)" if len(text) > _LONGEST else ""
+    return printable(text[:_LONGEST]) + more
 
 
 def _excerpt(span: Span, margin: int, text: str = "") -> list[str]:
     """The place, the source line and a caret line below it."""
     pad = " " * margin
-    place = f" {pad}--> {span}" + (f": {text}" if text else "")
+    place = f" {pad}--> {printable(str(span))}" + (f": {printable(text)}" if text else "")
     line = span.source.line(span.line)
     if not line:
         return [place]
     start, end = span.column - 1, span.end_column - 1 if span.end_line == span.line else len(line)
-    line, start, end = _clipped(line, start, end)
+    line, start, end = _shown(*_clipped(line, start, end))
     carets = "^" * max(1, end - start)
     indent = "".join("\t" if character == "\t" else " " for character in line[:start])
     return [place, f" {pad} |", f" {span.line:>{margin}} | {line}", f" {pad} | {indent}{carets}"]
@@ -145,6 +185,13 @@ def _clipped(line: str, start: int, end: int) -> tuple[str, int, int]:
     last = min(len(line), first + _WIDEST)
     before, after = "… " if first else "", " …" if last < len(line) else ""
     return before + line[first:last] + after, start - first + len(before), min(end, last) - first + len(before)
+
+
+def _shown(line: str, start: int, end: int) -> tuple[str, int, int]:
+    """A line with its control characters escaped, tabs apart, and where the place is in it then."""
+    before, place, after = (printable(part, keep="\t") for part in (line[:start], line[start:end], line[end:]))
+    beyond = max(0, start - len(line))  # a place may be behind the line's end
+    return before + place + after, len(before) + beyond, len(before) + beyond + max(end - start, len(place))
 
 
 class HoldfastError(Exception):

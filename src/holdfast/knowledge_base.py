@@ -11,8 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from holdfast.backends.protocol import Backend
+from holdfast.deadline import within
 from holdfast.encoding import Dictionary
 from holdfast.errors import Diagnostic, UsageError
+from holdfast.exclusive import exclusive
+from holdfast.interrupts import deferred
 from holdfast.language import parse, tree
 from holdfast.loading import Facts, Loaded, load
 from holdfast.maintained import Maintained
@@ -72,6 +75,7 @@ class KnowledgeBase(Maintained):
             feed(queue, updates)
         return stream
 
+    @exclusive
     def marking(self, ahead: UpdateQueue | None) -> Marking | None:
         """Mark what the next update in a queue deletes while another one is applied; with None, no more."""
         self._maintainer.marking = self._ahead = None
@@ -117,7 +121,7 @@ def open(
     """
     path = Path(program)
     return from_text(
-        _read(path),
+        read_program(path),
         facts,
         engine=engine,
         name=path.as_posix(),
@@ -140,10 +144,13 @@ def from_text(
     output: str | Path | None = None,
 ) -> KnowledgeBase:
     """As `open`, for a program given as text."""
-    return _materialised(parse(text, name), facts, engine, limits, progress or Silent(), named(modules), output)
+    with within(limits.seconds if limits else None):
+        tree_program = parse(text, name)
+        return _materialised(tree_program, facts, engine, limits, progress or Silent(), named(modules), output, name)
 
 
-def _read(path: Path) -> str:
+def read_program(path: Path) -> str:
+    """The text of a program."""
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -158,19 +165,22 @@ def _materialised(
     limits: Limits | None,
     progress: Progress,
     modules: tuple[Module, ...],
-    output: str | Path | None = None,
+    output: str | Path | None,
+    name: str,
 ) -> KnowledgeBase:
     make_backend = _engine(engine, progress)
     watch = Watch(limits, progress)
-    loaded = load(program, facts, Dictionary(), keeps_frames=engine != "memory")
+    loaded = load(program, facts, Dictionary(watch), keeps_frames=engine != "memory")
+    loaded = replace(loaded, files=(Path(name), *loaded.files))
     if engine == "memory":
         loaded = _warned_of_compiling(loaded)
     if output is not None:
-        output_files(loaded.program, Path(output))
-    with suppress(modular.TooManyForModulesError):
-        return _evaluated(program, loaded, make_backend, watch, modules)
-    watch.facts = 0
-    return _evaluated(program, loaded, make_backend, watch, ())
+        output_files(loaded.program, Path(output), loaded.files)
+    with deferred():  # until its next checkpoint
+        with suppress(modular.TooManyForModulesError):
+            return _evaluated(program, loaded, make_backend, watch, modules)
+        watch.facts = 0
+        return _evaluated(program, loaded, make_backend, watch, ())
 
 
 def _evaluated(

@@ -13,13 +13,15 @@ from holdfast.encoding import Codes, Dictionary
 from holdfast.errors import DataError, Diagnostic, Severity, UsageError
 from holdfast.formats.fact_data import FactData, Several, is_spark_frame, kept
 from holdfast.formats.parameters import SUFFIXES, is_rdf
-from holdfast.formats.paths import input_path, unread_facts
+from holdfast.formats.paths import input_path, inside, refuse_shared_file, unread_facts
+from holdfast.formats.rdf_mirrors import refuse_unmirrored
 from holdfast.language import tree
 from holdfast.program import check, outline
 from holdfast.program.maintainable import maintainable
 from holdfast.program.model import Io, Program, Relation
 from holdfast.program.similar import similar
 from holdfast.quick_dataclass import dataclass
+from holdfast.settings import Memory
 from holdfast.values import Type
 
 Facts: TypeAlias = str | Path | Sequence[str | Path] | Mapping[str, FactData] | None
@@ -37,6 +39,7 @@ class Loaded:
     rows: Mapping[str, Codes]
     dictionary: Dictionary
     frames: Mapping[str, Sequence[Any]] = field(default_factory=dict)  # Spark's, which stay what they are
+    files: tuple[Path, ...] = ()  # that facts were read from
 
 
 @dataclass(frozen=True)
@@ -54,9 +57,10 @@ def load(tree_program: tree.Program, facts: Facts, dictionary: Dictionary, *, ke
     With `keeps_frames`, facts given as Spark DataFrames are not read here.
     """
     frames: dict[str, list[Any]] = {}
+    files: tuple[Path, ...] = ()
     if isinstance(facts, Mapping):
         facts = {name: kept(data) for name, data in facts.items()}  # types are told from it before it is read
-    program = _checked(tree_program, facts)
+    program = _checked(tree_program, facts, dictionary.memory)
     match facts:
         case Mapping():
             given = _by_relation(program.relations, facts)
@@ -64,32 +68,36 @@ def load(tree_program: tree.Program, facts: Facts, dictionary: Dictionary, *, ke
                 if is_spark_frame(data):
                     frames.setdefault(name, []).append(data)
             read = [(name, data) for name, data in given if not (keeps_frames and is_spark_frame(data))]
-            parts = _python_rows(program, read, dictionary)
+            parts: Iterable[tuple[str, Codes]] = list(_python_rows(program, read, dictionary))
+            refuse_unmirrored(program.relations, _together(program, parts), dictionary, frames)
         case _:
-            parts = _file_rows(program, _paths(facts), dictionary)
-            program = replace(program, warnings=(*program.warnings, *_warnings_of_unread(program, _paths(facts))))
+            paths = _paths(facts)
+            parts = _file_rows(program, paths, dictionary)
+            files = (*(input.path for input in _inputs(program.relations, paths)), *_rdf_files(paths))
+            program = replace(program, warnings=(*program.warnings, *_warnings_of_unread(program, paths)))
     program = maintainable(program)
-    return Loaded(program, _together(program, [*_text_rows(program, dictionary), *parts]), dictionary, frames)
+    rows = _together(program, [*_text_rows(program, dictionary), *parts])
+    return Loaded(program, rows, dictionary, frames, files)
 
 
-def _checked(tree_program: tree.Program, facts: Facts) -> Program:
+def _checked(tree_program: tree.Program, facts: Facts, memory: Memory) -> Program:
     """The program with the types that the data suggests for columns that it leaves open.
 
     A program that is wrong whatever the data is told so, even if the data is wrong as well.
     """
     try:
-        return check(tree_program, _hints(outline(tree_program), facts))
+        return check(tree_program, _hints(outline(tree_program), facts, memory))
     except (UsageError, DataError):
         check(tree_program)
         raise
 
 
-def _hints(relations: Mapping[str, Relation], facts: Facts) -> Hints:
+def _hints(relations: Mapping[str, Relation], facts: Facts, memory: Memory) -> Hints:
     match facts:
         case Mapping():
             return _python_hints(relations, _by_relation(relations, facts))
         case _:
-            return _file_hints(_inputs(relations, _paths(facts)))
+            return _file_hints(_inputs(relations, _paths(facts)), memory)
 
 
 def _is_open(relation: Relation) -> bool:
@@ -173,11 +181,14 @@ def _inputs(relations: Mapping[str, Relation], paths: Sequence[Path]) -> Iterato
         for relation, io in directed:
             yield from _directed(relation, io, folders or [Path()])
         return
-    for relation in relations.values():
-        for folder in folders:
-            path = None if relation.auxiliary else input_path(folder, relation, {})
-            if path is not None:
-                yield _Input(relation, path, {})
+    found = [
+        _Input(relation, path, {})
+        for relation in relations.values()
+        for folder in folders
+        if not relation.auxiliary and (path := input_path(folder, relation, {})) is not None
+    ]
+    refuse_shared_file(((input.path, input.relation) for input in found), "have the facts of")
+    yield from found
 
 
 def _warnings_of_unread(program: Program, paths: Sequence[Path]) -> Iterator[Diagnostic]:
@@ -211,29 +222,33 @@ def _directed(relation: Relation, io: Io, folders: Sequence[Path]) -> Iterator[_
         yield _Input(relation, path, io.parameters)
 
 
-def _file_hints(inputs: Iterable[_Input]) -> dict[tuple[str, int], Type]:
+def _file_hints(inputs: Iterable[_Input], memory: Memory) -> dict[tuple[str, int], Type]:
     hints: dict[tuple[str, int], Type] = {}
     for input in inputs:
         if _is_open(input.relation):
             from holdfast.formats.facts_files import sniff_types
 
-            types = sniff_types(input.path, [column.name for column in input.relation.columns], input.parameters)
+            names = [column.name for column in input.relation.columns]
+            types = sniff_types(input.path, names, input.parameters, memory)
             hints.update({(input.relation.name, i): type for i, type in enumerate(types)})
     return hints
 
 
 def _file_rows(program: Program, paths: Sequence[Path], dictionary: Dictionary) -> Iterator[tuple[str, Codes]]:
     problems: list[Diagnostic] = []
+    found: list[tuple[str, Codes]] = []
     for input in _inputs(program.relations, paths):
         from holdfast.formats.facts_files import read_relation
 
         relation = program.relations[input.relation.name]
         try:
-            yield relation.name, read_relation(input.path, relation, dictionary, input.parameters)
+            found.append((relation.name, read_relation(input.path, relation, dictionary, input.parameters)))
         except DataError as error:
             problems += error.diagnostics
     if problems:
         raise DataError(problems)
+    refuse_unmirrored(program.relations, _together(program, found), dictionary)
+    yield from found
     for path in _rdf_files(paths):
         from holdfast.formats.rdf import read_rdf
 
@@ -242,4 +257,5 @@ def _file_rows(program: Program, paths: Sequence[Path], dictionary: Dictionary) 
 
 def _rdf_files(paths: Sequence[Path]) -> Iterator[Path]:
     for path in paths:
-        yield from (sorted(p for p in path.iterdir() if is_rdf(p)) if path.is_dir() else [path])
+        names = sorted(p.name for p in path.iterdir() if is_rdf(p)) if path.is_dir() else []
+        yield from [inside(path, name) for name in names] if path.is_dir() else [path]

@@ -4,20 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from holdfast.backends.protocol import Facts as FactSet
+from holdfast.deadline import within
 from holdfast.editing import edited
 from holdfast.errors import Diagnostic, UsageError
+from holdfast.exclusive import exclusive
+from holdfast.formats.rdf_mirrors import refuse_unmirrored
 from holdfast.language import tree
 from holdfast.maintenance.algorithms import AUTO, Choice
+from holdfast.maintenance.commit import Step, commit
 from holdfast.materialised import Materialised
 from holdfast.program.impact import impact
 from holdfast.program.maintainable import with_relations
 from holdfast.program.model import Program, Relation
+from holdfast.program.rdf_views import is_view
 from holdfast.relation_view import RelationView
-from holdfast.update_codes import Ahead, UpdateCodes
+from holdfast.update_codes import Ahead, Encoded, UpdateCodes
 from holdfast.updates import Change, Impact, Update, Updating
 
 if TYPE_CHECKING:
@@ -46,21 +53,26 @@ class Maintained(Materialised):
         """Collect an update in a `with` block; it is applied at the end, and its `change` is there afterwards."""
         return Updating(lambda update: self.apply(update, algorithm=algorithm))
 
+    @exclusive
     def apply(self, update: Update, *, algorithm: str | Choice = AUTO) -> Change:
         """Make an update the new state; says exactly what that changed.  If it raises, nothing has changed."""
         return self._maintained(update, algorithm, keep=True)
 
+    @exclusive
     def apply_all(self, updates: Sequence[Update], *, seconds: float | None = None) -> list[Change]:
         """Make several updates of facts the new state in one pass; says exactly what each of them changed.
 
         All of them or none: if it raises, nothing has changed, be it that it takes more than some `seconds` of
         processor time.  What the pass took stands with the first change.
         """
-        window = self.window(updates, seconds=seconds) if updates else None
-        return [window.advance() for _ in updates] if window is not None else []
+        return self._window(updates, seconds).all() if updates else []
 
+    @exclusive
     def window(self, updates: Sequence[Update], *, seconds: float | None = None) -> ChangeWindow:
         """The states after several updates of facts, computed in one pass; each `advance()` makes the next one so."""
+        return self._window(updates, seconds)
+
+    def _window(self, updates: Sequence[Update], seconds: float | None) -> ChangeWindow:
         self._refuse_windows()
         prepared = self._prepared(updates)
         with self._limited(False) as watch:
@@ -68,6 +80,7 @@ class Maintained(Materialised):
                 watch.give_up_after(seconds)
             return ChangeWindow(self, self._together.window([u for _, u in prepared], [n for n, _ in prepared], watch))
 
+    @exclusive
     def apply_net(self, updates: Sequence[Update], *, algorithm: str | Choice = AUTO) -> Change:
         """Make several updates of facts the new state, passing over the states between them; says the net change."""
         prepared = self._prepared(updates)
@@ -81,12 +94,29 @@ class Maintained(Materialised):
         self, gone: FactSet, come: FactSet, given: int, algorithm: str | Choice, *, keep: bool = True
     ) -> Change:
         """Make facts go and come, under the same rules."""
+        return self._run(gone, come, given, self._choice(algorithm, self.program), self.program, keep=keep)
+
+    def _run(
+        self,
+        gone: FactSet,
+        come: FactSet,
+        given: int,
+        choice: Choice,
+        during: Program,
+        *,
+        keep: bool,
+        adopt: Sequence[Step] = (),
+    ) -> Change:
+        """The transaction: computed, told, committed, and then cleared up."""
+        rules = None if during is self.program else during
+
+        def told(outcome: Outcome) -> tuple[Change, FactSet]:
+            return self._change(outcome, during, given - outcome.explicit), outcome.removed
+
         with self._limited(keep) as watch:
-            choice = self._choice(algorithm, self.program)
-            outcome = self._maintainer.run(gone, come, None, choice, watch, keep=keep)
-        change = self._change(outcome, self.program, given - outcome.explicit)
+            change, removed = self._maintainer.run(gone, come, rules, choice, watch, told, keep=keep, adopt=adopt)
         if keep:
-            self._backend.tidy(outcome.removed)
+            self._backend.tidy(removed)
         return change
 
     def _refuse_windows(self) -> None:
@@ -111,14 +141,16 @@ class Maintained(Materialised):
         given = [sum(map(len, (*delete.values(), *insert.values()))) for delete, insert in encoded]
         return list(zip(given, zip(deletions, insertions, strict=True), strict=True))
 
+    @exclusive
     def what_if(self, update: Update, *, algorithm: str | Choice = AUTO) -> Change:
         """The change that an update would make, without making it."""
         return self._maintained(update, algorithm, keep=False)
 
+    @exclusive
     def impact(self, update: Update, *, algorithm: str | Choice = AUTO) -> Impact:
         """The hyper-nodes that an update would bring up to date, and the change it would make, without making it."""
         change = self.what_if(update, algorithm=algorithm)
-        _, program = edited(self._tree, self.program, update, self._is_empty)
+        _, program = self._edited(update)
         during = with_relations(program, _missing(self.program, program))
         given = {self._relation(name, during).name for name in (*update.delete, *update.insert)}
         return Impact(impact(self.program, during, given), change)
@@ -130,17 +162,17 @@ class Maintained(Materialised):
                 ready = self._ahead.take(update, self.program)
                 return self._made_so(self._ahead.deleted(ready), ready.come, ready.given, algorithm, keep=keep)
             self._ahead.forget()
-        new_tree, program = edited(self._tree, self.program, update, self._is_empty)
+        new_tree, program = self._edited(update)
         during = with_relations(program, _missing(self.program, program))
         choice = self._choice(algorithm, during)
-        backend, maintainer = self._backend, self._maintainer
+        backend = self._backend
         [(deletions, insertions)] = self._codes_of.of([update], during)
         fresh, retyped = ([], []) if program is self.program else _other_relations(backend.relations, during.relations)
+        self._refuse_empty_views(fresh, during, insertions)
         try:
             self._replace(retyped, during.relations)
             for relation in fresh:
                 backend.add_relation(relation)
-            rules = None if program is self.program else during
             gone, come = backend.known_facts(*deletions), backend.facts(*insertions)
             given = sum(len(rows) for codes, frames in (deletions, insertions) for rows in codes.values())
             given += sum(
@@ -149,33 +181,58 @@ class Maintained(Materialised):
                 for several in frames.values()
                 for frame in several
             )
-            with self._limited(keep) as watch:
-                outcome = maintainer.run(gone, come, rules, choice, watch, keep=keep)
-            change = self._change(outcome, during, given - outcome.explicit)
-        except BaseException:
-            self._drop(fresh)
-            self._replace(retyped, self.program.relations)
-            raise
-        if not keep:
-            self._drop(fresh)
-            self._replace(retyped, self.program.relations)
-            return change
-        if program is not self.program:
-            self._adopt(new_tree, program, during)
-        backend.tidy(outcome.removed)
-        return change
+            if program is self.program:
+                return self._run(gone, come, given, choice, program, keep=keep)
+            adopt = [partial(self._adopt, new_tree, program, during)]
+            return self._run(gone, come, given, choice, during, keep=keep, adopt=adopt)
+        finally:
+            if program is not self.program or fresh or retyped:
+                self._own_relations()
+
+    def _edited(self, update: Update) -> tuple[tree.Program, Program]:
+        """The tree and the program after an update, as far as its rules go; checked within the limit on seconds."""
+        with within(self._limits.seconds if self._limits else None):
+            return edited(self._tree, self.program, update, self._is_empty)
 
     def _refuse_size_limits(self) -> None:
         if self.program.size_limits:
             message = "a program with .limitsize is incomplete on purpose, so it cannot be maintained"
             raise UsageError(Diagnostic("E0913", message, help="take the .limitsize away"))
 
+    def _refuse_empty_views(self, fresh: Sequence[Relation], program: Program, insertions: Encoded) -> None:
+        """A relation of RDF statements that rules bring in has none of those that others have already."""
+        if not any(map(is_view, fresh)):
+            return
+        sizes = self._backend.explicit.sizes()
+        old = [name for name, relation in program.relations.items() if sizes.get(name) and is_view(relation)]
+        kept = {name: program.relations[name] for name in (*old, *(relation.name for relation in fresh))}
+        rows = {name: self._backend.rows(name, self._backend.explicit) for name in old}
+        given = {name: codes for name, codes in rows.items() if isinstance(codes, np.ndarray)}
+        elsewhere = {*rows} - {*given} | {*insertions[1]}
+        what = "with these rules, the facts of"
+        refuse_unmirrored(kept, given | insertions[0], self._dictionary, elsewhere, what=what)
+
     def _adopt(self, new_tree: tree.Program, program: Program, during: Program) -> None:
         """Rules have changed: relations that no rule mentions any more stay only if they have explicit facts."""
         orphans = {name: r for name, r in _missing(during, program).items() if self._backend.explicit.of((name,))}
         self._tree, self.program = new_tree, with_relations(program, orphans)
-        self._drop([r for name, r in during.relations.items() if name not in self.program.relations])
+        self._own_relations()
         self._maintainer.adopt(self.program)
+
+    def _own_relations(self) -> None:
+        """Let the backend have the relations of the program, with these types, and no others."""
+        there, own = self._backend.relations, self.program.relations
+        self._drop([relation for name, relation in there.items() if name not in own])
+        fresh, retyped = _other_relations(there, own)
+        self._replace(retyped, own)
+        for relation in fresh:
+            self._backend.add_relation(relation)
+
+    def _mend(self) -> None:
+        self._own_relations()
+        self._maintainer.mend()
+        if self._ahead is not None:
+            self._ahead.forget()
 
     def _is_empty(self, name: str) -> bool:
         return not self._backend.size(name)
@@ -201,7 +258,8 @@ class Maintained(Materialised):
     def _views(self, facts: FactSet, program: Program) -> dict[str, RelationView]:
         found = sorted((name for name, size in facts.sizes().items() if size), key=program.places.__getitem__)
         relations = [program.relations[name] for name in found if not program.relations[name].auxiliary]
-        return {r.name: RelationView(r, self._backend.rows(r.name, facts), self._dictionary) for r in relations}
+        rows = self._backend.rows
+        return {r.name: RelationView(r, rows(r.name, facts), self._dictionary, self._guard) for r in relations}
 
 
 class ChangeWindow:
@@ -209,25 +267,39 @@ class ChangeWindow:
     knowledge base before that, they are no longer `current`."""
 
     def __init__(self, kb: Maintained, window: Window) -> None:
-        self._kb, self._window, self._left = kb, window, len(window.no_ops)
-        self._removed: list[FactSet] = []
+        self._kb, self._window, self._last = kb, window, len(window.no_ops)
+        self._guard = kb._guard
 
     @property
+    @exclusive
     def is_current(self) -> bool:
         """Whether the state is the one that the next change was computed for."""
         return self._window.is_current
 
-    def advance(self) -> Change:
-        """The next update is the new state; says what that changed."""
-        kb, number = self._kb, len(self._window.no_ops) - self._left
-        outcome = self._window.advance()
-        kb._watch.rest(kb._watch.facts + len(outcome.added) - len(outcome.removed))
-        change = kb._change(outcome, kb.program, self._window.no_ops[number])
-        self._left -= 1
-        self._removed.append(outcome.removed)
-        for removed in self._removed if not self._left else ():
-            kb._backend.tidy(removed)  # row ids change: only when they are no longer needed
+    @exclusive
+    def advance(self) -> Change | None:
+        """The next update is the new state; says what that changed.  None, and nothing happens, if it is not current
+        any more: another thread may have been quicker."""
+        if not self._window.is_current:
+            return None
+        [change] = self._advanced(self._window.done + 1)
         return change
+
+    def all(self) -> list[Change]:
+        """All that are left, at once."""
+        return self._advanced(self._last)
+
+    def _advanced(self, number: int) -> list[Change]:
+        kb, window = self._kb, self._window
+        outcomes = [window.outcome(i) for i in range(window.done, number)]
+        no_ops = window.no_ops[window.done : number]
+        changes = [kb._change(outcome, kb.program, n) for outcome, n in zip(outcomes, no_ops, strict=True)]
+        facts = kb._watch.facts + sum(len(outcome.added) - len(outcome.removed) for outcome in outcomes)
+        commit(kb._backend, [partial(window.advance, number), partial(kb._watch.rest, facts)])
+        if number == self._last:  # row ids change: only when they are no longer needed
+            for i in range(self._last):
+                kb._backend.tidy(window.outcome(i).removed)
+        return changes
 
 
 def _other_relations(old: Mapping[str, Relation], new: Mapping[str, Relation]) -> tuple[list[Relation], list[Relation]]:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.backends.protocol import Backend
+from holdfast.deadline import within
 from holdfast.encoding import Codes
 from holdfast.errors import Diagnostic, UsageError
+from holdfast.exclusive import Guard, exclusive
 from holdfast.language import parse_body, tree
 from holdfast.language.editing import rules_named
 from holdfast.language.printer import show
@@ -28,6 +31,7 @@ from holdfast.settings import Limits
 from holdfast.values import Row
 
 if TYPE_CHECKING:
+    from holdfast.formats.staging import Staged
     from holdfast.maintenance.maintainer import Maintainer
 
 
@@ -65,7 +69,14 @@ class Materialised:
         self._watch = watch
         self.program: Program = loaded.program
         self.statistics = statistics
+        self.files = loaded.files
+        """The files that this was read from: the program, if it was one, and its facts."""
         self._maintainer = _maintainer(self.program, backend, modules, states)
+        self._guard = Guard(self._mend)
+
+    def _mend(self) -> None:
+        """Something was cut short, who knows where: take it back."""
+        raise NotImplementedError
 
     @property
     def warnings(self) -> tuple[Diagnostic, ...]:
@@ -76,19 +87,23 @@ class Materialised:
     def relations(self) -> Mapping[str, RelationView]:
         """All relations by name, without those that the checker made for itself."""
         visible = {name: relation for name, relation in self.program.relations.items() if not relation.auxiliary}
-        return _Views(visible, self._view)
+        return _Views(visible, self.__getitem__)
 
+    @exclusive
     def __getitem__(self, name: str) -> RelationView:
         return self._view(self._relation(name))
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and self._find(name) is not None
 
+    @exclusive
     def explicit(self, name: str) -> RelationView:
         """The facts of a relation that were given, whether rules derive them as well or not."""
         relation = self._relation(name)
-        return RelationView(relation, self._backend.rows(relation.name, self._backend.explicit), self._dictionary)
+        rows = self._backend.rows(relation.name, self._backend.explicit)
+        return RelationView(relation, rows, self._dictionary, self._guard)
 
+    @exclusive
     def sizes(self) -> dict[str, int]:
         """The number of facts of each relation, without fetching them."""
         backend = self._backend
@@ -99,8 +114,13 @@ class Materialised:
         """The declarations and rules as they are now, with the rules' names, as text."""
         return show(self._tree)
 
+    @exclusive
     def query(self, text: str) -> RelationView:
         """The answers to a query, which is what may stand in a rule's body: `path(1, x), !blocked(x)`."""
+        with within(self._limits.seconds if self._limits else None):
+            return self._answered(text)
+
+    def _answered(self, text: str) -> RelationView:
         _, question = check_query(parse_body(text, "<query>"), self.program)
         backend = self._backend
         added = [relation for name, relation in question.relations.items() if name not in self.program.relations]
@@ -115,6 +135,7 @@ class Materialised:
         finally:
             self._drop(added)
 
+    @exclusive
     def counters(self, name: str) -> dict[Row, tuple[int, int]]:
         """For each fact its number of nonrecursive derivations, plus 1 if it is explicit, and of recursive ones."""
         relation = self._relation(name)
@@ -124,23 +145,45 @@ class Materialised:
         return dict(zip(rows, zip(nonrecursive, recursive, strict=True), strict=True))
 
     def write_outputs(self, folder: str | Path) -> list[Path]:
-        """Write each `.output` relation to a file in the folder; gives the files.  An RDF file may hold several."""
+        """Write each `.output` relation to a file in the folder; gives the files.  An RDF file may hold several.
+
+        All of them appear or none does; a file that the program or its facts were read from is never overwritten.
+        """
+        from holdfast.formats.staging import all_or_none
+
+        with all_or_none() as staged:
+            return self.stage_outputs(folder, staged)
+
+    def stage_outputs(self, folder: str | Path, staged: Staged, others: Iterable[Path] = ()) -> list[Path]:
+        """As `write_outputs`, together with other files of a run; `others` are not overwritten either."""
         from holdfast.formats.facts_files import write_relation
         from holdfast.formats.parameters import is_rdf
 
-        folder = Path(folder)
-        wanted = output_files(self.program, folder)
-        folder.mkdir(parents=True, exist_ok=True)
+        folder, (program, codes) = Path(folder), self._outputs()
+        wanted = output_files(program, folder, (*self.files, *others))
+        staged.folder(folder)
         paths = list(dict.fromkeys(path for path, _, _ in wanted))
         for path in filter(is_rdf, paths):
             from holdfast.formats.rdf_writing import write_rdf
 
-            together = [(relation, self._codes(relation)) for other, relation, _ in wanted if other == path]
-            write_rdf(path, together, self._dictionary, self.program.prefixes)
+            together = [(relation, codes(relation)) for other, relation, _ in wanted if other == path]
+            write_rdf(path, together, self._dictionary, program.prefixes, staged.replacing)
         for path, relation, parameters in wanted:
             if not is_rdf(path):
-                write_relation(path, relation, self._codes(relation), self._dictionary, parameters)
+                write_relation(path, relation, codes(relation), self._dictionary, parameters, staged.replacing)
         return paths
+
+    @exclusive
+    def _outputs(self) -> tuple[Program, Callable[[Relation], Codes]]:
+        """The relations to write, of one state, each brought here when it is written."""
+        named = [r for r in self.program.relations.values() if any(io.kind == "output" for io in r.io)]
+        views = {relation.name: self._view(relation) for relation in named}
+
+        def codes(relation: Relation) -> Codes:
+            views[relation.name].check_room()
+            return views[relation.name].codes
+
+        return self.program, codes
 
     def __repr__(self) -> str:
         facts = self.statistics.facts
@@ -165,10 +208,7 @@ class Materialised:
     def _view(self, relation: Relation) -> RelationView:
         backend, unwritten = self._backend, self._backend.unwritten.get(relation.name)
         rows = backend.rows(relation.name, backend.materialisation) if unwritten is None else unwritten.now()
-        return RelationView(relation, rows, self._dictionary)
-
-    def _codes(self, relation: Relation) -> Codes:
-        return self._view(relation).codes
+        return RelationView(relation, rows, self._dictionary, self._guard)
 
     def _find(self, name: str, program: Program | None = None) -> Relation | None:
         """A relation by its name, by the name as written in the program, or by an IRI or prefixed name."""
@@ -194,12 +234,12 @@ class Materialised:
 class _Views(Mapping[str, RelationView]):
     """Relations by name; the facts of one are only fetched when it is asked for."""
 
-    def __init__(self, relations: Mapping[str, Relation], view: Callable[[Relation], RelationView]) -> None:
+    def __init__(self, relations: Mapping[str, Relation], view: Callable[[str], RelationView]) -> None:
         self._relations = relations
         self._view = view
 
     def __getitem__(self, name: str) -> RelationView:
-        return self._view(self._relations[name])
+        return self._view(self._relations[name].name)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._relations)
@@ -208,9 +248,12 @@ class _Views(Mapping[str, RelationView]):
         return len(self._relations)
 
 
-def output_files(program: Program, folder: Path) -> list[tuple[Path, Relation, Mapping[str, str]]]:
+def output_files(
+    program: Program, folder: Path, read: Iterable[Path] = ()
+) -> list[tuple[Path, Relation, Mapping[str, str]]]:
     """Where each `.output` goes; one that cannot be written is an error."""
-    from holdfast.formats.paths import output_path
+    from holdfast.formats.parameters import is_rdf
+    from holdfast.formats.paths import output_path, refuse_overwriting, refuse_shared_file
 
     outputs = [
         (relation, io.parameters)
@@ -218,7 +261,12 @@ def output_files(program: Program, folder: Path) -> list[tuple[Path, Relation, M
         for io in relation.io
         if io.kind == "output"
     ]
-    return [(output_path(folder, relation, parameters), relation, parameters) for relation, parameters in outputs]
+    found = [(output_path(folder, relation, parameters), relation, parameters) for relation, parameters in outputs]
+    for path, _, _ in found:
+        refuse_overwriting(path, read)
+    separate = ((Path(os.path.normpath(path)), relation) for path, relation, _ in found if not is_rdf(path))
+    refuse_shared_file(separate, "would be written to")  # an RDF file may hold several
+    return [each for number, each in enumerate(found) if each not in found[:number]]
 
 
 def _maintainer(program: Program, backend: Backend, modules: tuple[Module, ...], states: States) -> Maintainer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 from holdfast.values import Type
@@ -39,4 +40,7 @@ def parse_float(text: str) -> float:
     """The float that a text stands for."""
     if not _FLOAT.fullmatch(text):
         raise NumberError("is not a float")
-    return float(text)
+    value = float(text)
+    if math.isinf(value) and "n" not in text.lower():  # `inf` says so itself
+        raise NumberError("is too large for a float")
+    return value

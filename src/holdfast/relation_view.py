@@ -11,7 +11,8 @@ import numpy as np
 
 from holdfast.backends.protocol import Compact, Deferred
 from holdfast.encoding import Codes, Dictionary, EncodingError
-from holdfast.errors import Diagnostic, UsageError
+from holdfast.errors import Diagnostic, UsageError, printable
+from holdfast.exclusive import Guard, exclusive
 from holdfast.program.model import Relation
 from holdfast.values import Row, Type
 
@@ -21,22 +22,37 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _ROWS_SHOWN = 20
+_PIECE = 10_000  # rows decoded at a time
 _FEW_LOOKS = 16  # for membership; more are worth a set
 
 
 class RelationView(Collection[Row]):
     """The facts of a relation, or the answers of a query, as they were when it was asked for."""
 
-    def __init__(self, relation: Relation, rows: Codes | Deferred | Compact, dictionary: Dictionary) -> None:
+    def __init__(
+        self,
+        relation: Relation,
+        rows: Codes | Deferred | Compact,
+        dictionary: Dictionary,
+        guard: Guard | None = None,
+    ) -> None:
         self._relation = relation
         self._rows = rows
         self._dictionary = dictionary
+        self._guard = guard or Guard(lambda: None)
         self._looks = 0
 
     @cached_property
     def codes(self) -> Codes:
         """The facts as codes of the dictionary; not for users."""
-        return self._rows if isinstance(self._rows, np.ndarray) else self._rows.codes()
+        if isinstance(self._rows, np.ndarray):
+            return self._rows
+        return self._rows.codes() if isinstance(self._rows, Compact) else self._fetched(self._rows)
+
+    @exclusive
+    def _fetched(self, rows: Deferred) -> Codes:
+        """What Spark has is encoded when it comes."""
+        return rows.codes()
 
     @property
     def name(self) -> str:
@@ -57,14 +73,21 @@ class RelationView(Collection[Row]):
         return len(self._rows)
 
     def __iter__(self) -> Iterator[Row]:
-        return iter(self._dictionary.decode_rows(self.codes, self.types))
+        return self._decoded(self.codes)
+
+    def _decoded(self, codes: Codes) -> Iterator[Row]:
+        """Rows, some of them at a time: as Python objects they take many times their codes."""
+        for start in range(0, len(codes), _PIECE):
+            yield from self._dictionary.decode_rows(codes[start : start + _PIECE], self.types)
 
     def __contains__(self, row: object) -> bool:
         if not isinstance(row, tuple) or len(row) != len(self.types):
             return False
         try:
-            wanted = tuple(self._dictionary.encode_value(v, t) for v, t in zip(row, self.types, strict=True))
+            wanted = tuple(self._dictionary.find_value(v, t) for v, t in zip(row, self.types, strict=True))
         except EncodingError:
+            return False
+        if None in wanted:
             return False
         if isinstance(self._rows, Compact):
             return bool(self._rows.has(np.array([wanted], np.int64))[0])
@@ -81,7 +104,14 @@ class RelationView(Collection[Row]):
         """The rows in order: numbers by value, strings by bytes, column by column."""
         from holdfast.formats.order import in_order
 
-        return iter(self._dictionary.decode_rows(in_order(self._relation, self.codes, self._dictionary), self.types))
+        self.check_room()
+        return self._decoded(in_order(self._relation, self.codes, self._dictionary))
+
+    def check_room(self) -> None:
+        """Raise `LimitReached` if the rows cannot be put in order within the limit on memory."""
+        from holdfast.formats.order import order_size
+
+        self._dictionary.memory.room(f"rows of {self.name} in order", order_size(self._relation, len(self)))
 
     def to_arrow(self) -> pyarrow.Table:
         """The facts as an Arrow table."""
@@ -115,7 +145,7 @@ class RelationView(Collection[Row]):
 
     def __repr__(self) -> str:
         columns = ", ".join(f"{c.name}: {c.type_name}" for c in self._relation.columns)
-        return f"<{self.name}({columns}): {self._count()}>"
+        return printable(f"<{self.name}({columns}): {self._count()}>")
 
     def _count(self) -> str:
         return "1 fact" if len(self) == 1 else f"{len(self):,} facts"

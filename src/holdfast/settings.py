@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from contextlib import AbstractContextManager, nullcontext
+from typing import Final, Protocol
 
 from holdfast.quick_dataclass import dataclass
 
@@ -14,7 +15,40 @@ class Limits:
     facts: int | None = None
     rounds: int | None = None  # of one hyper-node
     seconds: float | None = None
-    memory: int | None = None  # bytes that facts, counters and indexes take
+    memory: int | None = None  # bytes that facts, counters, indexes and strings take, and reading and showing them
+
+
+class Memory(Protocol):
+    """Counts bytes that are held, and raises `LimitReached` when they are more than may be."""
+
+    def grown(self, what: str, nbytes: int) -> None:
+        """Something that stays takes so many bytes now."""
+        ...
+
+    def holding(self, what: str, nbytes: int) -> AbstractContextManager[None]:
+        """So many more bytes are needed inside the block, for what a person calls `what`."""
+        ...
+
+    def room(self, what: str, nbytes: int) -> None:
+        """Raise if so many more bytes would be too many."""
+        ...
+
+
+class Unlimited:
+    """Memory that nobody counts."""
+
+    def grown(self, what: str, nbytes: int) -> None:
+        """Count nothing."""
+
+    def holding(self, what: str, nbytes: int) -> AbstractContextManager[None]:
+        """Count nothing."""
+        return nullcontext()
+
+    def room(self, what: str, nbytes: int) -> None:
+        """Count nothing."""
+
+
+UNLIMITED: Final[Memory] = Unlimited()
 
 
 class Progress(Protocol):

@@ -53,7 +53,7 @@ def checked_integer(value: object, type: Type, low: int, high: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
         raise wrong(value, type)
     if not low <= value <= high:
-        raise EncodingError(f"{value} is not between {low} and {high}", value)
+        raise EncodingError(f"{_shown(value)} is not between {low} and {high}", value)
     return int(value)
 
 
@@ -67,7 +67,7 @@ def _checked_float(value: object) -> float:
             return float(value)
     except OverflowError:
         pass
-    raise EncodingError(f"{value} is not exactly a float", value)
+    raise EncodingError(f"{_shown(value)} is not exactly a float", value)
 
 
 def checked_string(value: str) -> str:
@@ -122,6 +122,12 @@ def any_key(value: Value) -> tuple[int, float | int | str, str]:
 
 def wrong(value: object, type: Type) -> EncodingError:
     """The error for a value that is not of a type."""
-    shown = quote(value) if isinstance(value, str) else str(value) if isinstance(value, _TERMS) else repr(value)
     wanted = "an integer" if isinstance(value, float) and type.is_numeric else _NOUNS[type]
-    return EncodingError(f"{shown} is not {wanted}", value)
+    return EncodingError(f"{_shown(value)} is not {wanted}", value)
+
+
+def _shown(value: object) -> str:
+    try:
+        return quote(value) if isinstance(value, str) else str(value) if isinstance(value, _TERMS) else repr(value)
+    except ValueError:  # Python writes no integer of thousands of digits
+        return "an integer of thousands of digits"

@@ -16,6 +16,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -23,6 +24,8 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from holdfast.errors import DataError, Diagnostic, HoldfastError, UsageError
+from holdfast.redaction import SECRET, is_secret, redacted
+from holdfast.spark_launch import JAVA_OPTIONS, submit_arguments
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -30,12 +33,13 @@ if TYPE_CHECKING:
 OLDEST_JAVA: Final = 17
 _LOOPBACK: Final = "127.0.0.1"
 FAULT, NOTE = "holdfast: ", "; holdfast notes: "  # by these `spark_errors` knows what a job of ours says about data
+_STARTING: Final = threading.Lock()
 _RAISED: Final = "[USER_RAISED_EXCEPTION] "
 _ENDED: Final = "the process of Spark has ended"
-_JAVA_OPTIONS: Final = "spark.driver.extraJavaOptions"
 # Where tasks run in the driver's process, Spark waits for ever for one that found no memory.
 _ENDS_WITHOUT_MEMORY: Final = "-XX:+ExitOnOutOfMemoryError"
 _EVERYWHERE: Final = {
+    "spark.redaction.regex": f"(?i){SECRET}",
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
     "spark.sql.constraintPropagation.enabled": "false",  # fails on checkpoints in a loop: UnionBase.rewriteConstraints
@@ -72,7 +76,7 @@ def parsed_conf(settings: Iterable[str]) -> dict[str, str]:
             raise UsageError(
                 Diagnostic(
                     "E1004",
-                    f"a Spark setting is written k=v, and this is {text!r}",
+                    f"a Spark setting is written k=v, and this is {'no such' if is_secret(text) else repr(text)}",
                     help="for example: --conf spark.driver.memory=4g",
                 )
             )
@@ -84,7 +88,11 @@ def spark_session(options: SparkOptions | SparkSession | None = None) -> SparkSe
     builder_of = _pyspark()
     if options is not None and not isinstance(options, SparkOptions):
         return options
-    options = options or SparkOptions()
+    with _STARTING:  # two threads would start two
+        return _session(builder_of, options or SparkOptions())
+
+
+def _session(builder_of: type[SparkSession], options: SparkOptions) -> SparkSession:
     running = builder_of.getActiveSession()
     if running is not None and running.sparkContext._jsc is not None:
         return _reused(running, options)
@@ -92,8 +100,8 @@ def spark_session(options: SparkOptions | SparkSession | None = None) -> SparkSe
     master = None if submitted else options.master or "local[*]"
     defaults = _defaults(master, options.ui)
     conf = {**defaults, **options.conf}
-    if _JAVA_OPTIONS in defaults.keys() & options.conf.keys():
-        conf[_JAVA_OPTIONS] = f"{defaults[_JAVA_OPTIONS]} {options.conf[_JAVA_OPTIONS]}"  # the last word is the user's
+    if JAVA_OPTIONS in defaults.keys() & options.conf.keys():
+        conf[JAVA_OPTIONS] = f"{defaults[JAVA_OPTIONS]} {options.conf[JAVA_OPTIONS]}"  # the last word is the user's
     builder = builder_of.builder.appName("holdfast")
     if master is not None:
         builder = builder.master(master)
@@ -151,7 +159,7 @@ def _defaults(master: str | None, ui: bool) -> dict[str, str]:
             **_ON_THIS_MACHINE,
             "spark.sql.shuffle.partitions": str(cores),
             "spark.default.parallelism": str(cores),
-            _JAVA_OPTIONS: _ENDS_WITHOUT_MEMORY,
+            JAVA_OPTIONS: _ENDS_WITHOUT_MEMORY,
         }
         if not master.startswith("local-cluster"):
             conf["spark.driver.memory"] = f"{max(1, _memory() // 2**31)}g"
@@ -170,22 +178,23 @@ def _memory() -> int:
 
 
 def _launch(conf: Mapping[str, str]) -> None:
-    """Start the JVM, unless one runs; what it writes to stderr is kept in a file and told only if it does not start."""
-    from pyspark import SparkConf, SparkContext
+    """Start the JVM, unless one runs; what it writes to stderr is kept in a file and told only if it does not start.
+
+    Everybody can read a command line, so no setting is on one: they are in a file of the user's own until the JVM runs.
+    """
+    from pyspark import SparkContext
     from pyspark.errors import PySparkRuntimeError
     from pyspark.java_gateway import launch_gateway
 
     if SparkContext._gateway is not None:
         return
-    spark_conf = SparkConf(loadDefaults=False)
-    for key, value in conf.items():
-        if "secret" not in key and "password" not in key:  # what is on a command line everybody can read
-            spark_conf.set(key, value)
-    with tempfile.TemporaryFile() as log:
+    with tempfile.TemporaryDirectory(prefix="holdfast-spark-") as folder, tempfile.TemporaryFile() as log:
         try:
-            gateway = launch_gateway(spark_conf, {"stderr": log, "stdout": log})  # type: ignore[no-untyped-call]
+            with _environment({"PYSPARK_SUBMIT_ARGS": submit_arguments(conf, Path(folder), os.environ)}):
+                gateway = launch_gateway(None, {"stderr": log, "stdout": log})  # type: ignore[no-untyped-call]
         except (PySparkRuntimeError, OSError) as failure:
-            raise SparkFailure(Diagnostic("E1003", f"Spark could not start: {_said(log)}")) from failure
+            said = redacted(_said(log), [value for key, value in conf.items() if is_secret(key)])
+            raise SparkFailure(Diagnostic("E1003", f"Spark could not start: {said}")) from failure
         SparkContext._ensure_initialized(gateway=gateway)
 
 
@@ -289,7 +298,11 @@ def spark_errors(doing: str = "Spark failed", code: str = "E1005") -> Iterator[N
 
 
 def spark_cause(failure: BaseException) -> str:
-    """What made Spark fail, in one line: the innermost cause that says something."""
+    """What made Spark fail, in one line without secrets: the innermost cause that says something."""
+    return redacted(_cause(failure))
+
+
+def _cause(failure: BaseException) -> str:
     if isinstance(failure, ConnectionError) or type(failure).__name__ == "Py4JNetworkError":
         return _ENDED
     lines = spark_account(failure)

@@ -12,6 +12,7 @@ from holdfast.backends.protocol import Backend, Facts
 from holdfast.encoding import Codes, Dictionary
 from holdfast.errors import HoldfastError
 from holdfast.formats.fact_data import FactData, Several
+from holdfast.formats.rdf_mirrors import refuse_unmirrored
 from holdfast.program.model import Program, Relation
 from holdfast.quick_dataclass import dataclass
 from holdfast.updates import Update
@@ -69,6 +70,8 @@ class UpdateCodes:
             ({name: _one(rows) for name, rows in codes.items()}, left)
             for codes, left in zip(encoded, frames, strict=True)
         ]
+        for rows_of, left in found:
+            refuse_unmirrored(program.relations, rows_of, self._dictionary, left, what="the facts of an update of")
         return list(zip(found[::2], found[1::2], strict=True))
 
     def _parts(self, facts: Mapping[str, FactData | Several], program: Program) -> list[tuple[str, FactData]]:

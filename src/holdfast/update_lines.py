@@ -12,7 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, BinaryIO
 
-from holdfast.errors import Diagnostic, HoldfastError, Label, Span, UsageError
+from holdfast.errors import Diagnostic, HoldfastError, Label, LimitReached, Span, UsageError
+from holdfast.formats.files import BOM
 from holdfast.formats.json_lines import NotFiniteError, load_json, to_json
 from holdfast.formats.json_places import not_json
 from holdfast.formats.places import file_span, refuse
@@ -58,14 +59,22 @@ class UpdateLine:
         return file_span(self.file, self.line, column, text=text)
 
 
-def update_lines(file: BinaryIO, name: str) -> Iterator[UpdateLine]:
-    """The updates of an open file, which may be compressed; blank lines are none."""
+def update_lines(file: BinaryIO, name: str, longest: int | None = None) -> Iterator[UpdateLine]:
+    """The updates of an open file, which may be compressed; blank lines and a UTF-8 mark are passed over.
+
+    A line of more than `longest` bytes reaches the limit on memory.
+    """
     line = number = 0
-    while content := _next_line(file, name, line + 1):
+    while content := _next_line(file, name, line + 1, longest):
         line += 1
-        if content.strip():
+        content = content.removeprefix(BOM) if line == 1 else content
+        if not _is_blank(content):
             number += 1
             yield UpdateLine(name, line, number, content)
+
+
+def _is_blank(content: bytes) -> bool:
+    return content[:1] != b"{" and not content.decode(errors="replace").strip()
 
 
 def change_line(number: int, change: Change, merged: Sequence[int] = ()) -> str:
@@ -88,9 +97,13 @@ def error_line(number: int, error: HoldfastError) -> str:
     return to_json({"update": number, "error": [found.to_json() for found in error.diagnostics]})
 
 
-def _next_line(file: BinaryIO, name: str, line: int) -> bytes:
+def _next_line(file: BinaryIO, name: str, line: int, longest: int | None) -> bytes:
     try:
-        return file.readline()
+        content = file.readline(-1 if longest is None else longest + 1)
+        if longest is not None and len(content) > longest:
+            message = f"limit reached: an update has more than {longest:,} bytes, an eighth of the limit on memory"
+            raise LimitReached(Diagnostic("E0804", message, file_span(name, line), help="raise the limit"))
+        return content
     except EOFError:
         refuse("E0603", f"{name} is cut off: the gzip data ends too early", file_span(name, line))
     except (gzip.BadGzipFile, zlib.error):

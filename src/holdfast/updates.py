@@ -7,7 +7,7 @@ from dataclasses import field
 from types import MappingProxyType
 from typing import Any
 
-from holdfast.errors import Diagnostic, UsageError
+from holdfast.errors import Diagnostic, UsageError, printable
 from holdfast.formats.fact_data import FactData, Several, kept
 from holdfast.maintenance.stratum import Figures
 from holdfast.program.impact import Impacted
@@ -163,4 +163,4 @@ class Impact:
 def _listed(parts: Sequence[str]) -> str:
     """The first few, for a line that a person reads."""
     more = f", and {len(parts) - _PARTS_SHOWN} more" if len(parts) > _PARTS_SHOWN else ""
-    return ", ".join(parts[:_PARTS_SHOWN]) + more or "nothing"
+    return printable(", ".join(parts[:_PARTS_SHOWN])) + more or "nothing"

@@ -1,35 +1,51 @@
-"""`make fuzz`: random scripts for as long as one likes.  A failing one is named by its seed, cut down and printed."""
+"""`make fuzz`: random programs over the whole grammar, then random scripts of every kind, each for half of the time.
+
+A failing one is named by its kind and seed; a script is cut down and printed.
+"""
 
 from __future__ import annotations
 
 import argparse
 import time
+from itertools import count
 
-from .runs import smallest_failure, steps_of
+from ..grammar import fuzz as grammar
+from .runs import KINDS, Kind
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.equivalence.fuzz", description=__doc__)
     parser.add_argument("--seed", type=int, default=0, help="the first seed; each run takes the next one")
     parser.add_argument("--seconds", type=float, default=60, help="how long to go on; 0 for one run only")
+    parser.add_argument("--only", choices=[kind.name for kind in KINDS], help="scripts of one kind")
+    parser.add_argument("--every", type=int, default=1_000, help="print a line after so many seeds")
     options = parser.parse_args()
-    begun, seed, steps = time.monotonic(), options.seed, 0
-    while True:
-        try:
-            steps += steps_of(seed)
-        except Exception as error:
-            report(seed, error)
-            return 1
-        seed += 1
-        if time.monotonic() - begun > options.seconds:
-            print(f"{steps:,} updates agree, seeds {options.seed} to {seed - 1}")
-            return 0
+    if options.only is None and grammar.run(options.seed, options.seconds / 2)[1] is not None:
+        return 1
+    seconds = options.seconds if options.only else options.seconds / 2
+    kinds = [kind for kind in KINDS if options.only in (None, kind.name)]
+    begun, steps = time.monotonic(), 0
+    for seed in count(options.seed):
+        for kind in kinds:
+            try:
+                steps += kind.steps(seed)
+            except Exception as error:
+                report(kind, seed, error)
+                return 1
+        is_last = time.monotonic() - begun > seconds
+        if is_last or (seed + 1 - options.seed) % options.every == 0:
+            names = ", ".join(kind.name for kind in kinds)
+            took = f"{time.process_time():.0f} CPU s"
+            print(f"{steps:,} updates agree, seeds {options.seed} to {seed} of {names}, {took}", flush=True)
+        if is_last:
+            break
+    return 0
 
 
-def report(seed: int, error: Exception) -> None:
-    print(f"seed {seed} fails: {type(error).__name__}: {error}\ncutting it down …", flush=True)
-    script, how = smallest_failure(seed)
-    print(f"{script}\n\n{how}\nagain with: make fuzz SEED={seed} SECONDS=0")
+def report(kind: Kind, seed: int, error: Exception) -> None:
+    print(f"seed {seed} of {kind.name} fails: {type(error).__name__}: {error}\ncutting it down …", flush=True)
+    script, how = kind.smallest_failure(seed)
+    print(f"{script}\n\n{how}\nagain with: {kind.again(seed)}")
 
 
 if __name__ == "__main__":

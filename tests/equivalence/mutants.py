@@ -57,7 +57,8 @@ def broken(mutant: Mutant) -> Iterator[None]:
     assert source.count(mutant.line) == 1, f"{mutant.function.__qualname__} has no longer one {mutant.line!r}"
     space: dict[str, Any] = {}
     exec(compile(source.replace(mutant.line, mutant.instead), "<mutant>", "exec"), mutant.function.__globals__, space)
-    mutant.function.__code__ = space[mutant.function.__name__].__code__
+    made = space[mutant.function.__name__]
+    mutant.function.__code__ = getattr(made, "func", made).__code__  # that of a cached property
     try:
         yield
     finally:
@@ -358,8 +359,6 @@ MUTANTS += [
         ),
         ("a form that is left is still the state's", closure.Closure.change, "state.form == form", "True", "auto"),
         ("steps do not change", closure._stepped, "if not len(gone) and not len(come):", "if True:", "auto"),
-        ("steps are always edges", closure.State._is_plain, "return False", "pass", "auto"),
-        ("nothing is turned round", closure.State._edges, "together(a, turned(b)) for", "a for", "auto"),
         ("a loop is kept out of where it may be", patterns._filtered, "no_loops = False", "no_loops = True", "auto"),
         ("a loop is not kept out", patterns._filtered, "no_loops = True", "pass", "auto"),
         ("affected: what comes is passed over", graph.affected, "((old, gone), (new, come))", "((old, gone),)", "auto"),
@@ -402,6 +401,52 @@ MUTANTS += [
             "found",
             "recompute",
         ),
+    ]
+]
+
+"""Those that closures of every shape must show, each with a seed that does."""
+walked, whether_plain = closure.State.__dict__["walked"].func, closure.State.__dict__["graph"].func
+SHAPE_MUTANTS = [
+    Mutant(name, function, line, instead, "in any way", hint=hint)
+    for hint, name, function, line, instead in [
+        (4, "steps are always edges", whether_plain, "all(base.has(step.all).all() for step in steps) and", ""),
+        (96, "what is plain has always enough steps", closure.State._stays_plain, "self._is_enough(walked)", "True"),
+        (79, "steps are always enough", closure.State._is_enough, "len(base) in map(len, steps)", "True"),
+        (
+            655,
+            "steps that come are edges",
+            closure.State._stays_plain,
+            "all(base.has(gained).all() for _, gained in moves)",
+            "True",
+        ),
+        (
+            624,
+            "edges that go are no steps",
+            closure.State._stays_plain,
+            "not any(step.has(lost).any() for step in steps)",
+            "True",
+        ),
+        (87, "a doubled graph becomes plain", closure.State._stays_plain, "self.graph.stride == 1", "True"),
+        (15, "edges are not turned round", walked, "_joined(B, B)", "B"),
+        (33, "steps are not turned round", walked, "_joined(L, T), _joined(T, L)", "L, T"),
+        (85, "an edge goes both ways at once", closure._joined_change, "& ~others.has(flipped(lost))", ""),
+        (85, "a step goes both ways at once", closure._joined_change, "~edges.has(lost) &", ""),
+        (79, "what is there comes again", closure._joined_change, "gained[~was.has(gained)]", "gained"),
+        (
+            48,
+            "steps after move no steps before",
+            closure.State._both_ways,
+            "(L, T, before, after)",
+            "(L, T, before, before)",
+        ),
+        (
+            166,
+            "no loops come with reflexive rules",
+            closure.State._with_loops,
+            "if shape in self.form.shapes",
+            "if shape in ()",
+        ),
+        (1246, "a closure is written out twice", MemoryBackend.write_out, "dict.fromkeys(predicates)", "predicates"),
     ]
 ]
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 import holdfast
 from holdfast.backends.memory.store import MemoryBackend
 from holdfast.encoding import Dictionary
 from holdfast.formats.python_data import encode_facts
-from holdfast.language import parse
+from holdfast.language import parse, tree
 from holdfast.loading import load
 from holdfast.maintenance.seminaive import materialise
 from holdfast.maintenance.watch import Watch
@@ -64,7 +65,11 @@ class Reference:
 
     def by_oracle(self, facts: Iterable[Fact]) -> Result:
         """By the independent evaluator of tests/oracle."""
-        return evaluate(parse(self.text), grouped(list(facts)))
+        return evaluate(self._tree, grouped(list(facts)))
+
+    @cached_property
+    def _tree(self) -> tree.Program:
+        return parse(self.text)
 
 
 def state_of(kb: holdfast.KnowledgeBase) -> State:

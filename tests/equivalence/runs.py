@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import count
 from random import Random
 from typing import Any
@@ -16,6 +16,9 @@ from .. import amounts
 from .checking import run
 from .lanes import POLICIES, STRATEGIES, Lane
 from .scripts import Script, closure_writer, random_script, shuffled
+from .shape_runs import LANES as SHAPE_LANES
+from .shape_runs import run_shaped
+from .shape_runs import script_of as shaped_script
 
 LANES = 4  # of the nine policies, in each run
 
@@ -44,18 +47,18 @@ def lanes_of(script: Script, seed: int, only: int | None = None, engine: Engine 
     return lanes
 
 
-def steps_of(seed: int, most: int | None = None) -> int:
-    """Run the script of a seed; gives the number of steps, none when the program itself is refused.
-
-    On Spark it is run on one lane only.
-    """
-    script = script_of(seed)
-    only = Random(seed).randrange(LANES) if amounts.ON_SPARK else None
+def on_lanes(script: Script, seed: int, only: int | None = None, most: int | None = None) -> int:
+    """Run a script on one lane or on all; gives the number of steps, none when the program itself is refused."""
     try:
         lanes = lanes_of(script, seed, only)
     except HoldfastError:
         return 0
     return run(script, lanes, most=most)
+
+
+def steps_of(seed: int, most: int | None = None) -> int:
+    """Run the script of a seed, on Spark on one lane only; gives the number of steps."""
+    return on_lanes(script_of(seed), seed, Random(seed).randrange(LANES) if amounts.ON_SPARK else None, most)
 
 
 def take(steps: int, first_seed: int) -> None:
@@ -66,30 +69,55 @@ def take(steps: int, first_seed: int) -> None:
         try:
             steps -= steps_of(seed, steps)
         except Exception as error:
-            error.add_note(f"again and cut down: make fuzz SEED={seed} SECONDS=0")
+            kind, number = (KINDS[1], -seed - 1) if seed < 0 else (KINDS[0], seed)
+            error.add_note(f"again and cut down: {kind.again(number)}")
             raise
 
 
-def failure(script: Script, seed: int, only: int | None = None) -> str | None:
-    """How a script fails, on one lane or on all; None when it does not."""
-    try:
-        lanes = lanes_of(script, seed, only)
-    except HoldfastError:
+@dataclass(frozen=True)
+class Kind:
+    """Random scripts of one kind, each from a number."""
+
+    name: str
+    script: Callable[[int], Script]
+    run: Callable[[Script, int, int | None], int]  # on one lane or on all; gives the number of steps
+    lanes: int
+
+    def steps(self, seed: int) -> int:
+        """Run the script of a seed; gives the number of steps."""
+        return self.run(self.script(seed), seed, None)
+
+    def again(self, seed: int) -> str:
+        """How to see a seed fail once more."""
+        return f"python -m tests.equivalence.fuzz --only {self.name} --seed {seed} --seconds 0"
+
+    def failure(self, script: Script, seed: int, only: int | None = None) -> str | None:
+        """How a script fails, on one lane or on all; None when it does not."""
+        try:
+            self.run(script, seed, only)
+        except Exception as error:
+            return f"{type(error).__name__}: {error}"
         return None
-    try:
-        run(script, lanes)
-    except Exception as error:
-        return f"{type(error).__name__}: {error}"
-    return None
+
+    def smallest_failure(self, seed: int) -> tuple[Script, str]:
+        """The script of a failing seed cut down, on one lane if one is enough, and how it fails."""
+        script = self.script(seed)
+        only = next((number for number in range(self.lanes) if self.failure(script, seed, number)), None)
+        small = smallest(script, lambda smaller: self.failure(smaller, seed, only) is not None)
+        return small, self.failure(small, seed, only) or "it does not fail again"
 
 
-def smallest_failure(seed: int) -> tuple[Script, str]:
-    """The script of a failing seed cut down, on one lane if one is enough, and how it fails."""
-    script = script_of(seed)
-    alone = [number for number in range(LANES) if failure(script, seed, number)]
-    only = alone[0] if alone else None
-    small = smallest(script, lambda smaller: failure(smaller, seed, only) is not None)
-    return small, failure(small, seed, only) or "it does not fail again"
+def _closures(script: Script, seed: int, only: int | None) -> int:
+    return on_lanes(script, -seed - 1, only)
+
+
+SHAPES = Kind("shapes", shaped_script, run_shaped, SHAPE_LANES)
+KINDS = (
+    Kind("rules", script_of, on_lanes, LANES),
+    Kind("closures", lambda seed: script_of(-seed - 1), _closures, LANES),
+    SHAPES,
+)
+"""All that `make fuzz` runs: rules of any kind, closures beside any rules, and closures of every shape in every way."""
 
 
 # --- cutting down ------------------------------------------------------------------------------------

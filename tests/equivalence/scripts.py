@@ -233,13 +233,19 @@ def layered_writer(random: Random) -> Writer:
 
 
 def random_script(
-    random: Random, length: int = 12, *, rules_change: bool = True, writer: Writer | None = None
+    random: Random,
+    length: int = 12,
+    *,
+    rules_change: bool = True,
+    writer: Writer | None = None,
+    rules: Sequence[RuleSketch] | None = None,
+    most_facts: Sequence[int] = (4, 12, 25),
 ) -> Script:
-    """A script of so many updates."""
+    """A script of so many updates, with certain rules at first or with some of the writer's."""
     writer = writer or (graph_writer(random) if random.random() < 0.25 else layered_writer(random))
     share = random.choice((0.3, 0.6, 0.9))
-    rules = [rule for rule in writer.pool if random.random() < share]
-    facts = writer.facts(random.choice((4, 12, 25)))
+    rules = [rule for rule in writer.pool if random.random() < share] if rules is None else rules
+    facts = writer.facts(random.choice(most_facts))
     steps, now, there = [], list(rules), list(facts)
     chance = random.choice((0.1, 0.3, 0.5)) if rules_change else 0.0
     for _ in range(length):

@@ -15,7 +15,8 @@ from holdfast.modules import MODULES
 from .checking import run
 from .glimpses import ALWAYS, overlapping
 from .lanes import STRATEGIES, Lane
-from .mutants import LOOKUP_MUTANTS, MARKS, MUTANTS, STREAM_MUTANTS, WINDOW, Mutant, broken
+from .mutants import LOOKUP_MUTANTS, MARKS, MUTANTS, SHAPE_MUTANTS, STREAM_MUTANTS, WINDOW, Mutant, broken
+from .runs import SHAPES
 from .scripts import closure_writer, random_script
 from .test_lookups import lookups_agree
 from .test_marking import POLICIES, with_marks
@@ -61,6 +62,18 @@ def test_mutant_of_lookups_is_caught(mutant: Mutant) -> None:
     with broken(mutant), pytest.raises(AssertionError):
         for seed in range(20):
             lookups_agree(seed)
+
+
+@pytest.mark.parametrize("mutant", SHAPE_MUTANTS, ids=str)
+def test_mutant_of_closures_is_caught(mutant: Mutant) -> None:
+    with broken(mutant):
+        seeds = (mutant.hint, *range(ENOUGH))
+        assert any(SHAPES.failure(SHAPES.script(seed), seed) for seed in seeds)
+
+
+def test_what_is_whole_in_closures_is_not_caught() -> None:
+    for seed in {mutant.hint for mutant in SHAPE_MUTANTS}:
+        assert SHAPES.failure(SHAPES.script(seed), seed) is None
 
 
 def caught_ahead(way: str, hint: int = 0, *, modules: bool = False) -> int | None:

@@ -65,3 +65,39 @@ def test_what_is_reflexive_through_what_is_derived(algorithm: str, modules: list
         return
     kb.apply(Update(delete={"p": [(4, 2)]}), algorithm=algorithm)
     assert not len(kb["p"])
+
+
+PAIRS = "".join(f".decl {name}(x: number, y: number)\n" for name in ("edge", "step", "reach", "b"))
+STEP_RIGHT = "reach(x, y) :- edge(x, y). reach(x, z) :- reach(x, y), edge(y, z). reach(y, x) :- reach(x, y)."
+BOTH_SIDES = "reach(x, z) :- step(x, y), reach(y, z). reach(x, z) :- reach(x, y), b(y, z). reach(y, x) :- reach(x, y)."
+
+
+@pytest.mark.parametrize("windows", [False, True], ids=["one by one", "in windows"])
+def test_an_edge_that_has_no_way_back_in_a_symmetric_closure(windows: bool) -> None:
+    """Without edges, steps over all of them are as good as a plain graph, and it was taken for plain ever after."""
+    kb = holdfast.from_text(PAIRS + STEP_RIGHT)
+    update = Update(insert={"edge": [(1, 2)]})
+    changes = kb.apply_all([update]) if windows else [kb.apply(update)]
+    assert set(kb["reach"]) == {(1, 2), (2, 1), (2, 2)} == set(changes[0].added["reach"])
+
+
+def test_edges_and_steps_that_lose_the_same() -> None:
+    """What the symmetric rule makes of them may differ all the same: b has lost its only edge, and step has not."""
+    facts = {"reach": [(1, 2), (2, 1)], "step": [(1, 2), (2, 1)], "b": [(1, 2)]}
+    kb = holdfast.from_text(PAIRS + BOTH_SIDES, facts=facts)
+    kb.apply(Update(delete={name: [(1, 2)] for name in facts}))
+    assert set(kb["reach"]) == {(1, 2), (2, 1), (2, 2)}
+
+
+def test_a_closure_that_a_module_reads_twice() -> None:
+    """It was to be written out twice."""
+    rules = """
+    reach(x, y) :- edge(x, y).
+    reach(x, z) :- reach(x, y), reach(y, z).
+    b(x, z) :- reach(x, y), b(y, z).
+    b(x, z) :- b(x, y), reach(y, z).
+    """
+    kb = holdfast.from_text(PAIRS + rules, facts={"edge": [(1, 2), (2, 3)], "b": [(3, 1)]})
+    assert set(kb["b"]) == {(x, y) for x in (1, 2, 3) for y in (1, 2, 3)}
+    kb.apply(Update(delete={"edge": [(1, 2)]}))
+    assert set(kb["b"]) == {(3, 1), (2, 1)}

@@ -6,12 +6,14 @@ What this cannot catch: a mark that is of no use; that it is, `test_marks_are_us
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from random import Random
 
 import pytest
 
 from holdfast.errors import HoldfastError
 from holdfast.maintenance.marking import Marking
+from holdfast.modules import MODULES, Module
 from holdfast.streaming.queue import Incoming
 from holdfast.updates import Update
 
@@ -32,13 +34,21 @@ def announced(step: Step, random: Random) -> Incoming:
     return Incoming(1, Update(grouped(step.delete), grouped(step.insert), rules))
 
 
-def with_marks(script: Script, policy: str, moments: str, random: Random) -> int:
+def with_marks(
+    script: Script,
+    policy: str,
+    moments: str,
+    random: Random,
+    *,
+    modules: Sequence[Module] = MODULES,
+    oracle: float = 0.0,
+) -> int:
     """Run a script; gives the instances that marks saved."""
     try:
-        lane = Lane(script, 0, policy, "counters")
+        lane = Lane(script, 0, policy, "counters", modules=modules)
     except HoldfastError:
         return 0  # an unsound program
-    course, queue, saved = Course(script, [lane], oracle=0.0), NextOnly(moments, random), 0
+    course, queue, saved = Course(script, [lane], oracle), NextOnly(moments, random), 0
     marking = lane.kb.marking(queue)
     assert isinstance(marking, Marking)
     for step, following in zip(script.steps, [*script.steps[1:], None], strict=True):

@@ -6,14 +6,16 @@ tables that grow over several batches.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from random import Random
 
 import pytest
 
 from holdfast.errors import HoldfastError
+from holdfast.modules import MODULES, Module
 from holdfast.updates import Change
 
-from .checking import agree
+from .checking import agree, judged
 from .lanes import POLICIES, Lane, rows
 from .reference import Reference, state_of
 from .scripts import Fact, Script, Step, closure_writer, explicit_after, random_script
@@ -21,10 +23,13 @@ from .scripts import Fact, Script, Step, closure_writer, explicit_after, random_
 PARTS, SCRIPTS = 4, 10
 
 
-def in_windows(script: Script, random: Random, *, most: int = 6) -> int:
+def in_windows(
+    script: Script, random: Random, *, most: int = 6, modules: Sequence[Module] = MODULES, oracle: bool = False
+) -> int:
     """Run a script in windows of some lengths; gives the number of updates that were compared."""
     try:
-        lane, reference = Lane(script, 0, "auto", "counters"), Reference(script.text(script.rules))
+        lane = Lane(script, 0, "auto", "counters", modules=modules)
+        reference = Reference(script.text(script.rules))
     except HoldfastError:
         return 0  # an unsound program
     facts, steps = set(script.facts), list(script.steps)
@@ -35,12 +40,20 @@ def in_windows(script: Script, random: Random, *, most: int = 6) -> int:
             changes = [lane.kb.apply(lane.update(step, random), algorithm=choice) for step in window]
         else:
             changes = lane.kb.apply_all([lane.update(step, random) for step in window])
-        check(lane, reference, facts, window, changes)
+        check(lane, reference, facts, window, changes, oracle=oracle)
         agree(lane, reference.evaluated(facts), counters=random.random() < 0.6)
     return len(script.steps)
 
 
-def check(lane: Lane, reference: Reference, facts: set[Fact], window: list[Step], changes: list[Change]) -> None:
+def check(
+    lane: Lane,
+    reference: Reference,
+    facts: set[Fact],
+    window: list[Step],
+    changes: list[Change],
+    *,
+    oracle: bool = False,
+) -> None:
     """Each change folded over the state before it gives the state of the facts after it."""
     state = lane.state
     for step, change in zip(window, changes, strict=True):
@@ -50,7 +63,10 @@ def check(lane: Lane, reference: Reference, facts: set[Fact], window: list[Step]
         assert change.no_ops == given - len(before ^ after)
         facts.clear()
         facts.update(after)
-        expected = reference.evaluated(after).state
+        evaluated = reference.evaluated(after)
+        if oracle:
+            judged(reference, after, evaluated, lane.script)
+        expected = evaluated.state
         for name, rows_now in expected.items():
             added, removed = (rows(change, which, name) for which in ("added", "removed"))
             assert added == rows_now - state[name], f"added to {name}"

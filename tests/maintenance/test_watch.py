@@ -120,7 +120,7 @@ def test_seconds(program: str) -> None:
 
 def test_memory_inside_a_round() -> None:
     code, message, progress = stopped(CUBE, NUMBERS, Limits(memory=2**20))
-    assert (code, message) == ("E0804", "limit reached: facts and indexes take more than 1 MiB")
+    assert (code, message) == ("E0804", "limit reached: facts, strings and indexes take more than 1 MiB")
     assert progress.rounds == [1]
     assert facts_told(CUBE, NUMBERS, Limits(memory=2**20)) < 60**3
 

@@ -19,9 +19,15 @@ from . import functors
 from .scope import aggregates, binds, children, closure, conjuncts, variables
 from .strata import Below, equivalence, reachable, strata
 from .values import Fact, Tagged, alike, base_types, coerce, number, tag, tag_row
-from .wildcards import name_wildcards
+from .wildcards import is_wildcard, name_wildcards
 
 Binding = dict[str, Tagged]
+STANDARD_PREFIXES = {
+    "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
+    "rdfs": "http://www.w3.org/2000/01/rdf-schema#",
+    "owl": "http://www.w3.org/2002/07/owl#",
+    "xsd": "http://www.w3.org/2001/XMLSchema#",
+}
 Facts = dict[str, set[Fact]]
 
 
@@ -63,16 +69,16 @@ class Evaluation:
 
     def __post_init__(self) -> None:
         items = self.program.items
-        self.prefixes = {item.prefix: item.iri for item in items if isinstance(item, tree.Prefix)}
+        self.prefixes = STANDARD_PREFIXES | {item.prefix: item.iri for item in items if isinstance(item, tree.Prefix)}
         self.types = base_types(items)
         self.columns = {
-            name.text: tuple(self.types.get(a.type_name, a.type_name) for a in item.attributes)
+            self.name(name): tuple(self.types.get(a.type_name, a.type_name) for a in item.attributes)
             for item in items
             if isinstance(item, tree.Declaration)
             for name in item.names
         }
         self.equivalences = {
-            name.text
+            self.name(name)
             for item in items
             if isinstance(item, tree.Declaration)
             for name in item.names
@@ -335,7 +341,7 @@ class Evaluation:
 
     def grouped_heads(self, head: tree.Atom, bindings: list[Binding]) -> list[Fact]:
         groups: dict[Fact, list[Binding]] = defaultdict(list)
-        for binding in bindings:
+        for binding in _distinct([_only(b, {n for n in b if not is_wildcard(n)}) for b in bindings]):
             key = (self.values(a, binding)[0] for a in head.arguments if not isinstance(a, tree.HeadAggregate))
             groups[tuple(key)].append(binding)
         found: list[Fact] = []

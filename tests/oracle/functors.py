@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 INT64 = range(-(2**63), 2**63)
@@ -36,8 +37,16 @@ def _modulo(left: Any, right: Any) -> Any:
 
 def _power(left: Any, right: Any) -> Any:
     if isinstance(left, int) and right < 0:
-        raise UndefinedError("a negative power of an integer")
+        if left == 0:
+            raise UndefinedError("a negative power of 0")
+        return int(Fraction(left) ** right)
     return left**right
+
+
+def _shift(bits: int) -> int:
+    if bits not in range(64):
+        raise UndefinedError("a shift by less than 0 or more than 63 bits")
+    return bits
 
 
 def _signed(word: int) -> int:
@@ -55,9 +64,9 @@ BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "band": lambda a, b: a & b,
     "bor": lambda a, b: a | b,
     "bxor": lambda a, b: a ^ b,
-    "bshl": lambda a, b: _signed(a << (b % 64)),
-    "bshr": lambda a, b: a >> (b % 64),
-    "bshru": lambda a, b: _signed((a % WORD) >> (b % 64)),
+    "bshl": lambda a, b: a << _shift(b),
+    "bshr": lambda a, b: a >> _shift(b),
+    "bshru": lambda a, b: _signed((a % WORD) >> _shift(b)),
     "land": lambda a, b: int(a != 0 and b != 0),
     "lor": lambda a, b: int(a != 0 or b != 0),
     "lxor": lambda a, b: int((a != 0) != (b != 0)),
@@ -82,6 +91,8 @@ CALLS: dict[str, Callable[..., Any]] = {
     "ftoi": int,
     "itou": int,
     "utoi": int,
+    "utof": float,
+    "ftou": int,
 }
 CONSTRAINTS: dict[str, Callable[[str, str], bool]] = {
     "match": lambda pattern, text: re.fullmatch(pattern, text) is not None,
@@ -121,7 +132,9 @@ def span(start: Any, stop: Any, step: Any = None) -> list[Any]:
     """The values of `range(start, stop[, step])`, which counts down by itself when stop is below start."""
     if step is None:
         step = 1 if start <= stop else -1
-    values = []
+    values: list[Any] = []
+    if step != 0 and abs(stop - start) / abs(step) > 10**5:
+        raise UndefinedError("a range that takes too long here")
     while start < stop if step > 0 else start > stop:
         values.append(start)
         start += step

@@ -29,6 +29,11 @@ def name_wildcards(body: tree.Formula, fresh: count[int] | None = None) -> tree.
             return body
 
 
+def is_wildcard(name: str) -> bool:
+    """Whether a variable stands for a `_`."""
+    return name[0] == "_" and name[1:].isdigit()
+
+
 def _in_aggregates(term: tree.Term, fresh: count[int]) -> tree.Term:
     match term:
         case tree.Aggregate(function=function, target=target, body=body):

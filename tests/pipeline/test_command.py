@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +11,7 @@ import pytest
 
 from tests.cli.shell import holdfast
 from tests.pipeline.graphs import Story, closure, paths_of
+from tests.pipeline.test_manifests import as_before
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -58,9 +60,53 @@ def test_a_stream_that_is_ahead_of_its_snapshots_stops(spark: SparkSession, stor
     Path("updates/late.csv").write_text("0,0,insert\n", encoding="utf-8")
     lost = holdfast("pipeline", "run", "pipeline.toml")
     assert lost.code == 4 and "error[E1113]" in lost.err
-    Path("reach.dl").write_text(Path("reach.dl").read_text(encoding="utf-8") + "// other\n", encoding="utf-8")
+    text = Path("reach.dl").read_text(encoding="utf-8")
+    Path("reach.dl").write_text("/* says more */\n" + text.replace(" :- ", "\n  :- "), encoding="utf-8")
+    same = holdfast("pipeline", "run", "pipeline.toml")
+    assert same.code == 4 and "error[E1113]" in same.err  # a comment and a line end make no other program
+    Path("reach.dl").write_text(text + "path(x, x) :- edge(x, _).\n", encoding="utf-8")
     other = holdfast("pipeline", "run", "pipeline.toml")
     assert other.code == 2 and "error[E1115]" in other.err
+
+
+@pytest.mark.parametrize("mode", ["update", "stream"])
+def test_a_folder_of_updates_that_is_not_there_is_told_before_anything_is_computed(
+    spark: SparkSession, story: Story, mode: str
+) -> None:
+    Path("updates").rename("elsewhere")
+    missing = holdfast("pipeline", "run", "pipeline.toml", "--mode", mode)
+    assert missing.code == 2 and "error[E0903]: there is no file or folder updates for more to read" in missing.err
+    assert "maintenance runs" not in missing.err and not Path("state/manifests").exists()
+
+
+def test_a_folder_of_a_sink_that_holds_files_of_others_is_told_before_anything_is_computed(
+    spark: SparkSession, story: Story
+) -> None:
+    Path("paths").mkdir()
+    Path("paths/thesis.txt").write_text("mine", encoding="utf-8")
+    Path("paths.old").mkdir()
+    refused = holdfast("pipeline", "run", "pipeline.toml")
+    assert refused.code == 2 and "error[E1108]" in refused.err and "maintenance runs" not in refused.err
+    Path("paths/thesis.txt").unlink()
+    assert holdfast("pipeline", "run", "pipeline.toml").code == 0
+    assert Path("paths.old").exists()  # a backup of the user's, perhaps
+
+
+def test_snapshots_of_an_older_holdfast(spark: SparkSession, story: Story) -> None:
+    assert holdfast("pipeline", "run", "pipeline.toml").code == 0
+    as_before(Path("state"))
+    manifest = Path("state/manifests/2.json")
+    told = json.loads(manifest.read_text("utf-8"))
+    told["source"] = hashlib.sha256(Path("reach.dl").read_bytes()).hexdigest()  # it took the text as it stands
+    manifest.write_text(json.dumps(told), encoding="utf-8")
+    digest = hashlib.sha256(manifest.read_bytes()).hexdigest()
+    Path("state/CURRENT").write_text(json.dumps({"snapshot": 2, "sha256": digest}), encoding="utf-8")
+    assert "its manifest has no hash" in holdfast("pipeline", "snapshots", "pipeline.toml").out
+    again = holdfast("pipeline", "run", "pipeline.toml")
+    assert again.code == 0 and "the snapshots before update 2 have no hashes" in again.err
+    refused = holdfast("pipeline", "restore", "pipeline.toml", "--update", "1")
+    assert refused.code == 2 and "error[E1117]" in refused.err
+    assert holdfast("pipeline", "restore", "pipeline.toml", "--update", "1", "--unverified").code == 0
 
 
 @pytest.mark.parametrize(

@@ -244,7 +244,9 @@ def test_rows_that_do_not_fit_go_to_the_quarantine_with_the_reason(spark: SparkS
 @pytest.mark.parametrize(
     ("source", "kind", "told"),
     [
-        ('path = "none.parquet"', SparkFailure, r"E1005\]: cannot read reading: \[PATH_NOT_FOUND\]"),
+        ('path = "none.parquet"', UsageError, r"E0903\]: there is no file or folder none.parquet for reading to read"),
+        ('path = "none*.parquet"', SparkFailure, r"E1005\]: cannot read reading: \[PATH_NOT_FOUND\]"),
+        ('path = "rows.parquet"\ncolumns = { celsius = "x1" }', UsageError, r"columns = \{ celsius = \"NAME\" \} says"),
         ('format = "frame"', UsageError, "E1110"),
         ('path = "rows.parquet"\ncolumns = { celsius = "temp" }', UsageError, r"E1106(.|\n)*it has turbine, count"),
         ('path = "rows.parquet"\nchecks = ["celsius >"]', UsageError, "E1104"),
@@ -360,3 +362,20 @@ def test_an_update_that_is_written_again_is_there_once(spark: SparkSession, tmp_
             assert rows == [(1, "a"), (1, "b"), (2, "c")], place.format
     finally:
         spark.sql("DROP TABLE IF EXISTS again")
+
+
+@pytest.mark.parametrize("scheme", ["", "file://"])
+def test_a_sink_does_not_take_a_folder_of_others_for_its_own(spark: SparkSession, tmp_path: Path, scheme: str) -> None:
+    """Also where Spark writes by a URL; and a folder that it would put beside is the user's, not ours."""
+    pq.write_table(table(), "rows.parquet")
+    for name in ("out", "out.new", "out.old"):
+        Path(name).mkdir()
+        (Path(name) / "thesis.txt").write_text("years of work", encoding="utf-8")
+    source = '[sources.reading]\npath = "rows.parquet"\n[sinks.warm]\nformat = "csv"\n'
+    text = f'{source}path = "{scheme}{tmp_path if scheme else "."}/out"\n'
+    with pytest.raises(UsageError, match=r"E1108.*holds thesis.txt, which no sink wrote"):
+        run(spark, text)
+    Path("out/thesis.txt").unlink()
+    run(spark, text)
+    assert len(list(Path("out").glob("part-*"))) > 0
+    assert {path.parent.name for path in Path().glob("*/thesis.txt")} == {"out.new", "out.old"}

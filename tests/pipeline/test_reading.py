@@ -10,6 +10,7 @@ from holdfast import pipeline
 from holdfast.errors import Source, UsageError
 from holdfast.pipeline.running import checked
 from holdfast.pipeline.toml_places import TomlPlaces
+from holdfast.redaction import masked
 from tests.pipeline.graphs import PIPELINE, PROGRAM
 
 MISTAKES = """\
@@ -131,3 +132,26 @@ def test_settings_of_spark_may_be_written_with_dots_or_quotes() -> None:
         PIPELINE + '\n[spark]\nmaster = "local[1]"\n[spark.conf]\nspark.a.b = 1\n"spark.c" = true\n', "pipeline.toml"
     )
     assert (told.master, dict(told.conf)) == ("local[1]", {"spark.a.b": "1", "spark.c": "true"})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[sinks.db]\nformat = "jdbc"\npasswrod = 1\noptions = { user = "ann", password = "hidden-7" }, x\n',
+        '[spark]\nconf = { "spark.hadoop.fs.s3a.secret.key" = "hidden-7", x = \n',
+        "[spark.conf]\nspark.ssl.keyStorePassword = 'hidden-7' x\n",
+        '[sources.reading]\nformat = "jdbc"\nurl = ["jdbc:derby:x;password=hidden-7"]\n',
+        '[sources.reading]\nformat = "jdbc"\nurl = "jdbc:x://ann:hidden-7@h/d" x\n',
+        '[spark]\nconf = "spark.token=hidden-7"\n',
+    ],
+)
+def test_messages_about_a_pipeline_file_quote_no_secrets(text: str) -> None:
+    told = str(refused(text))
+    assert "E11" in told and "hidden-7" not in told
+
+
+def test_what_is_not_secret_is_quoted_as_it_stands() -> None:
+    text = '[pipeline]\nprogram = "rules.dl" # token\n[sinks.x]\nformat = "csv"\npath = "out/é"\n'
+    assert masked(text) == text
+    secret = '[spark.conf]\na.password = "x\\"é" # ö\nurl = "http://u:pw@h/?sig=abc&x=1"\n'
+    assert masked(secret) == '[spark.conf]\na.password = "****" # ö\nurl = "http://u:**@h/?sig=***&x=1"\n'

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import json
 import os
 import socket
 import subprocess
@@ -14,6 +15,8 @@ import pytest
 
 from holdfast import spark_session as session
 from holdfast.errors import UsageError
+from holdfast.redaction import is_secret, redacted
+from holdfast.spark_launch import submit_arguments
 from holdfast.spark_session import SparkFailure, SparkOptions, parsed_conf, spark_errors
 
 if TYPE_CHECKING:
@@ -174,3 +177,105 @@ def _failing() -> Any:
         raise ValueError("told by a worker")
 
     return fails
+
+
+SECRETS = {
+    "spark.ssl.keyStorePassword": "s3cret-1",
+    "spark.hadoop.javax.jdo.option.ConnectionPassword": "s3cret-2",
+    "spark.hadoop.fs.s3a.secret.key": "s3cret-3",
+    "spark.hadoop.fs.s3a.access.key": "s3cret-4",
+    "spark.hadoop.fs.azure.account.key.a.dfs.core.windows.net": "s3cret-5==",
+    "spark.hadoop.fs.azure.sas.c.a.blob.core.windows.net": "?sv=1&sig=s3cret-6 %2B",
+    "spark.some.TOKEN": 's3cret-7 "é\\:=#!\n',
+    "spark.named.harmlessly": "s3cret-8",
+}
+
+
+@pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="needs Linux's /proc to see command lines")
+@pytest.mark.xdist_group("spark")
+def test_no_setting_is_on_a_command_line(tmp_path: Path) -> None:
+    """Every process is looked at from the first one to the session; afterwards the settings are what was asked for."""
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf/spark-defaults.conf").write_text("spark.of.the.machine 7\nspark.driver.memory 3g\n", "utf-8")
+    java = '-Djavax.net.ssl.trustStorePassword=s3cret-9 "-Dspaced=s3cret 10 \\\\"'
+    child = f"""
+import json, sys, threading, time
+from pathlib import Path
+from holdfast.spark_session import SparkOptions, spark_session
+seen, going = set(), True
+def children(pid):
+    for task in Path(f"/proc/{{pid}}/task").glob("*/children"):
+        for child in task.read_text().split():
+            yield child
+            yield from children(child)
+def watch():
+    while going:
+        for pid in children("self"):
+            try:
+                seen.add(Path(f"/proc/{{pid}}/cmdline").read_text())
+            except OSError:
+                pass
+        time.sleep(0.002)
+watching = threading.Thread(target=watch)
+watching.start()
+conf = {SECRETS!r} | {{"spark.driver.memory": "700m", "spark.driver.extraJavaOptions": {java!r}}}
+spark = spark_session(SparkOptions("local[1]", conf))
+going = False
+watching.join()
+jvm = spark._jvm.java.lang.System
+got = {{key: spark.sparkContext.getConf().get(key) for key in [*conf, "spark.of.the.machine"]}}
+shown = " ".join(" ".join(map(str, row)) for row in spark.sql("SET").collect())
+print(json.dumps([sorted(seen), got, jvm.getProperty("javax.net.ssl.trustStorePassword"), jvm.getProperty("spaced"),
+    spark._jvm.java.lang.Runtime.getRuntime().maxMemory(), shown]))
+spark.stop()
+"""
+    environment = {**os.environ, "SPARK_CONF_DIR": str(tmp_path / "conf")}
+    done = subprocess.run(
+        [sys.executable, "-"], input=child, capture_output=True, text=True, check=False, env=environment, cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    seen, got, password, spaced, memory, shown = json.loads(done.stdout.splitlines()[-1])
+    assert any("SparkSubmit" in line for line in seen)
+    assert not [line for line in seen if "s3cret" in line]
+    assert {key: got[key] for key in SECRETS} == SECRETS
+    assert (got["spark.of.the.machine"], got["spark.driver.memory"]) == ("7", "700m")
+    assert (password, spaced) == ("s3cret-9", "s3cret 10 \\")
+    assert 600 << 20 < memory <= 700 << 20
+    assert not [number for number in range(1, 8) if f"s3cret-{number}" in shown]
+
+
+@pytest.mark.parametrize("key", [*SECRETS][:-1])
+def test_what_is_secret_by_its_name_is_not_told(key: str) -> None:
+    assert is_secret(key) and is_secret(key.upper())
+    for text in (f"cannot use {key}=hidden-7;x", f"{key.upper()}: 'hidden-7'", f'("{key}" = hidden-7)'):
+        assert "hidden-7" not in redacted(text), text
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("jdbc:x://ann:hidden@host/db", "jdbc:x://ann:*****@host/db"),
+        ("https://h/c?sv=1&sig=hidden&se=2", "https://h/c?sv=*****&sig=*****&se=2"),
+        ("jdbc:derby:x;user=ann;password=hidden;create=true", "jdbc:derby:x;user=ann;password=*****;create=true"),
+        ("cannot read file:/a/b.csv: no such path", "cannot read file:/a/b.csv: no such path"),
+        ("the key x of line 3", "the key x of line 3"),
+    ],
+)
+def test_texts_without_secrets(text: str, told: str) -> None:
+    assert redacted(text) == told
+    assert redacted("a value-7", ["value-7"]) == "a *****"
+
+
+def test_a_setting_that_is_malformed_is_not_told_if_it_may_be_secret() -> None:
+    with pytest.raises(UsageError) as caught:
+        parsed_conf(["fs.s3a.secret.key hidden-7"])
+    assert "hidden-7" not in str(caught.value)
+
+
+def test_the_users_own_file_of_settings_comes_first(tmp_path: Path) -> None:
+    (tmp_path / "own").write_text("spark.a 1\n", encoding="utf-8")
+    environ = {"PYSPARK_SUBMIT_ARGS": f"--properties-file {tmp_path / 'own'} --verbose pyspark-shell"}
+    arguments = submit_arguments({"spark.b": "x y"}, tmp_path, environ)
+    assert arguments == f"--properties-file {tmp_path}/settings --verbose pyspark-shell"
+    assert (tmp_path / "settings").read_text("utf-8") == "spark.a 1\n\nspark.b=x\\u0020y\n"
+    assert (tmp_path / "settings").stat().st_mode & 0o777 == 0o600

@@ -145,6 +145,72 @@ def test_above_the_limit_maintenance_moves_to_spark_with_the_same_results(spark:
     assert (restored.engine, restored.why) == ("spark", "the facts did not fit before")
 
 
+FOLDERS = ("updates", "b", "a")
+SEVERAL = PIPELINE + "".join(
+    f'\n[updates.{name}]\nrelation = "edge"\nformat = "csv"\npath = "{name}"\nchange_type = "op"\n'
+    for name in FOLDERS[1:]
+)
+
+
+def scattered(story: Story, folder: Path, dice: random.Random) -> pipeline.Pipeline:
+    """The files of a story's updates in several folders, some of them with the same time: their names tell then."""
+    declared = story.write(folder, SEVERAL)
+    for name in FOLDERS[1:]:
+        (folder / name).mkdir()
+    time, last = 1_000_000_000, ""
+    for number in dice.sample(range(len(story.updates)), len(story.updates)):  # not written in their order
+        (folder / f"updates/{number:03}.csv").rename(folder / f"{number}.tmp")
+    for number in range(len(story.updates)):
+        path = folder / dice.choice(FOLDERS) / f"{dice.choice('xyz')}{number:03}.csv"
+        time += dice.choice((0, 0, 1, 10**6)) if str(path) > last else 1
+        last = str(path)
+        (folder / f"{number}.tmp").rename(path)
+        os.utime(path, (time, time))
+    return pipeline.read(declared)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_files_of_several_updates_that_wait_together_are_taken_by_their_times(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    """Also when they are fetched in pieces, and when the run is stopped between two of them."""
+    story = Story(seed=20 + seed, updates=9)
+    dice = random.Random(seed)
+    declared = scattered(story, tmp_path, dice)
+    if seed:
+        monkeypatch.setattr("holdfast.pipeline.batches.AT_ONCE", 4)
+        for step in dice.sample(STEPS, 2):
+            with pytest.raises(Stopped):
+                pipeline.run(declared, spark=spark, reached=StopAt(step, dice.choice([1, 3])))
+    pipeline.run(declared, spark=spark)
+    check(story, tmp_path)
+
+
+def test_a_file_much_older_than_the_newest_one_is_taken(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark itself takes what is a week older than the newest file for seen."""
+    story = Story(seed=5, updates=1)
+    declared = pipeline.read(story.write(tmp_path))
+    pipeline.run(declared, spark=spark)
+    late = tmp_path / "updates/late.csv"
+    late.write_text("0,0,insert\n", encoding="utf-8")
+    os.utime(late, (1_000_000_000, 1_000_000_000))
+    assert (0, 0) in pipeline.run(declared, spark=spark).base["edge"]
+
+
+def test_a_file_that_gets_another_time_while_its_micro_batch_is_under_way(spark: SparkSession, tmp_path: Path) -> None:
+    story = Story(seed=6, updates=3)
+    declared = pipeline.read(story.write(tmp_path))
+    with pytest.raises(Stopped):
+        pipeline.run(declared, spark=spark, reached=StopAt("committed", 1))
+    first = tmp_path / "updates/000.csv"
+    os.utime(first, (1_800_000_000, 1_800_000_000))
+    with pytest.raises(holdfast.HoldfastError, match=r"E1113.*after 1 of them were taken"):
+        pipeline.run(declared, spark=spark)
+    os.utime(first, (1_700_000_000, 1_700_000_000))
+    pipeline.run(declared, spark=spark)
+    check(story, tmp_path)
+
+
 def test_ctrl_c_stops_a_stream_without_end(spark: SparkSession, tmp_path: Path) -> None:
     story = Story(seed=9, updates=2)
     declared = pipeline.read(

@@ -191,6 +191,18 @@ class Backend(Protocol):
         ...
 
     @property
+    def repeats(self) -> bool:
+        """Whether to take facts into E or I, or out, a second time, or after it was cut short, makes it right."""
+        ...
+
+    def mend(self) -> None:
+        """Something was cut short, who knows where: make everything from E and I that can be, and forget the rest.
+
+        Counters need not be right afterwards.
+        """
+        ...
+
+    @property
     def nbytes(self) -> int:
         """The memory that facts, counters and indexes take in this process."""
         ...

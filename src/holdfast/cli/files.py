@@ -6,6 +6,7 @@ import difflib
 import os
 import sys
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 from holdfast.cli import codes
@@ -83,6 +84,19 @@ def writable_file(path: Path | None) -> None:
 def _refuse_unless_writable(path: Path, folder: Path) -> None:
     if not os.access(folder, os.W_OK | os.X_OK):
         raise UsageError(Diagnostic(codes.CANNOT_WRITE, f"{path} cannot be written: permission denied in {folder}"))
+
+
+def refuse_overwriting(path: Path | None, read: Iterable[Path]) -> None:
+    """Refuse to write to the program, to facts or to updates, before they are overwritten."""
+    if path is not None:
+        from holdfast.formats.paths import refuse_overwriting
+
+        refuse_overwriting(path, each_file(read))
+
+
+def each_file(paths: Iterable[Path]) -> list[Path]:
+    """The files among some paths, and those in the folders among them."""
+    return [file for path in paths for file in (path.iterdir() if path.is_dir() else [path])]
 
 
 def write_text(path: Path, text: str) -> None:

@@ -75,7 +75,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return INTERRUPTED
     except Exception as failure:
         if debug:
-            traceback.print_exc()
+            terminal.note(traceback.format_exc().rstrip(), keep="\t\n")
         return _report(_as_ours(failure), words)
 
 

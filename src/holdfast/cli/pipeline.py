@@ -116,10 +116,17 @@ def snapshots(pipeline: PipelineFile) -> None:
     if newest is None:
         terminal.line("there are no snapshots yet")
         return
+    unverified = store.unverified()
     rows = [
         (
             f"{number}",
-            "newest" if number == newest.number else "" if fault is None else f"damaged: {fault}",
+            "newest"
+            if number == newest.number
+            else f"damaged: {fault}"
+            if fault is not None
+            else "its manifest has no hash"
+            if number in unverified
+            else "",
             f"{sum(store.load(number).sizes.values())}" if fault is None else "",
         )
         for number, fault in store.faults().items()
@@ -133,11 +140,14 @@ def restore(
         int,
         Option("--update", metavar="N", show_default=False, help="The update after which the snapshot was taken."),
     ],
+    unverified: Annotated[
+        bool, Option("--unverified", help="Take a snapshot of an older holdfast, whose manifest has no hash.")
+    ] = False,
 ) -> None:
     """Go back to an earlier snapshot; later ones go."""
     store = _store(pipeline)
     with store.alone():
-        store.go_back(update)
+        store.go_back(update, unverified=unverified)
     terminal.line(f"the newest snapshot is that after update {update}")
 
 

@@ -8,6 +8,7 @@ import time
 from typing import TYPE_CHECKING
 
 from holdfast.cli import terminal
+from holdfast.errors import printable
 
 if TYPE_CHECKING:
     from rich.status import Status
@@ -62,7 +63,7 @@ class TerminalProgress:
 
     def round(self, node: str, round: int, new_facts: int, facts: int) -> None:
         """A round has ended."""
-        self._text = f"{node}: round {round:,}, {new_facts:,} new, {facts:,} facts"
+        self._text = f"{printable(node)}: round {round:,}, {new_facts:,} new, {facts:,} facts"
         now = time.monotonic()
         if self._status is not None and now > self._next_update:
             self._status.update(self._text)

@@ -57,8 +57,23 @@ def answer_as_json(answer: RelationView) -> dict[str, object]:
         "columns": list(answer.columns),
         "types": [type.value for type in answer.types],
         "size": len(answer),
-        "rows": [row_as_json(row) for row in answer.sorted_rows()],
+        "rows": _Rows(answer),
     }
+
+
+class _Rows(list[object]):
+    """The rows of a relation, made while they are written as JSON, which takes nothing but a list for an array."""
+
+    def __init__(self, answer: RelationView) -> None:
+        super().__init__()
+        answer.check_room()  # before anything is written
+        self._answer = answer
+
+    def __len__(self) -> int:
+        return len(self._answer)
+
+    def __iter__(self) -> Iterator[object]:
+        return map(row_as_json, self._answer.sorted_rows())
 
 
 def rows_as_text(answer: RelationView) -> Iterator[list[str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json as json_module
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -54,6 +54,7 @@ def run_program(
     """
     files.writable_folder(output)
     files.writable_file(stats)
+    files.refuse_overwriting(stats, [program])
     base = evaluate(
         program,
         facts,
@@ -63,9 +64,7 @@ def run_program(
         output,
     )
     terminal.diagnostics([] if json else base.program.warnings)
-    written = [] if output is None else base.write_outputs(output)
-    if stats is not None:
-        files.write_text(stats, json_module.dumps(_figures(base), indent=2) + "\n")
+    written = write_all(base, output, stats, _figures(base))
     if json:
         terminal.json(_as_json(base, written, output is None))
         return
@@ -75,6 +74,20 @@ def run_program(
     else:
         _tell_written(program, output, written)
     terminal.note(_summary(base))
+
+
+def write_all(
+    base: KnowledgeBase, output: Path | None, stats: Path | None, figures: object, others: Iterable[Path] = ()
+) -> list[Path]:
+    """Write the outputs and the figures of a run, all of them or none; gives the outputs."""
+    from holdfast.formats.staging import all_or_none, write_bytes
+
+    files.refuse_overwriting(stats, [*base.files, *others])
+    with all_or_none() as staged:
+        if stats is not None:
+            text = json_module.dumps(figures, indent=2) + "\n"
+            write_bytes(stats, [text.encode()], replacing=staged.replacing)
+        return [] if output is None else base.stage_outputs(output, staged, others)
 
 
 def _figures(base: KnowledgeBase) -> dict[str, object]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json as json_module
+import sys
 from collections.abc import Mapping
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -12,6 +12,7 @@ from holdfast.cli import codes, files, options, terminal
 from holdfast.cli.choice import Asked
 from holdfast.cli.command_line import Exit, Option
 from holdfast.cli.evaluate import evaluate
+from holdfast.cli.run_program import write_all
 from holdfast.cli.stream_figures import StreamFigures
 from holdfast.cli.stream_files import open_changes, open_updates, refuse_overwriting
 from holdfast.errors import Diagnostic, ExitCode, UsageError
@@ -96,22 +97,30 @@ def stream(
     if str(program) == str(updates) == "-":
         raise UsageError(Diagnostic(codes.BAD_USAGE, "program and updates cannot both be on standard input"))
     refuse_overwriting(updates, changes)
+    files.writable_folder(output)
+    for path in (stats, changes):
+        files.writable_file(path)
+        files.refuse_overwriting(path, [program, updates])
+    if stats is not None and changes is not None and stats.resolve() == changes.resolve():
+        raise UsageError(Diagnostic(codes.BAD_USAGE, f"{stats} cannot be both --stats and --changes"))
     with ExitStack() as opened:
-        feed(room, opened.enter_context(open_updates(updates)))
+        longest = None if limit_memory is None else options.bytes_of(limit_memory) // 8  # its objects take more
+        feed(room, opened.enter_context(open_updates(updates, longest)))
         base = evaluate(
             program,
             facts,
             (limit_facts, limit_rounds, limit_seconds, limit_memory),
             no_module,
             options.engine(engine, master, conf),
+            output,
         )
         asked.check(base)
+        files.refuse_overwriting(changes, base.files)
         sink = opened.enter_context(open_changes(changes))
         run = _Run(base, asked, room, sink, explain_choice, keep_going, json)
         run.all(ahead)
-    written = [] if output is None else base.write_outputs(output)
-    if stats is not None:
-        files.write_text(stats, json_module.dumps(run.figures.to_json(), indent=2) + "\n")
+    others = files.each_file([updates, *([] if changes is None else [changes])])
+    written = write_all(base, output, stats, run.figures.to_json(), others)
     if json:
         terminal.json_line({"ok": not run.figures.skipped, **run.figures.totals(), "written": list(map(str, written))})
     else:
@@ -175,7 +184,7 @@ class _Run:
             self._explain(answer.number, answer.change, relations)
 
     def _say(self, text: str) -> None:
-        self.sink.write(text + "\n")
+        self.sink.write((terminal.json_text(text) if self.sink is sys.stdout else text) + "\n")
         self.sink.flush()
 
     def _warn(self) -> None:

@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def open_updates(path: Path) -> Iterator[Iterator[UpdateLine]]:
+def open_updates(path: Path, longest: int | None = None) -> Iterator[Iterator[UpdateLine]]:
     """The updates in a file, plain or gzip, in the files of a folder, or on standard input, as they come."""
     from holdfast.streaming.sources import watched_folder
     from holdfast.update_lines import update_lines
 
     if str(path) == "-":
-        yield update_lines(_standard_input(), "<stdin>")
+        yield update_lines(_standard_input(), "<stdin>", longest)
         return
     if path.is_dir():
-        yield watched_folder(path)
+        yield watched_folder(path, longest=longest)
         return
     files.existing_file(path)
     try:
@@ -35,7 +35,7 @@ def open_updates(path: Path) -> Iterator[Iterator[UpdateLine]]:
     except OSError as failure:
         raise UsageError(Diagnostic(codes.UNREADABLE, f"{path} cannot be read: {failure.strerror}")) from failure
     with file:
-        yield update_lines(cast("BinaryIO", file), path.as_posix())
+        yield update_lines(cast("BinaryIO", file), path.as_posix(), longest)
 
 
 def _standard_input() -> BinaryIO:
@@ -62,6 +62,10 @@ def open_changes(path: Path | None) -> Iterator[TextIO]:
 
 
 def refuse_overwriting(updates: Path, changes: Path | None) -> None:
-    """A stream must not be written over while it is read."""
+    """A stream must not be written over while it is read, nor read what it writes."""
+    if changes is not None and updates.is_dir() and changes.parent.resolve() == updates.resolve():
+        raise UsageError(
+            Diagnostic(codes.BAD_USAGE, f"{changes} is in the folder of updates, and would be read as some of them")
+        )
     if changes is not None and changes.exists() and updates.exists() and changes.samefile(updates):
         raise UsageError(Diagnostic(codes.BAD_USAGE, f"{changes} cannot be both --updates and --changes"))

@@ -12,9 +12,11 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import TextIO
 
-from holdfast.errors import Diagnostic
+from holdfast.errors import Diagnostic, printable
 
 _RED, _YELLOW, _BLUE, _CYAN, _BOLD, _RESET = "\x1b[1;31m", "\x1b[1;33m", "\x1b[34m", "\x1b[36m", "\x1b[1m", "\x1b[0m"
+
+LONGEST_CELL = 1000  # characters of a value in a table
 
 
 def is_terminal(stream: TextIO) -> bool:
@@ -43,28 +45,40 @@ def survive_odd_streams() -> None:
 
 
 def line(text: str) -> None:
-    """One line of output."""
-    sys.stdout.write(text + "\n")
+    """One line of output, which stays one whatever is in it."""
+    sys.stdout.write(printable(text, keep="\t") + "\n")
 
 
 def text(drawing: str) -> None:
-    """A ready-made text, ended by a line end."""
+    """A ready-made text, ended by a line end; for a file or a program it is left as it is."""
+    drawing = printable(drawing, keep="\t\n") if is_terminal(sys.stdout) else drawing
     sys.stdout.write(drawing if drawing.endswith("\n") else drawing + "\n")
 
 
-def note(text: str) -> None:
+def note(text: str, keep: str = "\t") -> None:
     """A remark beside the output: on stderr, so that it never gets into a pipe."""
-    sys.stderr.write(text + "\n")
+    sys.stderr.write(printable(text, keep) + "\n")
 
 
 def json(value: object) -> None:
-    """A JSON document on stdout."""
-    sys.stdout.write(json_module.dumps(value, ensure_ascii=False, indent=2, allow_nan=False) + "\n")
+    """A JSON document on stdout, written as it is made."""
+    parts = json_module.JSONEncoder(ensure_ascii=False, indent=2, allow_nan=False).iterencode(value)
+    sys.stdout.writelines(map(json_text, parts))
+    sys.stdout.write("\n")
 
 
 def json_line(value: object) -> None:
     """A JSON document on stdout, on one line."""
-    sys.stdout.write(json_module.dumps(value, ensure_ascii=False, allow_nan=False) + "\n")
+    sys.stdout.write(json_text(json_module.dumps(value, ensure_ascii=False, allow_nan=False)) + "\n")
+
+
+def json_text(text: str) -> str:
+    """JSON that means the same without the characters that a terminal would obey: it has escapes for them."""
+    return re.sub("[\\x7f-\\x9f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069]", _json_escape, text)
+
+
+def _json_escape(found: re.Match[str]) -> str:
+    return f"\\u{ord(found[0]):04x}"
 
 
 def tab_separated(rows: Iterable[Sequence[str]]) -> None:
@@ -74,7 +88,7 @@ def tab_separated(rows: Iterable[Sequence[str]]) -> None:
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Rows for a person: aligned, numbers to the right."""
-    shown = list(rows)
+    columns, shown = list(map(_cell, columns)), [[_cell(text) for text in row] for row in rows]
     right = [all(_is_number(texts[index]) for texts in shown) for index in range(len(columns))]
     if is_terminal(sys.stdout):
         _draw_table(columns, shown, right)
@@ -117,6 +131,12 @@ def _draw_table(columns: Sequence[str], rows: Sequence[Sequence[str]], right: Se
     _print_indented(drawing)
 
 
+def _cell(text: str) -> str:
+    """A cell as a person can read it: what is very long is cut, and says how long it is."""
+    more = f"… ({len(text):,} characters)" if len(text) > LONGEST_CELL else ""
+    return printable(text[:LONGEST_CELL] + more)
+
+
 def _is_number(text: str) -> bool:
     return re.fullmatch(r"-?[0-9.]+(e[+-]?[0-9]+)?|-?inf|nan", text) is not None
 
@@ -139,7 +159,8 @@ def counted(number: int, noun: str) -> str:
 
 def heading(text: str) -> None:
     """A line that names what follows."""
-    line(f"{_BOLD}{text}{_RESET}" if has_colour(sys.stdout) else text)
+    shown = printable(text)
+    sys.stdout.write(f"{_BOLD}{shown}{_RESET}\n" if has_colour(sys.stdout) else shown + "\n")
 
 
 def diagnostics(items: Iterable[Diagnostic]) -> None:

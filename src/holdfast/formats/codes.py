@@ -27,5 +27,7 @@ ALL_CODES: Final[dict[str, str]] = {
     "E0621": "the RDF/XML declares a document type or entities",
     "E0622": "an RDF term does not fit the type of its column",
     "E0623": "a fact cannot be written as RDF",
+    "E0624": "two relations or outputs have one file",
+    "E0625": "an output would overwrite the program or a file that was read",
     "E0630": "facts given from Python have a shape that is not understood",
 }

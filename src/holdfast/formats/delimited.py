@@ -20,7 +20,7 @@ import pyarrow.csv
 from holdfast.encoding import Codes, Dictionary, encode_distinct
 from holdfast.formats import exact
 from holdfast.formats.escapes import unescape
-from holdfast.formats.files import BOM
+from holdfast.formats.files import BOM, reading_of
 from holdfast.formats.parameters import Layout
 from holdfast.number_text import NumberError, parse_integer
 from holdfast.program.model import Relation
@@ -50,15 +50,45 @@ def read_delimited(path: Path, data: bytes, layout: Layout, relation: Relation, 
         return exact.read_nullary(path, data, layout, relation)
     if not data:
         return np.empty((0, relation.arity), np.int64)
+    with dictionary.memory.holding(reading_of(path), delimited_size(data, layout)):
+        codes = _read_quickly(data, layout, relation, dictionary)
+        return exact.read_exactly(path, data, layout, relation, dictionary) if codes is None else codes
+
+
+def delimited_size(data: bytes, layout: Layout) -> int:
+    """Bytes that reading takes beside the data: the texts once more, and for each value Arrow's form and ours."""
+    return len(data) + 24 * (data.count(layout.delimiter.encode()) + data.count(b"\n"))
+
+
+def _read_quickly(data: bytes, layout: Layout, relation: Relation, dictionary: Dictionary) -> Codes | None:
+    """The facts as pyarrow reads them; None where only the exact way can tell."""
     hexadecimal = b"0x" in data or b"0X" in data
     kinds = [_TEXT if hexadecimal and type in _INTEGERS else _ARROW[type] for type in relation.types]
     table = _parse(data, layout, kinds)
+    if table is None or _overflows(data, table, layout, kinds):
+        return None
     try:
-        if table is not None:
-            return _encode_table(table, layout, relation, dictionary)
+        return _encode_table(table, layout, relation, dictionary)
     except NumberError:
-        pass
-    return exact.read_exactly(path, data, layout, relation, dictionary)
+        return None
+
+
+def _overflows(data: bytes, table: pa.Table, layout: Layout, kinds: Sequence[pa.DataType]) -> bool:
+    """Whether pyarrow made an infinity of a number that is too large for a float."""
+    infinite = [place for place, column in enumerate(table.columns) if _has_infinity(column)]
+    if not infinite:
+        return False
+    texts = _parse(data, layout, [_TEXT if place in infinite else kind for place, kind in enumerate(kinds)])
+    return texts is None or any(_is_too_large(texts.column(place), table.column(place)) for place in infinite)
+
+
+def _has_infinity(column: pa.ChunkedArray) -> bool:
+    return column.type == pa.float64() and bool(pc.any(pc.is_inf(column)).as_py())
+
+
+def _is_too_large(texts: pa.ChunkedArray, values: pa.ChunkedArray) -> bool:
+    infinite = pc.unique(texts.filter(pc.is_inf(values))).cast(pa.string())
+    return not pc.all(pc.match_substring(infinite, "inf", ignore_case=True)).as_py()
 
 
 def _encode_table(table: pa.Table, layout: Layout, relation: Relation, dictionary: Dictionary) -> Codes:

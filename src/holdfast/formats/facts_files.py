@@ -8,16 +8,20 @@ from types import MappingProxyType
 from typing import Final
 
 from holdfast.encoding import Codes, Dictionary
-from holdfast.formats.delimited import read_delimited, sniff_delimited
-from holdfast.formats.files import read_bytes, write_bytes
+from holdfast.formats.delimited import delimited_size, read_delimited, sniff_delimited
+from holdfast.formats.files import reading, reading_of
 from holdfast.formats.json_lines import json_lines, read_json_lines, sniff_json_lines
 from holdfast.formats.order import in_order
 from holdfast.formats.parameters import check_parameters, input_layout, kind_of, output_layout
 from holdfast.formats.parquet import read_parquet, sniff_parquet, to_arrow, write_parquet
-from holdfast.formats.writing import delimited_lines
+from holdfast.formats.staging import Replacing, replacing, write_bytes
+from holdfast.formats.writing import delimited_lines, pieces
 from holdfast.program.model import Relation
+from holdfast.settings import UNLIMITED, Memory
 from holdfast.values import Type
 
+_LINES = 20_000  # of JSON made at a time
+_TOGETHER = 1 << 20  # rows of a Parquet file's group
 _NONE: Final[Mapping[str, str]] = MappingProxyType({})
 
 
@@ -28,14 +32,17 @@ def read_relation(
     check_parameters(relation, parameters)
     if kind_of(path) == ".parquet":
         return read_parquet(path, relation, dictionary)
-    data = read_bytes(path, compressed=parameters.get("compress") == "true")
-    if kind_of(path) == ".jsonl":
-        return read_json_lines(path, data, relation, dictionary)
-    return read_delimited(path, data, input_layout(path, relation, parameters, data), relation, dictionary)
+    with reading(path, dictionary.memory, compressed=parameters.get("compress") == "true") as data:
+        if kind_of(path) == ".jsonl":
+            return read_json_lines(path, data, relation, dictionary)
+        return read_delimited(path, data, input_layout(path, relation, parameters, data), relation, dictionary)
 
 
 def sniff_types(
-    path: Path, names: Sequence[str] | None = None, parameters: Mapping[str, str] = _NONE
+    path: Path,
+    names: Sequence[str] | None = None,
+    parameters: Mapping[str, str] = _NONE,
+    memory: Memory = UNLIMITED,
 ) -> tuple[Type, ...]:
     """The types of a file's columns, from all its values: number if all are 64-bit integers, else float, else symbol.
 
@@ -45,23 +52,33 @@ def sniff_types(
     check_parameters(None, parameters)
     if kind_of(path) == ".parquet":
         return sniff_parquet(path)
-    data = read_bytes(path, compressed=parameters.get("compress") == "true")
-    if kind_of(path) == ".jsonl":
-        return sniff_json_lines(path, data, names or ())
-    return sniff_delimited(data, input_layout(path, None, parameters, data), None if names is None else len(names))
+    with reading(path, memory, compressed=parameters.get("compress") == "true") as data:
+        if kind_of(path) == ".jsonl":
+            return sniff_json_lines(path, data, names or (), memory)
+        layout = input_layout(path, None, parameters, data)
+        with memory.holding(reading_of(path), delimited_size(data, layout)):
+            return sniff_delimited(data, layout, None if names is None else len(names))
 
 
 def write_relation(
-    path: Path, relation: Relation, codes: Codes, dictionary: Dictionary, parameters: Mapping[str, str] = _NONE
+    path: Path,
+    relation: Relation,
+    codes: Codes,
+    dictionary: Dictionary,
+    parameters: Mapping[str, str] = _NONE,
+    replacing: Replacing = replacing,
 ) -> None:
     """Write facts to a file, sorted; the file appears whole or not at all."""
     layout = output_layout(path, relation, parameters)
     codes = in_order(relation, codes, dictionary)
     if layout.kind == ".parquet":
-        write_parquet(path, to_arrow(relation, codes, dictionary))
+        parts = pieces(relation, codes, dictionary, _TOGETHER)
+        tables = (to_arrow(relation, part, dictionary) for part in parts)
+        write_parquet(path, to_arrow(relation, codes[:0], dictionary).schema, tables, replacing)
         return
     if layout.kind == ".jsonl":
-        lines = json_lines(relation, dictionary.decode_rows(codes, relation.types), layout.headers)
+        parts = pieces(relation, codes, dictionary, _LINES)
+        lines = json_lines(relation, (dictionary.decode_rows(part, relation.types) for part in parts), layout.headers)
     else:
         lines = delimited_lines(relation, codes, dictionary, layout)
-    write_bytes(path, lines, compressed=layout.compressed)
+    write_bytes(path, lines, compressed=layout.compressed, replacing=replacing)

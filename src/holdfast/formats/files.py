@@ -1,28 +1,64 @@
-"""Bytes in and out: gzip, errors of the file system, and writing so that nothing is ever half written."""
+"""Bytes from files: gzip, and errors of the file system."""
 
 from __future__ import annotations
 
 import gzip
-import os
-import secrets
+import io
 import zlib
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import NoReturn
+from typing import BinaryIO, NoReturn, cast
 
 from holdfast.formats.places import file_span, refuse
+from holdfast.settings import UNLIMITED, Memory
 
 BOM = b"\xef\xbb\xbf"
+_PIECE = 1 << 20  # bytes read at a time
 
 
-def read_bytes(path: Path, *, compressed: bool = False) -> bytes:
-    """The content of a file, unpacked if it is gzip by its name or by `compressed`."""
+def text_size(data: bytes) -> int:
+    """Bytes that the data takes as a Python string."""
+    return len(data) if data.isascii() else 4 * len(data)
+
+
+@contextmanager
+def reading(path: Path, memory: Memory = UNLIMITED, *, compressed: bool = False) -> Iterator[bytes]:
+    """The content of a file, unpacked if it is gzip by its name or by `compressed`; it counts until the block ends.
+
+    It is read piece by piece, so that a small file that unpacks to a large one is given up as soon as it is too large.
+    """
+    what = reading_of(path)
+    with ExitStack() as held:
+        content = io.BytesIO()
+        with _opened(path, compressed or path.suffix == ".gz") as file:
+            while piece := file.read(_PIECE):
+                held.enter_context(memory.holding(what, len(piece)))
+                content.write(piece)
+        yield content.getvalue()
+
+
+def reading_of(path: Path) -> str:
+    """What memory is needed for, as an error says it."""
+    return f"reading {path.as_posix()} would"
+
+
+@contextmanager
+def _opened(path: Path, is_packed: bool) -> Iterator[BinaryIO]:
     try:
-        data = path.read_bytes()
+        with path.open("rb") as file:
+            yield cast("BinaryIO", gzip.GzipFile(fileobj=file)) if is_packed else file
+    except EOFError:
+        refuse("E0603", f"{path.as_posix()} is cut off: the gzip data ends too early", file_span(path))
+    except (gzip.BadGzipFile, zlib.error):
+        refuse(
+            "E0603",
+            f"{path.as_posix()} is not gzip, or is damaged",
+            file_span(path),
+            help=None if path.suffix == ".gz" else "leave out compress=true if the file is not compressed",
+        )
     except OSError as error:
         refuse_unreadable(path, error)
-    return _unpack(path, data) if compressed or path.suffix == ".gz" else data
 
 
 def refuse_unreadable(path: Path, error: OSError) -> NoReturn:
@@ -35,20 +71,6 @@ def refuse_unreadable(path: Path, error: OSError) -> NoReturn:
         case PermissionError():
             refuse("E0602", f"{path.as_posix()} cannot be read: permission denied")
     refuse("E0602", f"{path.as_posix()} cannot be read: {(error.strerror or str(error)).lower()}")
-
-
-def _unpack(path: Path, data: bytes) -> bytes:
-    try:
-        return gzip.decompress(data)
-    except EOFError:
-        refuse("E0603", f"{path.as_posix()} is cut off: the gzip data ends too early", file_span(path))
-    except (gzip.BadGzipFile, zlib.error):
-        refuse(
-            "E0603",
-            f"{path.as_posix()} is not gzip, or is damaged",
-            file_span(path),
-            help=None if path.suffix == ".gz" else "leave out compress=true if the file is not compressed",
-        )
 
 
 def as_text(path: Path, data: bytes) -> str:
@@ -65,28 +87,3 @@ def as_text(path: Path, data: bytes) -> str:
             file_span(path, line, column),
             help="it begins as gzip does: give it a name that ends in .gz" if packed else None,
         )
-
-
-@contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """A temporary file beside `path` that takes its place when the block ends well, and vanishes otherwise."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
-    try:
-        yield temporary
-        temporary.replace(path)
-    except OSError as error:
-        refuse("E0611", f"{path.as_posix()} cannot be written: {(error.strerror or str(error)).lower()}")
-    finally:
-        with suppress(OSError):
-            temporary.unlink()
-
-
-def write_bytes(path: Path, parts: Iterable[bytes | memoryview], *, compressed: bool = False) -> None:
-    """Write a file whole or not at all."""
-    with replacing(path) as temporary, temporary.open("xb") as file:
-        if compressed or path.suffix == ".gz":
-            # no name and no time inside, so that equal facts give equal files
-            with gzip.GzipFile(filename="", mode="wb", fileobj=file, compresslevel=6, mtime=0) as packed:
-                packed.writelines(parts)
-        else:
-            file.writelines(parts)

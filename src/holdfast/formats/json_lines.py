@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import reduce
 from pathlib import Path
 from typing import Any, NoReturn, cast
@@ -17,10 +17,11 @@ from typing import Any, NoReturn, cast
 import numpy as np
 
 from holdfast.encoding import Codes, Dictionary, EncodingError
-from holdfast.formats.files import BOM, as_text
+from holdfast.formats.files import BOM, as_text, reading_of, text_size
 from holdfast.formats.json_places import not_json, value_places
 from holdfast.formats.places import Problems, other_columns
 from holdfast.program.model import Relation
+from holdfast.settings import UNLIMITED, Memory
 from holdfast.term_text import double_text, literal_value
 from holdfast.values import BlankNode, Iri, Literal, Row, Type, Value, quote
 
@@ -61,10 +62,21 @@ class _LineError(ValueError):
 
 def read_json_lines(path: Path, data: bytes, relation: Relation, dictionary: Dictionary) -> Codes:
     """The facts in the content of a file."""
-    from holdfast.formats.json_blocks import plain_columns
 
     data = data.removeprefix(BOM)
+    with dictionary.memory.holding(reading_of(path), json_size(data)):
+        return _read_lines(path, data, relation, dictionary)
+
+
+def json_size(data: bytes) -> int:
+    """Bytes that reading takes beside the data: its text, Arrow's copy and columns, or objects."""
+    return 2 * text_size(data) + len(data) + 24 * data.count(b",") + 200 * data.count(b"\n")
+
+
+def _read_lines(path: Path, data: bytes, relation: Relation, dictionary: Dictionary) -> Codes:
     text = as_text(path, data)
+    from holdfast.formats.json_blocks import plain_columns
+
     columns = plain_columns(data, [column.name for column in relation.columns], relation.types)
     if columns is not None:
         encoded = [dictionary.encode_column(values, type) for values, type in zip(columns, relation.types, strict=True)]
@@ -213,12 +225,18 @@ def from_json(item: Any) -> Value:
     return cast("Value", item)
 
 
-def sniff_json_lines(path: Path, data: bytes, names: Sequence[str]) -> tuple[Type, ...]:
+def sniff_json_lines(path: Path, data: bytes, names: Sequence[str], memory: Memory = UNLIMITED) -> tuple[Type, ...]:
     """The narrowest types that fit every value of each column; the columns of objects are told by their names."""
-    from holdfast.formats.json_blocks import plain_types
 
     data = data.removeprefix(BOM)
+    with memory.holding(reading_of(path), json_size(data)):
+        return _sniff_lines(path, data, names)
+
+
+def _sniff_lines(path: Path, data: bytes, names: Sequence[str]) -> tuple[Type, ...]:
     text = as_text(path, data)
+    from holdfast.formats.json_blocks import plain_types
+
     types = plain_types(data, names)
     if types is not None:
         return types
@@ -281,11 +299,10 @@ def _integers(values: Sequence[int]) -> Type:
     return Type.UNSIGNED if values and min(values) >= 0 and max(values) > 2**63 - 1 else Type.NUMBER
 
 
-def json_lines(relation: Relation, rows: list[Row], headers: bool) -> Iterator[bytes]:
+def json_lines(relation: Relation, parts: Iterable[list[Row]], headers: bool) -> Iterator[bytes]:
     """The lines of facts, many at a time: arrays, or objects if there are to be headers."""
     names = [column.name for column in relation.columns]
-    for start in range(0, len(rows), _CHUNK):
-        chunk = rows[start : start + _CHUNK]
+    for chunk in parts:
         facts = (dict(zip(names, row, strict=True)) for row in chunk) if headers else chunk
         yield "".join(to_json(fact) + "\n" for fact in facts).encode()
 

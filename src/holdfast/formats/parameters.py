@@ -144,7 +144,7 @@ def _columns(text: str | None, relation: Relation | None, span: Span | None) -> 
     if text is None:
         return None
     parts = text.split(":")
-    if not all(part.isascii() and part.isdigit() for part in parts):
+    if not all(part.isascii() and part.isdigit() and len(part) < 10 for part in parts):
         refuse("E0610", f'columns are numbers from 0 with colons between them, such as "0:2", not {text!r}', span)
     columns = tuple(map(int, parts))
     if len(set(columns)) != len(columns):

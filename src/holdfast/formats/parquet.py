@@ -7,17 +7,22 @@ schema; unmarked strings are strings.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
+from holdfast.arrow_columns import is_text
 from holdfast.encoding import Codes, Dictionary, EncodingError
 from holdfast.errors import Span
-from holdfast.formats.files import refuse_unreadable, replacing
+from holdfast.formats.files import reading_of, refuse_unreadable
 from holdfast.formats.places import file_span, other_columns, refuse
+from holdfast.formats.staging import Replacing, replacing
 from holdfast.lazy import lazily
 from holdfast.program.model import Column, Relation
+from holdfast.settings import Memory
 from holdfast.values import Type
 
 if TYPE_CHECKING:
@@ -27,35 +32,57 @@ else:
     pa = lazily("pyarrow")
     pq = lazily("pyarrow.parquet")
 
+_ROWS = 1 << 16  # read at a time
 MARK = {"holdfast": "any"}  # of a column whose texts stand for values of any type
 _COUNT = "()"  # the one column in which a relation without columns is kept, so that its rows can be counted
 
 
 def read_parquet(path: Path, relation: Relation, dictionary: Dictionary) -> Codes:
-    """The facts in a Parquet file."""
-    return encode_table(_read_table(path), relation, dictionary, path.as_posix(), file_span(path))
+    """The facts in a Parquet file, read some rows at a time."""
+    what, parts, first = reading_of(path), [], 0
+    with ExitStack() as held, _opened(path) as file:
+        for table in _tables(file, what, dictionary.memory):
+            parts.append(encode_table(table, relation, dictionary, path.as_posix(), file_span(path), first))
+            held.enter_context(dictionary.memory.holding(what, 2 * parts[-1].nbytes))  # they are put together, too
+            first += table.num_rows
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def sniff_parquet(path: Path) -> tuple[Type, ...]:
     """The types of a Parquet file's columns."""
-    table = _read_table(path)
-    return tuple(map(arrow_type, table.schema)) if table.num_rows else ()
+    with _opened(path) as file:
+        return tuple(map(arrow_type, file.schema_arrow)) if file.metadata.num_rows else ()
 
 
-def _read_table(path: Path) -> pa.Table:
+def _tables(file: pq.ParquetFile, what: str, memory: Memory) -> Iterator[pa.Table]:
+    """The rows, some at a time; at least one table, be it empty."""
+    groups = [file.metadata.row_group(number).total_byte_size for number in range(file.num_row_groups)]
+    if not file.metadata.num_rows:
+        yield file.schema_arrow.empty_table()
+    with memory.holding(what, max(groups, default=0)):
+        for batch in file.iter_batches(_ROWS):
+            with memory.holding(what, batch.nbytes):
+                yield pa.Table.from_batches([batch])
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[pq.ParquetFile]:
+    """A Parquet file whose strings come once each: many rows with one long string take little then."""
     try:
         with path.open("rb") as file:
-            return pq.read_table(file)
+            texts = [field.name for field in pq.read_schema(file) if is_text(field.type)]
+            yield pq.ParquetFile(file, read_dictionary=texts)
     except pa.ArrowException:
         refuse("E0614", f"{path.as_posix()} is not a Parquet file, or is damaged", file_span(path))
     except OSError as error:
         refuse_unreadable(path, error)
 
 
-def write_parquet(path: Path, table: pa.Table) -> None:
-    """Write a table whole or not at all."""
-    with replacing(path) as temporary:
-        pq.write_table(table, temporary)
+def write_parquet(path: Path, schema: pa.Schema, parts: Iterable[pa.Table], replacing: Replacing = replacing) -> None:
+    """Write the parts of a table, all of them or no file."""
+    with replacing(path) as temporary, pq.ParquetWriter(temporary, schema) as writer:
+        for part in parts:
+            writer.write_table(part)
 
 
 def to_arrow(relation: Relation, codes: Codes, dictionary: Dictionary) -> pa.Table:
@@ -85,9 +112,9 @@ def arrow_type(field: pa.Field) -> Type:
 
 
 def encode_table(
-    table: pa.Table, relation: Relation, dictionary: Dictionary, origin: str, span: Span | None = None
+    table: pa.Table, relation: Relation, dictionary: Dictionary, origin: str, span: Span | None = None, first: int = 0
 ) -> Codes:
-    """The facts in an Arrow table; `origin` says in errors where it is from."""
+    """The facts in an Arrow table; `origin` says in errors where it is from, of which `first` rows came before."""
     if not relation.columns:
         return np.empty((table.num_rows, 0), np.int64)
     codes = np.empty((table.num_rows, relation.arity), np.int64)
@@ -96,7 +123,7 @@ def encode_table(
         try:
             codes[:, number] = _encode(table.field(place), table.column(place), column.type, dictionary)
         except EncodingError as error:
-            _refuse(error, column, table.schema.field(place), relation, origin, span)
+            _refuse(error, column, table.schema.field(place), relation, origin, span, first)
     return codes
 
 
@@ -137,9 +164,15 @@ def _refuse_columns(
 
 
 def _refuse(
-    error: EncodingError, column: Column, field: pa.Field, relation: Relation, origin: str, span: Span | None
+    error: EncodingError,
+    column: Column,
+    field: pa.Field,
+    relation: Relation,
+    origin: str,
+    span: Span | None,
+    first: int,
 ) -> NoReturn:
-    where = "" if error.row is None else f", row {error.row + 1}"
+    where = "" if error.row is None else f", row {first + error.row + 1}"
     refuse(
         "E0606",
         f"{origin}{where}, column {field.name}: {error.reason}",

@@ -7,7 +7,8 @@ percent-encoded, `ex%3Aknows.facts`, and with `_` for a colon, `ex_knows.facts`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
@@ -22,15 +23,19 @@ _OTHERS: Final = frozenset(
 )
 """Names of formats that facts are not written in; any other name that tells nothing is one of separated values."""
 
+_LONGEST: Final = 200
+
 
 def file_stem(relation: Relation) -> str:
-    """The name under which a relation's facts are written, without the suffix."""
-    return quote(relation.display, safe=" ()+,=@!~$&';[]{}")
+    """The name under which a relation's facts are written, without the suffix; file names have some 255 characters."""
+    stem = quote(relation.display, safe=" ()+,=@!~$&';[]{}", errors="surrogatepass")
+    digest = hashlib.sha256(relation.display.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return stem if len(stem) <= _LONGEST else f"{stem[: _LONGEST - 20]}~{digest}"
 
 
 def find_facts(folder: Path, relation: Relation) -> Path | None:
     """The file in the folder with the facts of a relation, None if there is none; two are an error."""
-    found = [path for path in _candidates(folder, relation) if path.exists()]
+    found = [path for path in _candidates(folder, relation) if len(path.name) < _LONGEST + 20 and path.exists()]
     if len(found) > 1:
         refuse(
             "E0608",
@@ -38,12 +43,16 @@ def find_facts(folder: Path, relation: Relation) -> Path | None:
             relation.span,
             help='keep one, or choose with .input and filename="…"',
         )
-    return found[0] if found else None
+    return inside(folder, found[0].name, relation.span) if found else None
 
 
 def _candidates(folder: Path, relation: Relation) -> Iterator[Path]:
     stems = dict.fromkeys(
-        (file_stem(relation), quote(relation.display, safe=" "), file_stem(relation).replace("%3A", "_"))
+        (
+            file_stem(relation),
+            quote(relation.display, safe=" ", errors="surrogatepass"),
+            file_stem(relation).replace("%3A", "_"),
+        )
     )
     for suffix in SUFFIXES:
         for stem in stems:
@@ -85,6 +94,29 @@ def output_path(folder: Path, relation: Relation, parameters: Mapping[str, str])
     return inside(folder, name, _span_of(relation, parameters))
 
 
+def refuse_shared_file(files: Iterable[tuple[Path, Relation]], does: str) -> None:
+    """Refuse a file for two relations; `does` says what they would do with it."""
+    found: dict[str, tuple[Path, Relation]] = {}
+    for path, relation in files:
+        other, first = found.setdefault(path.as_posix().casefold(), (path, relation))
+        if first.name != relation.name and (path == other or _is_same(path, other)):
+            refuse(
+                "E0624",
+                f"{first.display} and {relation.display} both {does} {path.as_posix()}",
+                relation.span,
+                help='give each of them a file of its own: filename="…"',
+            )
+
+
+def _is_same(path: Path, other: Path) -> bool:
+    """Whether two names that differ in case are one file: for a file that is not there yet, its folder tells."""
+    try:
+        return path.samefile(other)
+    except OSError:
+        folder = path.parent
+        return folder.name.swapcase() != folder.name and folder.with_name(folder.name.swapcase()).exists()
+
+
 def inside(folder: Path, name: str, span: Span | None = None) -> Path:
     """`folder / name`, refused if it leads out of the folder by `..`, by being absolute or through a link."""
     path = folder / name
@@ -96,6 +128,17 @@ def inside(folder: Path, name: str, span: Span | None = None) -> Path:
             help="move the file into the folder, or give another folder",
         )
     return path
+
+
+def refuse_overwriting(path: Path, read: Iterable[Path], span: Span | None = None) -> None:
+    """Refuse to write to a file that something was read from, by whatever name or link."""
+    if path.exists() and any(other.exists() and path.samefile(other) for other in read):
+        refuse(
+            "E0625",
+            f"{path.as_posix()} is not overwritten: the program, facts or updates of this run are read from it",
+            span,
+            help="write to another folder or file",
+        )
 
 
 def _span_of(relation: Relation, parameters: Mapping[str, str]) -> Span | None:

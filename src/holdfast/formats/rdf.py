@@ -13,9 +13,12 @@ each term from Python would take longer than parsing it.
 from __future__ import annotations
 
 import hashlib
+import io
 import re
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Final, NoReturn, TypeAlias, cast
 from urllib.parse import quote
@@ -28,17 +31,19 @@ import pyarrow.csv
 import pyoxigraph as ox
 
 from holdfast.encoding import Codes, Dictionary
-from holdfast.formats.files import BOM, as_text, read_bytes
+from holdfast.formats.files import BOM, as_text, reading, reading_of
 from holdfast.formats.parameters import RDF_FORMATS, rdf_format_name
 from holdfast.formats.places import file_span, refuse
 from holdfast.formats.rdf_terms import TermReader
 from holdfast.formats.rdf_types import fit_columns
 from holdfast.program.model import Relation
+from holdfast.settings import Memory
 
 RDF_TYPE: Final = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
 Triples: TypeAlias = tuple[pa.Array, pa.Array, pa.Array]
 """Subjects, properties and objects as dictionary-encoded texts."""
 _TEXT = pa.dictionary(pa.int32(), pa.string())
+_PIECE = 20_000  # statements written at a time
 _GRAPH = r" (?:<[^<>\" ]*>|_:[^ \"<>]+)$"
 
 
@@ -96,21 +101,33 @@ def rdf_facts(
             f"{path.as_posix()} is no RDF file by its name",
             help=f"the names end with {', '.join(RDF_FORMATS)}, with .gz after it if compressed",
         )
-    data = read_bytes(path).removeprefix(BOM)
-    if format == ox.RdfFormat.RDF_XML:
-        _refuse_entities(path, data)
-    triples = _columns(_statements(path, data, format, base or f"file:///{quote(path.name)}"))
-    scope = hashlib.sha1(data, usedforsecurity=False).hexdigest()[:8]
-    return _sort(triples, TermReader(path, dictionary, scope), want_triples, predicates)
+    with ExitStack() as held, reading(path, dictionary.memory) as content:
+        data = content.removeprefix(BOM)
+        if format == ox.RdfFormat.RDF_XML:
+            with dictionary.memory.holding(reading_of(path), len(data)):
+                _refuse_entities(path, data)
+        base = base or f"file:///{quote(path.name)}"
+        triples = _columns(_statements(path, data, format, base, held, dictionary.memory))
+        scope = hashlib.sha1(data, usedforsecurity=False).hexdigest()[:8]
+        return _sort(triples, TermReader(path, dictionary, scope), want_triples, predicates)
 
 
 # --- parsing -----------------------------------------------------------------------------------------
 
 
-def _statements(path: Path, data: bytes, format: ox.RdfFormat, base: str) -> bytes:
+def _statements(path: Path, data: bytes, format: ox.RdfFormat, base: str, held: ExitStack, memory: Memory) -> bytes:
     """The statements of a file as N-Quads, one a line, without escapes that are not needed."""
+    content, what = io.BytesIO(), reading_of(path)
     try:
-        return ox.serialize(ox.parse(data, format=format, base_iri=base), format=ox.RdfFormat.N_QUADS) or b""
+        quads = ox.parse(data, format=format, base_iri=base)
+        while piece := ox.serialize(islice(quads, _PIECE), format=ox.RdfFormat.N_QUADS):
+            held.enter_context(memory.holding(what, 5 * len(piece)))  # as text, as Arrow's lines, split, and encoded
+            content.write(piece)
+        return content.getvalue()
+    except MemoryError as error:
+        if "maximal size" not in str(error):
+            raise
+        refuse("E0620", "a term is longer than 16 MB, which is more than is read", file_span(path))
     except SyntaxError as error:
         _refuse_syntax(path, data, error)
 

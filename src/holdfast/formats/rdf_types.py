@@ -9,7 +9,7 @@ import numpy as np
 
 from holdfast.encoding import Codes, Dictionary, EncodingError, distinct
 from holdfast.errors import Span
-from holdfast.formats.files import read_bytes
+from holdfast.formats.files import reading
 from holdfast.formats.places import file_span, refuse
 from holdfast.number_text import NumberError, parse_float, parse_integer
 from holdfast.program.model import Column, Relation
@@ -104,7 +104,9 @@ def _find_line(path: Path, row: Row) -> Span | None:
         for value in row
         if not isinstance(value, BlankNode)
     ]
-    for number, line in enumerate(read_bytes(path).decode(errors="replace").split("\n"), 1):
+    with reading(path) as data:
+        lines = data.decode(errors="replace").split("\n")
+    for number, line in enumerate(lines, 1):
         if all(text in line for text in wanted):
             return file_span(path, number, 1, len(line), line)
     return None

@@ -10,15 +10,17 @@ from typing import Final, NoReturn
 import pyoxigraph as ox
 
 from holdfast.encoding import Codes, Dictionary
-from holdfast.formats.files import write_bytes
 from holdfast.formats.order import in_order
 from holdfast.formats.places import refuse
 from holdfast.formats.rdf import RDF_TYPE, rdf_format
 from holdfast.formats.rdf_terms import TermError, to_term
+from holdfast.formats.staging import Replacing, replacing, writing
+from holdfast.formats.writing import pieces
 from holdfast.program.model import Relation
 from holdfast.values import Row, Value, quote
 
 _NO_PREFIXES: Final[Mapping[str, str]] = MappingProxyType({})
+_TOGETHER = 20_000  # rows decoded at a time
 _TYPE = ox.NamedNode(RDF_TYPE[1:-1])
 
 
@@ -27,6 +29,7 @@ def write_rdf(
     facts: Iterable[tuple[Relation, Codes]],
     dictionary: Dictionary,
     prefixes: Mapping[str, str] = _NO_PREFIXES,
+    replacing: Replacing = replacing,
 ) -> None:
     """Write facts as RDF, in the format that the name tells; the file appears whole or not at all.
 
@@ -37,12 +40,14 @@ def write_rdf(
         refuse("E0618", f"{path.as_posix()} is no RDF file by its name", help="the names end with .nt or .ttl")
     triples = (triple for relation, codes in facts for triple in _triples(relation, codes, dictionary))
     shown = None if format in (ox.RdfFormat.N_TRIPLES, ox.RdfFormat.N_QUADS) else dict(prefixes)
-    write_bytes(path, [ox.serialize(triples, format=format, prefixes=shown) or b""])
+    with writing(path, replacing=replacing) as file:
+        ox.serialize(triples, file, format=format, prefixes=shown)
 
 
 def _triples(relation: Relation, codes: Codes, dictionary: Dictionary) -> Iterator[ox.Triple]:
     make = _maker(relation)
-    for row in dictionary.decode_rows(in_order(relation, codes, dictionary), relation.types):
+    parts = pieces(relation, in_order(relation, codes, dictionary), dictionary, _TOGETHER)
+    for row in (row for part in parts for row in dictionary.decode_rows(part, relation.types)):
         try:
             yield make(row)
         except TermError as error:

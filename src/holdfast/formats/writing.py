@@ -22,7 +22,23 @@ from holdfast.program.model import Column, Relation
 from holdfast.values import quote
 
 _CHUNK = 500_000
+_TEXT = 1 << 22  # characters of the rows that are written at a time; Arrow makes several copies of them
 _OF_NUMBERS = frozenset("0123456789+-.einfa")
+
+
+def pieces(relation: Relation, codes: Codes, dictionary: Dictionary, most: int) -> Iterator[Codes]:
+    """The rows, at most so many at a time, and fewer where their texts are long."""
+    for start in range(0, len(codes), most):
+        part = codes[start : start + most]
+        if dictionary.longest * relation.arity * len(part) <= _TEXT:
+            yield part
+            continue
+        ends = np.cumsum(dictionary.lengths(part, relation.types))
+        first = 0
+        while first < len(part):
+            last = int(np.searchsorted(ends, (ends[first - 1] if first else 0) + _TEXT, "right"))
+            yield part[first : max(last, first + 1)]
+            first = max(last, first + 1)
 
 
 def delimited_lines(relation: Relation, codes: Codes, dictionary: Dictionary, layout: Layout) -> Iterator[bytes]:
@@ -32,10 +48,10 @@ def delimited_lines(relation: Relation, codes: Codes, dictionary: Dictionary, la
     if not relation.columns:
         yield b"()\n" * len(codes)
         return
-    for start in range(0, len(codes), _CHUNK):
-        lines = _lines(relation, codes[start : start + _CHUNK], dictionary, layout)
+    for number, part in enumerate(pieces(relation, codes, dictionary, _CHUNK)):
+        lines = _lines(relation, part, dictionary, layout)
         # a mark at the very start would be taken for the file's own
-        yield BOM + lines if start == 0 and not layout.headers and lines.startswith(BOM) else lines
+        yield BOM + lines if number == 0 and not layout.headers and lines.startswith(BOM) else lines
 
 
 def _lines(relation: Relation, codes: Codes, dictionary: Dictionary, layout: Layout) -> bytes:

@@ -12,10 +12,11 @@ from typing import Any, Final, TypeAlias
 
 from lark import Token
 
+from holdfast.deadline import look_at_the_clock
 from holdfast.errors import Diagnostics, Source, Span
 from holdfast.language import refused, tree
 from holdfast.language.descriptions import described
-from holdfast.language.literals import LARGEST, number_kind, range_mistake, unescape
+from holdfast.language.literals import LARGEST, integer, number_kind, range_mistake, unescape
 from holdfast.language.mistakes import Mistake
 from holdfast.language.operators import LEVELS, UNARY, right_level
 from holdfast.language.vocabulary import AGGREGATES
@@ -42,13 +43,13 @@ class Builder:
     def __init__(self) -> None:
         self._source = Source("", "")
         self._diagnostics = Diagnostics()
-        self._loose: list[tree.Call] = []  # `count(t)`, `max(t)`: good only as an argument of a head
-        self._edge: list[tree.Number] = []  # 2^63: good only behind a minus
+        self._loose: dict[int, tree.Call] = {}  # by id, `count(t)`, `max(t)`: good only as an argument of a head
+        self._edge: dict[int, tree.Number] = {}  # by id, 2^63: good only behind a minus
 
     def begin(self, source: Source, diagnostics: Diagnostics) -> None:
         """Point the callbacks at another text."""
         self._source, self._diagnostics = source, diagnostics
-        self._loose, self._edge = [], []
+        self._loose, self._edge = {}, {}
 
     def _span(self, first: Token | tree.Node, last: Token | tree.Node) -> Span:
         start = first if isinstance(first, Token) else first.span
@@ -136,6 +137,7 @@ class Builder:
 
     def rule(self, children: Children) -> tree.Rule:
         """`h1, h2 :- body.`"""
+        look_at_the_clock()
         attributes = tuple(c for c in children if isinstance(c, tree.RuleAttribute))
         clause = children[len(attributes) :]
         heads = clause[0].items if isinstance(clause[0], tree.Conjunction) else (clause[0],)
@@ -212,8 +214,8 @@ class Builder:
         kind, text = number_kind(token)
         number = tree.Number(text, kind, span=self._here(token))
         mistake = range_mistake(number)
-        if kind is tree.NumberKind.NUMBER and int(text, 0) == LARGEST + 1:
-            self._edge.append(number)
+        if kind is tree.NumberKind.NUMBER and integer(text) == LARGEST + 1:
+            self._edge[id(number)] = number
         elif mistake:
             mistake.report(self._diagnostics, number.span)
         return number
@@ -268,8 +270,8 @@ class Builder:
         return left
 
     def _unary(self, operator: Token, operand: tree.Term) -> tree.Unary:
-        if operator == "-" and self._edge and operand is self._edge[-1]:
-            self._edge.pop()
+        if operator == "-":
+            self._edge.pop(id(operand), None)
         return tree.Unary(str(operator), operand, span=self._span(operator, operand))
 
     def call(self, children: Children) -> tree.Call:
@@ -277,7 +279,7 @@ class Builder:
         name, arguments = children[0], children[2] if len(children) == 4 else ()
         call = tree.Call(str(name), arguments, span=self._span(name, children[-1]))
         if name in AGGREGATES and len(arguments) == 1:
-            self._loose.append(call)
+            self._loose[id(call)] = call
         if name == "autoinc":
             refused.COUNTERS.report(self._diagnostics, call.span)
         return call
@@ -315,8 +317,7 @@ class Builder:
         return tree.Atom(tree.Name("", span=node.span), (), span=node.span)
 
     def _call_atom(self, call: tree.Call) -> tree.Atom:
-        if self._loose and self._loose[-1] is call:
-            self._loose.pop()
+        self._loose.pop(id(call), None)
         start = call.span
         place = Span(self._source, start.line, start.column, start.line, start.column + len(call.function))
         return tree.Atom(tree.Name(call.function, span=place), call.arguments, span=call.span)
@@ -346,25 +347,24 @@ class Builder:
         return tree.Atom(tree.Name("", span=node.span), (), span=node.span)
 
     def _head_argument(self, term: tree.Term) -> tree.Term:
-        if isinstance(term, tree.Call) and any(term is loose for loose in self._loose):
-            self._loose = [loose for loose in self._loose if loose is not term]
+        if isinstance(term, tree.Call) and self._loose.pop(id(term), None) is not None:
             return tree.HeadAggregate(term.function, term.arguments[0], span=term.span)
         return term
 
     def _finish_clause(self) -> None:
         """Report what only a place that never came could have made good."""
-        for call in self._loose:
+        for call in self._loose.values():
             self._diagnostics.error(
                 "E0113",
                 f"{call.function}(…) of one value can only be a whole argument of a head",
                 call.span,
                 help=f"in a body write `{call.function}{' x' if call.function != 'count' else ''} : {{ … }}`",
             )
-        for number in self._edge:
+        for number in self._edge.values():
             mistake = range_mistake(number)
             assert mistake is not None
             mistake.report(self._diagnostics, number.span)
-        self._loose, self._edge = [], []
+        self._loose, self._edge = {}, {}
 
     def _unescape(self, token: Token) -> str:
         if "\\" not in token:

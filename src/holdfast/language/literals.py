@@ -11,6 +11,8 @@ from holdfast.language.mistakes import Mistake
 
 LARGEST: Final = 2**63 - 1
 _LARGEST_UNSIGNED: Final = 2**64 - 1
+_MOST_DIGITS: Final = 20  # of an unsigned number; Python refuses to convert thousands of digits
+_BEYOND: Final = 10**_MOST_DIGITS
 _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "'": "'", "\\": "\\", "b": "\b", "f": "\f"}
 _escape = re.compile(r"\\(?:u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|.)")
 
@@ -29,16 +31,21 @@ def _without_zeros(text: str) -> str:
     return (text.lstrip("0") or "0") if text.isdigit() else str(text)
 
 
+def integer(text: str) -> int:
+    """The value of an integer literal; of one with more digits than 64 bits can have, some number beyond them."""
+    return _BEYOND if text.isdigit() and len(text) > _MOST_DIGITS else int(text, 0)
+
+
 def range_mistake(number: tree.Number) -> Mistake | None:
     """What is wrong with a literal that is too large for its type."""
     match number.kind:
         case tree.NumberKind.FLOAT if float(number.text) == float("inf"):
             return mistakes.number_too_large(number.text, "a float is at most about 1.8e308", None)
-        case tree.NumberKind.UNSIGNED if int(number.text, 0) > _LARGEST_UNSIGNED:
+        case tree.NumberKind.UNSIGNED if integer(number.text) > _LARGEST_UNSIGNED:
             limit = f"an unsigned number is at most {_LARGEST_UNSIGNED}u"
             return mistakes.number_too_large(number.text + "u", limit, None)
-        case tree.NumberKind.NUMBER if int(number.text, 0) > LARGEST:
-            fits = int(number.text, 0) <= _LARGEST_UNSIGNED
+        case tree.NumberKind.NUMBER if integer(number.text) > LARGEST:
+            fits = integer(number.text) <= _LARGEST_UNSIGNED
             return mistakes.number_too_large(
                 number.text,
                 f"a number is at most {LARGEST}",
@@ -63,4 +70,4 @@ def _escaped(escape: str) -> str | None:
     if len(escape) == 2:
         return _ESCAPES.get(escape[1])
     code = int(escape[2:], 16)
-    return chr(code) if code < 0x110000 else None
+    return chr(code) if code < 0x110000 and not 0xD800 <= code < 0xE000 else None

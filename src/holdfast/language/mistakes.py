@@ -75,18 +75,31 @@ def number_help(text: str) -> str:
     return f"put something between {digits} and {text[len(digits) :]}, or begin a name with a letter"
 
 
+_LONGEST: Final = 40  # so much of a number is shown
+
+
 def number_too_large(text: str, limit: str, hint: str | None) -> Mistake:
     """A literal beyond the range of its type."""
-    return Mistake("E0106", f"{text} does not fit: {limit}", hint)
+    shown = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}… ({len(text):,} characters)"
+    return Mistake("E0106", f"{shown} does not fit: {limit}", hint)
 
 
 def bad_escape(escape: str) -> Mistake:
     """A backslash in a string with something behind it that has no meaning."""
+    if len(escape) > 2 and 0xD800 <= int(escape[2:], 16) < 0xE000:
+        return lone_surrogate("E0107", f"`{escape}`")
     return Mistake(
         "E0107",
         f"`{escape}` is no escape",
         "a backslash is written \\\\",
         ("the escapes are \\n \\t \\r \\\" \\\\ \\' \\uXXXX \\UXXXXXXXX",),
+    )
+
+
+def lone_surrogate(code: str, shown: str) -> Mistake:
+    """Half of a pair that UTF-16 writes for one character: no text in UTF-8 can hold it."""
+    return Mistake(
+        code, f"{shown} is half a surrogate pair and no character", "write the character itself, or \\UXXXXXXXX"
     )
 
 

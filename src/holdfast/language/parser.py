@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import cache
 from threading import Lock
@@ -10,11 +11,12 @@ from typing import Any
 from lark import Lark, Token, UnexpectedToken
 from lark.lexer import Lexer as LarkLexer
 
-from holdfast.errors import Diagnostics, Source
+from holdfast.errors import Diagnostics, Source, Span
 from holdfast.language import tables, tree
 from holdfast.language.build import Builder
 from holdfast.language.comments import Comment
 from holdfast.language.failure import Failure
+from holdfast.language.mistakes import lone_surrogate
 from holdfast.language.nesting import without_deep_clauses
 from holdfast.language.recovery import item_start, recover
 from holdfast.language.tokens import Lexer
@@ -24,6 +26,7 @@ from holdfast.language.unexpected import report
 _builder = Builder()
 _lock = Lock()
 _NOWHERE = Source("", "")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class _Ready(LarkLexer):
@@ -32,9 +35,10 @@ class _Ready(LarkLexer):
     def __init__(self, conf: Any) -> None:
         """Nothing of lark's lexer configuration is needed."""
 
-    def lex(self, tokens: list[Token]) -> Iterator[Token]:  # type: ignore[override]
-        """The tokens, in their order."""
-        return iter(tokens)
+    def lex(self, given: tuple[list[Token], int]) -> Iterator[Token]:  # type: ignore[override]
+        """The tokens from a place on, in their order; not copied, since a text may have many errors to go on behind."""
+        tokens, start = given
+        return map(tokens.__getitem__, range(start, len(tokens)))
 
 
 @cache
@@ -73,8 +77,9 @@ def parse_body(text: str, name: str = "<query>") -> tree.Formula:
     return formula
 
 
-def _parse(source: Source, start: str) -> tuple[Any, list[Comment]]:
+def _parse(written: Source, start: str) -> tuple[Any, list[Comment]]:
     diagnostics = Diagnostics()
+    source = _unicode(written, diagnostics)
     lexer = Lexer(source, diagnostics, in_body=start == "query")
     tokens = without_deep_clauses(lexer.run(), source, diagnostics)
     with _lock:
@@ -84,12 +89,27 @@ def _parse(source: Source, start: str) -> tuple[Any, list[Comment]]:
     return result, lexer.comments
 
 
+def _unicode(source: Source, diagnostics: Diagnostics) -> Source:
+    """The text without lone surrogates, which nothing could print; the first one is reported."""
+    found = _SURROGATE.search(source.text)
+    if found is None:
+        return source
+    line, column = (
+        source.text.count("\n", 0, found.start()) + 1,
+        found.start() - source.text.rfind("\n", 0, found.start()),
+    )
+    clean = Source(source.name, _SURROGATE.sub("\ufffd", source.text))
+    place = Span(clean, line, column, line, column + 1)
+    lone_surrogate("E0104", f"U+{ord(found.group()):04X}").report(diagnostics, place)
+    return clean
+
+
 def _run(source: Source, tokens: list[Token], start: str, diagnostics: Diagnostics) -> Any:
     """Parse; after an error, report it and go on behind it to find the next one."""
     position = 0
     while True:
         try:
-            return _parser().parse(tokens[position:], start=start)
+            return _parser().parse((tokens, position), start=start)
         except UnexpectedToken as error:
             failed = _index(tokens, error.token, position)
             accepts = _accepted(tokens, position, failed, start) or frozenset(error.accepts or ())

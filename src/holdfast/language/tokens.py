@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 from lark import Token
 
+from holdfast.deadline import look_at_the_clock
 from holdfast.errors import Diagnostics, Source, Span
 from holdfast.language import mistakes
 from holdfast.language.comments import Comment
@@ -40,6 +41,8 @@ from holdfast.language.vocabulary import (
     QUALIFIERS,
     SCANNER,
 )
+
+_OFTEN = 256  # tokens between two looks at the clock
 
 
 @dataclass
@@ -71,6 +74,8 @@ class Lexer:
         text, end, match = self._text, len(self._text), SCANNER.match
         handlers = {kind: getattr(self, f"_{kind.lower()}") for kind in SCANNER.groupindex}
         while self._position < end:
+            if not len(self.tokens) % _OFTEN:
+                look_at_the_clock()
             found = match(text, self._position)
             assert found is not None and found.lastgroup is not None  # the last alternative takes any character
             handlers[found.lastgroup](found.group())

@@ -6,13 +6,15 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
+from typing import TypeVar
 
-from holdfast.backends.protocol import Backend, Facts
+from holdfast.backends.protocol import Backend, Facts, KeptFacts
 from holdfast.maintenance.agenda import Agenda
 from holdfast.maintenance.algorithms import ALGORITHMS, AUTO, Algorithm, Choice, refuse_company, refuse_recursion
 from holdfast.maintenance.choose import Chooser
+from holdfast.maintenance.commit import Step, commit
 from holdfast.maintenance.marking import PASSING_ON, MarkedStratum, Marking
 from holdfast.maintenance.modular import TooManyForModulesError
 from holdfast.maintenance.recompute import recount
@@ -27,6 +29,7 @@ from holdfast.program.model import AggregateRule, HyperNode, Program, Rule
 from holdfast.program.show import shown_names
 from holdfast.quick_dataclass import dataclass
 
+_T = TypeVar("_T")
 _MANY_GONE = 10_000  # facts, from which on it is worth a thought whether to recompute
 
 
@@ -121,20 +124,29 @@ class Maintainer:
         program: Program | None,
         choice: Choice,
         watch: Watch,
+        told: Callable[[Outcome], _T],
         *,
         keep: bool = True,
-    ) -> Outcome:
-        """One update; with `keep` false everything is as before afterwards."""
+        adopt: Sequence[Step] = (),
+    ) -> _T:
+        """One update; with `keep` false everything is as before afterwards.
+
+        Gives what is `told` of the outcome, before it is committed: if that fails, nothing has changed.  Steps of those
+        who `adopt` it belong to the commit.
+        """
         try:
-            return self._run(deletions, insertions, program, choice, watch, keep=keep)
+            return self._run(deletions, insertions, program, choice, watch, told, adopt if keep else None)
         except TooManyForModulesError:
             self._do_without_modules()
             watch.settle(0)
-            return self._run(deletions, insertions, program, choice, watch, keep=keep)
+            return self._run(deletions, insertions, program, choice, watch, told, adopt if keep else None)
 
     def _do_without_modules(self) -> None:
         """They would derive too much: all rules are evaluated from now on, and count."""
         self.backend.write_out(tuple(self.backend.unwritten))
+        commit(self.backend, [self._drop_modules])
+
+    def _drop_modules(self) -> None:
         served = {p for plan in self._nodes if plan.allotment.services for p in plan.predicates}
         self._uncounted_recursive |= served - self._counts_served
         self.modules = ()
@@ -142,13 +154,21 @@ class Maintainer:
         self.adopt(self.program)
 
     def _run(
-        self, deletions: Facts, insertions: Facts, program: Program | None, choice: Choice, watch: Watch, *, keep: bool
-    ) -> Outcome:
+        self,
+        deletions: Facts,
+        insertions: Facts,
+        program: Program | None,
+        choice: Choice,
+        watch: Watch,
+        told: Callable[[Outcome], _T],
+        adopt: Sequence[Step] | None,
+    ) -> _T:
+        """Without steps to `adopt` it, it is taken back."""
         self.settle()
         backend = self.backend
         before = (set(self._uncounted), set(self._uncounted_recursive), set(self._counts_served))
         backend.nonrecursive.remembers = backend.recursive.remembers = True
-        self._marks = self.marking if keep and program is None else None
+        self._marks = self.marking if adopt is not None and program is None else None
         if self._marks is not None:
             self._marks.begin(self.state)
         try:
@@ -165,19 +185,22 @@ class Maintainer:
                 removed.worked_out(), added.worked_out(), tuple(figures), len(self._E_minus) + len(self._E_plus)
             )
             watch.settle(len(outcome.added) - len(outcome.removed))
+            result = told(outcome)
         except BaseException:
             if self._marks is not None:
                 self._marks.forget()
             self._take_back(before)
             raise
-        if not keep:
+        if adopt is None:
             self._take_back(before)
-            return outcome
-        self._commit(outcome)
-        self.moved()
+        else:
+            become = self.become((self._E_minus, self._E_plus), (outcome.removed, outcome.added))
+            commit(backend, [*become, self._finish, self.moved, *adopt, self._end_marks])
+        return result
+
+    def _end_marks(self) -> None:
         if self._marks is not None:
             self._marks.end(self.state)
-        return outcome
 
     @property
     def state(self) -> tuple[int, int]:
@@ -193,8 +216,8 @@ class Maintainer:
     def settle(self) -> None:
         """Do what a window left for later."""
         if self.pending is not None:
-            pending, self.pending = self.pending, None
-            pending()
+            self.pending()
+            self.pending = None
 
     @property
     def nodes(self) -> Sequence[NodePlan]:
@@ -359,6 +382,7 @@ class Maintainer:
                 (*kept.recursive, *gone.recursive),
                 (*kept.aggregates, *gone.aggregates),
             )
+            self._uncounted |= O  # if counting is stopped
             recount(plan.planner, self.backend, rules)
             self._uncounted -= O
             self._uncounted_recursive -= O
@@ -372,20 +396,32 @@ class Maintainer:
 
     # --- the end ---------------------------------------------------------------------------------------
 
-    def _commit(self, outcome: Outcome) -> None:
-        self.become((self._E_minus, self._E_plus), (outcome.removed, outcome.added))
-        self._finish()
+    def become(self, explicit: tuple[Facts, Facts], facts: tuple[Facts, Facts]) -> list[Step]:
+        """E and I lose and gain facts, and what modules made of that holds: the steps of a commit."""
+        gone, come, unwritten = facts[0].sizes(), facts[1].sizes(), self.backend.unwritten
+        sizes = {name: known.size + come.get(name, 0) - gone.get(name, 0) for name, known in unwritten.items()}
+        return [
+            partial(_move, self.backend.explicit, *explicit),
+            partial(_move, self.backend.materialisation, *facts),
+            partial(self._resize, sizes),
+            self.states.commit,
+        ]
 
-    def become(self, explicit: tuple[Facts, Facts], facts: tuple[Facts, Facts]) -> None:
-        """E and I lose and gain facts, and what modules made of that holds."""
-        E, I = self.backend.explicit, self.backend.materialisation
-        E -= explicit[0]
-        E |= explicit[1]
-        I -= facts[0]
-        I |= facts[1]
-        for name, unwritten in self.backend.unwritten.items():
-            unwritten.size += facts[1].sizes().get(name, 0) - facts[0].sizes().get(name, 0)
-        self.states.commit()
+    def _resize(self, sizes: Mapping[str, int]) -> None:
+        for name, size in sizes.items():
+            self.backend.unwritten[name].size = size
+
+    def mend(self) -> None:
+        """An update was cut short, who knows where: it is taken back, or it was committed.  Counters are made again
+        when they are needed."""
+        self.pending = None
+        self.backend.mend()
+        self._finish()
+        self.states.take_back()
+        self._uncounted |= self.program.relations.keys()
+        self._uncounted_recursive |= self.program.relations.keys()
+        self.chooser = Chooser()
+        self.adopt(self.program)
 
     def _take_back(self, before: tuple[set[str], set[str], set[str]]) -> None:
         self.backend.nonrecursive.take_back()
@@ -401,6 +437,11 @@ class Maintainer:
         for counters in (backend.nonrecursive, backend.recursive):
             counters.settle()
             counters.remembers = False
+
+
+def _move(kept: KeptFacts, gone: Facts, come: Facts) -> None:
+    kept -= gone
+    kept |= come
 
 
 def _note(others: set[str], predicates: frozenset[str], *, known: bool) -> None:
@@ -429,18 +470,19 @@ def _plans(
     """The hyper-nodes of the new program, with what happened to their rules."""
     before: tuple[Rule | AggregateRule, ...] = (*old.rules, *old.aggregates)
     left = Counter(map(rule_key, before))
-    was = {predicate: node.predicates for node in old.nodes for predicate in node.predicates}
+    was = {p: names for node in old.nodes for names in [frozenset(node.predicates)] for p in node.predicates}
+    nodes = {predicate: node for node in old.nodes for predicate in node.predicates}
     by_predicate: dict[str, list[Rule | AggregateRule]] = {}
     for rule in before:
         by_predicate.setdefault(rule.predicate, []).append(rule)
     result = []
     for node in new.nodes:
         kept, added = _split((*node.nonrecursive, *node.recursive, *node.aggregates), left)
-        removed = [rule for p in node.predicates for rule in _gone(by_predicate.get(p, ()), kept)]
-        here = dict.fromkeys(node.predicates, node.predicates)
+        removed = list(_gone([rule for p in node.predicates for rule in by_predicate.get(p, ())], kept))
+        here = dict.fromkeys(node.predicates, frozenset(node.predicates))
         turned = tuple(_turned(kept, node, was)) if old is not new else ()
         allotment = allot(node, new.relations, modules)
-        regrouped = old is not new and not allotment.same_as(_allotted_before(old, node, modules))
+        regrouped = old is not new and not allotment.same_as(_allotted_before(old, nodes, node, modules))
         succession = regrouped and states is not None and _succeeds(allotment.alone, states)
         result.append(
             NodePlan(
@@ -462,9 +504,12 @@ def _succeeds(service: Service | None, states: States) -> bool:
     return service is not None and state is not None and service.module.takes_over(service, state)
 
 
-def _allotted_before(old: Program, node: HyperNode, modules: Sequence[Module]) -> Allotment:
+def _allotted_before(
+    old: Program, old_nodes: Mapping[str, HyperNode], node: HyperNode, modules: Sequence[Module]
+) -> Allotment:
     """What served the predicates of a hyper-node in the old program."""
-    nodes = [before for before in old.nodes if not set(before.predicates).isdisjoint(node.predicates)]
+    found = {old_nodes[name].index: old_nodes[name] for name in node.predicates if name in old_nodes}
+    nodes = [found[index] for index in sorted(found)]
     services = [service for before in nodes for service in allot(before, old.relations, modules).services]
     return Allotment(tuple(service for service in services if service.slice.predicate in node.predicates))
 
@@ -492,7 +537,7 @@ def _gone(old: Iterable[Rule | AggregateRule], kept: Iterable[Rule | AggregateRu
 
 
 def _turned(
-    kept: Iterable[Rule | AggregateRule], node: HyperNode, was: Mapping[str, tuple[str, ...]]
+    kept: Iterable[Rule | AggregateRule], node: HyperNode, was: Mapping[str, frozenset[str]]
 ) -> Iterator[tuple[Rule, bool]]:
     for rule in kept:
         if isinstance(rule, Rule):
@@ -501,7 +546,7 @@ def _turned(
                 yield rule, before
 
 
-def _grouped(rules: Sequence[Rule | AggregateRule], nodes: Mapping[str, tuple[str, ...]]) -> RuleChange:
+def _grouped(rules: Sequence[Rule | AggregateRule], nodes: Mapping[str, frozenset[str]]) -> RuleChange:
     """Rules by how they count in the hyper-nodes of their heads."""
     plain = [rule for rule in rules if isinstance(rule, Rule)]
     return RuleChange(

@@ -4,12 +4,14 @@ one after the other.  Until then, and if the pass fails, there is no trace of th
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from holdfast.backends.memory.facts import Momentary
 from holdfast.backends.memory.store import MemoryBackend
 from holdfast.backends.memory.versions import MOST_STATES, Versions, steps
 from holdfast.backends.protocol import Facts
+from holdfast.maintenance.commit import commit
 from holdfast.maintenance.served import Served
 from holdfast.maintenance.stratum import Figures
 from holdfast.maintenance.window import Explicit, WindowStratum, explicit_states
@@ -42,25 +44,40 @@ class Window:
         """Whether the state is still the one that the next update was computed for."""
         return self._maintainer.state == self._state
 
-    def advance(self) -> Outcome:
-        """Make the next state the present one; what the pass took stands with the first."""
+    @property
+    def done(self) -> int:
+        """How many of the states have been the present one."""
+        return self._done
+
+    def outcome(self, number: int) -> Outcome:
+        """What one of the updates does, the first being 0; what the pass took stands with that."""
         from holdfast.maintenance.maintainer import Outcome
 
+        removed, added = self._changes[number]
+        return Outcome(removed, added, tuple(s.figures for s in self._strata) if not number else ())
+
+    def advance(self, number: int) -> None:
+        """Make the state after so many updates the present one, by those between."""
+        while self._done < number:
+            self._advance()
+
+    def _advance(self) -> None:
         assert self.is_current
-        maintainer, before = self._maintainer, self._done
-        removed, added = self._changes[before]
+        number, maintainer = self._done, self._maintainer
+        become = maintainer.become(self._explicit[number], self._changes[number])
+        done = [partial(self._is_done, number + 1), *([maintainer.settle] if number + 1 == len(self._changes) else ())]
+        commit(maintainer.backend, [partial(self._put_states, number), *become, maintainer.moved, *done])
+
+    def _put_states(self, number: int) -> None:
+        states = self._maintainer.states
         for stratum in self._strata:
             if stratum.served is None:
-                maintainer.states.drop(stratum.planner.node.predicates)
+                states.drop(stratum.planner.node.predicates)
             else:
-                maintainer.states.put(stratum.served.module.service, stratum.served.states[before])
-        maintainer.pending = self._count
-        maintainer.become(self._explicit[before], (removed, added))
-        maintainer.moved()
-        self._state, self._done = maintainer.state, before + 1
-        if self._done == len(self._changes):
-            maintainer.settle()
-        return Outcome(removed, added, tuple(s.figures for s in self._strata) if not before else ())
+                states.put(stratum.served.module.service, stratum.served.states[number])
+
+    def _is_done(self, number: int) -> None:
+        self._state, self._done, self._maintainer.pending = self._maintainer.state, number, self._count
 
     def _count(self) -> None:
         """Put the counters where the state is: only when they are needed."""

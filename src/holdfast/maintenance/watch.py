@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from holdfast.errors import Diagnostic, LimitReached
+from holdfast.interrupts import checkpoint
 from holdfast.settings import Limits, Progress, Silent
 
 _UNLIMITED, _SILENT = Limits(), Silent()
@@ -21,11 +24,13 @@ class Watch:
         self.rounds = 0
         self._node = ""
         self._bytes: dict[str, int] = {}
+        self._most = self.limits.memory  # between runs it holds for what is shown and written
         self._until: float | None = None  # of this thread's processor time
 
     def begin(self, limits: Limits | None) -> None:
         """Another run begins: its seconds and rounds count from now, facts and bytes are there already."""
         self.limits, self.begun, self._before = limits or _UNLIMITED, time.monotonic(), self.facts
+        self._most = self.limits.memory
         self._until = None
         self.node("")
 
@@ -49,6 +54,7 @@ class Watch:
 
     def round(self, new_facts: int) -> None:
         """A round begins."""
+        checkpoint()
         self.rounds += 1
         self.progress.round(self._node, self.rounds, new_facts, self.facts)
         if self.limits.rounds is not None and self.rounds > self.limits.rounds:
@@ -56,6 +62,7 @@ class Watch:
 
     def batch(self, new_facts: int) -> None:
         """A batch of facts came in, so many of them new."""
+        checkpoint()
         self.facts += new_facts
         if self.limits.facts is not None and self.facts > self.limits.facts:
             self._stop("E0802", f"there are more than {self.limits.facts:,} facts")
@@ -72,9 +79,24 @@ class Watch:
     def grown(self, table: str, nbytes: int) -> None:
         """A table takes so many bytes now."""
         self._bytes[table] = nbytes
-        if self.limits.memory is not None and sum(self._bytes.values()) > self.limits.memory:
-            divisor, unit = (2**20, "MiB") if self.limits.memory >= 2**20 else (1, "bytes")
-            self._stop("E0804", f"facts and indexes take more than {self.limits.memory / divisor:,.0f} {unit}")
+        if self.limits.memory is not None:
+            self.room("facts, strings and indexes", 0)
+
+    @contextmanager
+    def holding(self, what: str, nbytes: int) -> Iterator[None]:
+        """So many more bytes are needed inside the block."""
+        self.room(what, nbytes)
+        self._bytes[what] = self._bytes.get(what, 0) + nbytes
+        try:
+            yield
+        finally:
+            self._bytes[what] -= nbytes
+
+    def room(self, what: str, nbytes: int) -> None:
+        """Raise if so many more bytes would be too many."""
+        if self._most is not None and sum(self._bytes.values()) + nbytes > self._most:
+            divisor, unit = (2**20, "MiB") if self._most >= 2**20 else (1, "bytes")
+            self._stop("E0804", f"{what} take more than {self._most / divisor:,.0f} {unit}")
 
     def _stop(self, code: str, reason: str) -> None:
         where = f" while evaluating {self._node}, round {self.rounds}" if self._node else ""

@@ -5,12 +5,13 @@ a reflexive one an edge from a node to itself.  Rules with steps over other rela
 `R(x, z) :- R(x, y), S(y, z)`, give R = L*·B·T* (L the steps before, T the steps after), and with a transitive rule
 beside them (L*·B·T*)+.  That is reachability too, in a graph with two nodes for each value, one before B and one
 after it: L leads between the first, B from a first to a second one, T between the second, and a transitive rule from a
-value's second node back to its first.  Where the steps are the same edges as B, the plain graph says the same.
+value's second node back to its first.  Where the steps are the same edges as B, the plain graph says the same; whether
+they are is looked at after every change.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import cached_property
 from typing import Any
@@ -61,6 +62,8 @@ class Form:
 
 Change = tuple[Numbers, Numbers]
 """Edges that are lost and gained."""
+Parts = tuple[Edges, Edges, Edges]
+"""B, L and T."""
 
 _NO_CHANGE: Change = (NONE, NONE)
 _REFLEXIVE = frozenset({Shape.REFLEXIVE_SOURCE, Shape.REFLEXIVE_TARGET})
@@ -76,28 +79,38 @@ class State:
     base: Edges
     before: Edges = field(default_factory=lambda: Edges(NONE))  # L
     after: Edges = field(default_factory=lambda: Edges(NONE))  # T
-    known: Graph | None = None  # the graph, if it is known already
+    known_walk: Parts | None = None  # what `walked` gives, if it is known already
+    known: Graph | None = None  # the same for `graph`
 
     def is_stale(self, form: Form) -> bool:
         """Whether most numbers are of values that no edge has any more: a long stream would have ever more nodes."""
-        parts = (self.base, self.before, self.after)
-        edges = sum(len(part.keys) + len(part.came) - len(part.went) for part in parts)
+        edges = sum(map(len, self._parts))
         return len(self.numbering.values) > _SPARE + 4 * edges and self.form == form
+
+    @cached_property
+    def walked(self) -> Parts:
+        """B, L and T with what a symmetric rule adds: B turned round, and steps after, turned, as steps before."""
+        if self.known_walk is not None:
+            return self.known_walk
+        B, L, T = self.base, self.before, self.after
+        if Shape.SYMMETRIC not in self.form.shapes:
+            return B, L, T
+        return _joined(B, B), _joined(L, T), _joined(T, L)
 
     @cached_property
     def graph(self) -> Graph:
         """The graph in which R is reachability."""
         if self.known is not None:
             return self.known
-        base, L, T = self._edges()
-        if self._is_plain(base, L, T):
-            edges = self.base if base is self.base.all else Edges(base)
+        base, *steps = self.walked
+        if all(base.has(step.all).all() for step in steps) and self._is_enough(self.walked):
+            edges = Edges(self._with_loops(base)) if self.form.shapes & _REFLEXIVE else base
             return Graph(len(self.numbering.values), edges, 1, self.form.no_loops)
         return self.doubled(self.form.is_flipped)
 
     def doubled(self, flip: bool) -> Graph:
         """The graph with two nodes for each value, as it is or flipped."""
-        base, L, T = self._edges()
+        base, L, T = self._with_loops(self.walked[0]), self.walked[1].all, self.walked[2].all
         nodes = len(self.numbering.values)
         if flip:
             base, L, T = turned(base), turned(T), turned(L)
@@ -105,43 +118,46 @@ class State:
         parts = [_between(L, 0, 0), _between(base, 0, 1), _between(T, 1, 1), keys_of(2 * back + 1, 2 * back)]
         return Graph(2 * nodes, Edges(together(*parts)), 2)
 
-    def edited(self, base: Change, before: Change, after: Change) -> State:
-        """The state after edges and steps were lost and gained; its graph is the old one edited where it can be."""
-        parts = (self.base.edited(*base), self.before.edited(*before), self.after.edited(*after))
-        return State(self.numbering, self.form, *parts, self._edited_graph(parts[0], base, before, after))
+    def edited(self, *changes: Change) -> State:
+        """The state after B, L and T lost and gained edges; its graph is the old one edited where it can be."""
+        parts = walked = _edited(self._parts, changes)
+        if Shape.SYMMETRIC in self.form.shapes:
+            changes = self._both_ways(parts, changes)
+            walked = _edited(self.walked, changes)
+        graph = None
+        if not self.form.shapes & _REFLEXIVE and self._stays_plain(walked, changes):
+            graph = Graph(len(self.numbering.values), walked[0], 1, self.form.no_loops)
+        return State(self.numbering, self.form, *parts, walked, graph)
 
-    def _edited_graph(self, edges: Edges, base: Change, before: Change, after: Change) -> Graph | None:
-        form = self.form
-        steps = [change for change, slices in ((before, form.before), (after, form.after)) if slices]
-        if self.graph.stride > 1 or form.shapes & _REFLEXIVE or not all(_same(base, change) for change in steps):
-            return None  # steps that were edges may be none any more, or the reverse
-        if Shape.SYMMETRIC in form.shapes:
-            edges = self.graph.edges.edited(*self._both_ways(edges, base))
-        return Graph(len(self.numbering.values), edges, 1, form.no_loops)
+    def _both_ways(self, parts: Parts, changes: Sequence[Change]) -> tuple[Change, ...]:
+        """What changes of B, L and T are with what a symmetric rule adds to the old and the new ones."""
+        (B, L, T), (base, before, after) = parts, changes
+        sides = ((B, B, base, base), (L, T, before, after), (T, L, after, before))
+        return tuple(_joined_change(was, *side) for was, side in zip(self.walked, sides, strict=True))
 
-    def _both_ways(self, edges: Edges, change: Change) -> Change:
-        """What a change of edges is when they count both ways; an edge may be there the other way too."""
-        lost, gained = (together(keys, turned(keys)) for keys in change)
-        lost = lost[~edges.has(lost) & ~edges.has(flipped(lost))]
-        return lost, gained[~self.graph.edges.has(gained)]
+    def _stays_plain(self, walked: Parts, changes: Sequence[Change]) -> bool:
+        """Whether the steps added nothing to walking along the edges themselves, and still add nothing."""
+        (base, *steps), ((lost, _), *moves) = walked, changes
+        return (
+            self.graph.stride == 1
+            and all(base.has(gained).all() for _, gained in moves)
+            and not any(step.has(lost).any() for step in steps)
+            and self._is_enough(walked)
+        )
 
-    def _edges(self) -> tuple[Numbers, Numbers, Numbers]:
-        """B, L and T with what symmetric and reflexive rules add."""
-        shapes, base, L, T = self.form.shapes, self.base.all, self.before.all, self.after.all
-        if Shape.SYMMETRIC in shapes:
-            base, L, T = (together(a, turned(b)) for a, b in ((base, base), (L, T), (T, L)))
-        sources, targets = ends(base)
-        if Shape.REFLEXIVE_SOURCE in shapes:
-            base = together(base, keys_of(sources, sources))
-        if Shape.REFLEXIVE_TARGET in shapes:
-            base = together(base, keys_of(targets, targets))
-        return base, L, T
+    def _is_enough(self, walked: Parts) -> bool:
+        """Whether steps that are all edges lead wherever the edges do: by a transitive rule, or all edges are steps."""
+        base, *steps = walked
+        return Shape.TRANSITIVE in self.form.shapes or len(base) in map(len, steps)
 
-    def _is_plain(self, base: Numbers, L: Numbers, T: Numbers) -> bool:
-        """Whether the steps add nothing to walking along the edges themselves."""
-        if len(without(L, base)) or len(without(T, base)):
-            return False
-        return Shape.TRANSITIVE in self.form.shapes or len(base) in (len(L), len(T))
+    def _with_loops(self, base: Edges) -> Numbers:
+        """The edges with those that reflexive rules add."""
+        sides = zip((Shape.REFLEXIVE_SOURCE, Shape.REFLEXIVE_TARGET), ends(base.all), strict=True)
+        return together(base.all, *(keys_of(nodes, nodes) for shape, nodes in sides if shape in self.form.shapes))
+
+    @property
+    def _parts(self) -> Parts:
+        return self.base, self.before, self.after
 
     def numbers(self, values: Rows) -> Rows:
         """The numbers of some values, -1 for those that came later and for those that never did."""
@@ -165,7 +181,8 @@ class State:
     def nbytes(self) -> int:
         """The memory that it takes by now; edges that are the graph's own count once."""
         graph: Graph | None = self.__dict__.get("graph", self.known)
-        edges = {id(part): part.nbytes for part in (self.base, self.before, self.after)}
+        walked: Parts = self.__dict__.get("walked", self.known_walk) or self._parts
+        edges = {id(part): part.nbytes for part in (*self._parts, *walked)}
         if graph is not None:
             edges[id(graph.edges)] = graph.nbytes
         return self.numbering.nbytes + sum(edges.values())
@@ -361,8 +378,19 @@ def _state(form: Form, base: Rows, before: Rows = graphs.NO_PAIRS, after: Rows =
     )
 
 
-def _same(one: Change, other: Change) -> bool:
-    return all(map(np.array_equal, one, other))
+def _edited(parts: Parts, changes: Sequence[Change]) -> Parts:
+    B, L, T = (part.edited(*change) for part, change in zip(parts, changes, strict=True))
+    return B, L, T
+
+
+def _joined(edges: Edges, others: Edges) -> Edges:
+    return Edges(together(edges.all, turned(others.all)))
+
+
+def _joined_change(was: Edges, edges: Edges, others: Edges, change: Change, other: Change) -> Change:
+    """What changes of edges and of others are for both `_joined`: an edge may be there, or have been, as an other."""
+    lost, gained = (together(one, turned(two)) for one, two in zip(change, other, strict=True))
+    return lost[~edges.has(lost) & ~others.has(flipped(lost))], gained[~was.has(gained)]
 
 
 def _read(ground: Ground, slices: tuple[Slice, ...], when: str) -> Rows:

@@ -141,6 +141,9 @@ class Edges:
     went: Numbers = field(default_factory=lambda: NONE)
     _indexes: dict[bool, Rows] = field(default_factory=dict)  # of the keys, forward and backward
 
+    def __len__(self) -> int:
+        return len(self.keys) + len(self.came) - len(self.went)
+
     def edited(self, lost: Numbers, gained: Numbers) -> Edges:
         """Without some edges that are in it, and with some that are not."""
         if not len(lost) and not len(gained):

@@ -47,7 +47,7 @@ def checked(frame: DataFrame, source: Source, relation: Relation) -> DataFrame:
     raw = [name for name in frame.columns if name not in OURS]
     change_type = source.change_type or (CHANGE_TYPE if CHANGE_TYPE in frame.columns else None)
     if change_type is not None and change_type not in frame.columns:
-        raise _missing(change_type, frame, source)
+        raise _missing(change_type, frame, source, 'change_type = "NAME"')
     change = sf.lit(INSERT) if change_type is None else sf.col(f"`{change_type}`").cast("STRING")
     if source.change_type is None:
         change = sf.coalesce(change, sf.lit(INSERT))  # nobody said that every row has one
@@ -97,22 +97,20 @@ def _sources_of(frame: DataFrame, source: Source, relation: Relation) -> dict[st
             message = f"{relation.display} has no column {name}"
             help = similar(name, list(known)) or f"its columns are {', '.join(known)}"
             raise UsageError(Diagnostic("E1105", message, source.span, help=help))
-    return {
-        column.name: _column(frame, source, source.columns.get(column.name, column.name)) for column in relation.columns
-    }
+    return {column.name: _column(frame, source, column.name) for column in relation.columns}
 
 
-def _column(frame: DataFrame, source: Source, wanted: str) -> tuple[Column, str]:
-    """A column of the source by its name, whatever its case, or an SQL expression over its columns; and its type."""
+def _column(frame: DataFrame, source: Source, name: str) -> tuple[Column, str]:
+    """What a column of the relation is there, and its type: a column, whatever its case, or an SQL expression."""
     from pyspark.errors import PySparkException
     from pyspark.sql import functions as sf
 
-    types = dict(frame.dtypes)
+    wanted, types = source.columns.get(name, name), dict(frame.dtypes)
     same = [wanted] if wanted in types else [name for name in types if name.lower() == wanted.lower()]
     if same:
         return sf.col(f"`{same[0]}`"), types[same[0]]
     if wanted.isidentifier():
-        raise _missing(wanted, frame, source)
+        raise _missing(wanted, frame, source, f'columns = {{ {name} = "NAME" }}')
     try:
         return sf.expr(wanted), frame.select(sf.expr(wanted)).dtypes[0][1]
     except PySparkException as error:
@@ -120,9 +118,11 @@ def _column(frame: DataFrame, source: Source, wanted: str) -> tuple[Column, str]
         raise UsageError(Diagnostic("E1106", message, source.span)) from error
 
 
-def _missing(wanted: str, frame: DataFrame, source: Source) -> UsageError:
+def _missing(wanted: str, frame: DataFrame, source: Source, setting: str) -> UsageError:
     there = [name for name in frame.columns if name not in OURS]
-    help = similar(wanted, there) or f'columns = {{ {wanted} = "NAME" }} says what it is called there'
+    help = f"{setting} says what it is called there"
+    if close := similar(wanted, there):
+        help = f"{close} {help}"
     return UsageError(
         Diagnostic(
             "E1106",
@@ -202,7 +202,8 @@ def _converted(given: Column, kind: str, wanted: Type) -> Column:
     is_text = kind == "string" or kind.startswith(("varchar", "char"))
     match wanted:
         case Type.FLOAT if is_text:
-            return sf.when(sf.lower(given).rlike(_FLOAT), value)
+            text = sf.lower(given)  # a number that is too large for a float is none
+            return sf.when(text.rlike(_FLOAT) & ((sf.abs(value) != float("inf")) | text.contains("inf")), value)
         case Type.FLOAT if kind == "boolean" or kind.startswith(("timestamp", "date")):
             return sf.lit(None).cast(_CAST[wanted])
         case Type.NUMBER | Type.UNSIGNED if kind == "boolean" or kind.startswith(("timestamp", "date")):

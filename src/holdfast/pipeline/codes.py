@@ -21,4 +21,5 @@ ALL_CODES: Final[dict[str, str]] = {
     "E1114": "there is no snapshot to go back to",
     "E1115": "the program is not the one that the snapshots began with",
     "E1116": "a file has other columns than its source reads",
+    "E1117": "a snapshot's manifest has no hash that it could be checked by",
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import reduce
 from typing import TYPE_CHECKING, Final
 
@@ -11,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from holdfast.formats.parquet import MARK
+from holdfast.pipeline.batches import MicroBatch
 from holdfast.pipeline.checking import DELETE, INSERT, REASON, ROW, checked
 from holdfast.pipeline.model import LINES, RDF, Source
 from holdfast.pipeline.sources import CHANGE_TYPE, FILE, LINE, TIME, Reader, rdf_tables, text_size
@@ -35,6 +37,7 @@ class Line:
     file: str
     number: int
     text: str
+    time: datetime = datetime.min  # the file's
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,7 @@ class Taken:
     def __add__(self, other: Taken) -> Taken:
         return Taken(
             self.rows + other.rows,
-            self.lines + other.lines,
+            tuple(sorted(self.lines + other.lines, key=lambda line: (line.time, line.file, line.number))),
             self.rejected + other.rejected,
             self.rejections + other.rejections,
             self.seen + other.seen,
@@ -112,17 +115,10 @@ class Intake:
         with self._reader.reading():
             return frame.toArrow()
 
-    def by_file(self, rows: DataFrame | pa.Table) -> list[DataFrame | pa.Table]:
-        """The rows of each file by themselves, in the order of the files' times; in one if they are not of files."""
-        if isinstance(rows, pa.Table):
-            places = set(zip(rows[TIME].to_pylist(), rows[FILE].to_pylist(), strict=True))
-            return [rows.filter(pc.equal(rows[FILE], file)) for _, file in sorted(places)] or [rows]
-        from pyspark.sql import functions as sf
-
-        with self._reader.reading():
-            found = rows.select(TIME, FILE).distinct().collect()
-            files = [row[FILE] for row in sorted(found, key=lambda row: (row[TIME], row[FILE]))]
-            return [rows.filter(sf.col(FILE) == file) for file in files] or [rows]
+    def by_file(self, frame: DataFrame, *, here: bool) -> MicroBatch:
+        """A micro-batch by its files."""
+        lines = [_prefixed(source, LINE) for source in self._framed() if source.place.format == LINES]
+        return MicroBatch(frame, self.fetched, here=here, texts=lines)
 
     def here(self, rows: DataFrame | pa.Table | None) -> Taken:
         """What the rows say, in this process."""
@@ -203,11 +199,11 @@ class Intake:
         )
 
     def _lines(self, source: Source, table: pa.Table) -> Taken:
-        files = zip(table[FILE].to_pylist(), table[_prefixed(source, LINE)].to_pylist(), strict=True)
+        columns = (table[name].to_pylist() for name in (FILE, _prefixed(source, LINE), TIME))
         lines = [
-            Line(source.name, file, number, text)
-            for file, content in sorted(files)
-            for number, text in enumerate(content.splitlines(), 1)
+            Line(source.name, file, number, text, time)
+            for file, content, time in zip(*columns, strict=True)
+            for number, text in enumerate(content.removeprefix("\ufeff").split("\n"), 1)
             if text.strip()
         ]
         return Taken((), tuple(lines), (), 0, len(lines))

@@ -14,6 +14,7 @@ from holdfast.errors import Source as Text
 from holdfast.pipeline import model
 from holdfast.pipeline.toml_places import TomlPlaces
 from holdfast.program.similar import similar
+from holdfast.redaction import masked, redacted
 
 _PLACE = ("format", "path", "table", "url", "options")
 _KEYS: Mapping[str, tuple[str, ...]] = {
@@ -54,7 +55,7 @@ def read(path: str | Path) -> model.Pipeline:
 
 def from_text(text: str, name: str = "<pipeline>", folder: Path = Path()) -> model.Pipeline:
     """As `read`, for a text; `folder` is what its paths are relative to."""
-    source = Text(name, text)
+    source = Text(name, masked(text))  # what messages quote
     try:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -235,7 +236,7 @@ class _Reader:
             return None
         value = table[key]
         if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):  # type: ignore[arg-type]
-            self._error("E1104", f"{key} is {_KINDS[kind]}, not {value!r}", (*path, key))  # type: ignore[index]
+            self._error("E1104", f"{key} is {_KINDS[kind]}, not {redacted(repr(value))}", (*path, key))  # type: ignore[index]
             return None
         return value  # type: ignore[no-any-return]
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from holdfast.errors import Diagnostics, Span, UsageError
 from holdfast.pipeline.model import CUSTOM, LINES, RDF, Pipeline, Sink, Source
+from holdfast.pipeline.naming import refuse_shared_places
 from holdfast.program.model import Program, Relation
 from holdfast.program.similar import similar
 
@@ -21,6 +22,8 @@ def resolved(pipeline: Pipeline, program: Program) -> Pipeline:
     for sink in pipeline.sinks:
         _check_sink(sink, program, problems)
     sinks = tuple(replace(sink, relation=_key(sink.relation, program)) for sink in pipeline.sinks)
+    displays = {name: relation.display for name, relation in program.relations.items() if not relation.auxiliary}
+    refuse_shared_places(pipeline, displays, problems)
     problems.raise_errors(UsageError)
     return replace(pipeline, sources=sources, updates=updates, sinks=sinks)
 

@@ -16,15 +16,17 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from holdfast.errors import DamagedData, DataError, Diagnostic, HoldfastError, LimitReached, UsageError
-from holdfast.knowledge_base import KnowledgeBase
+from holdfast.knowledge_base import KnowledgeBase, read_program
 from holdfast.language import parse
+from holdfast.language.printer import show
+from holdfast.pipeline.batches import hash_of
 from holdfast.pipeline.intake import Intake, Line, Taken, rejected
 from holdfast.pipeline.model import Pipeline, Snapshots
 from holdfast.pipeline.resolving import resolved
 from holdfast.pipeline.sinks import Writer
-from holdfast.pipeline.snapshots import Part, SnapshotStore
+from holdfast.pipeline.snapshots import Part, Position, SnapshotStore
 from holdfast.pipeline.sources import Reader
-from holdfast.pipeline.state import Keeper, Opener, Position, State, too_many_facts
+from holdfast.pipeline.state import Keeper, Opener, State, too_many_facts
 from holdfast.pipeline.streaming import CAUGHT_UP, changed_since, follow
 from holdfast.program import check
 from holdfast.program.model import Program, Relation
@@ -84,9 +86,13 @@ def run(
 
 def checked(pipeline: Pipeline) -> tuple[Pipeline, str, Program]:
     """A pipeline held against its program, the program's text, and the program."""
-    text = pipeline.program.read_text(encoding="utf-8")
+    text = read_program(pipeline.program)
     program = check(parse(text, pipeline.program.as_posix()))
     return resolved(pipeline, program), text, program
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _silent(told: Told) -> None: ...
@@ -108,8 +114,8 @@ class _Run:
         tell: Callable[[Told], None],
         reached: Step,
     ) -> None:
-        self._pipeline, self._text = pipeline, text
-        self._source = hashlib.sha256(text.encode()).hexdigest()
+        self._pipeline, self._text, self._relations = pipeline, text, relations
+        self._source = _hash(show(parse(text, "")))
         self._tell, self._reached = tell, reached
         reader = Reader(session, frames)
         self._first = Intake(pipeline.sources, relations, reader)
@@ -130,11 +136,15 @@ class _Run:
         with ExitStack() as held:
             if self._store is not None:
                 held.enter_context(self._store.alone())
+            self._writer.check(self._relations)
+            frame = None  # of the updates: what is wrong with them is told before anything is computed
+            if self._pipeline.mode != "batch":
+                frame = self._updates.frame(stream=self._pipeline.mode == "stream")
             self._begin(anew)
             if self._pipeline.mode == "update":
-                self._update_once()
+                self._update_once(frame)
             elif self._pipeline.mode == "stream":
-                self._stream()
+                self._stream(frame)
             written = self._writer.state(self.state.base)
         return Outcome(
             self.state.base,
@@ -167,7 +177,7 @@ class _Run:
             message = f"a batch run would put away the state after update {newest.number} in {self._store.folder}"
             raise UsageError(Diagnostic("E1109", message, help="go on with mode update or stream, or say --anew"))
         if newest is not None and self._keeper is not None:
-            if newest.source != self._source:
+            if newest.source not in (self._source, _hash(self._text)):  # an older holdfast took the text as it stands
                 raise UsageError(
                     Diagnostic(
                         "E1115",
@@ -175,7 +185,12 @@ class _Run:
                         help="put rules in and take them out by updates, or begin anew: --anew",
                     )
                 )
+            newest = replace(newest, source=self._source)
             self._tell(Told(f"the snapshot after update {newest.number} is loaded"))
+            if old := self._keeper.unverified():
+                self._tell(
+                    Told(f"the snapshots before update {old[-1] + 1} have no hashes: an older holdfast wrote them")
+                )
             self._adopt(self._keeper.restore(newest, self._pipeline.program.as_posix()))
             self._check_sizes(newest.sizes)
             return
@@ -195,7 +210,7 @@ class _Run:
         if frame is not None and not here:
             frame = frame.cache()
         taken = self._first.here(frame) if here else self._first.distributed(frame)
-        self._judge(0, taken)
+        self._judge(self._store.next_number() if self._store else 0, taken)
         facts: dict[str, list[Any]] = {}
         for _, relation, rows in taken.rows:
             facts.setdefault(relation, []).append(rows)
@@ -229,8 +244,7 @@ class _Run:
 
     # --- updates ---------------------------------------------------------------------------------------
 
-    def _update_once(self) -> None:
-        frame = self._updates.frame()
+    def _update_once(self, frame: DataFrame | None) -> None:
         if frame is not None and self.state.is_distributed:
             frame = frame.cache()
         self._update(self._number + 1, frame)
@@ -306,9 +320,8 @@ class _Run:
 
     # --- streams ---------------------------------------------------------------------------------------
 
-    def _stream(self) -> None:
+    def _stream(self, frame: DataFrame | None) -> None:
         assert self._store is not None
-        frame = self._updates.frame(stream=True)
         if frame is None:
             raise UsageError(Diagnostic("E1103", "a stream needs an [updates.NAME] to read"))
         for file in changed_since(self._store.checkpoint):
@@ -325,20 +338,29 @@ class _Run:
         What the snapshot has already is passed over.
         """
         assert self._keeper is not None and self._keeper.newest is not None
-        newest = self._keeper.newest
-        last, done = (newest.place, newest.parts) if newest.stream == stream else (-1, 0)
-        if place > last + 1:
-            message = f"the stream is at micro-batch {place}, and the snapshots end with micro-batch {last}"
+        at = self._keeper.newest.position
+        if at.stream != stream:
+            at = Position()
+        if place > at.place + (at.parts >= at.parts_of):
+            message = f"the stream is at micro-batch {place}, and the snapshots end with "
+            message += f"micro-batch {at.place}" if at.parts >= at.parts_of else f"a part of micro-batch {at.place}"
             help = "restore the newest snapshots, or begin anew with --mode batch --anew and put the updates in again"
             raise DamagedData(Diagnostic("E1113", message, help=help))
-        if place < last:
+        if place < at.place:
             return
-        if self.state.is_distributed:
-            frame = frame.cache()
-        rows = self._updates.by_file(frame if self.state.is_distributed else self._updates.fetched(frame))
-        for part in range(done if place == last else 0, len(rows)):
-            self._update(self._number + 1, rows[part], (stream, place, part + 1))
-        frame.unpersist()
+        done, taken = (at.parts, at.taken) if place == at.place else (0, "")
+        batch = self._updates.by_file(frame, here=not self.state.is_distributed)
+        if taken and hash_of(batch.files[:done]) != taken:
+            message = f"files of micro-batch {place} changed while it was under way, after {done} of them were taken"
+            note = "which of them were taken is not known any more: they are in the order of their times"
+            help = (
+                "give the files back their times, or begin anew with --mode batch --anew and put the updates in again"
+            )
+            raise DamagedData(Diagnostic("E1113", message, notes=(note,), help=help))
+        for number, rows in enumerate(batch.rows(done), done):
+            taken = hash_of([batch.files[number]], taken)
+            self._update(self._number + 1, rows, Position(stream, place, number + 1, len(batch.files), taken))
+        batch.close()
 
 
 def _first_reasons(taken: Taken) -> tuple[str, ...]:

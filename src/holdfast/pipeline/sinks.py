@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -14,7 +14,9 @@ import pyarrow as pa
 from holdfast.errors import Diagnostic, UsageError
 from holdfast.pipeline.checking import DELETE, INSERT
 from holdfast.pipeline.model import Pipeline, Place, Sink
+from holdfast.pipeline.naming import sink_places
 from holdfast.pipeline.sources import CHANGE_TYPE
+from holdfast.program.model import Relation
 from holdfast.relation_view import RelationView
 from holdfast.spark_session import spark_errors
 from holdfast.updates import Change
@@ -39,6 +41,14 @@ class Writer:
         self._sinks = pipeline.sinks
         self._quarantine = pipeline.quarantine.place
         self.distributed = False  # whether relations live on Spark
+
+    def check(self, relations: Mapping[str, Relation]) -> None:
+        """Refuse folders that could not be replaced before anything is computed for them."""
+        displays = {name: relation.display for name, relation in relations.items() if not relation.auxiliary}
+        for sink in self._sinks:
+            for place, _ in () if sink.changes else sink_places(sink, displays):
+                if place.path is not None and "://" not in place.path:
+                    _refuse_foreign(sink, place, _names(Path(place.path)))
 
     def state(self, base: KnowledgeBase) -> list[Place]:
         """Every relation that is asked for, whole; gives the places written."""
@@ -97,12 +107,20 @@ class Writer:
             case "jdbc":
                 writer.format("jdbc").options(url=place.url, dbtable=place.table, truncate="true").save()
             case format if place.path is not None and "://" not in place.path:
-                _refuse_foreign(sink, Path(place.path))
-                beside = Path(f"{place.path}.new")
+                _refuse_foreign(sink, place, _names(Path(place.path)))
+                beside = _beside(Path(place.path), "new")
                 writer.format(_FORMAT.get(format, format)).save(str(beside))
                 _swap(beside, Path(place.path))
             case format:
+                _refuse_foreign(sink, place, self._names(str(place.path)))
                 writer.format(_FORMAT.get(format, format)).save(place.path)
+
+    def _names(self, url: str) -> list[str]:
+        """What is in a folder that Spark knows by a URL; nothing if there is none."""
+        jvm: Any = self._session._jvm
+        path = jvm.org.apache.hadoop.fs.Path(url)
+        system = path.getFileSystem(self._session._jsc.hadoopConfiguration())
+        return [entry.getPath().getName() for entry in system.listStatus(path)] if system.exists(path) else []
 
     def _numbered(self, place: Place, number: int, frame: DataFrame) -> None:
         """One update's rows; whatever an interrupted try left under the number goes."""
@@ -145,12 +163,10 @@ def _options(place: Place) -> dict[str, str]:
 
 
 def _matching(sink: Sink, relations: Mapping[str, RelationView], *, changes: bool) -> list[tuple[Place, str]]:
-    """The relations that a sink asks for, each with its place; `*` has a folder or table for each of them."""
+    """The relations that a sink asks for, each with its place."""
     if sink.changes != changes:
         return []
-    if sink.relation != "*":
-        return [(sink.place, name) for name, view in relations.items() if sink.relation in (name, view.name)]
-    return [(sink.place.part(re.sub(r"\W+", "_", view.name).strip("_")), name) for name, view in relations.items()]
+    return sink_places(sink, {name: view.name for name, view in relations.items()})
 
 
 def _signed(table: pa.Table) -> pa.Table:
@@ -161,18 +177,27 @@ def _signed(table: pa.Table) -> pa.Table:
     return table.cast(pa.schema(fields))
 
 
-def _refuse_foreign(sink: Sink, path: Path) -> None:
+def _names(path: Path) -> list[str]:
+    """What is in a folder; of a file, its own name."""
+    return [entry.name for entry in path.iterdir()] if path.is_dir() else [path.name] if path.exists() else []
+
+
+def _refuse_foreign(sink: Sink, place: Place, names: Iterable[str]) -> None:
     """A folder is only replaced if all that is in it was written by a sink."""
-    if path.is_dir():
-        foreign = [entry.name for entry in path.iterdir() if not _OURS.fullmatch(entry.name)]
-        if foreign:
-            message = f"{path} is not written over: it holds {foreign[0]}, which no sink wrote"
-            raise UsageError(Diagnostic("E1108", message, sink.span, help="give the sink a folder of its own"))
+    foreign = [name for name in names if not _OURS.fullmatch(name)]
+    if foreign:
+        message = f"{place} is not written over: it holds {foreign[0]}, which no sink wrote"
+        raise UsageError(Diagnostic("E1108", message, sink.span, help="give the sink a folder of its own"))
+
+
+def _beside(path: Path, what: str) -> Path:
+    """A folder beside another for as long as that is replaced, with a name that nobody gives to anything else."""
+    return path.with_name(f".{path.name}.holdfast-{what}")
 
 
 def _swap(beside: Path, path: Path) -> None:
     """Put a folder in the place of another.  A run that is stopped in between writes it again when it goes on."""
-    old = Path(f"{path}.old")
+    old = _beside(path, "old")
     shutil.rmtree(old, ignore_errors=True)
     if path.exists():
         path.rename(old)

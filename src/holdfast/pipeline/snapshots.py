@@ -1,7 +1,8 @@
 """Snapshots: the explicit facts and the rules after an update, such that a run can go on from them.
 
     CURRENT                  the number of the newest snapshot, and the hash of its manifest
-    manifests/12.json        what makes up the snapshot of update 12: files with hashes and row counts, rules
+    manifests/12.json        what makes up the snapshot of update 12: files with hashes and row counts, rules, the
+                             hash of all that, and which manifest came before, with its hash
     facts/10/edge.parquet    all explicit facts after update 10
     updates/12/0.parquet     the rows of update 12
 
@@ -20,10 +21,10 @@ import os
 import shlex
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -33,7 +34,8 @@ from holdfast.errors import DamagedData, Diagnostic, UsageError
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-FORMAT: Final = 1
+FORMAT: Final = 2
+_WITHOUT_HASH: Final = 1  # the format without hashes of manifests
 Rows = "pa.Table | DataFrame"
 
 
@@ -57,6 +59,16 @@ class Logged:
     lines: tuple[str, ...] = ()
 
 
+class Position(NamedTuple):
+    """How far a stream has come: its own name for itself, and the fields of a manifest about it."""
+
+    stream: str | None = None
+    place: int = -1
+    parts: int = 0
+    parts_of: int = 0
+    taken: str = ""
+
+
 @dataclass(frozen=True)
 class Manifest:
     """What makes up a snapshot."""
@@ -71,8 +83,17 @@ class Manifest:
     stream: str | None = None  # the stream's own name for itself
     place: int = -1  # the micro-batch that the last update was in
     parts: int = 0  # how many updates of that micro-batch are done
+    parts_of: int = 0  # how many there are; 0 if an older holdfast wrote this
+    taken: str = ""  # the hash of the names of the files that these updates were
     engine: str = "memory"
+    previous: int | None = None  # the snapshot that was the newest before this one
+    previous_sha256: str = ""  # of its manifest
     format: int = FORMAT
+
+    @property
+    def position(self) -> Position:
+        """How far the stream has come."""
+        return Position(self.stream, self.place, self.parts, self.parts_of, self.taken)
 
     @property
     def files(self) -> dict[str, str]:
@@ -81,17 +102,33 @@ class Manifest:
         return {path: digest for part in parts for path, digest in part.files.items()}
 
     def to_json(self) -> str:
-        """The manifest's text."""
-        return json.dumps(asdict(self), indent=1, ensure_ascii=False, sort_keys=True)
+        """The manifest's text, with the hash of its content."""
+        content = asdict(self)
+        return _json({**content, "sha256": _content_digest(content)})
 
     @classmethod
     def from_json(cls, text: str) -> Manifest:
-        """From its text."""
+        """From its text; a ValueError if the content is not what its hash was made of."""
         content = json.loads(text)
+        expected = content.pop("sha256", None)
+        if (content["format"] == FORMAT or expected is not None) and expected != _content_digest(content):
+            raise ValueError("the content does not have its hash")
         updates = tuple(
             Logged(u["number"], tuple(Part(**p) for p in u["parts"]), tuple(u["lines"])) for u in content.pop("updates")
         )
         return cls(facts=tuple(Part(**part) for part in content.pop("facts")), updates=updates, **content)
+
+
+def _json(content: Mapping[str, object]) -> str:
+    return json.dumps(content, indent=1, ensure_ascii=False, sort_keys=True)
+
+
+def _content_digest(content: Mapping[str, object]) -> str:
+    return hashlib.sha256(_json(content).encode()).hexdigest()
+
+
+class _DamageError(Exception):
+    """What is wrong with a snapshot."""
 
 
 class SnapshotStore:
@@ -115,15 +152,23 @@ class SnapshotStore:
     def alone(self) -> Iterator[None]:
         """No other process writes here for as long as this lasts; the system lets go when a process is killed."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        if not self._pointer.exists() and not self._numbers():
-            _write_whole(self._pointer, json.dumps({"snapshot": None}) + "\n")
         with (self.folder / "lock").open("w") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 message = f"another run writes its snapshots to {self.folder}"
                 raise UsageError(Diagnostic("E1111", message, help="wait for it, or stop it")) from None
+            if not self._pointer.exists() and not self._numbers():
+                self._refuse_foreign()
+                _write_whole(self._pointer, json.dumps({"snapshot": None}) + "\n")
             yield
+
+    def _refuse_foreign(self) -> None:
+        """Snapshots begin in a folder where nothing has the names of theirs: what is not needed there is deleted."""
+        foreign = [name for name in ("facts", "updates", "checkpoint") if (self.folder / name).exists()]
+        if foreign:
+            message = f"{self.folder} is no folder for snapshots: it holds {foreign[0]}, which no run wrote"
+            raise UsageError(Diagnostic("E1108", message, help="give [snapshots] a folder of its own"))
 
     # --- reading ---------------------------------------------------------------------------------------
 
@@ -149,10 +194,10 @@ class SnapshotStore:
     def load(self, number: int | None, digest: str | None = None) -> Manifest:
         """A snapshot by its number, checked."""
         assert number is not None
-        fault = self._fault(number, digest)
-        if fault is not None:
-            self._damaged(fault, number)
-        return Manifest.from_json(self._manifest(number).read_text(encoding="utf-8"))
+        try:
+            return self._verified(number, digest)[0]
+        except _DamageError as fault:
+            self._damaged(str(fault), number)
 
     def faults(self) -> dict[int, str | None]:
         """The snapshots by number, with what is wrong with those that cannot be used."""
@@ -162,43 +207,93 @@ class SnapshotStore:
         """The numbers of the snapshots that can be used."""
         return [number for number, fault in self.faults().items() if fault is None]
 
-    def go_back(self, number: int) -> Manifest:
-        """Make an earlier snapshot the newest one."""
+    def unverified(self) -> list[int]:
+        """The numbers of snapshots whose manifests have no hash, neither their own nor elsewhere."""
+        read = {number: self._read(number) for number in self._numbers()}
+        old = (number for number, manifest in read.items() if manifest and manifest.format == _WITHOUT_HASH)
+        return [number for number in old if not any(self._witnesses(number))]
+
+    def go_back(self, number: int, *, unverified: bool = False) -> Manifest:
+        """Make an earlier snapshot the newest one; all that it needs is checked before anything is deleted.
+
+        One whose manifest has no hash is only taken if `unverified` says so.
+        """
         if number not in self._numbers():
             kept = ", ".join(map(str, self._numbers())) or "none"
             raise UsageError(Diagnostic("E1114", f"there is no snapshot of update {number}", notes=(f"kept: {kept}",)))
-        manifest = self.load(number)
-        self._switch(number)
-        for later in self._numbers():
-            if later > number:
-                self._manifest(later).unlink()
+        try:
+            manifest, digest = self._verified(number)
+        except _DamageError as fault:
+            self._damaged(str(fault), number)
+        if number in self.unverified() and not unverified:
+            self._refuse_unverified(number)
+        self._switch(number, digest)
+        self._forget_after(number)
         return manifest
 
     def table(self, part: Part) -> pa.Table:
         """The rows of a part."""
         return pq.read_table(self.folder / part.path)
 
-    def _fault(self, number: int, digest: str | None = None) -> str | None:
+    def _fault(self, number: int) -> str | None:
         """What is wrong with a snapshot."""
-        path = self._manifest(number)
         try:
-            content = path.read_bytes()
-            manifest = Manifest.from_json(content.decode())
-        except OSError:
-            return f"manifests/{number}.json is missing"
-        except (ValueError, TypeError, KeyError):
-            return f"manifests/{number}.json cannot be read"
-        if digest is not None and hashlib.sha256(content).hexdigest() != digest:
-            return f"manifests/{number}.json is not what was written"
-        if manifest.format != FORMAT:
-            return f"manifests/{number}.json is of format {manifest.format}, and this holdfast reads {FORMAT}"
+            self._verified(number)
+        except _DamageError as fault:
+            return str(fault)
+        return None
+
+    def _verified(self, number: int, digest: str | None = None) -> tuple[Manifest, str]:
+        """A manifest and its hash, if it and every file that it names is what was written.
+
+        Its content has to have its own hash, and that which CURRENT and the manifest after it have for it.
+        """
+        manifest, found = self._signed(number)
+        if {digest or found, *self._witnesses(number)} != {found}:
+            raise _DamageError(f"manifests/{number}.json is not what was written")
         for name, expected in manifest.files.items():
             file = self.folder / name
             if not file.is_file():
-                return f"{name} is missing"
+                raise _DamageError(f"{name} is missing")
             if _digest(file) != expected:
-                return f"{name} is not what was written"
-        return None
+                raise _DamageError(f"{name} is not what was written")
+        return manifest, found
+
+    def _signed(self, number: int) -> tuple[Manifest, str]:
+        """A manifest whose content has its hash, and the hash of the file."""
+        try:
+            content = self._manifest(number).read_bytes()
+            form = json.loads(content)["format"]
+            if form not in (_WITHOUT_HASH, FORMAT):
+                message = f"is of format {form}, and this holdfast reads {_WITHOUT_HASH} and {FORMAT}"
+                raise _DamageError(f"manifests/{number}.json {message}")
+            manifest = Manifest.from_json(content.decode())
+        except OSError:
+            raise _DamageError(f"manifests/{number}.json is missing") from None
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+            raise _DamageError(f"manifests/{number}.json cannot be read, or is not what was written") from None
+        if manifest.number != number:
+            raise _DamageError(f"manifests/{number}.json is that of update {manifest.number}")
+        return manifest, hashlib.sha256(content).hexdigest()
+
+    def _witnesses(self, number: int) -> Iterator[str]:
+        """The hashes that CURRENT and the manifest after it, as far as they can be read, have for a manifest."""
+        newest, digest = self._pointed() or (max(self._numbers(), default=None), "")
+        if digest and newest == number:
+            yield digest
+        for later in self._numbers():
+            if not number < later <= (newest or 0):  # later ones are left over from before a restore
+                continue
+            with suppress(_DamageError):
+                manifest, _ = self._signed(later)
+                if manifest.previous == number:
+                    yield manifest.previous_sha256
+
+    def _refuse_unverified(self, number: int) -> NoReturn:
+        message = f"the manifest of update {number} has no hash, so damage to it would not be seen"
+        note = "it was written by an older holdfast; the facts that it names are what was written"
+        help = "keep a copy of the folder, then say --unverified to go back to it all the same"
+        raise UsageError(Diagnostic("E1117", message, notes=(note,), help=help))
 
     def _damaged(self, fault: str, number: int | None = None) -> NoReturn:
         whole = [n for n in self.whole() if n != number]
@@ -235,8 +330,10 @@ class SnapshotStore:
         """Make this the newest snapshot, and forget those that are not kept any more."""
         path = self._manifest(manifest.number)
         path.parent.mkdir(parents=True, exist_ok=True)
-        _write_whole(path, manifest.to_json())
-        self._switch(manifest.number)
+        number, digest = self._pointed() or (None, "")
+        text = replace(manifest, previous=number, previous_sha256=digest, format=FORMAT).to_json()
+        _write_whole(path, text)
+        self._switch(manifest.number, hashlib.sha256(text.encode()).hexdigest())
         self._forget(manifest)
 
     def clear(self, folder: str) -> None:
@@ -253,16 +350,26 @@ class SnapshotStore:
         """The stream is to be read from its beginning."""
         shutil.rmtree(self.checkpoint, ignore_errors=True)
 
-    def _switch(self, number: int) -> None:
-        digest = _digest(self._manifest(number))
+    def _switch(self, number: int, digest: str) -> None:
         _write_whole(self._pointer, json.dumps({"snapshot": number, "sha256": digest}) + "\n")
 
+    def _forget_after(self, number: int) -> None:
+        for later in self._numbers():
+            if later > number:
+                self._manifest(later).unlink()
+
     def _forget(self, newest: Manifest) -> None:
-        """The last few snapshots stay; facts and updates that none of them names go."""
+        """The last few snapshots stay; facts and updates that none of them names go.
+
+        While one of them is damaged nobody knows what it names, and nothing goes.
+        """
+        self._forget_after(newest.number)
         numbers = self._numbers()
         for number in numbers[: -self._keep]:
             self._manifest(number).unlink()
         kept = [newest, *(self._read(number) for number in numbers[-self._keep :] if number != newest.number)]
+        if None in kept:
+            return
         facts = {str(manifest.facts_of) for manifest in kept if manifest is not None}
         updates = {str(update.number) for manifest in kept if manifest is not None for update in manifest.updates}
         for name, needed in (("facts", facts), ("updates", updates)):
@@ -272,8 +379,8 @@ class SnapshotStore:
 
     def _read(self, number: int) -> Manifest | None:
         try:
-            return Manifest.from_json(self._manifest(number).read_text(encoding="utf-8"))
-        except (OSError, ValueError, TypeError, KeyError):
+            return self._signed(number)[0]
+        except _DamageError:
             return None
 
     def _numbers(self) -> list[int]:

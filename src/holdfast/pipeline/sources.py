@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fnmatch import fnmatch
@@ -29,6 +30,7 @@ FILE: Final = "_file"
 TIME: Final = "_time"
 JSON: Final = "_json"  # the values as they were there; the columns have their texts
 OURS: Final = (CORRUPT, FILE, TIME, JSON)
+_ANY_AGE: Final = "100000d"
 _FILE: Final = "CSV file: "  # so Spark tells which file it is that it refuses
 _TEXTS: Final = {"csv": {"sep": ","}, "tsv": {"sep": "\t", "quote": ""}, "json": {}}
 
@@ -78,10 +80,13 @@ class Reader:
 
     def _frame(self, source: Source, relation: Relation | None, stream: bool) -> DataFrame:
         place, session = source.place, self._session
+        _refuse_absent(source, stream)
         reader: Any = session.readStream if stream else session.read
         if stream:
-            reader = reader.options(maxFilesPerTrigger="1") if place.path else reader
             _refuse_streaming(source)
+            # Spark takes files that are a week older than the newest one for seen; and it must not choose some of
+            # those that wait: only together with those of other sources can they be put in order.
+            reader = reader.options(maxFileAge=_ANY_AGE) if place.path else reader
         reader = reader.options(**{} if place.format in _TEXTS or place.format == LINES else place.options)
         match place.format:
             case "frame":
@@ -215,6 +220,18 @@ def _fields(source: Source, relation: Relation | None) -> tuple[str, ...]:
 def _path(path: str | None) -> str:
     assert path is not None
     return path
+
+
+def _refuse_absent(source: Source, stream: bool) -> None:
+    """Refuse a path of this machine where there is nothing."""
+    path = source.place.path
+    if path is None or "://" in path or Path(path).exists():
+        return
+    if re.search(r"[*?\[{]", path):  # Hadoop's patterns are its own affair
+        return
+    message = f"there is no file or folder {source.place} for {source.name} to read"
+    help = "make the folder; files may come into it later" if stream else None
+    raise UsageError(Diagnostic("E0903", message, source.span, help=help))
 
 
 def _refuse_streaming(source: Source) -> None:

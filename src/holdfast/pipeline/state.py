@@ -15,7 +15,7 @@ from holdfast.knowledge_base import KnowledgeBase, from_text
 from holdfast.pipeline.checking import DELETE, INSERT
 from holdfast.pipeline.intake import Line
 from holdfast.pipeline.model import Engine
-from holdfast.pipeline.snapshots import Logged, Manifest, Part, SnapshotStore
+from holdfast.pipeline.snapshots import Logged, Manifest, Part, Position, SnapshotStore
 from holdfast.relation_view import RelationView
 from holdfast.settings import Limits
 from holdfast.update_lines import UpdateLine
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 Rows = "pa.Table | DataFrame"
 Given = tuple[str, str, "pa.Table | DataFrame"]  # what is to be done, the relation, the rows
-Position = tuple[str | None, int, int]  # of a stream: its name, the micro-batch, how many of its updates are done
+_BEGINNING = Position()
 _TOO_MANY_FACTS = "E0802"
 
 
@@ -180,6 +180,10 @@ class Keeper:
         self.newest = manifest
         return state
 
+    def unverified(self) -> list[int]:
+        """The snapshots whose manifests have no hash."""
+        return self._store.unverified()
+
     def log(self, number: int, rows: Iterable[Given]) -> tuple[Part, ...]:
         """Put the rows of an update on the disk before it is applied."""
         folder = f"updates/{number}"
@@ -200,26 +204,15 @@ class Keeper:
         """The state after an update becomes the newest snapshot; whether its facts were written whole."""
         assert self.newest is not None
         logged = (*self.newest.updates, Logged(number, parts, tuple(lines)))
-        stream = stream or (self.newest.stream, self.newest.place, self.newest.parts)
+        stream = stream or self.newest.position
         if len(logged) >= self._every:
             self.commit_whole(number, state, source=self.newest.source, stream=stream)
             return True
-        name, place, done = stream
-        self._commit(
-            replace(
-                self.newest,
-                number=number,
-                updates=logged,
-                sizes=state.sizes(),
-                stream=name,
-                place=place,
-                parts=done,
-                engine=state.engine,
-            )
-        )
+        newest = replace(self.newest, number=number, updates=logged, sizes=state.sizes(), engine=state.engine)
+        self._commit(replace(newest, **stream._asdict()))
         return False
 
-    def commit_whole(self, number: int, state: State, *, source: str = "", stream: Position = (None, -1, 0)) -> None:
+    def commit_whole(self, number: int, state: State, *, source: str = "", stream: Position = _BEGINNING) -> None:
         """As `commit`, with all explicit facts written anew."""
         folder = f"facts/{number}"
         self._store.clear(folder)

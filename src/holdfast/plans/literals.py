@@ -20,7 +20,10 @@ from holdfast.program.model import (
 )
 
 _PARTIAL = frozenset(
-    {"/", "%", "^", "to_number", "to_unsigned", "to_float", "substr", "ftoi", "ftou", "itou", "utoi", "datatype"}
+    {
+        *("/", "%", "^", "bshl", "bshr", "bshru", "to_number", "to_unsigned", "to_float", "substr"),
+        *("ftoi", "ftou", "itou", "utoi", "datatype"),
+    }
 )
 
 
@@ -71,17 +74,24 @@ def step_variables(step: Step) -> set[Var]:
             return literal_variables(spread)
 
 
+def needs(literal: Literal) -> tuple[set[Var], int]:
+    """The variables that a literal that is no positive atom waits for, and how many of them it needs."""
+    match literal:
+        case Assign(variable=variable, term=Var() as other):
+            return {variable, other}, 1
+        case Assign(term=term):
+            wanted = set(variables(term))
+        case Range(variable=variable):
+            wanted = literal_variables(literal) - {variable}
+        case _:
+            wanted = literal_variables(literal)
+    return wanted, len(wanted)
+
+
 def can_run(literal: Literal, bound: set[Var]) -> bool:
     """Whether a literal that is no positive atom has what it needs."""
-    match literal:
-        case Atom():
-            return False
-        case Assign(term=term):
-            return bound.issuperset(variables(term))
-        case Range(variable=variable):
-            return bound.issuperset(literal_variables(literal) - {variable})
-        case _:
-            return bound.issuperset(literal_variables(literal))
+    wanted, count = needs(literal)
+    return not isinstance(literal, Atom) and len(wanted & bound) >= count
 
 
 def may_fail(literal: Literal) -> bool:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from heapq import heappop, heappush
 from itertools import permutations
 
-from holdfast.plans.literals import can_run, literal_variables
+from holdfast.plans.literals import literal_variables
+from holdfast.plans.readiness import Closure
 from holdfast.plans.statistics import Statistics
 from holdfast.program.model import Atom, Const, Rule, Var
 
@@ -42,12 +44,26 @@ def goal_first(rule: Rule, statistics: Statistics) -> tuple[int, ...]:
 
 
 def _greedy(atoms: Sequence[int], costs: _Costs, bound: set[Var]) -> list[int]:
-    order, left, bound = list[int](), list(atoms), costs.closed(bound)
+    """Always the atom next that meets fewest facts; one is looked at again when another of its variables is bound."""
+    readers: dict[Var, list[int]] = {}
+    for position in atoms:
+        for variable in costs.variables[position]:
+            readers.setdefault(variable, []).append(position)
+    closure, order, left = costs.closure(bound), list[int](), dict.fromkeys(atoms, 0.0)
+    heap: list[tuple[float, int]] = []
+    changed = set(atoms)
     while left:
-        best = min(left, key=lambda i: (costs.facts_met(i, bound), i))
-        left.remove(best)
-        order.append(best)
-        bound = costs.closed(bound | costs.variables[best])
+        for position in changed & left.keys():
+            left[position] = costs.facts_met(position, closure.bound)
+            heappush(heap, (left[position], position))
+        met, best = heappop(heap)
+        if left.get(best) == met:
+            del left[best]
+            order.append(best)
+            new = closure.add(costs.variables[best])
+            changed = {position for variable in new for position in readers.get(variable, ())}
+        else:
+            changed = set()
     return order
 
 
@@ -59,21 +75,21 @@ class _Costs:
         self.pivot = pivot
         self.delta = delta
         self.statistics = statistics
-        self.variables = [literal_variables(literal) for literal in rule.body]
-        self.computed = [i for i, literal in enumerate(rule.body) if not isinstance(literal, Atom)]
+        self.variables = {i: literal_variables(literal) for i, literal in enumerate(rule.body)}
+        self.computed = {i: literal for i, literal in enumerate(rule.body) if not isinstance(literal, Atom)}
 
     def of(self, order: Sequence[int]) -> float:
         """What an order costs: lookups, facts walked, and the index on new facts that a later pivot needs."""
-        bound, bindings, cost = self.closed(set()), 1.0, 0.0
+        closure, bindings, cost = self.closure(set()), 1.0, 0.0
         for place, position in enumerate(order):
-            met = bindings * self.facts_met(position, bound)
+            met = bindings * self.facts_met(position, closure.bound)
             if place == 0:
                 cost += self._size(position)
             else:
                 cost += bindings * _PROBE + met
-                cost += _COVER * self._to_index(position, bound) if position == self.pivot else 0.0
+                cost += _COVER * self._to_index(position, closure.bound) if position == self.pivot else 0.0
             bindings = met
-            bound = self.closed(bound | self.variables[position])
+            closure.add(self.variables[position])
         return cost
 
     def _to_index(self, position: int, bound: set[Var]) -> float:
@@ -96,13 +112,11 @@ class _Costs:
         met = self.statistics.fanout(atom.predicate, known, len(atom.arguments))
         return met * self._size(position) / max(1.0, self.statistics.size(atom.predicate))
 
-    def closed(self, bound: set[Var]) -> set[Var]:
+    def closure(self, bound: set[Var]) -> Closure:
         """The bound variables with those that are computed from them."""
-        while True:
-            more = [i for i in self.computed if not self.variables[i] <= bound and can_run(self.rule.body[i], bound)]
-            if not more:
-                return bound
-            bound = bound.union(*(self.variables[i] for i in more))
+        closure = Closure(self.computed, self.variables)
+        closure.add(bound)
+        return closure
 
     def _size(self, position: int) -> float:
         atom = self.rule.body[position]

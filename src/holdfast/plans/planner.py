@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections import Counter, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from heapq import heappop, heappush
 from operator import itemgetter
 from types import MappingProxyType
 from typing import TypeAlias
 
-from holdfast.plans.literals import can_run, literal_variables, may_fail, step_variables, variables
+from holdfast.deadline import look_at_the_clock
+from holdfast.plans.literals import literal_variables, may_fail, step_variables, variables
 from holdfast.plans.model import (
     GOAL,
     AggregatePlan,
@@ -26,6 +29,7 @@ from holdfast.plans.model import (
     Told,
 )
 from holdfast.plans.order import atom_order, cost, goal_first
+from holdfast.plans.readiness import Readiness
 from holdfast.plans.statistics import Guess, Statistics
 from holdfast.program.model import (
     Argument,
@@ -55,6 +59,7 @@ class Planner:
 
     def __init__(self, node: HyperNode, statistics: Statistics | None = None) -> None:
         self.node = node
+        self._own = frozenset(node.predicates)
         self.statistics = statistics or Guess(node.predicates if node.is_recursive else ())
         self._plans: dict[tuple[int, int | None, bool], tuple[Plan, _Sizes]] = {}
         self._backward: dict[int, Rule] = {}
@@ -90,7 +95,7 @@ class Planner:
         if known is None:
             if len(self._readers) >= _TUPLES:
                 self._readers.clear()
-            known = self._readers[id(rules)] = rules, _Readers(rules, self.node.predicates)
+            known = self._readers[id(rules)] = rules, _Readers(rules, self._own)
         return known[1]
 
     def late(self, delta: Mapping[str, int]) -> tuple[Rule, ...]:
@@ -101,15 +106,13 @@ class Planner:
         """
         if len(self.node.recursive) < 2 or math.isinf(self.statistics.many):
             return ()
-        costs = [
-            sum(self._cost(plan, delta) for plan in self.recursive(delta, (rule,))) for rule in self.node.recursive
-        ]
-        least = min(filter(None, costs), default=0.0)
-        return tuple(
-            rule
-            for rule, labour in zip(self.node.recursive, costs, strict=True)
-            if labour > max(self.statistics.many, _LATE * least)
-        )
+        readers, costs = self._readers_of(self.node.recursive).recursive, dict[int, float]()
+        for name, size in delta.items():
+            for number, position, _, rule in readers.get(name, ()) if size else ():
+                plan = self._plan(rule, position, size, within=True)
+                costs[number] = costs.get(number, 0.0) + self._cost(plan, delta)
+        most = max(self.statistics.many, _LATE * min(filter(None, costs.values()), default=0.0))
+        return tuple(self.node.recursive[number] for number in sorted(costs) if costs[number] > most)
 
     def _cost(self, plan: Plan, delta: Mapping[str, int]) -> float:
         assert plan.pivot is not None
@@ -165,10 +168,10 @@ class Planner:
             told = tuple(
                 (a.predicate, _plain(a.arguments))
                 for a in rule.body[1:]
-                if isinstance(a, Atom) and a.predicate in self.node.predicates
+                if isinstance(a, Atom) and a.predicate in self._own
             )
             order = goal_first(rule, self.statistics)
-            known = self._plans[place] = (make_plan(rule, 0, order, self.node.predicates, told), _Sizes())
+            known = self._plans[place] = (make_plan(rule, 0, order, self._own, told), _Sizes())
         return known[0]
 
     def _backwards(self, rule: Rule) -> Rule:
@@ -185,7 +188,7 @@ class Planner:
             return known[0]
         order = atom_order(rule, pivot, float(delta), self.statistics)
         if known is None or known[0].order != order:
-            plan = self.make(rule, pivot, order, self.node.predicates if within else None)
+            plan = self.make(rule, pivot, order, self._own if within else None)
         else:
             plan = known[0]
         read = [literal.predicate for literal in rule.body if isinstance(literal, Atom)]
@@ -320,47 +323,60 @@ class _Steps:
     def __init__(self, rule: Rule, pivot: int | None, order: Sequence[int], changing: Collection[str] | None) -> None:
         self.rule = rule
         self.pivot = pivot
-        self.order = list(order)
+        self.order = deque(order)
         self.changing = changing
         self.bound: set[Var] = set()
         self.left = dict(enumerate(rule.body))
+        self._variables = [literal_variables(literal) for literal in rule.body]
+        self._uses = Counter(variable for found in self._variables for variable in found)  # in what is left
+        joined = set(order)
+        self._readiness = Readiness({i: literal for i, literal in self.left.items() if i not in joined})
+        self._ready, self._held = self._readiness.ready, list[int]()  # heaps
 
     def all(self, *, atom_first: bool = False) -> Iterator[Step]:
         """The steps; a plan that counts goals reads them before it computes anything, even a constant."""
         if atom_first:
-            yield self._atom_step(self.order.pop(0))
+            yield self._atom_step(self.order.popleft())
         while self.left:
+            look_at_the_clock()
             yield self._next()
 
     def _next(self) -> Step:
-        free = [i for i in self.left if i not in self.order and can_run(self.left[i], self.bound)]
-        safe = next((i for i in free if not self._waits(i)), None)
-        if safe is not None:
-            return self._free_step(safe)
-        return self._atom_step(self.order.pop(0)) if self.order else self._free_step(free[0])
+        while self._ready:
+            position = heappop(self._ready)
+            if not self._waits(position):
+                return self._free_step(position)
+            heappush(self._held, position)
+        return self._atom_step(self.order.popleft()) if self.order else self._free_step(heappop(self._held))
 
     def _waits(self, position: int) -> bool:
         """A literal that may have no value should only see what passes all others.
 
         A variable that another literal needs is computed at once all the same.
         """
-        literal, others = self.left[position], [other for i, other in self.left.items() if i != position]
-        if not others or not may_fail(literal):
+        literal = self.left[position]
+        if len(self.left) == 1 or not may_fail(literal):
             return False
-        if not isinstance(literal, Assign):
-            return True
-        return not any(literal.variable in literal_variables(other) for other in others)
+        return not isinstance(literal, Assign) or self._uses[literal.variable] == 1
 
-    def _take(self, position: int) -> set[Var]:
-        """Take a literal out; gives the variables that were bound before it."""
-        before, literal = self.bound, self.left.pop(position)
-        self.bound = before | literal_variables(literal)
-        return before
+    def _take(self, position: int) -> None:
+        del self.left[position]
+        self._uses.subtract(self._variables[position])
+        new = self._variables[position] - self.bound
+        self.bound |= new
+        for ready in self._readiness.bind(new):
+            heappush(self._ready, ready)
 
     def _free_step(self, position: int) -> Step:
-        literal = self.left[position]
-        bound = self._take(position)
+        step = self._free(position, self.left[position])
+        self._take(position)
+        return step
+
+    def _free(self, position: int, literal: Literal) -> Step:
+        bound = self.bound
         match literal:
+            case Assign(variable=variable, term=Var() as other) if variable in bound and other not in bound:
+                return Compute(Assign(other, variable))
             case Assign(variable=variable, term=term):
                 return Filter(Compare("=", variable, term)) if variable in bound else Compute(literal)
             case Range():
@@ -375,7 +391,8 @@ class _Steps:
         literal = self.left[position]
         assert isinstance(literal, Atom | Negated)
         is_first = len(self.left) == len(self.rule.body)
-        key = _known(literal.arguments, self._take(position))
+        key = _known(literal.arguments, self.bound)
+        self._take(position)
         atom = Atom(literal.predicate, literal.arguments)
         return (Scan if is_first else Join)(atom, self._read(position), key)
 
@@ -402,14 +419,14 @@ def _known(arguments: tuple[Argument, ...], bound: set[Var]) -> tuple[int, ...]:
 
 def _live(told: Sequence[Told], steps: Sequence[Step], *, counts_goals: bool) -> tuple[tuple[Var, ...], ...]:
     """After each step, the bound variables that a later step or what is told still needs."""
-    needed = {variable for _, terms in told for term in terms for variable in variables(term)}
-    after: list[set[Var]] = []
-    for step in reversed(steps):
-        after.append(set(needed))
-        needed |= step_variables(step)
-    result, bound = list[tuple[Var, ...]](), [GOAL] if counts_goals else []
-    for step, wanted in zip(steps, reversed(after), strict=True):
-        bound += [v for v in sorted(step_variables(step), key=lambda v: v.name) if v not in bound]
-        is_last = len(result) == len(steps) - 1
-        result.append(tuple(v for v in bound if v in wanted or (v is GOAL and not is_last)))
+    used = [sorted(step_variables(step), key=lambda v: v.name) for step in steps]
+    last = {variable: number for number, found in enumerate(used) for variable in found}
+    last |= {variable: len(steps) for _, terms in told for term in terms for variable in variables(term)}
+    last[GOAL] = len(steps) - 1
+    live, bound, result = [GOAL] if counts_goals else [], {GOAL}, list[tuple[Var, ...]]()
+    for number, found in enumerate(used):
+        live += [variable for variable in found if variable not in bound]
+        bound.update(found)
+        live = [variable for variable in live if last[variable] > number]
+        result.append(tuple(live))
     return tuple(result)

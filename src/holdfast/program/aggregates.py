@@ -17,10 +17,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 
+from holdfast.deadline import look_at_the_clock
 from holdfast.errors import Label, Span
 from holdfast.language import tree
 from holdfast.program.core import (
     Body,
+    Bound,
     CoreAggregate,
     CoreAtom,
     CoreCompare,
@@ -90,24 +92,35 @@ class Expander:
         self._report_mutual(flat, outside)
         here = outside.union(flat.names)
         work = [flat.literals]
-        waiting = list(flat.pending)
+        waiting, bound = list(flat.pending), Bound(flat.literals)
         while waiting:
-            bound = bound_variables(work[0])
-            chosen = next((p for p in waiting if bound.issuperset(_shared(p, here))), waiting[0])
+            look_at_the_clock()
+            known = bound.places.keys()
+            chosen = next((p for p in waiting if known >= set(_shared(p, here))), waiting[0])
             waiting.remove(chosen)
-            work = [new for body in work for new in self._expand(place, chosen, body, here)]
+            before = len(work[0])
+            work = [new for body in work for new in self._expand(place, chosen, body, bound, here)]
+            bound.add(v.name for literal in work[0][before:] for v in literal_variables(literal))
             if len(work) > MOST_ALTERNATIVES:  # an empty group is an alternative, for each count and sum
                 report_too_many(place.span, self.scope.diagnostics)
                 return []
         return work
 
     def _report_mutual(self, flat: Flat, outside: frozenset[str]) -> None:
-        here = outside.union(flat.names)
-        for i, first in enumerate(flat.pending):
-            for second in flat.pending[:i]:
-                if _depends(first, second, here) and _depends(second, first, here):
-                    for one, other in ((first, second), (second, first)):
-                        self._mutual(one, other, _depends(one, other, here))
+        here, binders, places = outside.union(flat.names), dict[str, list[int]](), dict[tuple[int, int], list[str]]()
+        binds = [_binds(pending) for pending in flat.pending]
+        for number, names in enumerate(binds):
+            for name in names:
+                binders.setdefault(name, []).append(number)
+        for number, pending in enumerate(flat.pending):
+            for name in _shared(pending, here):  # taken from outside, where another one binds it in its own body
+                for other in binders.get(name, ()) if name not in binds[number] else ():
+                    places.setdefault((number, other), []).append(name)
+        for one, other in sorted(places):
+            if one > other and (other, one) in places:
+                first, second = flat.pending[one], flat.pending[other]
+                self._mutual(first, second, places[one, other])
+                self._mutual(second, first, places[other, one])
 
     def _mutual(self, one: Pending, other: Pending, by: list[str]) -> None:
         what = ", ".join(by)
@@ -116,11 +129,10 @@ class Expander:
         help = "split the rule in two: first(…) :- all but one aggregate; head(…) :- first(…), that aggregate"
         self.scope.diagnostics.error("E0306", message, one.aggregate.span, labels=labels, help=help)
 
-    def _expand(self, place: Place, pending: Pending, body: Body, here: frozenset[str]) -> list[Body]:
+    def _expand(self, place: Place, pending: Pending, body: Body, bound: Bound, here: frozenset[str]) -> list[Body]:
         """The bodies for one aggregate."""
-        bound = bound_variables(body)
         shared = _shared(pending, here)
-        free = [name for name in shared if name not in bound]
+        free = [name for name in shared if name not in bound.places]
         witnesses = free if pending.aggregate.function in EXTREMES else []
         if free and not witnesses:
             self._report_free(pending, free)
@@ -176,13 +188,13 @@ class Expander:
         What depends on the rule's own head is left out if the rest binds the group too: with it the aggregate would
         lie on a cycle.
         """
-        if all(bound_variables(flat.literals).issuperset(group) for flat in pending.inner):
+        if all(bound_variables(flat.literals).keys() >= set(group) for flat in pending.inner):
             return ()
         own = self._cycles.get(place.predicate)
         rest = tuple(a for a in body if not isinstance(a, CoreAtom) or self._cycles.get(a.predicate, -1) != own)
-        seed = rest if bound_variables(rest).issuperset(group) else body
+        seed = rest if bound_variables(rest).keys() >= set(group) else body
         bound = bound_variables(seed)
-        return tuple(literal for literal in seed if bound.issuperset(v.name for v in literal_variables(literal)))
+        return tuple(literal for literal in seed if all(v.name in bound for v in literal_variables(literal)))
 
     def _countable(self, place: Place, pending: Pending) -> list[Flat]:
         """Each different value of a `_` inside an aggregate counts, so it gets a name; for an extremum it need not."""
@@ -292,13 +304,10 @@ def _shared(pending: Pending, here: frozenset[str]) -> list[str]:
     return [name for name in pending.names if name in here]
 
 
-def _depends(one: Pending, other: Pending, here: frozenset[str]) -> list[str]:
-    """The shared variables that `one` takes from outside and that `other` binds in its own body."""
-    return [name for name in _shared(one, here) if not _binds(one, name) and _binds(other, name)]
-
-
-def _binds(pending: Pending, name: str) -> bool:
-    return bool(pending.inner) and all(name in bound_variables(flat.literals) for flat in pending.inner)
+def _binds(pending: Pending) -> set[str]:
+    """The variables that an aggregate's body binds, whichever alternative holds."""
+    found = [set(bound_variables(flat.literals)) for flat in pending.inner]
+    return set.intersection(*found) if found else set()
 
 
 def _atom(predicate: str, arguments: tuple[tree.Term, ...], pending: Pending, negated: bool = False) -> CoreAtom:

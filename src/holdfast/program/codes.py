@@ -18,6 +18,7 @@ ALL_CODES: dict[str, str] = {
     "E0213": "a rule stands for too many rules, one for each alternative",
     "E0215": "a prefix is declared twice with different IRIs",
     "E0216": "a directive lacks a parameter or has a wrong one",
+    "E0222": "statements of RDF are derived in one relation and read in another",
     "E0301": "a head uses a variable that the body does not bind",
     "E0302": "an argument of a fact is not constant",
     "E0303": "a negated atom uses a variable that nothing binds",
@@ -47,4 +48,5 @@ ALL_CODES: dict[str, str] = {
     "W0005": "a .limitsize breaks a recursion off, and what is derived may be incomplete",
     "W0006": "a .limitsize has no effect on a relation that is not recursive",
     "W0007": "a relation without rules, facts or .input has almost the name of another",
+    "W0016": "two relations have the same statements of RDF",
 }

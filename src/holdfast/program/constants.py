@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from holdfast.language import tree
+from holdfast.language.literals import integer
 from holdfast.program.names import Names
 from holdfast.term_text import literal_value
 from holdfast.values import Iri, Type, Value
@@ -69,8 +70,7 @@ def number(literal: tree.Number, type: Type, negative: bool = False) -> int | fl
 def _read(literal: tree.Number) -> int | float:
     if literal.kind is tree.NumberKind.FLOAT:
         return float(literal.text)
-    text = literal.text.rstrip("uU")
-    return int(text, 0 if text[:2].lower() in ("0x", "0b") else 10)
+    return integer(literal.text)
 
 
 def _finite(value: int | float) -> float:

@@ -6,6 +6,7 @@ Terms are still those of the syntax tree, so that every later message can point 
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TypeAlias
@@ -105,7 +106,7 @@ def is_fresh(name: str) -> bool:
 
 def source_text(span: Span) -> str:
     """What the user wrote at a place, on one line."""
-    lines = span.source.text.split("\n")[span.line - 1 : span.end_line]
+    lines = span.source.lines[span.line - 1 : span.end_line]
     if not lines:
         return ""
     if len(lines) == 1:
@@ -209,21 +210,51 @@ def names(variables: Iterable[tree.Variable]) -> list[str]:
     return list(dict.fromkeys(variable.name for variable in variables))
 
 
-def bound_variables(body: Iterable[CoreLiteral], given: Iterable[str] = ()) -> set[str]:
-    """What a conjunction binds: by positive atoms, then through `=` and ranges over what is bound or given."""
-    bound = set(given)
-    waiting: list[tuple[str, set[str]]] = []
-    for literal in body:
-        match literal:
-            case CoreAtom(negated=False):
-                bound.update(variable.name for variable in literal_variables(literal))
-            case CoreRange(variable=variable, bounds=bounds):
-                waiting.append((variable.name, {v.name for b in bounds for v in term_variables(b)}))
-            case CoreCompare("=", left, right):
-                waiting += _bindings(left, right) + _bindings(right, left)
-    while ready := [name for name, needs in waiting if needs <= bound and name not in bound]:
-        bound.update(ready)
-    return bound
+class Bound:
+    """What a conjunction binds, each variable with its place in an order in which they can be bound.
+
+    Those given and those of positive atoms have place 0; those that `=` and ranges bind from them follow.
+    """
+
+    def __init__(self, body: Iterable[CoreLiteral]) -> None:
+        self.places: dict[str, int] = {}
+        self._waiting: list[tuple[str, set[str]]] = []
+        given: list[str] = []
+        for literal in body:
+            match literal:
+                case CoreAtom(negated=False):
+                    given += (variable.name for variable in literal_variables(literal))
+                case CoreRange(variable=variable, bounds=bounds):
+                    self._waiting.append((variable.name, {v.name for b in bounds for v in term_variables(b)}))
+                case CoreCompare("=", left, right):
+                    self._waiting += _bindings(left, right) + _bindings(right, left)
+        self._missing = [len(needs) for _, needs in self._waiting]
+        self._readers: dict[str, list[int]] = {}
+        for number, (_, needs) in enumerate(self._waiting):
+            for need in needs:
+                self._readers.setdefault(need, []).append(number)
+        self._last = 0
+        self.add(given, [name for name, needs in self._waiting if not needs])
+
+    def add(self, given: Iterable[str], computed: Iterable[str] = ()) -> None:
+        """Bind variables, and what waits for them."""
+        queue = deque((name, 0) for name in given)
+        queue += ((name, 1) for name in computed)
+        while queue:
+            name, step = queue.popleft()
+            if name in self.places:
+                continue
+            self._last += step
+            self.places[name] = self._last if step else 0
+            for number in self._readers.get(name, ()):
+                self._missing[number] -= 1
+                if not self._missing[number]:
+                    queue.append((self._waiting[number][0], 1))
+
+
+def bound_variables(body: Iterable[CoreLiteral]) -> dict[str, int]:
+    """The variables that a conjunction binds, with their places: see `Bound`."""
+    return Bound(body).places
 
 
 def _bindings(left: tree.Term, right: tree.Term) -> list[tuple[str, set[str]]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from holdfast.deadline import look_at_the_clock
 from holdfast.errors import Label, Span
 from holdfast.language import tree
 from holdfast.language.hints import aggregate_help
@@ -27,6 +28,7 @@ def desugar(program: tree.Program, scope: Names) -> CoreProgram:
     facts: list[CoreAtom] = []
     rules = [item for item in program.items if isinstance(item, tree.Rule)]
     for rule, name in zip(rules, rule_names(rules, scope), strict=True):
+        look_at_the_clock()
         if id(rule) in scope.refused:
             continue
         if rule.body is None:

@@ -39,6 +39,7 @@ class Classes:
         self._diagnostics = diagnostics
         self._parent: list[int] = []
         self._evidence: list[list[Evidence]] = []
+        self._strongest: list[Evidence | None] = []  # the first of them that none is stronger than
         self._mixed: list[bool] = []
         self._nodes: dict[Hashable, int] = {}
         self._own: dict[int, set[Type]] = {}
@@ -52,6 +53,7 @@ class Classes:
             found = self._nodes[key] = len(self._parent)
             self._parent.append(found)
             self._evidence.append([])
+            self._strongest.append(None)
             self._mixed.append(False)
         return found
 
@@ -72,13 +74,21 @@ class Classes:
             first, second = second, first
         self._parent[second] = first
         self._evidence[first] += self._evidence[second]
+        self._weigh(first, self._strongest[second])
         self._mixed[first] = self._mixed[first] or self._mixed[second]
 
     def add(self, node: int, strength: Strength, type: Type, span: Span | None, reason: str) -> None:
         """Note a piece of evidence."""
-        self._evidence[self.find(node)].append(Evidence(strength, type, span, reason))
+        root, evidence = self.find(node), Evidence(strength, type, span, reason)
+        self._evidence[root].append(evidence)
+        self._weigh(root, evidence)
         if strength is Strength.BIND:
             self._own.setdefault(node, set()).add(type)
+
+    def _weigh(self, root: int, evidence: Evidence | None) -> None:
+        strongest = self._strongest[root]
+        if strongest is None or (evidence is not None and evidence.strength > strongest.strength):
+            self._strongest[root] = evidence
 
     def allow_mixing(self, node: int) -> None:
         """Say that a class may hold values of several kinds: it is fed by RDF."""
@@ -86,11 +96,12 @@ class Classes:
 
     def has_strong_evidence(self, node: int) -> bool:
         """Whether more than constants and hints speak for a type."""
-        return any(e.strength >= Strength.DEMAND for e in self._evidence[self.find(node)])
+        strongest = self._strongest[self.find(node)]
+        return strongest is not None and strongest.strength >= Strength.DEMAND
 
     def why(self, node: int) -> Evidence | None:
         """The strongest evidence of a node's class."""
-        return max(self._evidence[self.find(node)], key=lambda e: e.strength, default=None)
+        return self._strongest[self.find(node)]
 
     def type_of(self, node: int) -> Type:
         """The type of a node, once all evidence is in."""

@@ -6,8 +6,6 @@ The engine computes the same functors on columns.  What depends on its dictionar
 from __future__ import annotations
 
 import math
-import re
-import warnings
 from collections.abc import Callable, Sequence
 
 from holdfast.number_text import NumberError, parse_float, parse_integer
@@ -48,15 +46,6 @@ def fitted(value: Value, type: Type) -> Value:
     return value
 
 
-def regular_expression(text: str) -> re.Pattern[str]:
-    """The pattern that a string stands for; raises NoValueError when it stands for none."""
-    try:
-        with warnings.catch_warnings(action="ignore", category=FutureWarning):  # of Python's plans for `[[`
-            return re.compile(text)
-    except (re.error, OverflowError, RecursionError) as error:
-        raise NoValueError(f'"{text}" is not a regular expression: {error}') from None
-
-
 def _divide(type: Type, a: int, b: int) -> int | float:
     if type is Type.FLOAT:
         return a / b
@@ -72,10 +61,18 @@ def _power(type: Type, a: int, b: int) -> int | float:
     if type is Type.FLOAT:
         return math.pow(a, b)
     if b < 0:
-        raise NoValueError("the exponent is negative")
+        if a == 0:
+            raise ZeroDivisionError
+        return int(a ** (b % 2)) if abs(a) == 1 else 0  # cut towards zero
     if abs(a) > 1 and b > 64:
         raise NoValueError("the result does not fit into 64 bits")
     return int(a**b)
+
+
+def _shift(bits: int) -> int:
+    if not 0 <= bits < 64:
+        raise NoValueError("a shift is by 0 to 63 bits")
+    return bits
 
 
 def _wrapped(type: Type, value: int) -> int:
@@ -106,9 +103,9 @@ FOLDED: dict[str, Callable[..., Value]] = {
     "bor": lambda _, a, b: a | b,
     "bxor": lambda _, a, b: a ^ b,
     "bnot": lambda kind, a: _wrapped(kind, ~a),
-    "bshl": lambda kind, a, b: _wrapped(kind, a << (b & 63)),
-    "bshr": lambda _, a, b: a >> (b & 63),
-    "bshru": lambda kind, a, b: _wrapped(kind, (a & _MASK) >> (b & 63)),
+    "bshl": lambda _, a, b: a << _shift(b),
+    "bshr": lambda _, a, b: a >> _shift(b),
+    "bshru": lambda kind, a, b: _wrapped(kind, (a & _MASK) >> _shift(b)),
     "land": lambda _, a, b: int(bool(a) and bool(b)),
     "lor": lambda _, a, b: int(bool(a) or bool(b)),
     "lxor": lambda _, a, b: int(bool(a) != bool(b)),

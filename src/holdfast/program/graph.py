@@ -102,12 +102,12 @@ def _hyper_node(
     positive = {number.get(name) for rule in rules for name in _positive(rule)}
     negative = {number.get(lit.predicate) for rule in rules for lit in rule.body if isinstance(lit, Negated)}
     negative |= {number.get(aggregate.source) for aggregate in aggregates}
-    recursive = [rule for rule in rules if any(number.get(name) == index for name in _positive(rule))]
+    is_recursive = [any(number.get(name) == index for name in _positive(rule)) for rule in rules]
     return HyperNode(
         index,
         predicates,
-        tuple(rule for rule in rules if rule not in recursive),
-        tuple(recursive),
+        tuple(rule for rule, recursive in zip(rules, is_recursive, strict=True) if not recursive),
+        tuple(rule for rule, recursive in zip(rules, is_recursive, strict=True) if recursive),
         tuple(aggregates),
         tuple(sorted(n for n in positive if n is not None and n != index)),
         tuple(sorted(n for n in negative if n is not None)),

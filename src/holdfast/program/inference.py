@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from holdfast.deadline import look_at_the_clock
 from holdfast.errors import Diagnostics
 from holdfast.language import tree
 from holdfast.program.core import (
@@ -43,6 +44,7 @@ class Inference:
         for index, rule in enumerate(program.rules):
             self._rule = index
             for literal in rule.body:
+                look_at_the_clock()
                 self._literal(literal)
             self._head(rule.head)
         for aggregate in program.aggregates:

@@ -8,6 +8,7 @@ are named by what they are defined as, so that the same one has the same name af
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -15,6 +16,7 @@ from holdfast.program.graph import hyper_nodes
 from holdfast.program.model import (
     AggregateRule,
     Atom,
+    HyperNode,
     Literal,
     Negated,
     Program,
@@ -103,22 +105,25 @@ def _renamed(program: Program) -> Program:
 def _stable_names(program: Program) -> dict[str, str]:
     """A name for each auxiliary relation, from the rules that define it; nodes come in an order that allows it."""
     names: dict[str, str] = {}
+    taken = Counter[str]()
     for node in program.nodes:
         for predicate in node.predicates:
             relation = program.relations[predicate]
             if relation.auxiliary:
                 base = predicate.rstrip("0123456789") if _PROJECTION not in predicate else predicate
-                name = f"{base}#{_digest(program, predicate, names)}"
-                taken = sum(other.split("~")[0] == name for other in names.values())
-                names[predicate] = f"{name}~{taken}" if taken else name
+                name = f"{base}#{_digest(node, relation, names)}"
+                names[predicate] = f"{name}~{taken[name]}" if taken[name] else name
+                taken[name] += 1
     return names
 
 
-def _digest(program: Program, predicate: str, names: Mapping[str, str]) -> str:
-    node = program.node_of(predicate)
-    rules = [(r.arguments, r.body) for r in (*node.nonrecursive, *node.recursive) if r.predicate == predicate]
-    aggregates = [(a.source, a.group, a.function, a.target) for a in node.aggregates if a.predicate == predicate]
-    text = repr((rules, aggregates, [c.type for c in program.relations[predicate].columns]))
-    for old, new in sorted(names.items(), key=lambda pair: -len(pair[0])):
-        text = text.replace(repr(old), repr(new))
+def _digest(node: HyperNode, relation: Relation, names: Mapping[str, str]) -> str:
+    defining = [r for r in (*node.nonrecursive, *node.recursive) if r.predicate == relation.name]
+    rules = [(r.arguments, r.body) for r in defining]
+    aggregates = [(a.source, a.group, a.function, a.target) for a in node.aggregates if a.predicate == relation.name]
+    text = repr((rules, aggregates, [c.type for c in relation.columns]))
+    read = {literal.predicate for r in defining for literal in r.body if isinstance(literal, Atom | Negated)}
+    read |= {source for source, *_ in aggregates}
+    for old in sorted(names.keys() & read, key=lambda name: (-len(name), name)):
+        text = text.replace(repr(old), repr(names[old]))
     return hashlib.sha256(text.encode()).hexdigest()[:10]

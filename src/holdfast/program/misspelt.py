@@ -6,7 +6,7 @@ from collections.abc import Set
 
 from holdfast.language import tree
 from holdfast.program.names import KnownRelation, Names
-from holdfast.program.similar import similar, slip
+from holdfast.program.similar import can_slip, similar, slip, slips
 
 
 def warn_of_misspelt(program: tree.Program, names: Names, given: Set[str]) -> None:
@@ -16,15 +16,25 @@ def warn_of_misspelt(program: tree.Program, names: Names, given: Set[str]) -> No
     """
     heads = [head for item in program.items if isinstance(item, tree.Rule) for head in item.heads]
     filled = given | {names.predicate_of(head) for head in heads}
-    right: list[KnownRelation] = [r for r in names.relations.values() if _is_filled(r, filled)]
+    right: dict[str, list[KnownRelation]] = {}  # by what is left of their names without a letter
     for relation in names.relations.values():
         if _is_filled(relation, filled):
+            _add(relation, right)
+    for relation in names.relations.values():
+        if _is_filled(relation, filled) or not can_slip(relation.display):
             continue
-        alike = [r.display for r in right if r.arity == relation.arity and slip(relation.display, r.display)]
+        near = {r.name: r for left in slips(relation.display) for r in right.get(left, ())}
+        alike = [r.display for r in near.values() if r.arity == relation.arity and slip(relation.display, r.display)]
         if alike and relation.span is not None:
             message = f"{relation.display} has no rules, facts or .input here"
             names.diagnostics.warning("W0007", message, relation.span, help=similar(relation.display, alike))
-        right.append(relation)
+        _add(relation, right)
+
+
+def _add(relation: KnownRelation, right: dict[str, list[KnownRelation]]) -> None:
+    if can_slip(relation.display):
+        for left in slips(relation.display):
+            right.setdefault(left, []).append(relation)
 
 
 def _is_filled(relation: KnownRelation, filled: Set[str]) -> bool:

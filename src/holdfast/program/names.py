@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import field
 
@@ -16,6 +17,7 @@ from holdfast.program.similar import similar
 from holdfast.program.type_names import TypeTable
 from holdfast.quick_dataclass import dataclass
 
+_SIZE = re.compile(r"[0-9]{1,18}")
 STANDARD_PREFIXES = {
     "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
     "rdfs": "http://www.w3.org/2000/01/rdf-schema#",
@@ -267,9 +269,10 @@ def _count(number: int, what: str) -> str:
 
 def _direct(item: tree.Directive, names: Names) -> None:
     parameters = {parameter.key: parameter.value for parameter in item.parameters}
-    if item.kind == "limitsize" and not parameters.get("n", "").isdigit():
+    if item.kind == "limitsize" and not _SIZE.fullmatch(parameters.get("n", "")):
         help = "for example .limitsize path(n=1000)"
         names.diagnostics.error("E0216", ".limitsize needs the parameter n, a number", item.span, help=help)
+        return
     for name in item.names:
         relation = names.relations.get(names.predicate(name))
         if relation is None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from itertools import product
 from math import prod
 
+from holdfast.deadline import look_at_the_clock
 from holdfast.errors import Diagnostics, Span
 from holdfast.language import tree
 from holdfast.program.core import formula_variables, names
@@ -69,6 +70,7 @@ def _negative(formula: tree.Formula) -> Alternatives:
 def _any_of(parts: Iterable[Alternatives]) -> Alternatives:
     found: Alternatives = []
     for part in parts:
+        look_at_the_clock()
         found += part
         if len(found) > MOST_ALTERNATIVES:
             raise _TooManyError

@@ -12,6 +12,7 @@ from holdfast.program.inference import Inference
 from holdfast.program.model import Program
 from holdfast.program.names import KnownRelation, Names, check_arity, formula_atoms, unknown_relation
 from holdfast.program.nominal import check_nominal
+from holdfast.program.rdf_views import check_query_views
 from holdfast.program.safety import check_safety
 from holdfast.program.type_names import TypeTable
 from holdfast.program.typing import Typer
@@ -29,6 +30,7 @@ def check_query(formula: tree.Formula, program: Program) -> tuple[tuple[str, ...
     diagnostics = Diagnostics()
     scope = _scope(program, diagnostics)
     _check_atoms(formula, scope)
+    check_query_views(formula, program, scope)
     diagnostics.raise_errors()
     columns = _columns(formula)
     core = _core(formula, columns, scope)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 
+from holdfast.deadline import look_at_the_clock
 from holdfast.errors import Diagnostics, Label
 from holdfast.language import tree
 from holdfast.program.core import (
     ANSWER,
+    Bound,
     CoreAtom,
     CoreCompare,
     CoreProgram,
@@ -28,20 +30,26 @@ _NOTE = "a variable is bound by a positive atom, by `=` with bound values, or by
 def check_safety(program: CoreProgram, diagnostics: Diagnostics) -> None:
     """Report each unbound variable of each rule once, where it is used first."""
     for rule in program.rules:
+        look_at_the_clock()
         bound = bound_variables(rule.body)
         blamed = _blamed(rule, bound)
+        lonely = _lonely(rule, bound) if blamed else []
         for code, place, variable in _uses(rule):
             if variable.name in blamed and not is_fresh(variable.name):
                 blamed.remove(variable.name)
-                _report(rule, code, place, variable, bound, diagnostics)
+                _report(rule, code, place, variable, lonely, diagnostics)
 
 
-def _blamed(rule: CoreRule, bound: set[str]) -> set[str]:
+def _blamed(rule: CoreRule, bound: Mapping[str, int]) -> set[str]:
     """The unbound variables at the root: were they bound, `=` and ranges would bind all the others."""
     unbound = [name for name in dict.fromkeys(v.name for _, _, v in _uses(rule)) if name not in bound]
     blamed = set(unbound) - _defined(rule)
-    while left := [name for name in unbound if name not in bound_variables(rule.body, blamed)]:
-        blamed.add(left[0])
+    reached = Bound(rule.body)
+    reached.add(blamed)
+    for name in unbound:
+        if name not in reached.places:
+            blamed.add(name)
+            reached.add([name])
     return blamed
 
 
@@ -85,7 +93,7 @@ def _head_uses(rule: CoreRule, code: str, place: str) -> Iterator[tuple[str, str
 
 
 def _report(
-    rule: CoreRule, code: str, place: str, variable: tree.Variable, bound: set[str], diagnostics: Diagnostics
+    rule: CoreRule, code: str, place: str, variable: tree.Variable, lonely: list[str], diagnostics: Diagnostics
 ) -> None:
     binder = "the body of the aggregate" if rule.inner else "the body"
     what = f"no positive atom of {binder} binds it"
@@ -94,14 +102,18 @@ def _report(
         what = "one alternative of the body does not bind it"
         labels = [Label(rule.alternative, "this alternative")]
     message = f"{place} uses {variable.name}, but {what}"
-    help = _hint(rule, variable, bound)
+    help = _hint(variable, lonely)
     diagnostics.error(code, message, variable.span, labels=labels, notes=[_NOTE], help=help)
 
 
-def _hint(rule: CoreRule, variable: tree.Variable, bound: set[str]) -> str:
-    """A bound variable with one use is perhaps the one that was meant."""
+def _lonely(rule: CoreRule, bound: Mapping[str, int]) -> list[str]:
+    """The bound variables with one use."""
     uses = Counter(v.name for literal in (rule.head, *rule.body) for v in literal_variables(literal))
-    lonely = sorted(name for name in bound if uses[name] == 1 and not is_fresh(name))
+    return sorted(name for name in bound if uses[name] == 1 and not is_fresh(name))
+
+
+def _hint(variable: tree.Variable, lonely: list[str]) -> str:
+    """A bound variable with one use is perhaps the one that was meant."""
     near = get_close_matches(variable.name, lonely, 1, 0.5)
     if near or (len(lonely) == 1 and len(variable.name) == len(lonely[0]) == 1):
         return f"did you mean {(near or lonely)[0]}?"

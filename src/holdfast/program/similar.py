@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 from itertools import takewhile
 from typing import Final
@@ -17,12 +17,23 @@ def similar(name: str, known: Iterable[str]) -> str | None:
     return f"did you mean {by_folded[near[0]]}?" if near else None
 
 
+def can_slip(name: str) -> bool:
+    """Whether a name is long enough, and without digits, so that another one may be meant."""
+    return len(name) >= _SHORTEST and not any(c.isdigit() for c in name)
+
+
+def slips(name: str) -> Iterator[str]:
+    """The name, and what is left of it without one letter: names that have none of these in common are no slips."""
+    yield name
+    yield from (name[:place] + name[place + 1 :] for place in range(len(name)))
+
+
 def slip(name: str, other: str) -> bool:
     """Whether one letter too many, too few, changed, or two that changed places, make one name of the other.
 
     Digits, capitals, letters that stand alone (`part_a`) and those of short names tell names apart on purpose.
     """
-    if name == other or min(len(name), len(other)) < _SHORTEST or any(c.isdigit() for c in name + other):
+    if name == other or not can_slip(name) or not can_slip(other):
         return False
     start = _common(name, other)
     rests = name[start:], other[start:]

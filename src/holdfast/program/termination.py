@@ -14,8 +14,9 @@ _BOUNDING = ("<", "<=", ">", ">=", "=")
 def warn_of_endless(nodes: tuple[HyperNode, ...], diagnostics: Diagnostics) -> None:
     """Warn of each recursive rule whose head holds a value computed from the recursion itself, without a bound."""
     for node in nodes:
+        own = set(node.predicates)
         for rule in node.recursive:
-            grown = _grown(rule, set(node.predicates))
+            grown = _grown(rule, own)
             if grown:
                 message = f"this recursion makes new values from {', '.join(sorted(grown))} and may not end"
                 help = "a comparison that bounds the value, or a limit on facts, rounds or seconds, makes sure"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from holdfast.deadline import look_at_the_clock
 from holdfast.errors import Diagnostics, Label, Span
 from holdfast.language import tree
 from holdfast.program import model
@@ -21,7 +24,7 @@ from holdfast.program.core import (
     term_variables,
 )
 from holdfast.program.flatten import CONSTANTS
-from holdfast.program.folding import FOLDED, NoValueError, fold, regular_expression
+from holdfast.program.folding import FOLDED, NoValueError, fold
 from holdfast.program.functors import CONVERSIONS, FUNCTORS, NUMERIC, ORDERED, TESTS, UNARY_OPERATORS, Functor, Types
 from holdfast.program.inference import FACTS, Inference
 from holdfast.program.names import Names
@@ -59,10 +62,11 @@ class Typer:
         return tuple(self._typed_rule(index, rule) for index, rule in enumerate(program.rules))
 
     def _typed_rule(self, index: int, rule: CoreRule) -> model.Rule:
+        look_at_the_clock()
         self._rule = index
         before = len(self._diagnostics.items)
-        bound = bound_variables(a for a in rule.body if isinstance(a, CoreAtom))
-        body = tuple(self._literal(literal, bound) for literal in rule.body)
+        places = bound_variables(rule.body)
+        body = tuple(self._literal(literal, places) for literal in rule.body)
         arguments = tuple(self._into(rule.head, i) for i in range(len(rule.head.arguments)))
         read = {literal.predicate for literal in rule.body if isinstance(literal, CoreAtom)}
         self._drop_consequences(before, not read.isdisjoint(self._doubtful))
@@ -118,13 +122,13 @@ class Typer:
 
     # --- literals ---
 
-    def _literal(self, literal: CoreLiteral, bound: set[str]) -> model.Literal:
+    def _literal(self, literal: CoreLiteral, places: Mapping[str, int]) -> model.Literal:
         match literal:
             case CoreAtom(negated=negated):
                 arguments = tuple(self._argument(literal, i) for i in range(len(literal.arguments)))
                 return (model.Negated if negated else model.Atom)(literal.predicate, arguments)
             case CoreCompare():
-                return self._compare(literal, bound)
+                return self._compare(literal, places)
             case CoreTest(function=function, arguments=terms):
                 self._check_parameters(TESTS[function], terms)
                 if function == "match":
@@ -140,11 +144,14 @@ class Typer:
     def _check_pattern(self, written: tree.Term) -> None:
         """A pattern that is known before any fact is."""
         if isinstance(written, tree.String):
+            from holdfast.regular_expressions import PatternError, anchored  # and with them Arrow
+
             try:
-                regular_expression(written.value)
-            except NoValueError as error:
+                anchored(written.value)
+            except PatternError as error:
                 help = r'a sign such as ( stands for itself behind two backslashes, as in "\\("'
-                self._diagnostics.error("E0410", str(error), written.span, help=help)
+                note = "patterns are matched in linear time, so they have no backreferences and no look-around"
+                self._diagnostics.error("E0410", str(error), written.span, notes=[note], help=help)
 
     def _check_range(self, literal: CoreRange) -> None:
         type = self._type(literal.variable)
@@ -152,13 +159,14 @@ class Typer:
             message = f"range gives numbers, but {shown(literal.variable)} is {type.value}"
             self._diagnostics.error("E0404", message, literal.span)
 
-    def _compare(self, literal: CoreCompare, bound: set[str]) -> model.Literal:
+    def _compare(self, literal: CoreCompare, places: Mapping[str, int]) -> model.Literal:
+        """A comparison; an equation defines the side that is a variable, of two variables the one bound later."""
         self._check_comparison(literal)
         left, right = self._term(literal.left), self._term(literal.right)
         if literal.operator != "=":
             return model.Compare(literal.operator, left, right)
         sides = [(literal.left, left, right), (literal.right, right, left)]
-        sides.sort(key=lambda side: isinstance(side[0], tree.Variable) and side[0].name in bound)
+        sides.sort(key=lambda side: -places.get(side[0].name, 0) if isinstance(side[0], tree.Variable) else 1)
         for written, variable, value in sides:
             occurs = {v.name for other, _, _ in sides if other is not written for v in term_variables(other)}
             if isinstance(variable, model.Var) and variable.name not in occurs:

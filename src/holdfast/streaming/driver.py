@@ -27,13 +27,8 @@ MOST = 62  # updates in one pass
 class Changes(Protocol):
     """The changes of several updates that were computed in one pass, to be made so one after the other."""
 
-    @property
-    def is_current(self) -> bool:
-        """Whether nothing else has happened since."""
-        ...
-
-    def advance(self) -> Change:
-        """The next update is the new state."""
+    def advance(self) -> Change | None:
+        """The next update is the new state; None, and nothing happens, if something else has happened since."""
         ...
 
 
@@ -201,11 +196,11 @@ class Stream:
             return
         share, work = (time.monotonic() - begun) / len(items), time.thread_time() - worked
         for number, item in enumerate(items):
-            if not changes.is_current:  # somebody else changed something between two answers
-                yield from (self._alone(late, waiting) for late in items[number:])
-                return
             begun, worked = time.monotonic(), time.thread_time()
             change = changes.advance()
+            if change is None:  # somebody else changed something between two answers
+                yield from (self._alone(late, waiting) for late in items[number:])
+                return
             seconds = share + time.monotonic() - begun
             work += time.thread_time() - worked
             yield Answer(item.number, change, waiting=waiting, window=len(items), seconds=seconds)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from holdfast.errors import Diagnostic, HoldfastError, UsageError
+from holdfast.formats.paths import inside
 from holdfast.streaming.queue import Incoming, UpdateQueue
 from holdfast.update_lines import UpdateLine, update_lines
 from holdfast.updates import Update
@@ -50,7 +51,9 @@ def _incoming(given: Update | UpdateLine) -> Callable[[int], Incoming]:
     return lambda number: Incoming(number, update, error, given.placed)
 
 
-def watched_folder(folder: Path, stop: threading.Event | None = None) -> Iterator[UpdateLine]:
+def watched_folder(
+    folder: Path, stop: threading.Event | None = None, longest: int | None = None
+) -> Iterator[UpdateLine]:
     """The updates in the files of a folder, JSON lines, plain or .gz, and of those that appear in it; until there is
     one called END, or `stop` is set.
 
@@ -67,7 +70,7 @@ def watched_folder(folder: Path, stop: threading.Event | None = None) -> Iterato
         fresh = sorted((path for path in there if _is_ready(path)), key=lambda path: _natural(path.name))
         for path in fresh:
             seen.add(path.name)
-            for line in _lines(path):
+            for line in _lines(path, longest):
                 number += 1
                 yield replace(line, number=number)
         if any(path.name == END for path in there) and not fresh:
@@ -80,11 +83,12 @@ def _is_ready(path: Path) -> bool:
     return path.is_file() and path.name != END and path.name[0] not in "._" and path.suffix != ".tmp"
 
 
-def _lines(path: Path) -> Iterator[UpdateLine]:
+def _lines(path: Path, longest: int | None) -> Iterator[UpdateLine]:
     name, line = path.as_posix(), 0
     try:
+        inside(path.parent, path.name)
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-            for found in update_lines(cast("BinaryIO", file), name):
+            for found in update_lines(cast("BinaryIO", file), name, longest):
                 line = found.line
                 yield found
     except OSError as failure:

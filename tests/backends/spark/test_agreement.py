@@ -50,7 +50,7 @@ on_numbers(x, y, x * y - x, 2) :- n(x, y), x > -100, x < 100.
 on_numbers(x, y, x / y, 3) :- n(x, y), y != 0, x > -100.
 on_numbers(x, y, x % y + max(x, y, 3), 4) :- n(x, y), y != 0, x > -100, x < 100.
 on_numbers(x, y, x ^ y, 5) :- n(x, y), y > 0, y < 5, x > -100, x < 100.
-on_numbers(x, y, (x band y) bxor (x bshl 3) bor (-x bshru 60), 6) :- n(x, y), x > -100.
+on_numbers(x, y, (x band y) bxor (x bshl 3) bor (-x bshru 60), 6) :- n(x, y), x > -100, x < 100.
 on_numbers(x, y, z, 7) :- n(x, y), x > -10, x < 10, z = range(x, y).
 on_numbers(x, x, strlen(to_string(x)), 8) :- n(x, _).
 .decl on_unsigned(x: unsigned, y: unsigned, r: unsigned)

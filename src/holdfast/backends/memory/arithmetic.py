@@ -122,18 +122,27 @@ def absolute(operand: Column) -> Column:
 
 
 def shift_left(left: Column, right: Column) -> Column:
-    """`bshl`: bits that leave the 64 are gone."""
-    return left << (right & right.dtype.type(63))
+    """`bshl`: times a power of two, so no bit may be lost."""
+    _refuse_shift(left, "bshl", right)
+    result = left << right
+    _refuse((result >> right) != left, left, "bshl", right)
+    return result
 
 
 def shift_right(left: Column, right: Column) -> Column:
     """`bshr`: keeps the sign of a number."""
-    return left >> (right & right.dtype.type(63))
+    _refuse_shift(left, "bshr", right)
+    return left >> right
 
 
 def shift_right_unsigned(left: Column, right: Column) -> Column:
     """`bshru`: fills with zeros."""
-    return (left.view(np.uint64) >> (right & right.dtype.type(63)).astype(np.uint64)).view(left.dtype)
+    _refuse_shift(left, "bshru", right)
+    return (left.view(np.uint64) >> right.astype(np.uint64)).view(left.dtype)
+
+
+def _refuse_shift(left: Column, operator: str, right: Column) -> None:
+    _refuse((right < 0) | (right > 63), left, operator, right, "a shift is by 0 to 63 bits")
 
 
 def as_truth(operation: Callable[..., Column]) -> Callable[..., Column]:

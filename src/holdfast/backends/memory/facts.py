@@ -250,6 +250,10 @@ class Kept(Lasting):
         """A table is gone; another may take its name."""
         self._prefixes.pop(predicate, None)
 
+    def mend(self) -> None:
+        """A change was cut short: only the bits are believed."""
+        self._prefixes = dict.fromkeys(self.tables)
+
     def __ior__(self, more: Facts) -> Kept:
         added = _own(more).worked_out()
         added.restatus(_NOTHING, self.bit, self._column)
@@ -305,6 +309,10 @@ class Listed(Kept):
     def __isub__(self, fewer: Facts) -> Listed:
         _own(fewer).worked_out().restatus(self.bit, _NOTHING, self._column)
         return self
+
+    def mend(self) -> None:
+        """A change was cut short; the bits are cleared already."""
+        self._lists = {}
 
     def clear(self) -> None:
         """Take all facts out."""

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -15,8 +13,8 @@ from holdfast.backends.memory.arithmetic import Column, Undefined, codes_of, typ
 from holdfast.backends.memory.arrays import Rows
 from holdfast.encoding import Dictionary
 from holdfast.number_text import NumberError, parse_float, parse_integer
-from holdfast.program.folding import NoValueError, regular_expression
 from holdfast.program.model import Apply, Compare, Const, Range, Term, Test, Var
+from holdfast.regular_expressions import PatternError, all_match
 from holdfast.term_text import term_text
 from holdfast.values import BlankNode, Iri, Literal, Type, Value
 
@@ -67,9 +65,7 @@ def holds(condition: Compare | Test, given: Bindings) -> NDArray[np.bool_]:
     match condition:
         case Test(function=function, arguments=arguments, negated=negated):
             values = [given.dictionary.decode_values(evaluate(a, given), a.type) for a in arguments]
-            types = [argument.type for argument in arguments]
-            test = _where_typed(_TESTS[function], types, otherwise=False)
-            found = np.fromiter(map(test, *values), np.bool_, len(given))
+            found = _tested(function, values, [argument.type for argument in arguments])
             return ~found if negated else found
         case Compare(operator=operator, left=left, right=right):
             columns = [evaluate(left, given), evaluate(right, given)]
@@ -77,6 +73,16 @@ def holds(condition: Compare | Test, given: Bindings) -> NDArray[np.bool_]:
                 columns = _comparable(columns, left.type, given.dictionary)
             result: NDArray[np.bool_] = _COMPARISONS[operator](*columns)
             return result
+
+
+def _tested(function: str, values: Sequence[Sequence[Value]], types: Sequence[Type]) -> NDArray[np.bool_]:
+    if function == "match":
+        try:
+            return all_match(*values)
+        except PatternError as error:
+            raise Undefined(str(error)) from None
+    test = _where_typed(_TESTS[function], types, otherwise=False)
+    return np.fromiter(map(test, *values), np.bool_, len(values[0]))
 
 
 def spread(range: Range, given: Bindings, most: int) -> Iterator[Bindings]:
@@ -229,14 +235,6 @@ def _datatype(value: Value) -> Iri:
     raise Undefined(f"{value} is not a literal and has no datatype")
 
 
-@lru_cache(maxsize=256)
-def _pattern(text: str) -> re.Pattern[str]:
-    try:
-        return regular_expression(text)
-    except NoValueError as error:
-        raise Undefined(str(error)) from None
-
-
 _ON_VALUES: dict[str, Callable[..., Any]] = {
     "cat": lambda *texts: "".join(texts),
     "strlen": len,
@@ -288,7 +286,6 @@ _COMPARISONS: dict[str, Callable[[Column, Column], Column]] = {
 }
 
 _TESTS: dict[str, Callable[..., bool]] = {
-    "match": lambda pattern, text: _pattern(pattern).fullmatch(text) is not None,
     "contains": lambda part, text: part in text,
     "is_iri": lambda value: isinstance(value, Iri),
     "is_blank": lambda value: isinstance(value, BlankNode),

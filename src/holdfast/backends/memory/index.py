@@ -70,13 +70,14 @@ class Index:
         wanted = 2 * len(self.slots)
         if self.covered and self.keys / self.covered > 0.5:  # nearly a key for each row: go there at once
             wanted = max(wanted, slots_for(size))
+        self.entries = enlarged(self.entries, wanted)  # first: a kernel enters as many keys as there are slots for
         self.slots = more_slots(self.slots, wanted)
-        self.entries = enlarged(self.entries, wanted)
 
     def _settle(self, rows: Rows) -> None:
         if len(self.ids) < self.covered:
             room = max(self.covered, _GROWTH * len(self.ids))
             self.ids, self.values = enlarged(self.ids, room), enlarged(self.values, room)
+        no_tail = np.empty(0, np.int32)
         kernels.settle_index(
             rows,
             self.others,
@@ -88,8 +89,7 @@ class Index:
             self.values,
             self.tail_key[: self.covered - self.settled],
         )
-        self.settled = self.covered
-        self.following = self.tail_key = np.empty(0, np.int32)
+        self.settled, self.following, self.tail_key = self.covered, no_tail, no_tail
         if len(self.key) == 1:
             self._direct()
 
@@ -99,8 +99,9 @@ class Index:
         largest = int(values.max(initial=0))
         if largest < len(self.direct) or largest >= _PLACES * self.keys or values.min(initial=0) < 0:
             return
-        self.direct = np.zeros(min(2 * (largest + 1), _PLACES * self.keys), np.int32)
-        self.direct[values] = np.arange(1, self.keys + 1, dtype=np.int32)
+        direct = np.zeros(min(2 * (largest + 1), _PLACES * self.keys), np.int32)
+        direct[values] = np.arange(1, self.keys + 1, dtype=np.int32)
+        self.direct = direct
 
     @property
     def nbytes(self) -> int:

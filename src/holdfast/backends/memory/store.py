@@ -144,9 +144,9 @@ class MemoryCounters:
         bag = facts if isinstance(facts, MemoryBag) else MemoryBag(self.tables, _worked_out(facts).rows)
         for predicate, ids in bag.rows.items():
             weights = bag.weights.get(predicate, NO_WEIGHTS)
-            self._count(predicate, ids, weights, step)
-            if self.remembers:
+            if self.remembers:  # before: too many derivations are counted as well, with a carry that is lost
                 self._undo.append(partial(self._count, predicate, ids, weights, -step))
+            self._count(predicate, ids, weights, step)
 
 
 class MemoryBackend:
@@ -179,18 +179,20 @@ class MemoryBackend:
         """Make room for the facts of one more relation."""
         table = Table(relation.name, relation.arity, lambda nbytes: self.watch.grown(relation.name, nbytes))
         self.watch.grown(relation.name, table.nbytes)
-        self.relations[relation.name] = relation
         self.tables[relation.name] = table
+        self.relations[relation.name] = relation
 
     def drop_relation(self, name: str) -> None:
         """Forget a relation and its facts."""
-        del self.relations[name], self.tables[name]
+        self.watch.grown(name, 0)
+        self.tables.pop(name, None)
         self.explicit.forget(name)
         self.materialisation.forget(name)
         self.statistics.forget(name)
         self._gone.pop(name, None)
         self.unwritten.pop(name, None)
         self._pipelines = {p: pipeline for p, pipeline in self._pipelines.items() if name not in p.predicates}
+        del self.relations[name]
 
     def tidy(self, removed: Facts) -> None:
         """Facts have gone for good; a table that is mostly such rows is packed together.  Between updates only."""
@@ -207,6 +209,28 @@ class MemoryBackend:
                 self.materialisation.forget(name)
                 self.explicit |= Momentary(self.tables, {name: self.explicit.ids(name)})
                 self.materialisation |= Momentary(self.tables, {name: self.materialisation.ids(name)})
+
+    def mend(self) -> None:
+        """An update was cut short, who knows where: E, I and the rows are believed, all else is made again or empty.
+
+        The counters are not right afterwards.
+        """
+        for name in self.tables.keys() - self.relations.keys():
+            del self.tables[name]
+        for table in self.tables.values():
+            table.mend(self.explicit.bit | self.materialisation.bit)
+        for kept in (self.explicit, self.materialisation, *self._of_updates):
+            kept.mend()
+        for counters in (self.nonrecursive, self.recursive):
+            counters.settle()
+            counters.remembers = False
+        for unwritten in self.unwritten.values():
+            unwritten.covered = {}
+        self.forget_plans()
+
+    @property
+    def _of_updates(self) -> tuple[Listed, ...]:
+        return self.deleted, self.added, self.checked, self.proved, self.delayed
 
     def forget_plans(self) -> None:
         """Rules have changed: what was prepared for the old ones is of no use."""
@@ -264,9 +288,10 @@ class MemoryBackend:
 
     def write_out(self, predicates: Iterable[str]) -> None:
         """Give a row to each fact of some predicates that has none yet."""
-        for name in [name for name in predicates if name in self.unwritten] if self.unwritten else ():
+        for name in [name for name in dict.fromkeys(predicates) if name in self.unwritten] if self.unwritten else ():
+            self._write(name, self.unwritten[name].now().parts())
             self.tables[name].fetch = None
-            self._write(name, self.unwritten.pop(name).now().parts())
+            del self.unwritten[name]  # not before: a limit may stop the writing
 
     def leave(self, name: str, size: int, known: Callable[[int], Compact]) -> None:
         """Not all facts of a predicate are rows: there are so many, and these are known elsewhere."""
@@ -339,6 +364,7 @@ class MemoryBackend:
 
     most_by_modules = math.inf
     tells_of_new_facts = True
+    repeats = True
     most_at_once = 0
 
     def derivations(self, predicate: str) -> tuple[Rows, list[int], list[int]]:

@@ -8,7 +8,8 @@ it is brought up to date when it is asked for.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,7 @@ _PART = 1 << 16  # rows interned at once, so that room need only be made for tha
 _GROWTH = 16  # room that is not used yet costs nothing until it is touched
 _LARGE, _ROOM_OF_LARGE = 1 << 14, 1 << 20  # rows from which on a table gets room for so many
 _MOST_ROWS = 2**31 - 2
+_Aligned: TypeAlias = tuple[Rows, NDArray[np.uint8], NDArray[np.uint8], NDArray[np.int32], NDArray[np.int32]]
 
 
 class Table:
@@ -80,12 +82,17 @@ class Table:
 
     def keep_only(self, ids: Ids) -> None:
         """Drop all other rows; the ids change.  Between updates only: nothing may hold ids."""
-        self.rows, self.status, self.proof = self.rows[ids], self.status[ids], self.proof[ids]
-        self.nonrecursive, self.recursive = self.nonrecursive[ids], self.recursive[ids]
-        self.size = len(ids)
-        self._indexes.clear()
-        self._more_rows(max(_FIRST_ROOM, self.size))
-        self.membership = hashed(self.rows[: self.size], may_be_gridded=True)
+        kept = [column[ids] for column in self._columns]
+        columns = _enlarged(kept, max(_FIRST_ROOM, len(ids)))
+        membership = hashed(columns[0][: len(ids)], may_be_gridded=True)
+        self._columns, self.size, self.membership, self._indexes = columns, len(ids), membership, {}
+        self._grown(self.nbytes)
+
+    def mend(self, lasting: np.uint8) -> None:
+        """A change was cut short: only rows, counters and the `lasting` bits of the status are believed."""
+        self.membership, self._indexes = hashed(self.rows[: self.size], may_be_gridded=True), {}
+        self.status[: self.size] &= lasting
+        self.proof[: self.size] = 0
 
     def find(self, wanted: Rows) -> Ids:
         """The row ids of some facts, -1 for those never seen."""
@@ -146,9 +153,26 @@ class Table:
     def _more_rows(self, room: int) -> None:
         if room > _MOST_ROWS:
             raise MemoryError(f"{self.name} has more than {_MOST_ROWS:,} facts")
-        self.rows = enlarged(self.rows, room)
-        self.status = padded(self.status, room)
-        self.proof = padded(self.proof, room)
-        self.nonrecursive = padded(self.nonrecursive, room)
-        self.recursive = padded(self.recursive, room)
+        self._columns = _enlarged(self._columns, room)
         self._grown(self.nbytes)
+
+    @property
+    def _columns(self) -> _Aligned:
+        """The arrays that have a place for each row."""
+        return self.rows, self.status, self.proof, self.nonrecursive, self.recursive
+
+    @_columns.setter
+    def _columns(self, columns: _Aligned) -> None:
+        self.rows, self.status, self.proof, self.nonrecursive, self.recursive = columns
+
+
+def _enlarged(columns: Sequence[NDArray[Any]], room: int) -> _Aligned:
+    """All or, if there is no memory, none."""
+    rows, status, proof, nonrecursive, recursive = columns
+    return (
+        enlarged(rows, room),
+        padded(status, room),
+        padded(proof, room),
+        padded(nonrecursive, room),
+        padded(recursive, room),
+    )

@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicFrame
 
 from holdfast.backends.spark.values import NativeRow, inline_rows, spark_type, table_of_rows
+from holdfast.interrupts import allowed
 from holdfast.spark_session import spark_errors
 from holdfast.values import Type
 
@@ -174,7 +175,7 @@ class Space:
         """
         free_unused()
         self.session.conf.set("spark.sql.shuffle.partitions", str(min(2, self.partitions)))
-        with spark_errors(), self._reading(rows):
+        with spark_errors(), allowed(), self._reading(rows):
             return self.session.sql(query).coalesce(self.partitions).toArrow()  # each task unpacks the plans of all
 
     def worked_out(self, *wanted: Wanted) -> list[tuple[Named, list[int]]]:
@@ -193,7 +194,7 @@ class Space:
                 f"SELECT array({', '.join(one.figures)}) AS figures FROM {named.table}"
                 for one, named in zip(wanted, made, strict=True)
             )
-            with self._reading(max(one.rows for one in wanted)):
+            with allowed(), self._reading(max(one.rows for one in wanted)):
                 # in one task, or each would have to unpack the plans of all; and in the order of the parts
                 told = self.session.sql(figures).coalesce(1).toArrow().column(0).to_pylist()
         return [(named, [figure or 0 for figure in row]) for named, row in zip(made, told, strict=True)]

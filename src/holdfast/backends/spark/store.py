@@ -123,6 +123,11 @@ class SparkBackend:
         """Forget a relation and its facts."""
         del self.relations[name], self.stored[name]
 
+    repeats = False
+
+    def mend(self) -> None:
+        """Nothing is changed in parts here but by a commit."""
+
     def write_out(self, predicates: Iterable[str]) -> None:
         """Nothing is left unwritten."""
 

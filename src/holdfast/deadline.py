@@ -1,0 +1,39 @@
+"""The time that a call may take: set where its limits are known, looked at wherever work is done.
+
+Parsing, checking and planning are many small functions that know no limits, so the end is not handed through all of
+them but kept for the thread.  What evaluates rules has a `Watch`, which looks at the same clock.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from holdfast.errors import Diagnostic, LimitReached
+
+_NEVER = (float("inf"), float("inf"))
+_end: ContextVar[tuple[float, float]] = ContextVar("end", default=_NEVER)  # when, and after how many seconds
+
+
+@contextmanager
+def within(seconds: float | None) -> Iterator[None]:
+    """What is done inside may take so many seconds; an end that is already set and comes earlier stays."""
+    if seconds is None:
+        yield
+        return
+    before = _end.set(min(_end.get(), (time.monotonic() + seconds, seconds)))
+    try:
+        yield
+    finally:
+        _end.reset(before)
+
+
+def look_at_the_clock() -> None:
+    """Raise `LimitReached` if the time is over."""
+    end, seconds = _end.get()
+    if time.monotonic() > end:
+        message = f"limit reached: the run takes more than {seconds:g} seconds"
+        note = "nothing of this run was kept"
+        raise LimitReached(Diagnostic("E0803", message, notes=(note,), help="raise the limit, or bound the rules"))

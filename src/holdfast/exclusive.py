@@ -1,0 +1,90 @@
+"""One thread at a time in a knowledge base, and no signals between its checkpoints.
+
+An exception that comes from anywhere else than a check of ours, such as a lack of memory, or one that another thread
+put into this one, may have cut a change of several arrays short.  Then what can be computed again is, before anybody
+uses it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from functools import wraps
+from typing import Concatenate, ParamSpec, Protocol, TypeVar
+
+from holdfast.errors import Diagnostic, HoldfastError
+from holdfast.interrupts import deferred, was_heeded
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+
+class CutShortError(Exception):
+    """A commit was cut short and cannot be done again."""
+
+
+class Guard:
+    """Of one knowledge base.  `with guard.lock, guard:`; the lock by itself, since only what is written in C cannot be
+    interrupted between taking a lock and knowing that it has to be released."""
+
+    def __init__(self, mend: Callable[[], None]) -> None:
+        self.lock = threading.RLock()
+        self._mend = mend
+        self._depth = 0
+        self._deferred = deferred()
+        self._broken: BaseException | None = None
+
+    def __enter__(self) -> None:
+        if self._broken is not None:
+            raise _unusable(self._broken)
+        if not self._depth:
+            self._deferred = deferred()
+            self._deferred.__enter__()
+        self._depth += 1
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        self._depth -= 1
+        if self._depth:
+            return
+        try:
+            if error is not None and not isinstance(error, HoldfastError) and not was_heeded(error):
+                self._after(error)
+        finally:
+            self._deferred.__exit__()
+
+    def _after(self, error: BaseException) -> None:
+        """Mend what was cut short; if that cannot be done, nobody may use it any more."""
+        self._broken = error
+        if isinstance(error, CutShortError):
+            raise _unusable(error) from error
+        self._mend()
+        self._broken = None
+
+
+class Guarded(Protocol):
+    """What has a guard."""
+
+    @property
+    def _guard(self) -> Guard: ...
+
+
+_G = TypeVar("_G", bound=Guarded)
+
+
+def exclusive(method: Callable[Concatenate[_G, _P], _T]) -> Callable[Concatenate[_G, _P], _T]:
+    """A method that reads or changes shared state: only one at a time, and whole."""
+
+    @wraps(method)
+    def inside(self: _G, /, *arguments: _P.args, **named: _P.kwargs) -> _T:
+        guard = self._guard
+        with guard.lock, guard:
+            return method(self, *arguments, **named)
+
+    return inside
+
+
+def _unusable(error: BaseException) -> HoldfastError:
+    message = "an update was cut short and could not be taken back, so the knowledge base cannot be used any more"
+    error = error.__cause__ or error
+    why = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    return HoldfastError(Diagnostic("E0922", message, notes=(f"it was cut short by {why}",), help="open it again"))

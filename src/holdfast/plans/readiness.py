@@ -1,0 +1,52 @@
+"""Which literals can run, kept up as variables are bound: each variable is looked at once for each literal it is in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from holdfast.plans.literals import needs
+from holdfast.program.model import Literal, Var
+
+
+class Readiness:
+    """Literals by their positions; those that need nothing are `ready` from the start."""
+
+    def __init__(self, literals: Mapping[int, Literal]) -> None:
+        self._missing: dict[int, int] = {}
+        self._readers: dict[Var, list[int]] = {}
+        for position, literal in literals.items():
+            wanted, count = needs(literal)
+            self._missing[position] = count
+            for variable in wanted:
+                self._readers.setdefault(variable, []).append(position)
+        self.ready = [position for position, count in self._missing.items() if not count]
+
+    def bind(self, variables: Iterable[Var]) -> list[int]:
+        """Variables are bound that were not; gives the literals that can run now and could not before."""
+        found = []
+        for variable in variables:
+            for position in self._readers.get(variable, ()):
+                self._missing[position] -= 1
+                if not self._missing[position]:
+                    found.append(position)
+        return found
+
+
+class Closure:
+    """Bound variables, with those that literals compute from them."""
+
+    def __init__(self, literals: Mapping[int, Literal], variables: Mapping[int, set[Var]]) -> None:
+        self.bound: set[Var] = set()
+        self._readiness, self._variables = Readiness(literals), variables
+        for position in self._readiness.ready:
+            self.add(variables[position])
+
+    def add(self, variables: Iterable[Var]) -> set[Var]:
+        """Bind variables; gives all that are bound only now."""
+        new, waiting = set[Var](), [set(variables)]
+        while waiting:
+            fresh = waiting.pop() - self.bound
+            self.bound |= fresh
+            new |= fresh
+            waiting += [self._variables[position] for position in self._readiness.bind(fresh)]
+        return new

@@ -1,0 +1,53 @@
+"""Passwords and keys: what is one by its name, and texts without them.
+
+Settings and options of Spark, URLs of databases and object stores carry them, and messages and logs quote those.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+SECRET: Final = (
+    r"secret|passw(?:or)?d|passphrase|pwd|token|credential|signature|[.]sas(?:[.]|$)"
+    r"|(?:access|account|private|api|shared|storage|encryption)[._-]?key"
+)
+"""What is secret by its name, in any case: Spark's own pattern, and what databases and clouds call theirs."""
+HIDDEN: Final = "*****"
+_NAMED: Final = re.compile(rf"(?i)([\w.-]*(?:{SECRET})[\w.-]*)([\"']?\s*[=:]\s*)(\"[^\"]*\"|'[^']*'|[^\s;&,)}}\]]+)")
+_STRING: Final = re.compile(
+    rf"""(?i)([\w.-]*(?:{SECRET})[\w.-]*["']?\s*=\s*["'])((?:[^"'\\\n]|\\.)*)"""
+)  # of TOML, after its key
+_SIGNED: Final = re.compile(r"(?i)([?&;](?:sig|sv|key|code)=)[^\s;&]+")
+_USER: Final = re.compile(r"(://[^\s/:@]*:)[^\s/@]+@")
+_SHORT: Final = 4  # a value of so few characters is in every text
+
+
+def is_secret(name: str) -> bool:
+    """Whether something is secret by its name."""
+    return re.search(SECRET, name, re.IGNORECASE) is not None
+
+
+def redacted(text: str, values: Iterable[str] = ()) -> str:
+    """A text without what is secret in it by a name that stands before it, and without some values."""
+    text = _USER.sub(rf"\1{HIDDEN}@", _SIGNED.sub(rf"\1{HIDDEN}", text))
+    text = _NAMED.sub(rf"\1\2{HIDDEN}", text)
+    for value in sorted(values, key=len, reverse=True):
+        text = text.replace(value, HIDDEN) if len(value) > _SHORT else text
+    return text
+
+
+def masked(text: str) -> str:
+    """A text of TOML with stars in place of what is secret in it; every character stays where it is."""
+    text = _STRING.sub(lambda found: found[1] + "*" * len(found[2]), text)
+    for pattern in (_NAMED, _SIGNED, _USER):
+        text = pattern.sub(_stars, text)
+    return text
+
+
+def _stars(found: re.Match[str]) -> str:
+    kept = found[1] + (found[2] if found.re is _NAMED else "")
+    end = "@" if found.re is _USER else ""
+    hidden = found[0][len(kept) : len(found[0]) - len(end)]
+    return kept + re.sub(r"[^\"']", "*", hidden) + end
