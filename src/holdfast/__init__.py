@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from holdfast.errors import HoldfastError
@@ -62,10 +64,11 @@ def __getattr__(name: str) -> Any:
     """Load what needs NumPy and Arrow only when it is asked for, so that `holdfast check` starts quickly."""
     if name not in _HEAVY:
         raise AttributeError(f"module 'holdfast' has no attribute {name!r}")
-    from importlib import import_module
-
+    module = f"holdfast.{_HEAVY[name]}"
+    if module in sys.modules:
+        return getattr(import_module(module), name)  # waits for a thread that is just importing it
     with _without_collecting():
-        return getattr(import_module(f"holdfast.{_HEAVY[name]}"), name)
+        return getattr(import_module(module), name)
 
 
 @contextmanager

@@ -78,3 +78,12 @@ def test_a_check_imports_no_engine(tmp_path_factory: pytest.TempPathFactory) -> 
         ["lark"],
         ["numpy", "lark"],
     )
+
+
+def test_objects_grow_old_only_when_something_is_imported() -> None:
+    code = (
+        "import gc, holdfast; holdfast.from_text; gc.collect(); young = [[] for _ in range(100)];"
+        "holdfast.from_text; holdfast.Update; print(len(gc.get_objects(0)) >= 100, gc.isenabled())"
+    )
+    assert run(code) == "True True"
+    assert run("import gc, holdfast; gc.disable(); holdfast.from_text; print(gc.isenabled())") == "False"
