@@ -43,6 +43,13 @@ class PlatformWheel(BuildHookInterface[Any]):
             build_data["tag"] = f"cp311-abi3-{build_kernels.platform_tag(folder / _MODULE)}"
             self._add(build_data, folder / _MODULE, _MODULE, True)
 
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
+        """The wheel is there: what it was made of can go."""
+        if self._folder is not None:
+            self._folder.cleanup()
+
+    _folder: tempfile.TemporaryDirectory[str] | None = None
+
     def _temporary(self) -> Path:
         self._folder = tempfile.TemporaryDirectory(prefix="holdfast-build-")
         return Path(self._folder.name)

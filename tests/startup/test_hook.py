@@ -37,11 +37,14 @@ def data() -> dict[str, Any]:
 
 
 def test_a_wheel_with_kernels_is_for_a_platform(monkeypatch: pytest.MonkeyPatch, data: dict[str, Any]) -> None:
-    monkeypatch.setattr(build_kernels, "build", lambda out: out.write_bytes(b"needs GLIBC_2.2.5 and GLIBC_2.14"))
+    def build(out: Path) -> None:
+        out.parent.mkdir()
+        out.write_bytes(b"needs GLIBC_2.2.5 and GLIBC_2.14")
+
+    monkeypatch.setattr(build_kernels, "build", build)
     hook = Hook()
-    (hook._temporary() / "holdfast").mkdir()
-    monkeypatch.setattr(Hook, "_temporary", lambda self: Path(self._folder.name))
     hook.initialize("standard", data)
+    hook.finalize("standard", data, "the wheel")
     assert (data["pure_python"], data["dependencies"], hook.told) == (False, [], [])
     assert data["tag"] == f"cp311-abi3-manylinux_2_17_{build_kernels.machine()}"
     assert set(data["force_include"].values()) == {"holdfast/_kernels.abi3.so", "holdfast/language/grammar.pickle"}
@@ -56,6 +59,7 @@ def test_a_wheel_without_kernels_asks_for_numba_and_says_why(
     monkeypatch.setattr(build_kernels, "build", build)
     hook = Hook()
     hook.initialize("standard", data)
+    hook.finalize("standard", data, "the wheel")
     assert (data["pure_python"], data["dependencies"]) == (True, ["numba>=0.61"])
     assert "tag" not in data
     assert set(data["force_include"].values()) == {"holdfast/language/grammar.pickle"}
