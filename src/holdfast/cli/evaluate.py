@@ -23,7 +23,7 @@ def evaluate(
     output: Path | None = None,
 ) -> KnowledgeBase:
     """The materialised program.  Whatever happens, the progress line is gone afterwards."""
-    _import_numpy()
+    _import_engine()
     text = files.read_text(program)
     for path in facts:
         files.existing(path)
@@ -46,14 +46,14 @@ def evaluate(
         watcher.finished()
 
 
-def _import_numpy() -> None:
-    """Without threads for products of matrices, of which there are none: to start them takes as long as a tiny run."""
+def _import_engine() -> None:
+    """With a NumPy that starts no threads for products of matrices: there are none, and it takes a tenth of a start."""
     asked = "OPENBLAS_NUM_THREADS"
     if asked in os.environ:
         return
     os.environ[asked] = "1"
     try:
-        import numpy  # noqa: F401
+        from holdfast import from_text  # noqa: F401
     finally:
         del os.environ[asked]  # other processes may want them
 
