@@ -14,9 +14,10 @@ from holdfast import compilation
 
 RULES = {
     "joins": "a(x, z) :- e(x, y), f(y, z). b(x, z) :- a(x, z), !e(x, z). c(x, n) :- b(x, _), n = count : { e(x, _) }.",
-    "closure": "p(x, y) :- e(x, y). p(x, z) :- p(x, y), e(y, z). loop(x) :- p(x, x).",
+    "closure": "p(x, y) :- e(x, y). p(x, z) :- p(x, y), e(y, z). loop(x) :- p(x, x), !f(x, _).",
     "generic": "s(x, y) :- e(z, x), e(z, y). s(x, y) :- e(a, x), s(a, b), f(b, y).",
-    "equivalence": "q(x, y) :- e(x, y). q(y, x) :- q(x, y). q(x, z) :- q(x, y), q(y, z). q(x, x) :- q(x, _).",
+    "equivalence": "q(x, y) :- e(x, y). q(y, x) :- q(x, y). q(x, z) :- q(x, y), q(y, z). q(x, x) :- q(x, _)."
+    "g(x) :- f(x, x).",
 }
 random, digest = random.Random(17), hashlib.sha256()
 
