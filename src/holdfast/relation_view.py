@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from holdfast.backends.protocol import Compact, Deferred
+from holdfast.backends.abilities import ImplicitRelation
+from holdfast.backends.protocol import Deferred
 from holdfast.encoding import Codes, Dictionary, EncodingError
 from holdfast.errors import Diagnostic, UsageError, printable
 from holdfast.exclusive import Guard, exclusive
@@ -32,7 +33,7 @@ class RelationView(Collection[Row]):
     def __init__(
         self,
         relation: Relation,
-        rows: Codes | Deferred | Compact,
+        rows: Codes | Deferred | ImplicitRelation,
         dictionary: Dictionary,
         guard: Guard | None = None,
     ) -> None:
@@ -47,7 +48,7 @@ class RelationView(Collection[Row]):
         """The facts as codes of the dictionary; not for users."""
         if isinstance(self._rows, np.ndarray):
             return self._rows
-        return self._rows.codes() if isinstance(self._rows, Compact) else self._fetched(self._rows)
+        return self._rows.codes() if isinstance(self._rows, ImplicitRelation) else self._fetched(self._rows)
 
     @exclusive
     def _fetched(self, rows: Deferred) -> Codes:
@@ -89,7 +90,7 @@ class RelationView(Collection[Row]):
             return False
         if None in wanted:
             return False
-        if isinstance(self._rows, Compact):
+        if isinstance(self._rows, ImplicitRelation):
             return bool(self._rows.has(np.array([wanted], np.int64))[0])
         self._looks += 1
         if self._looks > _FEW_LOOKS:
@@ -133,7 +134,7 @@ class RelationView(Collection[Row]):
         """The facts as a Spark DataFrame; with the spark engine they stay where they are."""
         from holdfast.spark_session import spark_errors, spark_session
 
-        if not isinstance(self._rows, np.ndarray | Compact):
+        if not isinstance(self._rows, np.ndarray | ImplicitRelation):
             return self._rows.frame()  # type: ignore[no-any-return]
         import pyarrow as pa
 

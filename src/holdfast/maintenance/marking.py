@@ -22,16 +22,14 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import field
 from functools import reduce
 from operator import add
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
+from holdfast.backends.abilities import Links
 from holdfast.backends.protocol import Bag, Facts, SummableBag
 from holdfast.maintenance.stratum import Stratum
 from holdfast.plans import Read
 from holdfast.program.model import Atom, Const, HyperNode, Program, Rule, Var, Wildcard
 from holdfast.quick_dataclass import dataclass
-
-if TYPE_CHECKING:
-    from holdfast.backends.memory.links import Links
 
 
 @dataclass(frozen=True)
