@@ -32,6 +32,7 @@ ALL_CODES: Final[dict[str, str]] = {
     "E0922": "an update was cut short and could not be taken back",
     "E0923": "a functor of the program has no Python function",
     "E0925": "facts are given for one relation of RDF statements and not for another that has the same ones",
+    "E0930": "there are no compiled kernels for this machine, and no Numba to compile them",
     "W0008": "a file is called after an empty relation, but has not the ending of a facts file",
     "W0015": "compiled kernels cannot be kept, because no folder for them can be written",
     "E1001": "PySpark is needed and not installed",

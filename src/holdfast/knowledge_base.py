@@ -36,7 +36,6 @@ from holdfast.program.graph import gathered
 from holdfast.program.model import Program
 from holdfast.program.similar import similar
 from holdfast.settings import Limits, Progress, Silent
-from holdfast.spark_session import SparkOptions
 from holdfast.update_codes import Ahead
 from holdfast.updates import Update
 from holdfast.user_functors import require
@@ -45,6 +44,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from holdfast.maintenance.marking import Marking
+    from holdfast.spark_session import SparkOptions
     from holdfast.streaming.driver import Lookahead, Stream
     from holdfast.streaming.queue import UpdateQueue
 
@@ -232,7 +232,7 @@ def _evaluated(
 
 
 def _warned_of_compiling(loaded: Loaded) -> Loaded:
-    from holdfast.backends.memory.kernel_cache import uncached
+    from holdfast.compilation import uncached
 
     warning = uncached()
     if warning is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Collection, Iterator
 from functools import cached_property
 from itertools import islice
@@ -104,14 +103,14 @@ class RelationView(Collection[Row]):
 
     def sorted_rows(self) -> Iterator[Row]:
         """The rows in order: numbers by value, strings by bytes, column by column."""
-        from holdfast.formats.writing import in_order
+        from holdfast.formats.order import in_order
 
         self.check_room()
         return self._decoded(in_order(self._relation, self.codes, self._dictionary))
 
     def check_room(self) -> None:
         """Raise `LimitReached` if the rows cannot be put in order within the limit on memory."""
-        from holdfast.formats.writing import order_size
+        from holdfast.formats.order import order_size
 
         self._dictionary.memory.room(f"rows of {self.name} in order", order_size(self._relation, len(self)))
 
@@ -153,12 +152,16 @@ class RelationView(Collection[Row]):
         return "1 fact" if len(self) == 1 else f"{len(self):,} facts"
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{html.escape(column)}</th>" for column in self.columns)
+        from html import escape
+
+        head = "".join(f"<th>{escape(column)}</th>" for column in self.columns)
         body = "".join(f"<tr>{_cells(row)}</tr>" for row in islice(self.sorted_rows(), _ROWS_SHOWN))
         more = f"<p>… and {len(self) - _ROWS_SHOWN:,} more</p>" if len(self) > _ROWS_SHOWN else ""
-        caption = f"<caption>{html.escape(self.name)}: {self._count()}</caption>"
+        caption = f"<caption>{escape(self.name)}: {self._count()}</caption>"
         return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
 
 
 def _cells(row: tuple[Any, ...]) -> str:
-    return "".join(f"<td>{html.escape(str(value))}</td>" for value in row)
+    from html import escape
+
+    return "".join(f"<td>{escape(str(value))}</td>" for value in row)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from typing import Final, Protocol
+
+from holdfast.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ EXAMPLE = "holdfast check examples/policy/policy.dl"
 
 def check(
     program: options.ProgramFile,
-    macro: options.Macros = [],  # noqa: B006  typer copies it
-    include: options.Include = [],  # noqa: B006  typer copies it
+    macro: options.Macros = [],  # noqa: B006  it is copied
+    include: options.Include = [],  # noqa: B006  it is copied
     json: options.AsJson = False,
 ) -> None:
     """Check a program without running it.

@@ -10,9 +10,9 @@ EXAMPLE = "holdfast plan examples/reachability/reachability.dl"
 
 def plan(
     program: options.ProgramFile,
-    macro: options.Macros = [],  # noqa: B006  typer copies it
-    include: options.Include = [],  # noqa: B006  typer copies it
-    no_module: options.NoModules = [],  # noqa: B006  typer copies it
+    macro: options.Macros = [],  # noqa: B006  it is copied
+    include: options.Include = [],  # noqa: B006  it is copied
+    no_module: options.NoModules = [],  # noqa: B006  it is copied
     json: options.AsJson = False,
 ) -> None:
     """Show join orders, delta rules, and modules."""

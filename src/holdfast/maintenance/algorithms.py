@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from holdfast.errors import Diagnostic, UsageError
 from holdfast.maintenance import backward_forward, dred, dred_counting, modular, recompute
 from holdfast.maintenance.stratum import Stratum
 from holdfast.program.model import HyperNode
 from holdfast.program.similar import similar
+from holdfast.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True)

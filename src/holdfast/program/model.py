@@ -14,12 +14,13 @@ Everything a user may write has been brought into a small core here:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import TypeAlias
 
 from holdfast.errors import Diagnostic, Span
 from holdfast.language import tree
+from holdfast.quick_dataclass import dataclass
 from holdfast.structures import Kind, Structure
 from holdfast.values import Row, Type, Value
 

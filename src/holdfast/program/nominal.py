@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from holdfast.errors import Diagnostics, Label, Span
 from holdfast.language import tree
@@ -10,6 +10,7 @@ from holdfast.program.core import CoreAtom, CoreCompare, CoreProgram, CoreRule, 
 from holdfast.program.names import KnownRelation, Names
 from holdfast.program.records import directions
 from holdfast.program.type_names import TypeTable
+from holdfast.quick_dataclass import dataclass
 from holdfast.values import Type
 
 
