@@ -215,7 +215,7 @@ def output_files(program: Program, folder: Path) -> list[tuple[Path, Relation, M
         (relation, io.parameters)
         for relation in program.relations.values()
         for io in relation.io
-        if io.kind == "output"
+        if io.kind == "output" and not io.is_printed
     ]
     return [(output_path(folder, relation, parameters), relation, parameters) for relation, parameters in outputs]
 
