@@ -263,7 +263,7 @@ def output_files(
         (relation, io.parameters)
         for relation in program.relations.values()
         for io in relation.io
-        if io.kind == "output"
+        if io.kind == "output" and not io.is_printed
     ]
     found = [(output_path(folder, relation, parameters), relation, parameters) for relation, parameters in outputs]
     for path, _, _ in found:

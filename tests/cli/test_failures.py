@@ -90,7 +90,7 @@ def test_a_program_that_is_not_text_is_refused() -> None:
     [
         (["frobnicate"], "there is no command frobnicate"),
         (["check"], "PROGRAM is missing"),
-        (["check", "--frob", "x.dl"], "there is no option --frob"),
+        (["check", "--xyzzy", "x.dl"], "there is no option --xyzzy"),
         (["check", "x.dl", "y.dl"], "there is more than the command takes: y.dl"),
         (["graph", "x.dl", "--format", "png"], "--format is not png, but one of 'text', 'dot', 'svg', 'json'"),
         (["graph", "x.dl", "--json=3"], "--json takes no value"),
@@ -129,7 +129,7 @@ def test_all_errors_of_a_program_are_shown_at_once() -> None:
 
 
 def fail_with(failure: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
-    def load(path: Path) -> None:
+    def load(path: Path, *given: object) -> None:
         raise failure
 
     monkeypatch.setattr(check, "load", load)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 import holdfast
@@ -61,3 +63,8 @@ def test_capitals_are_a_slip() -> None:
 def test_aggregates_over_what_lies_outside_a_recursion() -> None:
     kb = holdfast.from_text("e(1, 2). e(2, 3). e(1, 3). p(1, 0). p(y, n) :- p(x, _), e(x, y), n = count : { e(y, _) }.")
     assert set(kb["p"]) == {(1, 0), (2, 1), (3, 0)}
+
+
+def test_output_to_the_terminal_is_no_file(tmp_path: Path) -> None:
+    kb = holdfast.from_text("p(1). q(2).\n.output p(IO=stdout)\n.output q\n", output=tmp_path)
+    assert [path.name for path in kb.write_outputs(tmp_path)] == ["q.csv"]

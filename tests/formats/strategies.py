@@ -72,6 +72,6 @@ PLAIN_VALUES = {**VALUES, Type.SYMBOL: plain_strings}
 @st.composite
 def facts(draw: st.DrawFn, values: dict[Type, st.SearchStrategy[Value]] = VALUES):
     """A relation and rows for it."""
-    types = draw(st.lists(st.sampled_from(list(Type)), max_size=4))
+    types = draw(st.lists(st.sampled_from([type for type in Type if type is not Type.RECORD]), max_size=4))
     rows: list[Row] = draw(st.lists(st.tuples(*(values[type] for type in types)), max_size=8))
     return relation(*types), rows

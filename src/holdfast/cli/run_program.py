@@ -78,6 +78,8 @@ def run_program(
     if output is None:
         _print_relations(base)
     else:
+        for name in _printed(base):
+            _print_rows(base.relations[name])
         _tell_written(program, output, written)
     terminal.note(_summary(base))
 
@@ -124,6 +126,12 @@ def _shown(base: KnowledgeBase) -> list[str]:
     """The relations whose rows are printed: the outputs, or everything that rules derive when there are none."""
     derived = {rule.predicate for rule in base.program.rules} | {rule.predicate for rule in base.program.aggregates}
     return list(_with_directive(base, "output")) or [name for name in base.relations if name in derived]
+
+
+def _printed(base: KnowledgeBase) -> list[str]:
+    """The relations that the program sends to the terminal."""
+    relations = base.program.relations
+    return [name for name in base.relations if any(io.kind == "output" and io.is_printed for io in relations[name].io)]
 
 
 def _print_sizes(base: KnowledgeBase) -> None:

@@ -25,15 +25,21 @@ def inlined(program: tree.Program) -> tree.Program:
     marked = {
         name.text
         for item in program.items
-        if isinstance(item, tree.Declaration) and "inline" in item.qualifiers
+        if isinstance(item, tree.Declaration) and "inline" in item.qualifiers and "no_inline" not in item.qualifiers
         for name in item.names
-    }
+    } - _excluded(program)
     rules = [item for item in program.items if isinstance(item, tree.Rule)]
     heads = [(head, rule.body) for rule in rules for head in rule.heads if head.name.text in marked]
     left_open: set[str] = set()
     while new := {head.name.text for head, body in heads if body and not _binds(body, head, left_open)} - left_open:
         left_open |= new
     return replace(program, items=tuple(_Inliner(rules, left_open).items(program.items))) if left_open else program
+
+
+def _excluded(program: tree.Program) -> set[str]:
+    """The relations that `.pragma "inline-exclude" "a,b"` names."""
+    pragmas = [item for item in program.items if isinstance(item, tree.Pragma) and item.key == "inline-exclude"]
+    return {name.strip() for pragma in pragmas for name in (pragma.value or "").split(",")}
 
 
 def _binds(body: tree.Formula, head: tree.Atom, left_open: set[str]) -> bool:

@@ -175,6 +175,11 @@ class Io:
     parameters: Mapping[str, str]
     span: Span | None = field(default=None, compare=False, repr=False)
 
+    @property
+    def is_printed(self) -> bool:
+        """Whether it goes to the terminal, not to a file: `.output p(IO=stdout)`."""
+        return self.parameters.get("IO") == "stdout"
+
 
 @dataclass(frozen=True)
 class Relation:
