@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from typing import TypeAlias
 
+from holdfast.quick_dataclass import dataclass
 from holdfast.values import Type
 
 Kind: TypeAlias = "Type | Structure"

@@ -7,11 +7,11 @@ taken back by computing it again.  It is called once for each different tuple of
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any, TypeVar, overload
 
 from holdfast.errors import Diagnostic, UsageError
 from holdfast.program.model import Apply, Program, Term
+from holdfast.quick_dataclass import dataclass
 
 F = TypeVar("F", bound=Callable[..., Any])
 

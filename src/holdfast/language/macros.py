@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from holdfast.errors import Source
+from holdfast.quick_dataclass import dataclass
 from holdfast.values import quote
 
 _TOKEN: Final = re.compile(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from itertools import accumulate
 
 from holdfast.errors import Source, Span
+from holdfast.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True)

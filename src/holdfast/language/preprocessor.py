@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +18,7 @@ from holdfast.language.conditions import ConditionError, condition
 from holdfast.language.macros import BUILT_IN, MacroCallError, PpToken, expanded, macro_of, tokens_of
 from holdfast.language.macros import Macro as Macro
 from holdfast.language.origins import Composed, Piece
+from holdfast.quick_dataclass import dataclass
 
 _USES: Final = re.compile(r"^[ \t]*(?:\#(?!\[)|\.(?:include|once)\b)", re.MULTILINE)
 _DIRECTIVE: Final = re.compile(

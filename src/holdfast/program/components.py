@@ -8,12 +8,13 @@ without the rules of relations that the component overrides.  After this pass a 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from holdfast.errors import Diagnostics, Label
 from holdfast.language import tree
 from holdfast.program.renaming import Renaming
 from holdfast.program.similar import similar
+from holdfast.quick_dataclass import dataclass
 
 _DEEPEST = 100
 

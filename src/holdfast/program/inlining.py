@@ -9,13 +9,14 @@ Other `inline` relations are relations like all others.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import count
 
 from holdfast.errors import Diagnostics
 from holdfast.language import tree
 from holdfast.program.core import children, formula_variables, rebuilt, term_variables
 from holdfast.program.normal_form import alternatives
+from holdfast.quick_dataclass import dataclass
 
 _DEEPEST = 50
 

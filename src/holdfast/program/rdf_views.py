@@ -8,7 +8,6 @@ statement in one and looks for it in another is refused, one that only reads in 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from holdfast.errors import Diagnostics, Label, Span
@@ -16,6 +15,7 @@ from holdfast.language import tree
 from holdfast.language.printer import show_formula, show_term
 from holdfast.program.model import Const, Program, Relation
 from holdfast.program.names import STANDARD_PREFIXES, KnownRelation, Names, formula_atoms, rule_atoms
+from holdfast.quick_dataclass import dataclass
 from holdfast.values import Iri, Type
 
 RDF_TYPE: Final = STANDARD_PREFIXES["rdf"] + "type"

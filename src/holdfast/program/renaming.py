@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeVar
 
 from holdfast.language import tree
 from holdfast.program.core import children, rebuilt
+from holdfast.quick_dataclass import dataclass
 
 Formula = TypeVar("Formula", bound=tree.Formula)
 
