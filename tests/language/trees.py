@@ -96,7 +96,7 @@ def terms(draw: st.DrawFn, depth: int = 3) -> tree.Term:
         case 11:
             return draw(_node(tree.Branch, dotted, _tuples(inner)))
         case 12:
-            return draw(_node(tree.Call, words.map("@{}".format), _tuples(inner)))
+            return draw(_node(tree.Call, words.filter(lambda word: word != "prefix").map("@{}".format), _tuples(inner)))
         case _:
             return draw(leaves)
 

@@ -328,6 +328,9 @@ class Lexer:
         elif type == "RBRACE" and self._components and not self._depth:
             self._components -= 1
             self._start_item(in_directive=False)
+            self._add(type, text)
+            self._previous = ""  # no term ends here: `%` begins a comment
+            return
         elif type in ("LPAR", "LBRACE", "LSQB"):
             self._open()
         elif type in ("RPAR", "RBRACE", "RSQB"):
