@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from types import NoneType
+from typing import TYPE_CHECKING, NoReturn, TypeAlias, TypeVar
 
+from holdfast.arguments import expect, missing_method, refuse_kind
 from holdfast.backends.protocol import Backend
+from holdfast.boundary import public
 from holdfast.deadline import within
 from holdfast.encoding import Dictionary
 from holdfast.errors import Diagnostic, UsageError
@@ -46,12 +50,21 @@ ENGINES = ("memory", "spark")
 Engine: TypeAlias = "str | SparkOptions | SparkSession"
 T = TypeVar("T")
 _MakeBackend: TypeAlias = Callable[[Mapping[str, Relation], Dictionary, Watch], Backend]
+_OF_PROGRESS = ("compiling", "started", "round", "finished")
+_LIKE_TEXT = re.compile(r":-|\n|\)\s*\.?$")
+_FROM_TEXT = "a program that is no file is read by holdfast.from_text"
 _SILENCE = 2.0  # seconds of compiling before the user is told
 
 
 class KnowledgeBase(Maintained):
     """A materialised program.  Made by `holdfast.open` and `holdfast.from_text`."""
 
+    if not TYPE_CHECKING:  # a type checker knows what there is
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise missing_method(self, name)
+
+    @public
     def stream(
         self,
         updates: Iterable[Update] | UpdateQueue,
@@ -68,6 +81,7 @@ class KnowledgeBase(Maintained):
         from holdfast.streaming.queue import UpdateQueue
         from holdfast.streaming.sources import feed
 
+        expect(updates, (UpdateQueue, Iterable), "a stream takes updates, as a list, an iterator or a queue")
         asked = lookahead if isinstance(lookahead, Lookahead) else Lookahead(lookahead)
         queue = updates if isinstance(updates, UpdateQueue) else UpdateQueue()
         stream = Stream(self, queue, algorithm, asked, keep_going=keep_going)
@@ -102,6 +116,7 @@ class KnowledgeBase(Maintained):
         return limited or not isinstance(self._backend, MemoryBackend)
 
 
+@public
 def open(
     program: str | Path,
     facts: Facts = None,
@@ -114,11 +129,15 @@ def open(
 ) -> KnowledgeBase:
     """Read a program file, load its facts and compute everything that follows.
 
+    >>> kb = holdfast.open("family.dl", facts="facts/")  # doctest: +SKIP
+    >>> kb = holdfast.open("family.dl", facts={"parent": [("Bela", "Anna"), ("Carl", "Anna")]})  # doctest: +SKIP
+
     The engine is "memory", "spark", or a Spark session.  `modules` are those that may serve recursive rules, by name or
     as they are; all that there are if nothing is said.  On Spark they work on the driver, and serve no rules
     when there are more than `spark.holdfast.moduleRows` explicit facts.  With the `output` folder that `write_outputs`
     will be given, what it could not write there by its name is told before anything is computed.
     """
+    expect(program, (str, Path), "a program is the path of a file", "from_text takes the program itself")
     path = Path(program)
     return from_text(
         read_program(path),
@@ -132,6 +151,7 @@ def open(
     )
 
 
+@public
 def from_text(
     text: str,
     facts: Facts = None,
@@ -143,7 +163,14 @@ def from_text(
     modules: Iterable[str | Module] = MODULES,
     output: str | Path | None = None,
 ) -> KnowledgeBase:
-    """As `open`, for a program given as text."""
+    """As `open`, for a program given as text.
+
+    >>> kb = holdfast.from_text("p(x) :- q(x).", facts={"q": [(1,), (2,)]})
+    >>> sorted(kb["p"])
+    [(1,), (2,)]
+    """
+    expect(text, str, "a program is a text", "holdfast.open takes the path of a file")
+    _expect_settings(limits, progress, output)
     with within(limits.seconds if limits else None):
         tree_program = parse(text, name)
         return _materialised(tree_program, facts, engine, limits, progress or Silent(), named(modules), output, name)
@@ -155,7 +182,16 @@ def read_program(path: Path) -> str:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise UsageError(Diagnostic("E0902", f"cannot read the program {path.as_posix()}: {reason}")) from error
+        help = _FROM_TEXT if _LIKE_TEXT.search(path.as_posix()) else None
+        message = f"cannot read the program {path.as_posix()}: {reason}"
+        raise UsageError(Diagnostic("E0902", message, help=help)) from error
+
+
+def _expect_settings(limits: object, progress: object, output: object) -> None:
+    expect(limits, (Limits, NoneType), "limits are holdfast.Limits", "limits=holdfast.Limits(seconds=10)")
+    expect(output, (str, Path, NoneType), "output is a folder")
+    if progress is not None and not all(hasattr(progress, name) for name in _OF_PROGRESS):
+        refuse_kind(progress, "progress has the methods of holdfast.Progress")
 
 
 def _materialised(
@@ -233,8 +269,9 @@ def _only(name: str, mapping: Mapping[str, T]) -> Mapping[str, T]:
 
 def _engine(engine: Engine, progress: Progress) -> _MakeBackend:
     """What makes the backend; Spark, or the kernels, are loaded now."""
-    if isinstance(engine, str) and engine not in ENGINES:
-        help = similar(engine, ENGINES) or "it is memory, spark, or a Spark session"
+    is_spark = isinstance(engine, SparkOptions) or hasattr(engine, "newSession")
+    if engine not in ENGINES if isinstance(engine, str) else not is_spark:
+        help = similar(str(engine), ENGINES) or "it is memory, spark, or a Spark session"
         raise UsageError(Diagnostic("E0916", f"there is no engine {engine}", help=help))
     if engine == "memory":
         with _patience(progress):
