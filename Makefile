@@ -13,6 +13,9 @@ BENCH ?=
 SEED ?= 1
 SECONDS ?= 60
 
+# What runs on the model too: the algorithms, and nothing that opens no program.
+ON_THE_MODEL := papers engine updates maintenance streaming equivalence modules/test_closures.py
+
 .PHONY: help demo test test-slow test-spark fuzz bench lint fmt clean
 .DEFAULT_GOAL := help
 
@@ -70,6 +73,8 @@ test: lint
 	@$(BIN)/python -c 'import holdfast.backends.memory.kernels'
 	@echo "== pytest, $(WORKERS) processes"
 	@$(BIN)/pytest -n $(WORKERS) --dist loadgroup
+	@echo "== pytest --engine model: the suites of the algorithms on a backend of Python sets"
+	@$(BIN)/pytest -n $(WORKERS) -q --engine model $(addprefix tests/,$(ON_THE_MODEL))
 
 test-slow: .venv/installed-dev
 	@echo "== pytest -m slow: Spark with nothing on the driver, executors and streams that are killed"

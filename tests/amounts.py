@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TypeVar
 
 T = TypeVar("T")
-ON_SPARK = False  # `pytest --engine spark` sets it
+ENGINE = "memory"  # `pytest --engine` sets it
 
 
 def amount(in_memory: T, on_spark: T) -> T:
     """Steps, scripts or rounds, on the engine of this run."""
-    return on_spark if ON_SPARK else in_memory
+    return in_memory if ENGINE == "memory" else on_spark

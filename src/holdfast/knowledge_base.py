@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
@@ -13,7 +13,9 @@ from types import NoneType
 from typing import TYPE_CHECKING, NoReturn, TypeAlias, TypeVar
 
 from holdfast.arguments import expect, missing_method, refuse_kind
+from holdfast.backends.abilities import Linking, given_facts, housekeeping, module_budget, relation_size, tuning
 from holdfast.backends.protocol import Backend
+from holdfast.backends.protocol import Engine as Factory
 from holdfast.boundary import public
 from holdfast.deadline import within
 from holdfast.encoding import Dictionary
@@ -28,11 +30,12 @@ from holdfast.maintenance.algorithms import AUTO, Choice
 from holdfast.maintenance.seminaive import NodeFigures, materialise
 from holdfast.maintenance.served import States
 from holdfast.maintenance.watch import Watch
+from holdfast.maintenance.windows import Windows
 from holdfast.materialised import Statistics, output_files
 from holdfast.modules import MODULES, Module, allot, named
 from holdfast.plans import Planner
 from holdfast.program.graph import gathered
-from holdfast.program.model import Program, Relation
+from holdfast.program.model import Program
 from holdfast.program.similar import similar
 from holdfast.settings import Limits, Progress, Silent
 from holdfast.spark_session import SparkOptions
@@ -47,9 +50,8 @@ if TYPE_CHECKING:
     from holdfast.streaming.queue import UpdateQueue
 
 ENGINES = ("memory", "spark")
-Engine: TypeAlias = "str | SparkOptions | SparkSession"
+Engine: TypeAlias = "str | SparkOptions | SparkSession | Factory"
 T = TypeVar("T")
-_MakeBackend: TypeAlias = Callable[[Mapping[str, Relation], Dictionary, Watch], Backend]
 _OF_PROGRESS = ("compiling", "started", "round", "finished")
 _LIKE_TEXT = re.compile(r":-|\n|\)\s*\.?$")
 _FROM_TEXT = "a program that is no file is read by holdfast.from_text"
@@ -95,25 +97,22 @@ class KnowledgeBase(Maintained):
         self._maintainer.marking = self._ahead = None
         if ahead is None:  # nothing is imported then: the interpreter may be about to end
             return None
-        from holdfast.backends.memory.links import Links
-        from holdfast.backends.memory.store import MemoryBackend
         from holdfast.maintenance.marking import Marking, derived
 
-        if not isinstance(self._backend, MemoryBackend):
+        linking = self._backend.ability(Linking)
+        if linking is None:
             return None
         made = Ahead(self._codes_of, self._backend, ahead.ahead)
         self._ahead = None if self.takes_one_by_one else made  # limits hold for each update
-        marking = Marking(lambda: made.look(self.program), Links(self._backend), derived(self.program))
+        marking = Marking(lambda: made.look(self.program), linking.links(), derived(self.program))
         self._maintainer.marking = marking
         return marking
 
     @property
     def takes_one_by_one(self) -> bool:
-        """Whether a stream must apply updates one by one: limits hold for each, or facts are not in this process."""
-        from holdfast.backends.memory.store import MemoryBackend
-
+        """Whether a stream must apply updates one by one: limits hold for each, or the backend computes no windows."""
         limited = self._limits is not None and self._limits != Limits()
-        return limited or not isinstance(self._backend, MemoryBackend)
+        return limited or self._backend.ability(Windows) is None
 
 
 @public
@@ -132,10 +131,11 @@ def open(
     >>> kb = holdfast.open("family.dl", facts="facts/")  # doctest: +SKIP
     >>> kb = holdfast.open("family.dl", facts={"parent": [("Bela", "Anna"), ("Carl", "Anna")]})  # doctest: +SKIP
 
-    The engine is "memory", "spark", or a Spark session.  `modules` are those that may serve recursive rules, by name or
-    as they are; all that there are if nothing is said.  On Spark they work on the driver, and serve no rules
-    when there are more than `spark.holdfast.moduleRows` explicit facts.  With the `output` folder that `write_outputs`
-    will be given, what it could not write there by its name is told before anything is computed.
+    The engine is "memory", "spark", a Spark session, or a factory of backends (`backends/protocol.py`).
+    `modules` are those that may serve recursive rules, by name or as they are; by default all.  On Spark they work on
+    the driver, and serve no rules when there are more than `spark.holdfast.moduleRows` explicit facts.
+    With the `output` folder that `write_outputs` will be given, an output that cannot be written there raises before
+    anything is computed.
     """
     expect(program, (str, Path), "a program is the path of a file", "from_text takes the program itself")
     path = Path(program)
@@ -206,7 +206,7 @@ def _materialised(
 ) -> KnowledgeBase:
     make_backend = _engine(engine, progress)
     watch = Watch(limits, progress)
-    loaded = load(program, facts, Dictionary(watch), keeps_frames=engine != "memory")
+    loaded = load(program, facts, Dictionary(watch), keeps_frames=not (engine == "memory" or callable(engine)))
     loaded = replace(loaded, files=(Path(name), *loaded.files))
     if engine == "memory":
         loaded = _warned_of_compiling(loaded)
@@ -220,35 +220,36 @@ def _materialised(
 
 
 def _evaluated(
-    program: tree.Program, loaded: Loaded, make_backend: _MakeBackend, watch: Watch, modules: tuple[Module, ...]
+    program: tree.Program, loaded: Loaded, make_backend: Factory, watch: Watch, modules: tuple[Module, ...]
 ) -> KnowledgeBase:
     progress, limits = watch.progress, watch.limits
     backend = make_backend(loaded.program.relations, loaded.dictionary, watch)
-    E = backend.explicit
+    E, most_at_once = backend.explicit, tuning(backend).most_at_once
     each = ((_only(name, loaded.rows), _only(name, loaded.frames)) for name in {**loaded.rows, **loaded.frames})
-    for rows, frames in [(loaded.rows, loaded.frames)] if backend.most_at_once else each:
-        given = backend.facts(rows, frames).worked_out()
+    for rows, frames in [(loaded.rows, loaded.frames)] if most_at_once else each:
+        given = given_facts(backend, rows, frames).snapshot()
         E |= given
         watch.batch(len(given))
     progress.started(len(loaded.program.nodes))
     states, relations = States(), loaded.program.relations
-    if loaded.program.size_limits or len(E) > backend.most_for_modules:
+    if loaded.program.size_limits or len(E) > module_budget(backend).most_for_modules:
         modules = ()  # what is incomplete on purpose depends on the rounds; and modules work in this process
     figures, nodes = list[NodeFigures](), loaded.program.nodes
     allotments = {node.index: allot(node, relations, modules) for node in nodes}
-    if backend.most_at_once and watch.limits.rounds is None and not loaded.program.size_limits:
+    if most_at_once and watch.limits.rounds is None and not loaded.program.size_limits:
         served = [number for number, allotment in allotments.items() if allotment.services]
-        nodes = gathered(nodes, served, backend.most_at_once)
+        nodes = gathered(nodes, served, most_at_once)
     for node in nodes:
         planner, allotment = Planner(node, backend.statistics), allotments[node.index]
         if allotment.services:
             with _patience(progress):
                 import holdfast.modules.graph_kernels  # noqa: F401
-            figures.append(modular.materialise(planner, backend, watch, allotment, states, backend.leave))
+            figures.append(modular.materialise(planner, backend, watch, allotment, states))
         else:
             figures.append(materialise(planner, backend, watch, loaded.program.size_limits))
     progress.finished()
-    backend.tidy(backend.deleted)
+    housekeeping(backend).tidy(backend.deleted)
+    backend.commit()
     statistics = _statistics(loaded.program, backend, watch, figures, states)
     watch.rest(watch.facts)
     return KnowledgeBase(program, loaded, backend, statistics, limits, watch, modules, states)
@@ -267,12 +268,14 @@ def _only(name: str, mapping: Mapping[str, T]) -> Mapping[str, T]:
     return {name: mapping[name]} if name in mapping else {}
 
 
-def _engine(engine: Engine, progress: Progress) -> _MakeBackend:
+def _engine(engine: Engine, progress: Progress) -> Factory:
     """What makes the backend; Spark, or the kernels, are loaded now."""
-    is_spark = isinstance(engine, SparkOptions) or hasattr(engine, "newSession")
-    if engine not in ENGINES if isinstance(engine, str) else not is_spark:
-        help = similar(str(engine), ENGINES) or "it is memory, spark, or a Spark session"
+    is_other = isinstance(engine, SparkOptions) or hasattr(engine, "newSession") or callable(engine)
+    if engine not in ENGINES if isinstance(engine, str) else not is_other:
+        help = similar(str(engine), ENGINES) or "it is memory, spark, a Spark session, or a factory of backends"
         raise UsageError(Diagnostic("E0916", f"there is no engine {engine}", help=help))
+    if callable(engine):
+        return engine
     if engine == "memory":
         with _patience(progress):
             from holdfast.backends.memory.store import MemoryBackend
@@ -291,14 +294,14 @@ def _statistics(
     visible = [name for name, relation in program.relations.items() if not relation.auxiliary]
     given = backend.explicit.sizes()
     explicit = sum(given.get(name, 0) for name in visible)
-    facts = sum(backend.size(name) for name in visible)
+    facts = sum(relation_size(backend, name) for name in visible)
     return Statistics(
         facts=explicit,
         derived=facts - explicit,
         rounds=sum(node.rounds for node in figures),
         instances=sum(node.instances for node in figures),
         seconds=watch.seconds,
-        memory=backend.nbytes + states.nbytes,
+        memory=housekeeping(backend).nbytes + states.nbytes,
         nodes=tuple(figures),
     )
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from holdfast.arguments import expect
+from holdfast.backends.abilities import Frames, facts_each, given_facts, housekeeping, relation_size, virtual_relations
 from holdfast.backends.protocol import Facts as FactSet
 from holdfast.boundary import public
 from holdfast.deadline import within
@@ -20,6 +21,7 @@ from holdfast.formats.rdf_mirrors import refuse_unmirrored
 from holdfast.language import tree
 from holdfast.maintenance.algorithms import AUTO, Choice
 from holdfast.maintenance.commit import Step, commit
+from holdfast.maintenance.windows import Windows
 from holdfast.materialised import Materialised
 from holdfast.program.impact import impact
 from holdfast.program.maintainable import with_relations
@@ -31,7 +33,7 @@ from holdfast.updates import Change, Impact, Update, Updating, the_update
 
 if TYPE_CHECKING:
     from holdfast.maintenance.maintainer import Outcome
-    from holdfast.maintenance.together import Together, Window
+    from holdfast.maintenance.window_transaction import Window
 
 MOST_TOGETHER = 62  # updates in one pass: each has a bit of a word, and so has the state before them
 
@@ -43,13 +45,8 @@ class Maintained(Materialised):
 
     @cached_property
     def _codes_of(self) -> UpdateCodes:
-        return UpdateCodes(self._dictionary, self._backend.takes, self._relation)
-
-    @cached_property
-    def _together(self) -> Together:
-        from holdfast.maintenance.together import Together
-
-        return Together(self._maintainer)
+        frames = self._backend.ability(Frames)
+        return UpdateCodes(self._dictionary, frames.takes if frames else _takes_nothing, self._relation)
 
     @public
     def update(self, *, algorithm: str | Choice = AUTO) -> Updating:
@@ -78,12 +75,15 @@ class Maintained(Materialised):
         return self._window(updates, seconds)
 
     def _window(self, updates: Sequence[Update], seconds: float | None) -> ChangeWindow:
+        from holdfast.maintenance.window_transaction import window
+
         self._refuse_windows()
         prepared = self._prepared(updates)
         with self._limited(False) as watch:
             if seconds is not None:
                 watch.give_up_after(seconds)
-            return ChangeWindow(self, self._together.window([u for _, u in prepared], [n for n, _ in prepared], watch))
+            computed = window(self._maintainer, [u for _, u in prepared], [n for n, _ in prepared], watch)
+            return ChangeWindow(self, computed)
 
     @exclusive
     def apply_net(self, updates: Sequence[Update], *, algorithm: str | Choice = AUTO) -> Change:
@@ -121,14 +121,12 @@ class Maintained(Materialised):
         with self._limited(keep) as watch:
             change, removed = self._maintainer.run(gone, come, rules, choice, watch, told, keep=keep, adopt=adopt)
         if keep:
-            self._backend.tidy(removed)
+            housekeeping(self._backend).tidy(removed)
         return change
 
     def _refuse_windows(self) -> None:
-        from holdfast.backends.memory.store import MemoryBackend
-
-        if not isinstance(self._backend, MemoryBackend):
-            message = "several updates in one pass are computed in memory only, not by the spark engine"
+        if self._backend.ability(Windows) is None:
+            message = "this engine does not compute several updates in one pass; the memory engine does"
             raise UsageError(Diagnostic("E0917", message, help="apply them one by one, or merged by apply_net"))
 
     def _prepared(self, updates: Sequence[Update]) -> list[tuple[int, tuple[FactSet, FactSet]]]:
@@ -142,8 +140,8 @@ class Maintained(Materialised):
             raise UsageError(Diagnostic("E0918", message, help="use apply for them, and stream to have both"))
         both = self._codes_of.of(updates, self.program)
         encoded = [(delete, insert) for (delete, _), (insert, _) in both]
-        insertions = self._backend.several([insert for _, insert in encoded])  # a fact may go before it has come
-        deletions = self._backend.several([delete for delete, _ in encoded], known=True)
+        insertions = facts_each(self._backend, [insert for _, insert in encoded])  # a fact may go before it has come
+        deletions = facts_each(self._backend, [delete for delete, _ in encoded], known=True)
         given = [sum(map(len, (*delete.values(), *insert.values()))) for delete, insert in encoded]
         return list(zip(given, zip(deletions, insertions, strict=True), strict=True))
 
@@ -180,7 +178,7 @@ class Maintained(Materialised):
             self._replace(retyped, during.relations)
             for relation in fresh:
                 backend.add_relation(relation)
-            gone, come = backend.known_facts(*deletions), backend.facts(*insertions)
+            gone, come = given_facts(backend, *deletions, known=True), given_facts(backend, *insertions)
             given = sum(len(rows) for codes, frames in (deletions, insertions) for rows in codes.values())
             given += sum(
                 frame.count()
@@ -242,12 +240,12 @@ class Maintained(Materialised):
             self._ahead.forget()
 
     def _is_empty(self, name: str) -> bool:
-        return not self._backend.size(name)
+        return not relation_size(self._backend, name)
 
     def _replace(self, relations: Iterable[Relation], others: Mapping[str, Relation]) -> None:
         """Give relations without facts the types of others."""
         for relation in relations:
-            self._backend.write_out((relation.name,))
+            virtual_relations(self._backend).materialise_rows((relation.name,))
             self._drop((relation,))
             self._backend.add_relation(others[relation.name])
 
@@ -306,7 +304,7 @@ class ChangeWindow:
         commit(kb._backend, [partial(window.advance, number), partial(kb._watch.rest, facts)])
         if number == self._last:  # row ids change: only when they are no longer needed
             for i in range(self._last):
-                kb._backend.tidy(window.outcome(i).removed)
+                housekeeping(kb._backend).tidy(window.outcome(i).removed)
         return changes
 
 
@@ -319,6 +317,10 @@ def _expect_updates(updates: object) -> None:
     expect(updates, Sequence, "several updates are a list", "put it into a list: [update]")
     for update in cast("Sequence[object]", updates):
         the_update(update)
+
+
+def _takes_nothing(data: object) -> bool:
+    return False
 
 
 def _other_relations(old: Mapping[str, Relation], new: Mapping[str, Relation]) -> tuple[list[Relation], list[Relation]]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.arguments import expect
+from holdfast.backends.abilities import virtual_relations
 from holdfast.backends.protocol import Backend
 from holdfast.boundary import public
 from holdfast.deadline import within
@@ -114,7 +115,10 @@ class Materialised:
     def sizes(self) -> dict[str, int]:
         """The number of facts of each relation, without fetching them."""
         backend = self._backend
-        sizes = {**backend.materialisation.sizes(), **{name: backend.size(name) for name in backend.unwritten}}
+        sizes = {
+            **backend.materialisation.sizes(),
+            **{name: facts.size for name, facts in virtual_relations(backend).virtual.items()},
+        }
         return {name: sizes.get(name, 0) for name in self.relations}
 
     def rules_text(self) -> str:
@@ -241,8 +245,8 @@ class Materialised:
                 self._backend.drop_relation(relation.name)
 
     def _view(self, relation: Relation) -> RelationView:
-        backend, unwritten = self._backend, self._backend.unwritten.get(relation.name)
-        rows = backend.rows(relation.name, backend.materialisation) if unwritten is None else unwritten.now()
+        backend, virtual = self._backend, virtual_relations(self._backend).virtual.get(relation.name)
+        rows = backend.rows(relation.name, backend.materialisation) if virtual is None else virtual.now()
         return RelationView(relation, rows, self._dictionary, self._guard)
 
     def _find(self, name: str, program: Program | None = None) -> Relation | None:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from holdfast.backends.protocol import Compact, Deferred
+from holdfast.backends.abilities import ImplicitRelation
+from holdfast.backends.protocol import Deferred
 from holdfast.boundary import public
 from holdfast.encoding import Codes, Dictionary, EncodingError
 from holdfast.errors import Diagnostic, UsageError, printable
@@ -37,7 +38,7 @@ class RelationView(Set[Row]):
     def __init__(
         self,
         relation: Relation,
-        rows: Codes | Deferred | Compact,
+        rows: Codes | Deferred | ImplicitRelation,
         dictionary: Dictionary,
         guard: Guard | None = None,
     ) -> None:
@@ -52,7 +53,7 @@ class RelationView(Set[Row]):
         """The facts as codes of the dictionary; not for users."""
         if isinstance(self._rows, np.ndarray):
             return self._rows
-        return self._rows.codes() if isinstance(self._rows, Compact) else self._fetched(self._rows)
+        return self._rows.codes() if isinstance(self._rows, ImplicitRelation) else self._fetched(self._rows)
 
     @exclusive
     def _fetched(self, rows: Deferred) -> Codes:
@@ -110,7 +111,7 @@ class RelationView(Set[Row]):
             return False
         if None in wanted:
             return False
-        if isinstance(self._rows, Compact):
+        if isinstance(self._rows, ImplicitRelation):
             return bool(self._rows.has(np.array([wanted], np.int64))[0])
         self._looks += 1
         if self._looks > _FEW_LOOKS:
@@ -162,7 +163,7 @@ class RelationView(Set[Row]):
         """The facts as a Spark DataFrame; with the spark engine they stay where they are."""
         from holdfast.spark_session import spark_errors, spark_session
 
-        if not isinstance(self._rows, np.ndarray | Compact):
+        if not isinstance(self._rows, np.ndarray | ImplicitRelation):
             return self._rows.frame()  # type: ignore[no-any-return]
         import pyarrow as pa
 

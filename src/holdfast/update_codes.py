@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
+from holdfast.backends.abilities import facts_each, given_facts, packings
 from holdfast.backends.protocol import Backend, Facts
 from holdfast.encoding import Codes, Dictionary
 from holdfast.errors import HoldfastError
@@ -133,7 +134,7 @@ class Ahead:
             [((deletions, frames), _)] = self._codes.of([update], program)
         except HoldfastError:
             return None
-        return self._backend.known_facts(deletions, frames)
+        return given_facts(self._backend, deletions, frames, known=True)
 
     def forget(self) -> None:
         """Rules may change, and types and tables with them."""
@@ -141,11 +142,11 @@ class Ahead:
 
     def deleted(self, ready: Ready) -> Facts:
         """The facts that an update deletes."""
-        return ready.gone if ready.tells_all else self._backend.known_facts(*ready.codes[0])
+        return ready.gone if ready.tells_all else given_facts(self._backend, *ready.codes[0], known=True)
 
     def _current(self, update: Update) -> Ready | None:
         known = self._ready.get(id(update))
-        return known if known is not None and known.packings == self._backend.packings else None
+        return known if known is not None and known.packings == packings(self._backend) else None
 
     def _made(self, updates: Sequence[Update], program: Program) -> list[Ready]:
         try:
@@ -153,11 +154,11 @@ class Ahead:
         except HoldfastError:  # perhaps not because of the first
             updates = updates[:1]
             both = self._codes.of(updates, program)
-        come = self._backend.several([insert for _, (insert, _) in both])  # a fact may go before it has come
-        gone = self._backend.several([delete for (delete, _), _ in both], known=True)
-        packings = self._backend.packings
+        come = facts_each(self._backend, [insert for _, (insert, _) in both])  # a fact may go before it has come
+        gone = facts_each(self._backend, [delete for (delete, _), _ in both], known=True)
+        moved = packings(self._backend)
         return [
-            Ready(update, packings, codes, goes, comes)
+            Ready(update, moved, codes, goes, comes)
             for update, codes, goes, comes in zip(updates, both, gone, come, strict=True)
         ]
 

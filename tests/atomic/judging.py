@@ -111,8 +111,8 @@ def sound(kb: KnowledgeBase) -> None:
         for kept in (backend.explicit, backend.materialisation):
             bits = np.flatnonzero(table.status[: table.size] & kept.bit)
             assert kept.ids(name).tolist() == bits.tolist()
-        if name in backend.unwritten:
-            assert backend.unwritten[name].size == len(backend.unwritten[name].now().codes())
+        if name in backend.virtual:
+            assert backend.virtual[name].size == len(backend.virtual[name].now().codes())
         else:
             assert table.fetch is None
 

@@ -24,9 +24,11 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("language",),
     ("program",),
     ("plans", "formats"),
-    ("backends",),
+    ("backends",),  # the protocol and the abilities
     ("modules",),
     ("maintenance",),
+    ("backends/memory",),  # what implements the protocol: no algorithm may import it
+    ("backends/spark",),
     ("relation_view",),
     ("loading",),
     ("materialised",),
@@ -43,9 +45,10 @@ RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 
 
 def part_of(path: Path) -> str:
-    """The folder or file directly under holdfast/."""
-    first = path.relative_to(SOURCE).parts[0]
-    return first.removesuffix(".py")
+    """The folder or file directly under holdfast/, or a backend's own folder."""
+    first, *rest = path.relative_to(SOURCE).parts
+    folder = f"{first}/{rest[0]}" if len(rest) > 1 else first
+    return folder if folder in RANK else first.removesuffix(".py")
 
 
 def imported_parts(tree: ast.AST) -> Iterator[tuple[str, int]]:
@@ -56,13 +59,15 @@ def imported_parts(tree: ast.AST) -> Iterator[tuple[str, int]]:
                 yield from ((alias.name, node.lineno) for alias in names if alias.name.split(".")[0] == "holdfast")
             case ast.ImportFrom(module="holdfast", names=names):
                 yield from ((f"holdfast.{alias.name}", node.lineno) for alias in names)
-            case ast.ImportFrom(module=str(name)) if name.startswith("holdfast."):
-                yield name, node.lineno
+            case ast.ImportFrom(module=str(name), names=names) if name.startswith("holdfast."):
+                yield from ((f"{name}.{alias.name}", node.lineno) for alias in names)
 
 
 def target(name: str) -> str:
     """`holdfast.plans.model` is of plans; a name of the package itself is of `__init__`."""
-    part = [*name.split("."), "__init__"][1]
+    _, part, inner, *_ = [*name.split("."), "__init__", ""]
+    if f"{part}/{inner}" in RANK:
+        return f"{part}/{inner}"
     return part if part in RANK else "__init__"
 
 
@@ -88,6 +93,34 @@ def test_every_part_is_in_the_architecture_page() -> None:
 def test_the_walk_sees_imports_that_point_backwards() -> None:
     tree = ast.parse("import holdfast\nfrom holdfast import open\ndef f():\n    from holdfast.cli import main\n")
     assert {target(name) for name, _ in imported_parts(tree)} == {"__init__", "cli"}
+
+
+def test_a_backend_is_a_part_of_its_own() -> None:
+    tree = ast.parse(
+        "from holdfast.backends.memory.store import MemoryBackend\nfrom holdfast.backends import spark\n"
+        "from holdfast.backends.protocol import Facts\n"
+    )
+    assert [target(name) for name, _ in imported_parts(tree)] == ["backends/memory", "backends/spark", "backends"]
+    assert part_of(SOURCE / "backends/memory/window/module.py") == "backends/memory"
+    assert RANK["maintenance"] < RANK["backends/memory"] < RANK["backends/spark"]
+
+
+def kinds_of_backends(tree: ast.AST) -> Iterator[str]:
+    """Tests of what class a backend is: what it can do is asked by `ability`."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Name(id="isinstance" | "issubclass" | "cast" as name), args=args):
+                named = {n.id for a in args for n in ast.walk(a) if isinstance(n, ast.Name)}
+                yield from (f"{node.lineno}: {name} {kind}" for kind in named if kind.endswith("Backend"))
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_nobody_asks_what_class_a_backend_is(path: Path) -> None:
+    assert list(kinds_of_backends(ast.parse(path.read_text(encoding="utf-8")))) == []
+
+
+def test_the_walk_sees_a_backend_told_by_its_class() -> None:
+    assert list(kinds_of_backends(ast.parse("isinstance(kb._backend, MemoryBackend)")))
 
 
 def outward(tree: ast.AST) -> Iterator[str]:

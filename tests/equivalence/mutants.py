@@ -11,7 +11,9 @@ from typing import Any
 
 from holdfast.backends.memory import links
 from holdfast.backends.memory.store import MemoryBackend
-from holdfast.backends.memory.versions import Versions
+from holdfast.backends.memory.window import module as window_module
+from holdfast.backends.memory.window import stratum as window
+from holdfast.backends.memory.window.versions import Versions
 from holdfast.maintenance import (
     backward_forward,
     dred,
@@ -19,8 +21,6 @@ from holdfast.maintenance import (
     marking,
     modular,
     recompute,
-    window,
-    window_module,
 )
 from holdfast.maintenance.agenda import Agenda
 from holdfast.maintenance.maintainer import Maintainer
@@ -28,6 +28,8 @@ from holdfast.maintenance.served import Served, States
 from holdfast.maintenance.stratum import Stratum
 from holdfast.modules import closure, graph
 from holdfast.modules.allotment import Allotment
+from holdfast.plans import planner
+from holdfast.plans.planner import Planner
 from holdfast.program import patterns
 
 from .lanes import MIXED
@@ -278,7 +280,40 @@ MUTANTS = [
         "auto",
     ),
     Mutant("a hyper-node is done before what it reads", Agenda.due, "heapify(due)", "due.sort(reverse=True)", "auto"),
-    Mutant("explicit facts stay explicit", Maintainer.become, "E -= explicit[0]", "pass", "recompute"),
+    Mutant(
+        "explicit facts stay explicit",
+        Maintainer.become,
+        "self.backend.explicit, *explicit",
+        "self.backend.explicit, explicit[0].of(()), explicit[1]",
+        "recompute",
+    ),
+    # the planner, where evaluation from scratch does not share its mistakes; others: tests/backends/test_laws_bite.py
+    Mutant(
+        "negated atoms before the pivot are not apart",
+        planner._Steps._negated_read,
+        "Read.ABSENT_OLD if",
+        "Read.ABSENT if",
+        DREDC,
+    ),
+    Mutant("no plan begins at a negated atom", Planner.changed, "readers.negative.get(name, ())", "()", DREDC),
+    Mutant("no plan begins at a positive atom", Planner.changed, "readers.positive.get(name, ())", "()", DREDC),
+    Mutant(
+        "outside facts are read as if none had changed",
+        Planner._plan,
+        "self._own if within else None",
+        "self._own",
+        DREDC,
+    ),
+    Mutant(
+        "one rule backwards is all rules",
+        Planner._deriving,
+        "sorted(found, key=_PLACE)",
+        "sorted(found, key=_PLACE)[:1]",
+        DRED,
+    ),
+    Mutant(
+        "a goal's supports are one atom's", Planner._body_plan, "for a in rule.body[1:]", "for a in rule.body[1:2]", BF
+    ),
 ]
 MUTANTS += [
     Mutant(*values, modules=True)
@@ -446,7 +481,13 @@ SHAPE_MUTANTS = [
             "if shape in self.form.shapes",
             "if shape in ()",
         ),
-        (1246, "a closure is written out twice", MemoryBackend.write_out, "dict.fromkeys(predicates)", "predicates"),
+        (
+            1246,
+            "a closure is written out twice",
+            MemoryBackend.materialise_rows,
+            "dict.fromkeys(predicates)",
+            "predicates",
+        ),
     ]
 ]
 
@@ -455,14 +496,14 @@ LOOKUP_MUTANTS = [
     Mutant(
         "what is looked up is found missing",
         MemoryBackend._fetch,
-        "unwritten.now().matching(key[0], lacking)",
+        "virtual.now().matching(key[0], lacking)",
         "()",
         "auto",
     ),
     Mutant(
         "a pair that is looked up is found missing",
         MemoryBackend._fetch,
-        "lacking[unwritten.now().has(lacking)],",
+        "lacking[virtual.now().has(lacking)],",
         "lacking[:0],",
         "auto",
     ),
@@ -565,7 +606,7 @@ STREAM_MUTANTS = [
     Mutant("rules copy that join", marking.copies, "len(set(variables)) == len(variables)", "True", MARKS, hint=7),
     Mutant(
         "links outlive the rows",
-        links.Links._of,
+        links.MemoryLinks._of,
         "if self._packings != self._backend.packings:",
         "if False:",
         MARKS,

@@ -58,7 +58,7 @@ def on_lanes(script: Script, seed: int, only: int | None = None, most: int | Non
 
 def steps_of(seed: int, most: int | None = None) -> int:
     """Run the script of a seed, on Spark on one lane only; gives the number of steps."""
-    return on_lanes(script_of(seed), seed, Random(seed).randrange(LANES) if amounts.ON_SPARK else None, most)
+    return on_lanes(script_of(seed), seed, Random(seed).randrange(LANES) if amounts.ENGINE == "spark" else None, most)
 
 
 def take(steps: int, first_seed: int) -> None:

@@ -11,6 +11,8 @@ from holdfast.updates import Update
 
 from .depth_first import DepthFirst, Pair, closure
 
+pytestmark = pytest.mark.only_in_memory("other engines look at all instances of a goal at once")
+
 FACTOR = 4.0
 SLACK = 100  # instances: where there are few, factors say nothing
 LINEAR = "path(x, y) :- edge(x, y). path(x, z) :- edge(x, y), path(y, z)."

@@ -22,6 +22,8 @@ from .glimpses import ALWAYS, MOMENTS, Glimpses, NextOnly, overlapping
 from .lanes import EACH, FIXED, MIXED, Lane
 from .scripts import Script, Step, grouped, random_script
 
+pytestmark = pytest.mark.only_in_memory("other engines keep no links")
+
 PARTS, SCRIPTS = 4, 9
 POLICIES = (*FIXED, MIXED, EACH)
 

@@ -20,6 +20,8 @@ from .lanes import POLICIES, Lane, rows
 from .reference import Reference, state_of
 from .scripts import Fact, Script, Step, closure_writer, explicit_after, random_script
 
+pytestmark = pytest.mark.only_in_memory("several updates are not one pass elsewhere")
+
 PARTS, SCRIPTS = 4, 10
 
 

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import holdfast
-from holdfast.backends.memory import pipeline
+from holdfast.backends.memory.execution import join
 from holdfast.backends.memory.statistics import TableStatistics
 from holdfast.language import parse
 from holdfast.plans import planner
@@ -67,7 +67,7 @@ def test_counters_agree(sketch: Sketch, large: bool, late: int) -> None:
         if large:
             patches.enter_context(patch.object(TableStatistics, "many", 0.0))
             patches.enter_context(patch.object(planner, "_LATE", late))
-            patches.enter_context(patch.multiple(pipeline, _WORTH_A_TALLY=0, _FAN_OUT=0))
+            patches.enter_context(patch.multiple(join, _WORTH_A_TALLY=0, _FAN_OUT=0))
         kb = holdfast.from_text(sketch.text, facts=sketch.facts)
     expected = expected_of(sketch)
     assert facts_of(kb, sketch) == expected_facts(expected, sketch)

@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 
 import holdfast
-from holdfast.backends.memory import pipeline
+from holdfast.backends.memory.execution import buffers
 from holdfast.errors import LimitReached
 from holdfast.maintenance import watch as watch_module
 from holdfast.maintenance.watch import Watch
 from holdfast.settings import Limits
+
+INSIDE_A_ROUND = pytest.mark.only_in_memory("other engines look at limits between rounds")
 
 NUMBERS = {"n": [(i,) for i in range(60)]}
 CUBE = "q(x, y, z) :- n(x), n(y), n(z)."
@@ -22,7 +24,7 @@ STEPS = {"e": [(i, i + 1) for i in range(50)]}
 
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pipeline, "BATCH", 500)
+    monkeypatch.setattr(buffers, "BATCH", 500)
 
 
 @pytest.fixture
@@ -69,6 +71,7 @@ def facts_told(program: str, facts: dict[str, list[tuple[int, ...]]], limits: Li
     return int(caught.value.diagnostics[0].notes[0].split()[0].replace(",", ""))
 
 
+@INSIDE_A_ROUND
 def test_facts_inside_a_round() -> None:
     code, message, progress = stopped(CUBE, NUMBERS, Limits(facts=5_000))
     assert (code, message) == ("E0802", "limit reached: there are more than 5,000 facts")
@@ -103,12 +106,11 @@ def test_rounds() -> None:
 @pytest.mark.parametrize(
     "program",
     [
-        CUBE,
-        "q(x) :- n(x), n(y), n(z), x + y + z < 0.",  # gives nothing at all
-        "q(x) :- n(x), n(y), n(z), !n(z).",
-        "r(0).\nr(x + 1) :- r(x).",
+        pytest.param(CUBE, id="product", marks=INSIDE_A_ROUND),
+        pytest.param("q(x) :- n(x), n(y), n(z), x + y + z < 0.", id="filter", marks=INSIDE_A_ROUND),  # gives nothing
+        pytest.param("q(x) :- n(x), n(y), n(z), !n(z).", id="negation", marks=INSIDE_A_ROUND),
+        pytest.param("r(0).\nr(x + 1) :- r(x).", id="endless"),
     ],
-    ids=["product", "filter", "negation", "endless"],
 )
 def test_seconds(program: str) -> None:
     facts = NUMBERS if "n(x)" in program else {}
@@ -118,6 +120,7 @@ def test_seconds(program: str) -> None:
         assert progress.rounds == [1]
 
 
+@pytest.mark.only_in_memory("the memory limit counts what tables of this process hold")
 def test_memory_inside_a_round() -> None:
     code, message, progress = stopped(CUBE, NUMBERS, Limits(memory=2**20))
     assert (code, message) == ("E0804", "limit reached: facts, strings and indexes take more than 1 MiB")
@@ -125,10 +128,12 @@ def test_memory_inside_a_round() -> None:
     assert facts_told(CUBE, NUMBERS, Limits(memory=2**20)) < 60**3
 
 
+@pytest.mark.only_in_memory("the memory limit counts what tables of this process hold")
 def test_memory_of_a_tiny_program() -> None:
     assert stopped("p(1). p(2). q(x) :- p(x).", {}, Limits(memory=1_000))[0] == "E0804"
 
 
+@pytest.mark.only_in_memory("the memory limit counts what tables of this process hold")
 def test_memory_of_indexes() -> None:
     """A table that fits in, with indexes that do not."""
     facts = {"p": [tuple(row) for row in np.random.default_rng(3).integers(0, 10**6, (3_000, 4)).tolist()]}

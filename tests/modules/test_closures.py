@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from random import Random
 
@@ -9,6 +10,8 @@ import numpy as np
 import pytest
 
 import holdfast
+from holdfast.backends.abilities import ModuleBudget
+from holdfast.backends.memory import store
 from holdfast.backends.memory.store import MemoryBackend
 from holdfast.errors import LimitReached
 from holdfast.maintenance.maintainer import Maintainer
@@ -211,6 +214,7 @@ def test_from_any_form_of_closure_to_any_other(part: int) -> None:
     assert taken_over > amount(30, 0)
 
 
+@pytest.mark.only_in_memory("elsewhere all facts that modules derive are rows")
 def test_a_view_stays_as_it_was_and_a_query_makes_rows_only_of_its_answers() -> None:
     rules = "path(x, y) :- edge(x, y). path(x, z) :- path(x, y), path(y, z). far(x) :- start(x), !path(x, 60)."
     kb = holdfast.from_text(rules, facts={"edge": [(n, n + 1) for n in range(99)], "start": [(7,), (70,)]})
@@ -219,14 +223,14 @@ def test_a_view_stays_as_it_was_and_a_query_makes_rows_only_of_its_answers() -> 
     assert set(kb["far"]) == {(70,)}
     assert len(kb.query("path(90, x)")) == 9
     assert len(kb.query("path(x, 3), path(2, y)")) == 3 * 97
-    assert "path" in kb._backend.unwritten
+    assert "path" in kb._backend.virtual
     assert known < rows.size < known + 130
     change = kb.apply(holdfast.Update(delete={"edge": [(50, 51)]}, insert={"edge": [(200, 99)]}))
     assert set(change.added["far"]) == {(7,)}
     assert (0, 99) in before and (200, 99) not in before and (0, 99) not in kb["path"] and (200, 99) in kb["path"]
     assert len(before) == len(set(before)) == 99 * 100 // 2
     assert set(kb.query("path(x, 99), x > 97")) == {(98,), (200,)}
-    assert "path" in kb._backend.unwritten
+    assert "path" in kb._backend.virtual
 
 
 def test_sizes_count_what_is_not_written_out() -> None:
@@ -253,10 +257,17 @@ def test_values_that_are_gone_do_not_stay_numbered(monkeypatch: pytest.MonkeyPat
         assert len(state.numbering.values) <= 8 + 4 * (3 + 3) + 1
 
 
+def bounded(*, most_for_modules: float = math.inf, most_by_modules: float = math.inf) -> type[MemoryBackend]:
+    """A memory backend on which modules have a budget, as they have it on Spark."""
+    budget = {"most_for_modules": most_for_modules, "most_by_modules": most_by_modules}
+    return type("Bounded", (MemoryBackend, ModuleBudget), budget)
+
+
 CLOSURE = "p(x, y) :- e(x, y). p(x, z) :- p(x, y), p(y, z)."
 COMPANY = "p(y, x) :- p(x, y), f(x, y)."
 
 
+@pytest.mark.only_in_memory("it gives the memory engine a budget; tests/backends/spark/test_modules.py asks the same")
 @pytest.mark.parametrize(
     ("rules", "algorithm"),
     [
@@ -272,7 +283,7 @@ def test_modules_that_would_derive_too_much_after_an_update_are_left_out(
 ) -> None:
     """As on Spark, where they work on the driver.  The update that is too much, and all after it, are exact."""
     dice, without, gave_up = Random(7), Maintainer._do_without_modules, []
-    monkeypatch.setattr(MemoryBackend, "most_by_modules", 20)
+    monkeypatch.setattr(store, "MemoryBackend", bounded(most_by_modules=20))
     monkeypatch.setattr(Maintainer, "_do_without_modules", lambda self: (gave_up.append(self), without(self)))
     edges = [(dice.randrange(9), dice.randrange(9)) for _ in range(60)]
     updates = [
@@ -283,9 +294,8 @@ def test_modules_that_would_derive_too_much_after_an_update_are_left_out(
     assert len(gave_up) == 1
 
 
-def test_too_many_explicit_facts_for_modules(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(MemoryBackend, "most_for_modules", 4)
-    kb = holdfast.from_text(DECLARED + CLOSURE, {"e": [(1, 2), (2, 3)]}, engine="memory")
+def test_too_many_explicit_facts_for_modules() -> None:
+    kb = holdfast.from_text(DECLARED + CLOSURE, {"e": [(1, 2), (2, 3)]}, engine=bounded(most_for_modules=4))
     algorithms = [
         [node.algorithm for node in kb.apply(Update(insert={"e": [(n, n + 1), (n + 1, n + 2)]})).figures]
         for n in (3, 5)

@@ -12,7 +12,7 @@ import holdfast
 from holdfast.errors import EvaluationError
 from holdfast.language import parse
 from holdfast.plans.literals import can_run, literal_variables, may_fail, step_variables, variables
-from holdfast.plans.model import Compute, Filter, Join, Keep, Plan, Read, Scan, Spread
+from holdfast.plans.model import AntiJoin, Compute, Filter, Join, Plan, Read, Scan, Unnest
 from holdfast.plans.order import atom_order
 from holdfast.plans.planner import Planner, make_plan, plan_node, plan_rule
 from holdfast.plans.statistics import Guess
@@ -53,13 +53,13 @@ def pivots(rule: Rule) -> list[int | None]:
 
 def literal_of(step: object) -> Literal:
     match step:
-        case Scan(atom=literal) | Join(atom=literal) | Keep(atom=literal):
+        case Scan(atom=literal) | Join(atom=literal) | AntiJoin(atom=literal):
             return literal
         case Filter(condition=condition):
             return condition
         case Compute(assignment=assignment):
             return assignment
-        case Spread(range=spread):
+        case Unnest(range=spread):
             return spread
     raise AssertionError(step)
 
@@ -117,7 +117,7 @@ def test_what_each_literal_reads(rule: Rule) -> None:
         assert pivot is not None
         is_positive = pivot in atoms
         plan = make_plan(rule, pivot, atoms if is_positive else [pivot, *atoms])
-        reads = [step.read for step in plan.steps if isinstance(step, Scan | Join | Keep)]
+        reads = [step.read for step in plan.steps if isinstance(step, Scan | Join | AntiJoin)]
         assert reads.count(Read.DELTA) == is_positive
         assert reads.count(Read.ABSENT_DELTA) == (not is_positive)
         assert reads.count(Read.OLD) == sum(1 for i in atoms if not is_positive or i < pivot)

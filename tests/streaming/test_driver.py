@@ -17,6 +17,9 @@ from holdfast.streaming.queue import UpdateQueue
 from holdfast.streaming.sources import feed, watched_folder
 from holdfast.streaming.window_size import WindowSize
 
+NO_WINDOWS = pytest.mark.only_in_memory("several updates are not one pass elsewhere")
+NO_MARKS = pytest.mark.only_in_memory("other engines keep no links")
+
 RULES = "path(x, y) :- edge(x, y). path(x, z) :- path(x, y), edge(y, z). lonely(x) :- node(x), !path(x, x)."
 UPDATES = [Update(insert={"edge": [(i, i + 1)], "node": [(i,)]}, delete={"edge": [(i - 2, i - 1)]}) for i in range(30)]
 KINDS = ["none", "marks", "window", "auto"]
@@ -118,6 +121,7 @@ def test_two_producers_into_one_queue() -> None:
     closing.join(5)
 
 
+@NO_WINDOWS
 def test_several_updates_are_one_pass() -> None:
     kb = holdfast.from_text(RULES)
     answers = list(kb.stream(filled(UPDATES), lookahead=Lookahead("window", window=8)))
@@ -128,13 +132,14 @@ def test_several_updates_are_one_pass() -> None:
     assert {figures.algorithm for figures in change.figures} == {"window"}
 
 
+@NO_WINDOWS
 def test_ctrl_c_in_a_window_leaves_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
     kb, other = holdfast.from_text(RULES), holdfast.from_text(RULES)
     for base in (kb, other):
         base.apply(UPDATES[0])
     queue = filled(UPDATES[1:8])
     with monkeypatch.context() as broken, pytest.raises(KeyboardInterrupt):
-        broken.setattr("holdfast.maintenance.window.WindowStratum._count", _ctrl_c)
+        broken.setattr("holdfast.backends.memory.window.stratum.WindowStratum._count", _ctrl_c)
         next(kb.stream(queue, lookahead="window"))
     assert set(kb["path"]) == set(other["path"])
     assert told(kb.stream(UPDATES[1:8], lookahead="window")) == told(other.stream(UPDATES[1:8], lookahead="none"))
@@ -144,6 +149,7 @@ def _ctrl_c(*_: object) -> None:
     raise KeyboardInterrupt
 
 
+@NO_WINDOWS
 def test_rules_change_between_windows() -> None:
     updates = [*UPDATES[:4], Update(add_rules=["lonely(x) :- path(x, 3)."]), *UPDATES[4:8]]
     one, other = holdfast.from_text(RULES), holdfast.from_text(RULES)
@@ -271,6 +277,7 @@ def example_3() -> tuple[KnowledgeBase, list[Update]]:
     return kb, [Update(delete={"p1": [("c",)]}, insert={"p4": [("c",)]}), Update(delete={"p4": [("c",)]})]
 
 
+@NO_MARKS
 @pytest.mark.parametrize("algorithm", ["dred", "dred-counting", "backward-forward", "backward-forward-counting"])
 def test_example_3_of_the_paper(algorithm: str) -> None:
     """p4(c) is marked, and so is s(c), which the next update need not look for."""
@@ -283,6 +290,7 @@ def test_example_3_of_the_paper(algorithm: str) -> None:
     assert {name for name in kb.relations if len(kb[name])} == {"p2", "p3", "q", "r"}
 
 
+@NO_MARKS
 @pytest.mark.parametrize("algorithm", ["dred", "backward-forward-counting"])
 def test_each_fact_is_linked_to_its_own_head(algorithm: str) -> None:
     """Rows that are new and consecutive, and others; part of what came together goes."""
@@ -297,6 +305,7 @@ def test_each_fact_is_linked_to_its_own_head(algorithm: str) -> None:
     assert saved == (12 if algorithm == "dred" else 6)
 
 
+@NO_MARKS
 @pytest.mark.parametrize("algorithm", ["dred", "backward-forward"])
 def test_a_marked_head_may_have_other_derivations(algorithm: str) -> None:
     """q by another rule, r by another fact, s because it is explicit; t has none, and is not looked for."""
@@ -309,6 +318,7 @@ def test_a_marked_head_may_have_other_derivations(algorithm: str) -> None:
     assert {name: set(view) for name, view in last.change.removed.items()} == {"p": {(1, 2)}, "t": {(2, 1)}}
 
 
+@NO_WINDOWS
 def test_what_was_seen_ahead_is_not_believed_after_another_update() -> None:
     """When the last update was looked at, p(3) was never seen."""
     kb = holdfast.from_text("q(x) :- p(x).")
@@ -332,6 +342,7 @@ def test_what_was_made_ready_is_not_used_under_other_rules() -> None:
     assert set(kb["t"]) == {(6,)}
 
 
+@NO_MARKS
 def test_marked_facts_are_there_until_they_go() -> None:
     """b(1) is covered when it comes, and negated beside a(1): it is there all the same."""
     kb, queue = holdfast.from_text("p(x) :- a(x), !b(x). p(x) :- b(x), c(x).", facts={"c": [(2,)]}), UpdateQueue()
@@ -344,6 +355,7 @@ def test_marked_facts_are_there_until_they_go() -> None:
     assert kb.counters("p") == {(1,): (1, 0)}
 
 
+@NO_WINDOWS
 def test_marks_of_a_state_that_is_no_more() -> None:
     """A window in between: what was met for the next update would be deleted twice."""
     rules = "q(x) :- p1(x), p2(x). q(x) :- p3(x)."
@@ -445,6 +457,7 @@ def test_updates_that_join_much_are_applied_alone() -> None:
     assert size.next(40) == 32
 
 
+@NO_WINDOWS
 def test_a_window_that_takes_too_long_is_given_up() -> None:
     edges = [(x, y) for x in range(60) for y in range(60)]
     one, other = (holdfast.from_text(RULES, facts={"edge": edges}) for _ in range(2))
@@ -461,6 +474,7 @@ def test_a_lookahead_that_there_is_not(wrong: dict[str, object]) -> None:
         Lookahead(**wrong)  # type: ignore[arg-type]
 
 
+@NO_WINDOWS
 def test_too_many_updates_for_one_pass() -> None:
     kb = holdfast.from_text("q(x) :- p(x).")
     with pytest.raises(HoldfastError, match="E0919"):

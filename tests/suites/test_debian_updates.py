@@ -7,6 +7,7 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
+import pytest
 
 import holdfast
 from holdfast.updates import Update
@@ -14,7 +15,7 @@ from holdfast.values import Row, Type
 
 from .shared_data import DATA, needs_shared_data, read_text
 
-pytestmark = needs_shared_data
+pytestmark = [needs_shared_data, pytest.mark.only_in_memory("it looks into the tables of the memory engine")]
 FOLDER = DATA / "ext" / "debian"
 WIDTHS = {"package": 3, "depends": 6, "provides": 3, "conflicts": 5}
 PROGRAM = """

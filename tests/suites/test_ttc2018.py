@@ -17,7 +17,7 @@ from ..amounts import amount
 from .shared_data import DATA, needs_shared_data, read_text
 from .streams import OTHERS
 
-pytestmark = needs_shared_data
+pytestmark = [needs_shared_data, pytest.mark.sampled(3)]
 FOLDER = DATA / "ext" / "ttc2018"
 SIZES = ("1", "4", "16")
 PROGRAM = """

@@ -1,22 +1,63 @@
 """The waist of the hourglass: what a maintenance algorithm may ask of a backend.
 
 The algorithms speak of sets of facts, of bags (facts with multiplicity), of counters, and of one operator:
-`apply(plans, sources)`, the multiset Π⟦…⟧ of ALGORITHMS.md.  What a plan's atoms read is named by a `Read`, and
-`sources` says which set each name stands for.  Laziness, indexes, batches and storage are the backend's affair.
+`apply(plans, sources)`, the multiset Π⟦…⟧ of ALGORITHMS.md.  A `Read` names what an atom of a plan reads, and `sources`
+maps each name to a set.  Laziness, indexes, batches and storage are the backend's affair.  What only some backends can
+do is an ability (`abilities.py`): an algorithm asks for it and does without it where it is missing.
+
+The laws.  `tests/backends/test_laws.py` checks them on every backend; `tests/backends/model.py` is the shortest
+backend that obeys them.
+
+Sets
+    1. A set is a set: `|`, `-` and `&` mean union, difference and intersection, predicate by predicate.  `sizes()` has
+       exactly the predicates with facts; `predicates()` may have more.
+    2. Sets of two backends do not mix: combining them raises `TypeError`.
+    3. `facts(rows)`, `support()`, `zero()` and `snapshot()` are snapshots: they never change.
+    4. `|`, `-` and `&` may be views or snapshots.  Use the result before an operand changes, or take a `snapshot()`.
+    5. `of()` is a snapshot, except that of E and I it may be a view.
+    6. `elsewhere(predicates, here, rest)` is a live view: it reads `here` and `rest` each time it is used.  BACKWARD/
+       FORWARD and recomputation need that: they read the set that they add to.
+    7. E, I, D, A, C, P and Y are kept: each is one object for the life of the backend, and `|=` and `-=` change it in
+       place.  The right side is evaluated first, so it may mention the left.  Every live view sees the change.
+       From E and I only snapshots of facts that they have are taken.
+
+Π
+    8. `apply` emits each rule instance once: the multiplicity of a fact in the bag is the number of pairs of a plan
+       and a binding that satisfies its body, for each of the plan's outputs.  A wildcard binds like a variable.
+    9. `apply` reads every source as it is at the call and changes no set and no counter.  All sources of one call may
+       be views over at most three snapshots.
+    10. A plan's atoms read what their `Read` stands for in `sources`; an anti-join keeps the bindings for which there
+        is no such fact.  An `AggregatePlan` aggregates the groups of `Read.ALL`; with `Read.DELTA` among the sources,
+        only the groups that a fact of the delta belongs to.
+    11. `expand(plans, sources, most)` is `apply` with leave to stop: it answers with a part of that bag and with goals
+        of the delta of which nothing is missing.  A goal that is not among these has at least `most` instances of
+        some plan in the bag.
+
+Counters
+    12. `add` and `subtract` move the number of each fact by its multiplicity (by 1 for a set); `zero(facts)` are those
+        of the facts whose number is 0; `forget` sets all numbers of a predicate to 0.
+    13. While `remembers` is set, changes are recorded.  `settle` drops the record.  `take_back` restores the numbers
+        of the last `settle`, whatever was done in between.  Both counters are taken back together or not at all.
+
+Transactions and relations
+    14. Between updates D, A, C, P and Y are empty.  An update ends with one `commit()`, after E and I have changed, or
+        with one `restore()`, after the counters were taken back and before anything else happens.
+    15. `drop_relation` takes the facts and numbers of a relation with it; one that is added again begins empty.
+    16. An exception that is not the backend's own may cut any call short.  `mend()` then makes everything that follows
+        from E and I right again, and D, A, C, P and Y empty; the numbers may be wrong.  Where `repeats` is true, `|=`
+        and `-=` of E and I that were cut short are made right by doing them again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol, Self, TypeAlias, runtime_checkable
+from typing import Any, Protocol, Self, TypeAlias, TypeVar, runtime_checkable
 
-import numpy as np
-from numpy.typing import NDArray
-
-from holdfast.encoding import Codes
+from holdfast.encoding import Codes, Dictionary
 from holdfast.plans import AnyPlan, Plan, Read, Statistics
-from holdfast.program.model import Const, Relation
+from holdfast.program.model import Relation
+
+A = TypeVar("A")
 
 
 class Facts(Protocol):
@@ -36,16 +77,20 @@ class Facts(Protocol):
         """The facts of some predicates only."""
         ...
 
+    def size(self, predicate: str) -> int:
+        """The number of facts of one predicate."""
+        ...
+
     def sizes(self) -> Mapping[str, int]:
-        """How many facts of each predicate there are."""
+        """The number of facts of each predicate that has any."""
         ...
 
     def predicates(self) -> Iterable[str]:
         """The predicates that may have facts in it."""
         ...
 
-    def worked_out(self) -> Facts:
-        """The same facts, whatever becomes of the sets that this one was made from."""
+    def snapshot(self) -> Facts:
+        """The facts that are in it now."""
         ...
 
 
@@ -61,12 +106,12 @@ class ListedFacts(KeptFacts, Protocol):
     """A small set that changes during an update and is empty after it, such as D and A."""
 
     def clear(self) -> None:
-        """Take all facts out."""
+        """Remove all facts."""
         ...
 
 
 class Bag(Protocol):
-    """Facts with multiplicity: the heads of rule instances, one for each instance."""
+    """Facts with multiplicity: what rule instances emit, once for each instance."""
 
     def __len__(self) -> int: ...
 
@@ -77,7 +122,7 @@ class Bag(Protocol):
 
 @runtime_checkable
 class SummableBag(Bag, Protocol):
-    """A bag that can be put together with others: an ability that not every backend has."""
+    """A bag that can be added to others; marking needs it, and a backend that has `Linking` has it."""
 
     def __add__(self, other: Bag) -> SummableBag: ...
 
@@ -85,14 +130,14 @@ class SummableBag(Bag, Protocol):
 class Counters(Protocol):
     """A number of derivations for each fact."""
 
-    remembers: bool  # during an update, so that it can be taken back
+    remembers: bool  # whether changes are recorded, so that they can be taken back
 
     def take_back(self) -> None:
         """Undo everything since `settle`."""
         ...
 
     def settle(self) -> None:
-        """What was done before this is not taken back any more."""
+        """Drop the record: what was done before this stays."""
         ...
 
     def add(self, facts: Bag | Facts) -> None:
@@ -113,7 +158,7 @@ class Counters(Protocol):
 
 
 class Deferred(Protocol):
-    """The facts of a relation as they were when it was asked for, left where they are until somebody looks."""
+    """The facts of a relation as they were when it was asked for, left where they are until they are read."""
 
     def __len__(self) -> int: ...
 
@@ -126,43 +171,16 @@ class Deferred(Protocol):
         ...
 
 
-@dataclass(frozen=True, eq=False)
-class Compact:
-    """The facts of a relation as whoever derived them knew them when this was made: they need not be rows."""
+class Watch(Protocol):
+    """Sees work as it goes on, inside a round too; raises to stop it."""
 
-    size: int
-    columns: int
-    parts: Callable[[], Iterable[Codes]]  # all
-    matching: Callable[[int, Codes], Iterable[Codes]]  # those that have one of some values in a column
-    has: Callable[[Codes], NDArray[np.bool_]]  # of each row, whether it is one
+    def batch(self, new_facts: int) -> None:
+        """A batch of rule instances was taken in, with so many facts never seen before."""
+        ...
 
-    def __len__(self) -> int:
-        return self.size
-
-    def codes(self) -> Codes:
-        """All facts."""
-        return np.concatenate([np.empty((0, self.columns), np.int64), *self.parts()])
-
-
-@dataclass
-class Unwritten:
-    """Facts of the materialisation that are known to whoever derived them and are rows of the table only in part.
-
-    What is looked up in them by a key is made rows first; whoever wants all has them written out.
-    """
-
-    size: int
-    known: Callable[[int], Compact]  # as they are between updates, given how many there are
-    written: int = 0  # rows that were made of what was looked up
-    covered: dict[int, Codes] = field(default_factory=dict)  # by column: values all of whose facts are rows; sorted
-
-    def now(self) -> Compact:
-        """As they are now; during an update, as they were before it."""
-        return self.known(self.size)
-
-
-Leave: TypeAlias = Callable[[str, int, Callable[[int], Compact]], None]
-"""Takes note of facts that are not written out: a predicate, how many there are, and who knows them."""
+    def grown(self, table: str, nbytes: int) -> None:
+        """A table now takes so many bytes."""
+        ...
 
 
 class Backend(Protocol):
@@ -170,60 +188,28 @@ class Backend(Protocol):
 
     @property
     def relations(self) -> Mapping[str, Relation]:
-        """The relations it has room for."""
+        """The relations whose facts it can hold."""
+        ...
+
+    @property
+    def dictionary(self) -> Dictionary:
+        """Encodes the constants of rules as the facts are encoded."""
         ...
 
     def add_relation(self, relation: Relation) -> None:
-        """Make room for the facts of one more relation."""
+        """Begin to hold the facts of one more relation."""
         ...
 
     def drop_relation(self, name: str) -> None:
         """Forget a relation and its facts."""
         ...
 
-    def forget_plans(self) -> None:
-        """Rules have changed: what was prepared for the old ones is of no use."""
-        ...
-
-    def tidy(self, removed: Facts) -> None:
-        """Facts have gone for good, and nothing is under way: a good moment to clear up."""
-        ...
-
-    @property
-    def repeats(self) -> bool:
-        """Whether to take facts into E or I, or out, a second time, or after it was cut short, makes it right."""
-        ...
-
-    def mend(self) -> None:
-        """Something was cut short, who knows where: make everything from E and I that can be, and forget the rest.
-
-        Counters need not be right afterwards.
-        """
-        ...
-
-    @property
-    def nbytes(self) -> int:
-        """The memory that facts, counters and indexes take in this process."""
-        ...
-
-    def takes(self, data: object) -> bool:
-        """Whether facts may be given as this, without being encoded."""
-        ...
-
-    def facts(self, rows: Mapping[str, Codes], frames: Mapping[str, Sequence[Any]] = ...) -> Facts:
-        """Encoded rows, and what the backend `takes`, as a set of facts."""
-        ...
-
-    def known_facts(self, rows: Mapping[str, Codes], frames: Mapping[str, Sequence[Any]] = ...) -> Facts:
-        """As `facts`; those that were never seen may be left out."""
-        ...
-
-    def several(self, rows: Sequence[Mapping[str, Codes]], *, known: bool = False) -> Sequence[Facts]:
-        """Several sets of facts at once, as `facts` gives them or, with `known`, as `known_facts` does."""
+    def facts(self, rows: Mapping[str, Codes], *, known: bool = False) -> Facts:
+        """Encoded rows as a set of facts; with `known`, facts that the backend never saw may be left out."""
         ...
 
     def rows(self, predicate: str, facts: Facts) -> Codes | Deferred:
-        """The rows of a set's facts of one predicate."""
+        """The rows of a set's facts of one predicate, each once."""
         ...
 
     def derivations(self, predicate: str) -> tuple[Codes, list[int], list[int]]:
@@ -280,62 +266,39 @@ class Backend(Protocol):
         """What the planner may know of the facts."""
         ...
 
-    @property
-    def unwritten(self) -> dict[str, Unwritten]:
-        """Predicates whose facts are rows only in part; none where no module leaves any."""
-        ...
-
-    @property
-    def leave(self) -> Leave | None:
-        """Takes note of facts that are not written out; None where all are."""
-        ...
-
-    @property
-    def most_for_modules(self) -> float:
-        """How many explicit facts there may be if modules are to serve rules."""
-        ...
-
-    @property
-    def tells_of_new_facts(self) -> bool:
-        """Whether `apply` tells the watch of heads that were not there before; else who evaluates does, after it."""
-        ...
-
-    @property
-    def most_at_once(self) -> int:
-        """How many rules of hyper-nodes that do not read one another are evaluated together, because a round costs
-        more than its rows; 0 if hyper-nodes, and the relations that are loaded, had better come one after the other."""
-        ...
-
-    @property
-    def most_by_modules(self) -> float:
-        """How many facts modules may derive, when a program is opened and later; with more, rules do without them."""
-        ...
-
-    def code(self, constant: Const) -> int:
-        """The code by which modules see a constant."""
-        ...
-
-    @property
-    def packings(self) -> int:
-        """How often facts have been moved between updates; what refers to them by their places is void then."""
-        ...
-
-    def write_out(self, predicates: Iterable[str]) -> None:
-        """Give a row to each fact of some predicates that has none yet."""
-        ...
-
-    def size(self, predicate: str) -> int:
-        """How many facts of a predicate there are, written out or not."""
-        ...
-
-    def expand(self, plans: Sequence[Plan], sources: Mapping[Read, Facts], most: int) -> tuple[Bag, Facts]:
-        """For backward plans: what at most so many instances a goal tell, and the goals of which that was all."""
-        ...
-
     def elsewhere(self, predicates: Iterable[str], here: Facts, rest: Facts) -> Facts:
-        """One set for some predicates, another for all others."""
+        """A live view: one set for some predicates, another for all others."""
         ...
 
     def apply(self, plans: Iterable[AnyPlan], sources: Mapping[Read, Facts]) -> Bag:
-        """The heads of all instances of the plans, each atom reading the set that its `Read` stands for."""
+        """What all instances of the plans emit, each atom reading the set that its `Read` stands for."""
         ...
+
+    def expand(self, plans: Sequence[Plan], sources: Mapping[Read, Facts], most: int) -> tuple[Bag, Facts]:
+        """What at most so many instances a goal of backward plans emit, and the goals that have no more instances."""
+        ...
+
+    def commit(self) -> None:
+        """An update is complete: what the backend holds now is the state to come back to."""
+        ...
+
+    def restore(self) -> None:
+        """An update was taken back: what the backend holds is again what it held at the last `commit`."""
+        ...
+
+    @property
+    def repeats(self) -> bool:
+        """Whether a change of E or I that was cut short is made right by doing it again."""
+        ...
+
+    def mend(self) -> None:
+        """A call was cut short: make everything from E and I again and empty the sets of updates."""
+        ...
+
+    def ability(self, kind: type[A]) -> A | None:
+        """What the backend can do beyond this, by its protocol; None if it cannot."""
+        ...
+
+
+Engine: TypeAlias = Callable[[Mapping[str, Relation], Dictionary, Watch], Backend]
+"""Makes a backend for some relations."""

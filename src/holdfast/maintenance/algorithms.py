@@ -59,9 +59,7 @@ class Choice:
     strategy: str = "counters"
 
     def __post_init__(self) -> None:
-        expect(
-            self.of_predicate, Mapping, "the second of a Choice is a dict by relation", '{"path": "dred"}'
-        )
+        expect(self.of_predicate, Mapping, "the second of a Choice is a dict by relation", '{"path": "dred"}')
         if self.strategy not in STRATEGIES:
             help = f"there are: {', '.join(STRATEGIES)}"
             raise UsageError(Diagnostic("E0905", f"there is no strategy {self.strategy}", help=help))

@@ -10,6 +10,7 @@ from functools import cached_property, partial
 from itertools import chain
 from typing import TypeVar
 
+from holdfast.backends.abilities import housekeeping, module_budget, packings, virtual_relations
 from holdfast.backends.protocol import Backend, Facts, KeptFacts
 from holdfast.maintenance.agenda import Agenda
 from holdfast.maintenance.algorithms import ALGORITHMS, AUTO, Algorithm, Choice, refuse_company, refuse_recursion
@@ -97,6 +98,7 @@ class Maintainer:
     ) -> None:
         self.program = program
         self.backend = backend
+        self._virtual = virtual_relations(backend)
         self.modules = modules
         self.states = states or States()
         self.chooser = Chooser()
@@ -112,7 +114,7 @@ class Maintainer:
     def counted(self) -> None:
         """Make all counters right, whatever algorithms were used; rules that modules serve count too."""
         self.settle()
-        self.backend.write_out(self.program.relations)
+        self._virtual.materialise_rows(self.program.relations)
         for plan in self._nodes:
             self._count(plan, recursive=True, served=True)
 
@@ -142,7 +144,7 @@ class Maintainer:
 
     def _do_without_modules(self) -> None:
         """They would derive too much: all rules are evaluated from now on, and count."""
-        self.backend.write_out(tuple(self.backend.unwritten))
+        self._virtual.materialise_rows(tuple(self._virtual.virtual))
         commit(self.backend, [self._drop_modules])
 
     def _drop_modules(self) -> None:
@@ -181,7 +183,7 @@ class Maintainer:
             figures = self._maintain(nodes, deletions, insertions, choice, watch)
             removed, added = backend.deleted - backend.added, backend.added - backend.deleted
             outcome = Outcome(
-                removed.worked_out(), added.worked_out(), tuple(figures), len(self._E_minus) + len(self._E_plus)
+                removed.snapshot(), added.snapshot(), tuple(figures), len(self._E_minus) + len(self._E_plus)
             )
             watch.settle(len(outcome.added) - len(outcome.removed))
             result = told(outcome)
@@ -204,7 +206,7 @@ class Maintainer:
     @property
     def state(self) -> tuple[int, int]:
         """Another one whenever facts, rules or row ids have changed."""
-        return self._moves, self.backend.packings
+        return self._moves, packings(self.backend)
 
     def moved(self) -> None:
         """The state is another one now."""
@@ -227,7 +229,9 @@ class Maintainer:
         """Cn is known and all facts that are read have rows; those of the hyper-node too, unless a module has its
         recursive rules to itself and no other hyper-node reads them."""
         alone = plan.allotment.alone is not None
-        self.backend.write_out(plan.reads - plan.predicates if alone and not is_read else plan.reads | plan.predicates)
+        self._virtual.materialise_rows(
+            plan.reads - plan.predicates if alone and not is_read else plan.reads | plan.predicates
+        )
         self._count(plan, recursive=alone)
 
     def recursive_counts_lost(self, node: HyperNode) -> None:
@@ -243,7 +247,7 @@ class Maintainer:
         self._uncounted_recursive &= program.relations.keys()
         self._counts_served &= program.relations.keys()
         self.states.keep_only(program.relations)
-        self.backend.forget_plans()
+        housekeeping(self.backend).forget_plans()
         if self.marking is not None:
             self.marking.rules_changed(program)
 
@@ -256,7 +260,7 @@ class Maintainer:
         self._E_minus = (deletions & E) - insertions
         self._E_plus = insertions - E
         given = {*self._E_minus.sizes(), *self._E_plus.sizes()}
-        most = self.backend.most_for_modules
+        most = module_budget(self.backend).most_for_modules
         if (
             most < math.inf
             and any(plan.allotment.services for plan in nodes)
@@ -282,28 +286,28 @@ class Maintainer:
             gains.add(instances)
 
     def _write_out(self, nodes: Sequence[NodePlan]) -> None:
-        """Unwritten facts stay so only while a module that knows them has them to itself."""
+        """Facts stay virtual only while a module that knows them has them to itself."""
         served = {
             p
             for plan in nodes
             if plan.allotment.alone and (plan.succession or not plan.regrouped)
             for p in plan.predicates
         }
-        self.backend.write_out([name for name in self.backend.unwritten if name not in served])
+        self._virtual.materialise_rows([name for name in self._virtual.virtual if name not in served])
 
     def _node(self, plan: NodePlan, choice: Choice, watch: Watch) -> Figures:
         begun, node = watch.seconds, plan.planner.node
         algorithm, why = self._chosen(plan, choice)
         modular = _with_modules(plan, algorithm)
         if algorithm.name != "exact":
-            self.backend.write_out(plan.predicates)
+            self._virtual.materialise_rows(plan.predicates)
         if algorithm.keeps_nonrecursive and algorithm.name != "recompute":
             self._count(plan, recursive=algorithm.keeps_recursive or modular is not None, served=modular is None)
         shown = shown_names(node.predicates, self.backend.relations)
         watch.node(", ".join(shown))
         served = [Served(service, self.backend) for service in plan.allotment.services] if modular else []
         for one in served:
-            self.backend.write_out(slice_.predicate for slice_ in one.service.reads)
+            self._virtual.materialise_rows(slice_.predicate for slice_ in one.service.reads)
         kept, added = (plan.generic, plan.added_generic) if served else (plan.kept, plan.added)
         removed = replace(plan.removed, recursive=()) if plan.succession and algorithm.name == "exact" else plan.removed
         given = self._E_minus.of(node.predicates), self._E_plus.of(node.predicates)
@@ -397,18 +401,19 @@ class Maintainer:
 
     def become(self, explicit: tuple[Facts, Facts], facts: tuple[Facts, Facts]) -> list[Step]:
         """E and I lose and gain facts, and what modules made of that holds: the steps of a commit."""
-        gone, come, unwritten = facts[0].sizes(), facts[1].sizes(), self.backend.unwritten
-        sizes = {name: known.size + come.get(name, 0) - gone.get(name, 0) for name, known in unwritten.items()}
+        gone, come, virtual = facts[0].sizes(), facts[1].sizes(), self._virtual.virtual
+        sizes = {name: known.size + come.get(name, 0) - gone.get(name, 0) for name, known in virtual.items()}
         return [
             partial(_move, self.backend.explicit, *explicit),
             partial(_move, self.backend.materialisation, *facts),
             partial(self._resize, sizes),
             self.states.commit,
+            self.backend.commit,
         ]
 
     def _resize(self, sizes: Mapping[str, int]) -> None:
         for name, size in sizes.items():
-            self.backend.unwritten[name].size = size
+            self._virtual.virtual[name].size = size
 
     def mend(self) -> None:
         """An update was cut short, who knows where: it is taken back, or it was committed.  Counters are made again
@@ -427,6 +432,7 @@ class Maintainer:
         self.backend.recursive.take_back()
         self.states.take_back()
         self._uncounted, self._uncounted_recursive, self._counts_served = before
+        self.backend.restore()
         self._finish()
 
     def _finish(self) -> None:

@@ -22,15 +22,13 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import add
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
+from holdfast.backends.abilities import Links
 from holdfast.backends.protocol import Bag, Facts, SummableBag
 from holdfast.maintenance.stratum import Stratum
 from holdfast.plans import Read
 from holdfast.program.model import Atom, Const, HyperNode, Program, Rule, Var, Wildcard
-
-if TYPE_CHECKING:
-    from holdfast.backends.memory.links import Links
 
 
 @dataclass(frozen=True)

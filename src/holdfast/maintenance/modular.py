@@ -15,7 +15,8 @@ from collections.abc import Callable, Sequence, Sized
 from functools import partial, reduce
 from operator import or_
 
-from holdfast.backends.protocol import Backend, Facts, KeptFacts, Leave
+from holdfast.backends.abilities import VirtualRelations, module_budget, relation_size, tuning, virtual_relations
+from holdfast.backends.protocol import Backend, Facts, KeptFacts
 from holdfast.maintenance import dred_counting
 from holdfast.maintenance.seminaive import NodeFigures
 from holdfast.maintenance.served import Served, States
@@ -35,19 +36,19 @@ class TooManyForModulesError(Exception):
 # --- Algorithm 2 ---------------------------------------------------------------------------------------
 
 
-def materialise(
-    planner: Planner, backend: Backend, watch: Watch, allotment: Allotment, states: States, leave: Leave | None = None
-) -> NodeFigures:
+def materialise(planner: Planner, backend: Backend, watch: Watch, allotment: Allotment, states: States) -> NodeFigures:
     """MAT-MOD for one hyper-node; earlier ones are complete.
 
-    With `leave`, what a module has to itself is not written out if its state says it all.
+    What a module has to itself stays virtual where the backend allows that and the module's state says it all.
     """
-    backend.write_out(slice_.predicate for service in allotment.services for slice_ in service.reads)
+    virtual_relations(backend).materialise_rows(
+        slice_.predicate for service in allotment.services for slice_ in service.reads
+    )
     begun, I, O = watch.seconds, backend.materialisation, planner.node.predicates
     shown = shown_names(O, backend.relations)
     watch.node(", ".join(shown))
-    evaluation = Evaluation(planner, backend, watch, allotment.generic, I, I, leave)
-    evaluation.most_derived = backend.most_by_modules
+    evaluation = Evaluation(planner, backend, watch, allotment.generic, I, I, backend.ability(VirtualRelations))
+    evaluation.most_derived = module_budget(backend).most_by_modules
     served = [Served(service, backend) for service in allotment.services]
     evaluation.run(backend.explicit.of(O), served, allotment.alone is not None, states)
     states.commit()
@@ -65,9 +66,9 @@ class Evaluation:
         generic: Sequence[Rule],
         K: KeptFacts,
         J: Facts,
-        leave: Leave | None = None,
+        virtual: VirtualRelations | None = None,
     ) -> None:
-        self.planner, self.backend, self.watch, self.leave = planner, backend, watch, leave
+        self.planner, self.backend, self.watch, self.virtual = planner, backend, watch, virtual
         self.generic, self.K, self.J = generic, K, J
         self.instances = self.facts = 0
         self.most_derived = math.inf  # by modules
@@ -80,7 +81,7 @@ class Evaluation:
         backend.nonrecursive.add(N)
         self.instances += len(N)
         Δ = explicit | N.support()
-        if not backend.tells_of_new_facts:
+        if not tuning(backend).reports_new_facts:
             self.watch.batch(len(Δ) - len(explicit))
         if alone:
             self._close(Δ, served[0], states)
@@ -98,7 +99,7 @@ class Evaluation:
             found = N.support() - K
             Δ = reduce(or_, (module.add(J, Δ) for module in served), found)  # lines 13 to 15
             self._bear(len(Δ) - len(found))
-            self.watch.batch(len(Δ) - (len(found) if backend.tells_of_new_facts else 0))
+            self.watch.batch(len(Δ) - (len(found) if tuning(backend).reports_new_facts else 0))
 
     def _close(self, Δ: Facts, module: Served, states: States) -> None:
         K = self.K
@@ -109,7 +110,7 @@ class Evaluation:
         if algorithm.tells_all and self.most_derived < math.inf:
             for counted in algorithm.sizes(state):
                 self._bear(counted)
-        if self.leave is not None and algorithm.tells_all and not slice_.fixed:
+        if self.virtual is not None and algorithm.tells_all and not slice_.fixed:
             size = 0
             self.watch.batch(-len(Δ))  # they are counted with the others
             for counted in algorithm.sizes(state):
@@ -117,7 +118,7 @@ class Evaluation:
                 size += counted
             self.watch.grown(f"{module.predicate} of {algorithm.name}", algorithm.nbytes(state))
             self.facts = size
-            self.leave(module.predicate, size, partial(states.compact, slice_))
+            self.virtual.defer(module.predicate, size, partial(states.compact, slice_))
             return
         for part in parts:
             new = module.facts(part) - K
@@ -215,10 +216,10 @@ def adding(s: Stratum) -> Callable[[Facts], Facts]:
 
 def _bearing(s: Stratum) -> Callable[..., None]:
     """Told of facts that modules add and remove; with more in the hyper-node than they may derive, they give up."""
-    left = s.backend.most_by_modules
+    left = module_budget(s.backend).most_by_modules
     if left == math.inf:
         return lambda added, removed=(): None
-    left += len(s.of_node(s.D)) - sum(map(s.backend.size, s.O))
+    left += len(s.of_node(s.D)) - sum(relation_size(s.backend, name) for name in s.O)
 
     def bear(added: Sized, removed: Sized = ()) -> None:
         nonlocal left
@@ -295,7 +296,7 @@ def recompute(s: Stratum) -> None:
     explicit = (s.of_node(s.E) - s.E_minus) | s.E_plus
     backend = s.served[0].backend
     evaluation = Evaluation(s.planner, backend, s.watch, (*s.kept.recursive, *s.added.recursive), new, J)
-    evaluation.most_derived = backend.most_by_modules
+    evaluation.most_derived = module_budget(backend).most_by_modules
     evaluation.run(explicit, s.served, s.served[0].service.alone, s.states)
     s.figures.insertion += evaluation.instances
     old = s.of_node(I)

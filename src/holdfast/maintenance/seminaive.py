@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from holdfast.backends.abilities import tuning
 from holdfast.backends.protocol import Backend, Facts
 from holdfast.maintenance.watch import Watch
 from holdfast.plans import Planner, Read
@@ -41,14 +42,14 @@ def materialise(
     Cn.add(explicit)
     Cn.add(N)
     Δ = explicit | N.support()
-    instances, told = len(N), len(explicit)
+    instances, told, reports = len(N), len(explicit), tuning(backend).reports_new_facts
     late, missed = tuple[Rule, ...](), dict[int, list[Facts]]()  # rules that wait until the others are done; by place,
     # since a rule may be there twice
     while Δ or missed:
         if Δ:
             facts += len(Δ)
             watch.round(len(Δ))
-            if not backend.tells_of_new_facts:
+            if not reports:
                 watch.batch(len(Δ) - told)
                 told = 0
             I |= Δ

@@ -13,8 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from holdfast.backends.protocol import Backend, Compact, Facts
+from holdfast.backends.abilities import ImplicitRelation
+from holdfast.backends.protocol import Backend, Facts
 from holdfast.modules import Rows, Service
+from holdfast.program.model import Const
 from holdfast.program.patterns import Slice
 
 
@@ -35,7 +37,7 @@ class Served:
         held = self.backend.rows(slice_.predicate, facts)
         rows = held if isinstance(held, np.ndarray) else held.codes()
         for column, constant in slice_.fixed:
-            rows = rows[rows[:, column] == self.backend.code(constant)]
+            rows = rows[rows[:, column] == self._code(constant)]
         return rows if slice_.columns == tuple(range(rows.shape[1])) else rows[:, list(slice_.columns)]
 
     def facts(self, rows: Rows, *, known: bool = False) -> Facts:
@@ -46,10 +48,13 @@ class Served:
             whole = np.empty((len(rows), width), np.int64)
             whole[:, list(slice_.columns)] = rows
             for column, constant in slice_.fixed:
-                whole[:, column] = self.backend.code(constant)
+                whole[:, column] = self._code(constant)
             rows = whole
         rows = np.ascontiguousarray(rows)
-        return (self.backend.known_facts if known else self.backend.facts)({self.predicate: rows})
+        return self.backend.facts({self.predicate: rows}, known=known)
+
+    def _code(self, constant: Const) -> int:
+        return self.backend.dictionary.encode_value(constant.value, constant.type)
 
     def external(self, facts: Facts) -> Facts:
         """Those of some facts that the module did not derive alone."""
@@ -125,11 +130,11 @@ class States:
         """Keep something if the update is committed."""
         self._next[service.slice] = None if state is None else (service, state)
 
-    def compact(self, slice_: Slice, size: int) -> Compact:
+    def compact(self, slice_: Slice, size: int) -> ImplicitRelation:
         """The facts of a slice by what its module kept, whatever an update makes of it: there are so many."""
         service, state = self._kept[slice_]
         module, columns = service.module, len(slice_.columns)
-        return Compact(
+        return ImplicitRelation(
             size, columns, partial(module.listed, state), partial(module.matching, state), partial(module.has, state)
         )
 

@@ -144,7 +144,7 @@ class Stratum:
         plans = self.planner.bodies(rules, goals.sizes())
         sources = {Read.ALL: I - (D - A), Read.DELTA: goals, Read.ABSENT: I | A}
         instances, exhausted = self.backend.expand(plans, sources, most)
-        self.figures.backward += len(instances) // max(1, min((len(plan.told) for plan in plans), default=1))
+        self.figures.backward += len(instances) // max(1, min((len(plan.outputs) for plan in plans), default=1))
         return instances.support(), exhausted
 
     def aggregated(self, rules: Iterable[AggregateRule], I: Facts) -> Bag:

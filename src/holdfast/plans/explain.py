@@ -6,16 +6,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from holdfast.plans.model import (
     AggregatePlan,
+    AntiJoin,
     AnyPlan,
     Compute,
     Filter,
     Join,
-    Keep,
     Plan,
     Read,
     Scan,
-    Spread,
     Step,
+    Unnest,
 )
 from holdfast.plans.planner import plan_node
 from holdfast.program.model import HyperNode, Program
@@ -103,13 +103,13 @@ def _step_text(step: Step, program: Program) -> str:
         case Join(atom=atom, read=read, key=key):
             by = f"by column {', '.join(str(column + 1) for column in key)}" if key else "with every fact"
             return f"join {show_literal(atom, relations)} {by}: {_MEANING[read]}"
-        case Keep(atom=negated):
+        case AntiJoin(atom=negated):
             return f"keep if {show_literal(negated, relations)}"
         case Filter(condition=condition):
             return f"keep if {show_literal(condition, relations)}"
         case Compute(assignment=assignment):
             return f"compute {show_literal(assignment, relations)}"
-        case Spread(range=spread):
+        case Unnest(range=spread):
             return f"for each {show_literal(spread, relations)}"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from holdfast.plans.model import Compute, Filter, Join, Keep, Scan, Spread, Step
+from holdfast.plans.model import AntiJoin, Compute, Filter, Join, Scan, Step, Unnest
 from holdfast.program.model import (
     Apply,
     Assign,
@@ -64,13 +64,13 @@ def step_variables(step: Step) -> set[Var]:
     match step:
         case Scan(atom=literal) | Join(atom=literal):
             return literal_variables(literal)
-        case Keep(atom=negated):
+        case AntiJoin(atom=negated):
             return literal_variables(negated)
         case Filter(condition=condition):
             return literal_variables(condition)
         case Compute(assignment=assignment):
             return literal_variables(assignment)
-        case Spread(range=spread):
+        case Unnest(range=spread):
             return literal_variables(spread)
 
 

@@ -51,7 +51,7 @@ class Join:
 
 
 @dataclass(frozen=True)
-class Keep:
+class AntiJoin:
     """Keep the bindings for which no such fact is read; `key` are the columns that are not wildcards."""
 
     atom: Negated
@@ -74,16 +74,16 @@ class Compute:
 
 
 @dataclass(frozen=True)
-class Spread:
+class Unnest:
     """Bind a variable to each value of a range."""
 
     range: Range
 
 
-Step: TypeAlias = Scan | Join | Keep | Filter | Compute | Spread
+Step: TypeAlias = Scan | Join | AntiJoin | Filter | Compute | Unnest
 
 
-Told: TypeAlias = tuple[str, tuple[Term, ...]]
+Output: TypeAlias = tuple[str, tuple[Term, ...]]
 """A predicate and its arguments."""
 
 GOAL = Var("goal#", Type.NUMBER)
@@ -101,7 +101,7 @@ class Plan:
     rule: Rule
     pivot: int | None
     order: tuple[int, ...]  # in which the positive atoms are joined
-    told: tuple[Told, ...]  # what each instance gives: its head, or, run backwards, facts of its body
+    outputs: tuple[Output, ...]  # what each instance gives: its head, or, run backwards, facts of its body
     steps: tuple[Step, ...]
     live: tuple[tuple[Var, ...], ...]
 

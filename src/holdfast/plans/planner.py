@@ -15,18 +15,18 @@ from holdfast.plans.literals import literal_variables, may_fail, step_variables,
 from holdfast.plans.model import (
     GOAL,
     AggregatePlan,
+    AntiJoin,
     AnyPlan,
     Compute,
     Filter,
     Join,
-    Keep,
     NodePlans,
+    Output,
     Plan,
     Read,
     Scan,
-    Spread,
     Step,
-    Told,
+    Unnest,
 )
 from holdfast.plans.order import atom_order, cost, goal_first
 from holdfast.plans.readiness import Readiness
@@ -101,7 +101,7 @@ class Planner:
     def late(self, delta: Mapping[str, int]) -> tuple[Rule, ...]:
         """Recursive rules to which new facts give so much to do that the others should come to an end before.
 
-        What would be told to them round by round they then see at once, and much that they tell more than once
+        What they would get round by round they then see at once, and much that they would emit more than once
         they tell only once.
         """
         if len(self.node.recursive) < 2 or math.isinf(self.statistics.many):
@@ -165,13 +165,13 @@ class Planner:
         place = (id(rule), None, True)
         known = self._plans.get(place)
         if known is None:
-            told = tuple(
+            outputs = tuple(
                 (a.predicate, _plain(a.arguments))
                 for a in rule.body[1:]
                 if isinstance(a, Atom) and a.predicate in self._own
             )
             order = goal_first(rule, self.statistics)
-            known = self._plans[place] = (make_plan(rule, 0, order, self._own, told), _Sizes())
+            known = self._plans[place] = (make_plan(rule, 0, order, self._own, outputs), _Sizes())
         return known[0]
 
     def _backwards(self, rule: Rule) -> Rule:
@@ -222,7 +222,7 @@ class _Readers:
 
 
 def backwards(rule: Rule) -> Rule:
-    """A rule that starts from its head, `head :- goal(head), body`; without wildcards, so that facts can be told."""
+    """A rule that starts from its head, `head :- goal(head), body`; without wildcards, so that facts can be emitted."""
     fresh = (Var(f"goal{number}", term.type) for number, term in enumerate(rule.arguments))
     goal = tuple(term if isinstance(term, Var | Const) else next(fresh) for term in rule.arguments)
     pairs = zip(goal, rule.arguments, strict=True)
@@ -231,7 +231,7 @@ def backwards(rule: Rule) -> Rule:
 
 
 def named_body(rule: Rule) -> list[Literal]:
-    """The body with no wildcards in its positive atoms, so that their facts can be told."""
+    """The body with no wildcards in its positive atoms, so that their facts can be emitted."""
     return [_named(literal, place) if isinstance(literal, Atom) else literal for place, literal in enumerate(rule.body)]
 
 
@@ -266,19 +266,19 @@ def make_plan(
     pivot: int | None,
     order: Sequence[int],
     changing: Collection[str] | None = None,
-    told: tuple[Told, ...] | None = None,
+    outputs: tuple[Output, ...] | None = None,
     *,
     counts_goals: bool | None = None,
 ) -> Plan:
     """A plan with the positive atoms in a given order.
 
     `changing` are the predicates that may have facts in the delta (None: all); the others are read as they are.
-    `told` is what each instance gives if that is not its head; such a plan also carries the goal's number, unless
+    `outputs` is what each instance gives if that is not its head; such a plan also carries the goal's number, unless
     `counts_goals` is false.
     """
-    counts = told is not None if counts_goals is None else counts_goals
+    counts = outputs is not None if counts_goals is None else counts_goals
     steps = tuple(_Steps(rule, pivot, order, changing).all(atom_first=counts))
-    gives = ((rule.predicate, rule.arguments),) if told is None else told
+    gives = ((rule.predicate, rule.arguments),) if outputs is None else outputs
     return Plan(rule, pivot, tuple(order), gives, steps, _live(gives, steps, counts_goals=counts))
 
 
@@ -380,9 +380,9 @@ class _Steps:
             case Assign(variable=variable, term=term):
                 return Filter(Compare("=", variable, term)) if variable in bound else Compute(literal)
             case Range():
-                return Spread(literal)
+                return Unnest(literal)
             case Negated(arguments=arguments):
-                return Keep(literal, self._read(position), _known(arguments, bound))
+                return AntiJoin(literal, self._read(position), _known(arguments, bound))
             case Compare() | Test():
                 return Filter(literal)
         raise AssertionError(literal)
@@ -417,11 +417,11 @@ def _known(arguments: tuple[Argument, ...], bound: set[Var]) -> tuple[int, ...]:
     return tuple(i for i, argument in enumerate(arguments) if isinstance(argument, Const) or argument in bound)
 
 
-def _live(told: Sequence[Told], steps: Sequence[Step], *, counts_goals: bool) -> tuple[tuple[Var, ...], ...]:
-    """After each step, the bound variables that a later step or what is told still needs."""
+def _live(outputs: Sequence[Output], steps: Sequence[Step], *, counts_goals: bool) -> tuple[tuple[Var, ...], ...]:
+    """After each step, the bound variables that a later step or an output still needs."""
     used = [sorted(step_variables(step), key=lambda v: v.name) for step in steps]
     last = {variable: number for number, found in enumerate(used) for variable in found}
-    last |= {variable: len(steps) for _, terms in told for term in terms for variable in variables(term)}
+    last |= {variable: len(steps) for _, terms in outputs for term in terms for variable in variables(term)}
     last[GOAL] = len(steps) - 1
     live, bound, result = [GOAL] if counts_goals else [], {GOAL}, list[tuple[Var, ...]]()
     for number, found in enumerate(used):

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from holdfast.backends.memory import pipeline, threads
+from holdfast.backends.memory import threads
+from holdfast.backends.memory.execution import buffers
 from holdfast.backends.memory.store import MemoryBackend
 from holdfast.encoding import Dictionary
 from holdfast.maintenance.watch import Watch
@@ -54,7 +55,7 @@ def no_scratch_left(store: MemoryBackend) -> bool:
 def small_batches(size: int, worth_splitting: int | None = None) -> Iterator[None]:
     """Batches of a few bindings, and two threads for so few already."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pipeline, "BATCH", size)
+        patch.setattr(buffers, "BATCH", size)
         if worth_splitting is not None:
             always_two_threads(patch, worth_splitting)
         yield

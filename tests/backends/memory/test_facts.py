@@ -61,7 +61,7 @@ def meaning(facts: FactSet) -> Model:
         name: len(ids) for name, ids in found.items() if ids
     }
     assert {name for name, _ in model} <= set(facts.predicates())
-    assert frozenset((n, row) for n, ids in facts.worked_out().rows.items() for row in ids.tolist()) == model
+    assert frozenset((n, row) for n, ids in facts.snapshot().rows.items() for row in ids.tolist()) == model
     check_run(facts, model)
     return model
 
@@ -273,7 +273,7 @@ class KeptOverTime(RuleBasedStateMachine):
 
     @rule()
     def add_a_formula(self) -> None:
-        self.add((self.other - self.kept).worked_out(), self.others)
+        self.add((self.other - self.kept).snapshot(), self.others)
 
     @rule(data=st.data())
     def change_the_other(self, data: st.DataObject) -> None:

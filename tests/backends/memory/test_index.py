@@ -13,12 +13,13 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from holdfast.backends.memory import pipeline
+from holdfast.backends.memory.execution import buffers, join
+from holdfast.backends.memory.execution.compiling import runnable as made_ready
+from holdfast.backends.memory.execution.views import Probe, Views
 from holdfast.backends.memory.index import Index
-from holdfast.backends.memory.pipeline import Probe, Views, _runnable
 from holdfast.backends.memory.table import Table
 from holdfast.encoding import Dictionary
-from holdfast.plans.model import Join, Keep, Read
+from holdfast.plans.model import AntiJoin, Join, Read
 from holdfast.program.model import Argument, Atom, Const, Negated, Var, Wildcard
 from holdfast.values import Type
 
@@ -97,8 +98,8 @@ def nested_loop(case: Case) -> Iterator[tuple[int, dict[Var, int]]]:
                 yield number, extended
 
 
-def ran(case: Case, step: Join | Keep, after: Iterable[Var | Const]) -> list[Fact]:
-    runnable = _runnable(step, BOUND, tuple(after), {"t": case.table}, Dictionary())
+def ran(case: Case, step: Join | AntiJoin, after: Iterable[Var | Const]) -> list[Fact]:
+    runnable = made_ready(step, BOUND, tuple(after), {"t": case.table}, Dictionary())
     runnable.prepare(Views({}, {(step.read, "t"): case.probe}))
     most = len(case.bindings) * max(1, case.table.size)  # a join that goes round in circles should fail, not hang
     found = (fact for batch in runnable.run(rows(case.bindings, 2)) for fact in as_facts(batch))
@@ -141,12 +142,12 @@ def test_a_tally_counts_what_a_nested_loop_meets(
     assume(len(case.key) < len(case.arguments))
     with (
         small_batches(batch, splits),
-        patch.object(pipeline, "_WORTH_A_TALLY", 0),
-        patch.object(pipeline, "_COUNTED_IN_PLACE", in_place),
-        patch.object(pipeline, "_MOST_GROUPS", groups),
+        patch.object(join, "_WORTH_A_TALLY", 0),
+        patch.object(join, "_COUNTED_IN_PLACE", in_place),
+        patch.object(buffers, "_MOST_GROUPS", groups),
     ):
-        runnable = _runnable(step, BOUND, head, {"t": case.table}, Dictionary())
-        assert isinstance(runnable, pipeline._Join)
+        runnable = made_ready(step, BOUND, head, {"t": case.table}, Dictionary())
+        assert isinstance(runnable, join.JoinStep)
         assume(runnable.shape.tells_alike)
         runnable.may_tally, runnable.fan_out = True, 10.0
         runnable.prepare(Views({}, {(step.read, "t"): case.probe}))
@@ -193,7 +194,7 @@ def _one_group(case: Case, head: list[Var]) -> bool:
 @given(cases())
 def test_keep_leaves_what_meets_nothing(case: Case) -> None:
     met = {number for number, _ in nested_loop(case)}
-    found = ran(case, Keep(Negated("t", case.arguments), Read.ABSENT, case.key), BOUND)
+    found = ran(case, AntiJoin(Negated("t", case.arguments), Read.ABSENT, case.key), BOUND)
     assert found == [binding for number, binding in enumerate(case.bindings) if number not in met]
 
 
@@ -255,7 +256,7 @@ def test_a_join_does_not_see_facts_that_come_during_its_run() -> None:
     table.intern(rows([(1, 2), (1, 3), (1, 4)], 2))
     step = Join(Atom("t", (BOUND[0], FREE[0])), Read.ALL, (0,))
     with small_batches(1):
-        runnable = _runnable(step, BOUND, FREE[:1], {"t": table}, Dictionary())
+        runnable = made_ready(step, BOUND, FREE[:1], {"t": table}, Dictionary())
         runnable.prepare(Views({}, {(Read.ALL, "t"): Probe(0, 3, NO_STATUS)}))
         found = []
         for batch in runnable.run(rows([(1, 0), (1, 1)], 2)):

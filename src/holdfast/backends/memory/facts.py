@@ -51,6 +51,8 @@ class FactSet:
     """Whether it is seen to be empty, and stays so."""
     leaves: tuple[Momentary, ...] = ()
     """The momentary sets that the formula mentions."""
+    columns = 0
+    """The bytes beside each row that the formula speaks of: 1 for `status`, 2 for `proof`."""
 
     def __init__(self, tables: Tables) -> None:
         self.tables = tables
@@ -119,9 +121,9 @@ class FactSet:
 
     def sizes(self) -> Mapping[str, int]:
         """How many facts of each predicate there are."""
-        return {predicate: len(ids) for predicate, ids in self.worked_out().rows.items()}
+        return {predicate: len(ids) for predicate, ids in self.snapshot().rows.items()}
 
-    def worked_out(self) -> Momentary:
+    def snapshot(self) -> Momentary:
         """The same set as lists of row ids."""
         found = {predicate: self.ids(predicate) for predicate in self.predicates()}
         return Momentary(self.tables, {predicate: ids for predicate, ids in found.items() if len(ids)})
@@ -188,7 +190,7 @@ class Momentary(FactSet):
             self._runs[predicate] = _run_of(self.ids(predicate))
         return self._runs[predicate]
 
-    def worked_out(self) -> Momentary:
+    def snapshot(self) -> Momentary:
         return self
 
     def restatus(self, clear: np.uint8, set: np.uint8, column: str, predicate: str | None = None) -> None:
@@ -213,7 +215,7 @@ class Kept(Lasting):
         super().__init__(tables)
         self.bit = np.uint8(bit)
         self._truth = _has(bit)
-        self._column = column
+        self._column, self.columns = column, 1 if column == "status" else 2
         self._prefixes: dict[str, int | None] = {}  # None: no prefix of the table any more
 
     def predicates(self) -> Iterable[str]:
@@ -255,7 +257,7 @@ class Kept(Lasting):
         self._prefixes = dict.fromkeys(self.tables)
 
     def __ior__(self, more: Facts) -> Kept:
-        added = _own(more).worked_out()
+        added = _own(more).snapshot()
         added.restatus(_NOTHING, self.bit, self._column)
         for predicate in added.rows:
             prefix = self._prefixes.get(predicate, 0)
@@ -265,7 +267,7 @@ class Kept(Lasting):
         return self
 
     def __isub__(self, fewer: Facts) -> Kept:
-        removed = _own(fewer).worked_out()
+        removed = _own(fewer).snapshot()
         removed.restatus(self.bit, _NOTHING, self._column)
         self._prefixes.update(dict.fromkeys((p for p, ids in removed.rows.items() if len(ids)), None))
         return self
@@ -307,7 +309,7 @@ class Listed(Kept):
         return self
 
     def __isub__(self, fewer: Facts) -> Listed:
-        _own(fewer).worked_out().restatus(self.bit, _NOTHING, self._column)
+        _own(fewer).snapshot().restatus(self.bit, _NOTHING, self._column)
         return self
 
     def mend(self) -> None:
@@ -330,7 +332,7 @@ class ByPredicate(FactSet):
         self._here = frozenset(predicates)
         self.here = here
         self.elsewhere = elsewhere
-        self.leaves = here.leaves + elsewhere.leaves
+        self.leaves, self.columns = here.leaves + elsewhere.leaves, here.columns | elsewhere.columns
 
     def formula(self, predicate: str) -> FactSet:
         return self.here if predicate in self._here else self.elsewhere
@@ -379,10 +381,10 @@ class _Combined(FactSet):
         super().__init__(tables)
         # a bag's support cannot be marked, so only one that also gives the candidates may stay as it is
         keeps_support = connective is not or_
-        self.left = left.worked_out() if isinstance(left, Support) and not keeps_support else left
-        self.right = right.worked_out() if isinstance(right, Support) else right
+        self.left = left.snapshot() if isinstance(left, Support) and not keeps_support else left
+        self.right = right.snapshot() if isinstance(right, Support) else right
         self.connective = connective
-        self.leaves = self.left.leaves + self.right.leaves
+        self.leaves, self.columns = self.left.leaves + self.right.leaves, left.columns | right.columns
 
     def predicates(self) -> Iterable[str]:
         if self.connective is or_:
@@ -421,7 +423,7 @@ class _Formula(_Combined, Lasting):
 
     def __init__(self, tables: Tables, left: FactSet, right: FactSet, connective: _Connective) -> None:
         Lasting.__init__(self, tables)
-        self.left, self.right, self.connective = left, right, connective
+        self.left, self.right, self.connective, self.columns = left, right, connective, left.columns
         self._truth = connective(left.truth({}), right.truth({}))
 
     def truth(self, bits: Mapping[Momentary, np.uint8]) -> Truth:
@@ -433,11 +435,31 @@ class _Formula(_Combined, Lasting):
 
 def _combined(left: FactSet, right: FactSet, connective: _Connective) -> FactSet:
     if not (isinstance(left, Lasting) and isinstance(right, Lasting)):
+        # seldom both speak of bytes or both have leaves; a call that says so costs more than the formula
+        if ((left.columns and right.columns) or (left.leaves and right.leaves)) and not _fit(left, right):
+            return _at_once(left, right, connective)
         return _Combined(left.tables, left, right, connective)
     made = left.made.get((connective, right))
     if made is None:
+        if not _fit(left, right):
+            return _at_once(left, right, connective)
         made = left.made[connective, right] = _Formula(left.tables, left, right, connective)
     return made
+
+
+def _fit(left: FactSet, right: FactSet) -> bool:
+    """Whether one formula can mean both: it speaks of one byte of a row and has a scratch bit for each leaf."""
+    if left.columns and right.columns and left.columns | right.columns == 3:
+        return False
+    most = len(_SCRATCH)
+    return len(left.leaves) + len(right.leaves) <= most or len({*left.leaves, *right.leaves}) <= most
+
+
+def _at_once(left: FactSet, right: FactSet, connective: _Connective) -> FactSet:
+    """Two sets under a connective, as rows."""
+    if connective is or_:
+        return _union(left.snapshot(), right.snapshot())
+    return _filtered(left.snapshot(), right, connective is and_)
 
 
 def marked(formulas: Iterable[FactSet], predicate: str | None = None) -> _Marks:
@@ -499,7 +521,7 @@ def _run_of(ids: Ids) -> Run | None:
 
 def _union(left: FactSet, right: FactSet) -> Momentary:
     """All facts of two momentary sets."""
-    first, second = left.worked_out(), right.worked_out()
+    first, second = left.snapshot(), right.snapshot()
     both = dict(first.rows)
     for predicate, ids in second.rows.items():
         known = both.get(predicate)
@@ -519,13 +541,13 @@ def _apart(left: Run | None, right: Run | None) -> bool:
 def _listed(facts: Facts) -> Mapping[str, Ids]:
     """Row ids of all facts, perhaps repeated."""
     own = _own(facts)
-    return own.rows if isinstance(own, Momentary | Support) else own.worked_out().rows
+    return own.rows if isinstance(own, Momentary | Support) else own.snapshot().rows
 
 
 def _filtered(facts: FactSet, condition: FactSet, wanted: bool) -> Momentary:
     """Those of a momentary set's facts that are, or are not, in another set."""
     if condition.is_nothing and not wanted:
-        return facts.worked_out()
+        return facts.snapshot()
     found = {}
     for predicate in facts.predicates():
         ids = _passing(facts, condition, predicate, wanted)

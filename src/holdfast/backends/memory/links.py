@@ -21,7 +21,7 @@ from holdfast.program.model import Atom, Rule
 _NO_IDS: Ids = np.empty(0, np.int32)
 
 
-class Links:
+class MemoryLinks:
     """Row ids of heads beside the rows of the bodies; for one program."""
 
     def __init__(self, backend: MemoryBackend) -> None:

@@ -8,8 +8,8 @@ from types import MappingProxyType
 
 import numpy as np
 
+from holdfast.backends.abilities import VirtualFacts
 from holdfast.backends.memory.table import Table
-from holdfast.backends.protocol import Unwritten
 
 _SAMPLE = 8_192
 _MULTIPLIER = np.int64(-0x61C8864680B583EB)
@@ -20,9 +20,9 @@ class TableStatistics:
 
     many = 1e5  # some milliseconds; a round without much work takes one
 
-    def __init__(self, tables: Mapping[str, Table], unwritten: Mapping[str, Unwritten] = MappingProxyType({})) -> None:
+    def __init__(self, tables: Mapping[str, Table], virtual: Mapping[str, VirtualFacts] = MappingProxyType({})) -> None:
         self._tables = tables
-        self._unwritten = unwritten
+        self._virtual = virtual
         self._sampled: dict[tuple[str, tuple[int, ...]], tuple[int, float]] = {}
         self._smallest: dict[tuple[str, int], tuple[Table, int, int]] = {}  # with the table and its rows looked at
 
@@ -32,13 +32,13 @@ class TableStatistics:
 
     def size(self, predicate: str) -> float:
         """How many facts a table has room taken for, or should have."""
-        unwritten = self._unwritten.get(predicate)
-        return float(self._tables[predicate].size if unwritten is None else unwritten.size)
+        virtual = self._virtual.get(predicate)
+        return float(self._tables[predicate].size if virtual is None else virtual.size)
 
     def smallest(self, predicate: str, column: int) -> float:
         """The least number ever seen in a column; only rows that came since the last look are looked at."""
         table = self._tables[predicate]
-        if predicate in self._unwritten:
+        if predicate in self._virtual:
             return -math.inf  # there may be facts with other numbers
         known, seen, least = self._smallest.get((predicate, column), (table, 0, 2**63 - 1))
         if known is not table or seen > table.size:

@@ -2,42 +2,48 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
-from typing import Any
-from typing import Protocol as _Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.backends.abilities import (
+    Able,
+    Housekeeping,
+    ImplicitRelation,
+    Linking,
+    PreparedFacts,
+    Tuning,
+    VirtualFacts,
+    VirtualRelations,
+)
 from holdfast.backends.memory import kernels
 from holdfast.backends.memory.aggregates import aggregate
 from holdfast.backends.memory.arrays import Ids, Rows, enlarged
+from holdfast.backends.memory.execution.buffers import NO_WEIGHTS, Weights
+from holdfast.backends.memory.execution.run import Pipeline, naming_the_rule
+from holdfast.backends.memory.execution.views import OF_THE_PAST, Probe, Views
 from holdfast.backends.memory.facts import ByPredicate, FactSet, Kept, Listed, Momentary, Support, marked
 from holdfast.backends.memory.pages import in_small_pages
-from holdfast.backends.memory.pipeline import NO_WEIGHTS, OF_THE_PAST, Pipeline, Probe, Views, Weights, naming_the_rule
 from holdfast.backends.memory.statistics import TableStatistics
 from holdfast.backends.memory.table import Table
-from holdfast.backends.protocol import Bag, Compact, Facts, Unwritten
+from holdfast.backends.protocol import Bag, Facts, Watch
 from holdfast.encoding import Dictionary
 from holdfast.errors import Diagnostic, LimitReached
-from holdfast.plans.model import AggregatePlan, AnyPlan, Join, Keep, Plan, Read, Scan
+from holdfast.maintenance.windows import Windows
+from holdfast.plans.model import AggregatePlan, AntiJoin, AnyPlan, Join, Plan, Read, Scan
 from holdfast.program.model import Const, Relation
 
-
-class Watch(_Protocol):
-    """Told of work as it goes on, inside a round too; raises to stop it."""
-
-    def batch(self, new_facts: int) -> None:
-        """A batch of rule instances was taken in, with so many facts never seen before."""
-        ...
-
-    def grown(self, table: str, nbytes: int) -> None:
-        """A table now takes so many bytes."""
-        ...
+if TYPE_CHECKING:
+    from holdfast.backends.memory.links import MemoryLinks
+    from holdfast.backends.memory.window.computing import Planners
+    from holdfast.maintenance.served import States
+    from holdfast.maintenance.watch import Watch as RunWatch
+    from holdfast.maintenance.windows import ComputedWindow, NodeInWindow
 
 
 _NO_IDS: Ids = np.empty(0, np.int32)
@@ -107,7 +113,7 @@ class MemoryCounters:
         """Those of some facts whose number is 0."""
         assert isinstance(facts, FactSet)
         found = {}
-        for predicate, ids in facts.worked_out().rows.items():
+        for predicate, ids in facts.snapshot().rows.items():
             out = np.empty(len(ids), np.int32)
             if count := kernels.zero(ids, self.of(predicate), out):
                 found[predicate] = out[:count]
@@ -141,7 +147,7 @@ class MemoryCounters:
             raise LimitReached(Diagnostic("E0805", message, help=help))
 
     def _move(self, facts: Bag | Facts, step: int) -> None:
-        bag = facts if isinstance(facts, MemoryBag) else MemoryBag(self.tables, _worked_out(facts).rows)
+        bag = facts if isinstance(facts, MemoryBag) else MemoryBag(self.tables, _snapshot(facts).rows)
         for predicate, ids in bag.rows.items():
             weights = bag.weights.get(predicate, NO_WEIGHTS)
             if self.remembers:  # before: too many derivations are counted as well, with a carry that is lost
@@ -149,7 +155,7 @@ class MemoryCounters:
             self._count(predicate, ids, weights, step)
 
 
-class MemoryBackend:
+class MemoryBackend(Able, VirtualRelations, PreparedFacts, Tuning, Housekeeping, Linking, Windows):
     """Facts in this process."""
 
     def __init__(self, relations: Mapping[str, Relation], dictionary: Dictionary, watch: Watch) -> None:
@@ -166,12 +172,13 @@ class MemoryBackend:
         self.delayed = Listed(self.tables, 4, "proof")
         self.nonrecursive = MemoryCounters(self.tables, "nonrecursive")
         self.recursive = MemoryCounters(self.tables, "recursive")
-        self.unwritten: dict[str, Unwritten] = {}
-        self.statistics = TableStatistics(self.tables, self.unwritten)
+        self.virtual: dict[str, VirtualFacts] = {}
+        self.statistics = TableStatistics(self.tables, self.virtual)
         self.packings = 0  # how often row ids have changed
         self._gone: dict[str, int] = {}  # rows of each table whose facts went since it was packed
         self._pipelines: dict[Plan, Pipeline] = {}
         self._no_heads = MemoryBag(self.tables, {})
+        self._window_planners: Planners | None = None
         for relation in relations.values():
             self.add_relation(relation)
 
@@ -190,14 +197,14 @@ class MemoryBackend:
         self.materialisation.forget(name)
         self.statistics.forget(name)
         self._gone.pop(name, None)
-        self.unwritten.pop(name, None)
+        self.virtual.pop(name, None)
         self._pipelines = {p: pipeline for p, pipeline in self._pipelines.items() if name not in p.predicates}
         del self.relations[name]
 
     def tidy(self, removed: Facts) -> None:
         """Facts have gone for good; a table that is mostly such rows is packed together.  Between updates only."""
         for name, count in removed.sizes().items():
-            if name not in self.tables or name in self.unwritten:
+            if name not in self.tables or name in self.virtual:
                 continue
             self._gone[name] = self._gone.get(name, 0) + count
             table = self.tables[name]
@@ -224,8 +231,8 @@ class MemoryBackend:
         for counters in (self.nonrecursive, self.recursive):
             counters.settle()
             counters.remembers = False
-        for unwritten in self.unwritten.values():
-            unwritten.covered = {}
+        for virtual in self.virtual.values():
+            virtual.covered = {}
         self.forget_plans()
 
     @property
@@ -235,32 +242,28 @@ class MemoryBackend:
     def forget_plans(self) -> None:
         """Rules have changed: what was prepared for the old ones is of no use."""
         self._pipelines.clear()
+        self._window_planners = None
 
     @property
     def nbytes(self) -> int:
         """The memory that facts, counters and indexes take."""
         return sum(table.nbytes for table in self.tables.values())
 
-    def takes(self, data: object) -> bool:
-        """Nothing but codes."""
-        return False
+    def facts(self, rows: Mapping[str, Rows], *, known: bool = False) -> FactSet:
+        """Encoded rows as a set of facts; with `known`, without those that were never seen."""
+        if not known:
+            return self._interned(rows)
+        ids = {name: self.tables[name].find(found) for name, found in rows.items()}
+        return Support(self.tables, {name: found[found >= 0] for name, found in ids.items()}).snapshot()
 
     @in_small_pages
-    def facts(self, rows: Mapping[str, Rows], frames: Mapping[str, Sequence[Any]] = MappingProxyType({})) -> FactSet:
-        """Encoded rows as a set of facts."""
+    def _interned(self, rows: Mapping[str, Rows]) -> FactSet:
         ids = {name: self.tables[name].intern(found) for name, found in rows.items()}
-        return Support(self.tables, ids).worked_out()
-
-    def known_facts(
-        self, rows: Mapping[str, Rows], frames: Mapping[str, Sequence[Any]] = MappingProxyType({})
-    ) -> FactSet:
-        """As `facts`, without those that were never seen."""
-        ids = {name: self.tables[name].find(found) for name, found in rows.items()}
-        return Support(self.tables, {name: found[found >= 0] for name, found in ids.items()}).worked_out()
+        return Support(self.tables, ids).snapshot()
 
     @in_small_pages
     def several(self, rows: Sequence[Mapping[str, Rows]], *, known: bool = False) -> Sequence[FactSet]:
-        """As `facts`, or `known_facts`, of several sets: each table is looked into once for all of them."""
+        """As `facts`, of several sets: each table is probed once for all of them."""
         found: list[dict[str, Ids]] = [{} for _ in rows]
         for name in dict.fromkeys(name for one in rows for name in one):
             here = [place for place, one in enumerate(rows) if name in one]
@@ -271,31 +274,26 @@ class MemoryBackend:
                 some = ids[begin : begin + len(part)]
                 found[place][name] = some[some >= 0] if known else some
                 begin += len(part)
-        return [Support(self.tables, ids).worked_out() for ids in found]
+        return [Support(self.tables, ids).snapshot() for ids in found]
 
     def rows(self, predicate: str, facts: Facts) -> Rows:
         """The encoded rows of a set's facts of one predicate."""
         assert isinstance(facts, FactSet)
-        if predicate in self.unwritten and facts is self.materialisation:
-            return self.unwritten[predicate].now().codes()
+        if predicate in self.virtual and facts is self.materialisation:
+            return self.virtual[predicate].now().codes()
         rows: Rows = self.tables[predicate].rows[facts.ids(predicate)]
         return rows
 
-    def size(self, predicate: str) -> int:
-        """How many facts of a predicate there are."""
-        unwritten = self.unwritten.get(predicate)
-        return self.materialisation.size(predicate) if unwritten is None else unwritten.size
-
-    def write_out(self, predicates: Iterable[str]) -> None:
+    def materialise_rows(self, predicates: Iterable[str]) -> None:
         """Give a row to each fact of some predicates that has none yet."""
-        for name in [name for name in dict.fromkeys(predicates) if name in self.unwritten] if self.unwritten else ():
-            self._write(name, self.unwritten[name].now().parts())
+        for name in [name for name in dict.fromkeys(predicates) if name in self.virtual] if self.virtual else ():
+            self._write(name, self.virtual[name].now().parts())
             self.tables[name].fetch = None
-            del self.unwritten[name]  # not before: a limit may stop the writing
+            del self.virtual[name]  # not before: a limit may stop the writing
 
-    def leave(self, name: str, size: int, known: Callable[[int], Compact]) -> None:
+    def defer(self, name: str, size: int, known: Callable[[int], ImplicitRelation]) -> None:
         """Not all facts of a predicate are rows: there are so many, and these are known elsewhere."""
-        self.unwritten[name] = Unwritten(size, known)
+        self.virtual[name] = VirtualFacts(size, known)
         self.tables[name].fetch = partial(self._fetch, name)
 
     def _write(self, name: str, parts: Iterable[Rows]) -> int:
@@ -309,35 +307,35 @@ class MemoryBackend:
 
     def _fetch(self, name: str, key: tuple[int, ...], values: Rows) -> None:
         """Make rows of the facts that have one of some values in the key columns, unless they are."""
-        unwritten, table = self.unwritten[name], self.tables[name]
+        virtual, table = self.virtual[name], self.tables[name]
         if len(key) == table.arity:
             ids = table.find(values)
             lacking = values[(ids < 0) | (table.status[ids] & self.materialisation.bit == 0)]
             if len(lacking):
                 lacking = np.unique(lacking, axis=0)
-                unwritten.written += self._write(name, (lacking[unwritten.now().has(lacking)],))
+                virtual.written += self._write(name, (lacking[virtual.now().has(lacking)],))
         elif len(key) == 1:
-            known = unwritten.covered.get(key[0], _NO_VALUES)
+            known = virtual.covered.get(key[0], _NO_VALUES)
             lacking = np.setdiff1d(values[:, 0], known)
             if len(lacking):
-                unwritten.written += self._write(name, unwritten.now().matching(key[0], lacking))
-                unwritten.covered[key[0]] = np.union1d(known, lacking)
+                virtual.written += self._write(name, virtual.now().matching(key[0], lacking))
+                virtual.covered[key[0]] = np.union1d(known, lacking)
         else:
-            self.write_out((name,))
-        if unwritten.written > unwritten.size // 2:
-            self.write_out((name,))
+            self.materialise_rows((name,))
+        if virtual.written > virtual.size // 2:
+            self.materialise_rows((name,))
 
     def _make_rows(self, plan: AnyPlan) -> None:
         """Make rows of all facts that a plan walks through or reads by one index in two places: no index may grow under
         a join.  Else only of those with the constants that it begins with; what it looks up comes when it does."""
         if isinstance(plan, AggregatePlan):
-            self.write_out((plan.rule.source,))
+            self.materialise_rows((plan.rule.source,))
             return
         reads = [
             step
             for step in plan.steps
-            if isinstance(step, Scan | Join | Keep)
-            and step.atom.predicate in self.unwritten
+            if isinstance(step, Scan | Join | AntiJoin)
+            and step.atom.predicate in self.virtual
             and step.read in OF_THE_PAST
         ]
         indexed = Counter(
@@ -348,22 +346,15 @@ class MemoryBackend:
         for step in reads:
             name, arguments = step.atom.predicate, step.atom.arguments
             if not step.key or indexed[name, step.key] > 1:
-                self.write_out((name,))
-            elif isinstance(step, Scan) and name in self.unwritten:
+                self.materialise_rows((name,))
+            elif isinstance(step, Scan) and name in self.virtual:
                 constants = [argument for argument in arguments if isinstance(argument, Const)]
-                self._fetch(name, step.key, np.array([list(map(self.code, constants))]))
+                self._fetch(name, step.key, np.array([list(map(self._code, constants))]))
 
-    def code(self, constant: Const) -> int:
-        """The code of a constant."""
+    def _code(self, constant: Const) -> int:
         return self.dictionary.encode_value(constant.value, constant.type)
 
-    @property
-    def most_for_modules(self) -> float:
-        """All is here anyway."""
-        return math.inf
-
-    most_by_modules = math.inf
-    tells_of_new_facts = True
+    reports_new_facts = True
     repeats = True
     most_at_once = 0
 
@@ -390,7 +381,7 @@ class MemoryBackend:
     @in_small_pages
     def _heads(self, plans: Sequence[AnyPlan], sources: Mapping[Read, Facts], quotas: Mapping[Plan, Ids]) -> MemoryBag:
         heads = defaultdict[str, _Heads](_Heads)
-        for plan in plans if self.unwritten else ():
+        for plan in plans if self.virtual else ():
             self._make_rows(plan)
         for plan in plans:
             if isinstance(plan, AggregatePlan):
@@ -417,13 +408,40 @@ class MemoryBackend:
 
     def expand(self, plans: Sequence[Plan], sources: Mapping[Read, Facts], most: int) -> tuple[MemoryBag, FactSet]:
         """What at most so many instances a goal and plan tell, and the goals of which that was all."""
-        goals = _own(sources[Read.DELTA]).worked_out()
+        goals = _own(sources[Read.DELTA]).snapshot()
         quotas: dict[Plan, Ids] = {p: np.full(len(goals.ids(p.rule.predicate)), most, np.int32) for p in plans}
         bag = self.apply(plans, {**sources, Read.DELTA: goals}, quotas)
         left = {name: np.ones(len(ids), np.bool_) for name, ids in goals.rows.items()}
         for plan, quota in quotas.items():
             left[plan.rule.predicate] &= quota > 0
         return bag, Momentary(self.tables, {name: ids[left[name]] for name, ids in goals.rows.items()})
+
+    def commit(self) -> None:
+        """The state is in this process and nowhere else."""
+
+    def restore(self) -> None:
+        """E and I change only when an update is committed, and the counters were taken back."""
+
+    def links(self) -> MemoryLinks:
+        """An empty set of links."""
+        from holdfast.backends.memory.links import MemoryLinks
+
+        return MemoryLinks(self)
+
+    def window(
+        self,
+        nodes: Iterable[NodeInWindow],
+        updates: Sequence[tuple[Facts, Facts]],
+        given: Sequence[int],
+        states: States,
+        watch: RunWatch,
+    ) -> ComputedWindow:
+        """The states after several updates, in one pass."""
+        from holdfast.backends.memory.window.computing import Planners, compute
+
+        if self._window_planners is None:
+            self._window_planners = Planners(self)
+        return compute(self._window_planners, self, nodes, updates, given, states, watch)
 
     def _can_start(self, plan: AnyPlan, sources: Mapping[Read, Facts]) -> bool:
         """A plan whose pivot has no facts has no instances; to see that costs nothing."""
@@ -516,12 +534,12 @@ def _walkable(facts: FactSet, predicate: str) -> FactSet:
 def _own(facts: Facts) -> FactSet:
     """A fact set of this backend that can be probed; a bag's support cannot."""
     assert isinstance(facts, FactSet)
-    return facts.worked_out() if isinstance(facts, Support) else facts
+    return facts.snapshot() if isinstance(facts, Support) else facts
 
 
-def _worked_out(facts: Bag | Facts) -> Momentary:
+def _snapshot(facts: Bag | Facts) -> Momentary:
     assert isinstance(facts, FactSet)
-    return facts.worked_out()
+    return facts.snapshot()
 
 
 def _in_groups(table: Table, group: tuple[int, ...], keys: Rows) -> Ids:

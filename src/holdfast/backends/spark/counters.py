@@ -86,7 +86,7 @@ class SparkCounters:
 
     def zero(self, facts: Facts) -> SparkFacts:
         """Those of some facts whose number is 0."""
-        facts = own(facts).worked_out()
+        facts = own(facts).snapshot()
         return SparkFacts(self.engine, {p: self._zero(p, facts.form(p)) for p in facts.predicates()})
 
     def forget(self, predicates: Iterable[str]) -> None:
@@ -147,7 +147,7 @@ class SparkCounters:
                 self._log(predicate, Log(many.frame, "k", step))
             return
         assert isinstance(facts, SparkFacts)
-        for predicate, form in facts.worked_out().forms.items():
+        for predicate, form in facts.snapshot().forms.items():
             if isinstance(form, Local):
                 self._count(predicate, dict.fromkeys(form.rows, 1), step)
             else:

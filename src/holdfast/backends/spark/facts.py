@@ -144,13 +144,17 @@ class SparkFacts:
         wanted = set(predicates)
         return self._made({p: self.form(p) for p in self.predicates() if p in wanted})
 
+    def size(self, predicate: str) -> int:
+        """The number of facts of one predicate."""
+        return self.of((predicate,)).sizes().get(predicate, 0)
+
     def sizes(self) -> Mapping[str, int]:
         """How many facts of each predicate there are."""
         self._settle()
         sizes = {p: size(p, self.form(p)) for p in self.predicates()}
         return {p: number for p, number in sizes.items() if number}
 
-    def worked_out(self) -> SparkFacts:
+    def snapshot(self) -> SparkFacts:
         """The same facts, computed."""
         self._settle()
         return self._made(self.engine.settled({p: self.form(p) for p in self.predicates()}, freeze=True))
@@ -189,7 +193,7 @@ class Listed(SparkFacts):
         return self
 
     def __isub__(self, fewer: Facts) -> Listed:
-        self.forms = dict((self - fewer).worked_out().forms)
+        self.forms = dict((self - fewer).snapshot().forms)
         self._version += 1
         return self
 

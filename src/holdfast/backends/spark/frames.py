@@ -178,7 +178,7 @@ class Space:
         with spark_errors(), allowed(), self._reading(rows):
             return self.session.sql(query).coalesce(self.partitions).toArrow()  # each task unpacks the plans of all
 
-    def worked_out(self, *wanted: Wanted) -> list[tuple[Named, list[int]]]:
+    def snapshot(self, *wanted: Wanted) -> list[tuple[Named, list[int]]]:
         """What some queries give, computed now in one job and left on the executors, each by itself, with its figures.
 
         The plans are forgotten in any case.  Where executors may die, how to compute lost blocks again is not, unless

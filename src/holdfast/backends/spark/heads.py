@@ -125,7 +125,7 @@ class Heads:
     # --- much ----------------------------------------------------------------------------------------
 
     def _many(self, engine: Engine, once: bool, known: SparkFacts | None, most: int) -> SparkBag:
-        made = self.space.worked_out(
+        made = self.space.snapshot(
             *(
                 Wanted(
                     self._compared(engine, predicate, self._grouped(predicate, once), known),

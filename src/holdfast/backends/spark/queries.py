@@ -13,7 +13,7 @@ from holdfast.backends.spark.facts import Far, Form, Local, Near, size
 from holdfast.backends.spark.frames import Frame
 from holdfast.backends.spark.functors import Columns, Functions
 from holdfast.backends.spark.values import native_of, sql_value
-from holdfast.plans.model import GOAL, Compute, Filter, Join, Keep, Plan, Read, Scan, Spread
+from holdfast.plans.model import GOAL, AntiJoin, Compute, Filter, Join, Plan, Read, Scan, Unnest
 from holdfast.plans.statistics import Statistics
 from holdfast.program.model import Atom, Const, Negated, Rule, Var
 
@@ -41,13 +41,13 @@ class Writer:
         self.reading = reading
         self.few = few
 
-    def told(self, plan: Plan) -> list[tuple[str, Query]]:
+    def outputs(self, plan: Plan) -> list[tuple[str, Query]]:
         """For each fact that an instance of a plan tells, its predicate and a query that gives its columns."""
         query = Query("SELECT 0L AS none", {}, 1.0)
         for step, live in zip(plan.steps, plan.live, strict=True):
             query = self._step(step, query, [v for v in live if v is not GOAL], plan.rule)
         result = []
-        for predicate, terms in plan.told:
+        for predicate, terms in plan.outputs:
             columns = [self.functions.term(term, _of("b", query.columns), plan.rule) for term in terms] or ["0L"]
             listed = ", ".join(f"{column} AS c{place}" for place, column in enumerate(columns))
             result.append(
@@ -59,7 +59,7 @@ class Writer:
         match step:
             case Scan(atom=atom, read=read, key=key) | Join(atom=atom, read=read, key=key):
                 return self._join(atom, read, key, query, live)
-            case Keep(atom=negated, read=read, key=key):
+            case AntiJoin(atom=negated, read=read, key=key):
                 return self._keep(negated, read, key, query, live)
             case Filter(condition=condition):
                 text = self.functions.condition(condition, _of("b", query.columns), rule)
@@ -67,7 +67,7 @@ class Writer:
             case Compute(assignment=assignment):
                 value = self.functions.term(assignment.term, _of("b", query.columns), rule)
                 return self._selected(query, live, {assignment.variable: value})
-            case Spread(range=range):
+            case Unnest(range=range):
                 values = self.functions.range(range, _of("b", query.columns), rule)
                 listed = Query(
                     f"SELECT b.*, {values} AS values FROM ({query.text}) b",

@@ -158,7 +158,7 @@ class Stored:
         parts.append(frame)
         if len(parts) > _SEGMENTS:
             query = " UNION ALL ".join(f"SELECT * FROM {part.table}" for part in parts)
-            parts[:] = [made for made, _ in self.space.worked_out(Wanted(query, ["count(*)"], self.size))]
+            parts[:] = [made for made, _ in self.space.snapshot(Wanted(query, ["count(*)"], self.size))]
         self.counts[flag] += number
         self.version += 1
 
@@ -319,7 +319,7 @@ def fold(space: Space, several: Iterable[Stored]) -> None:
     due = [(stored, state) for stored in several if (state := stored._unfolded()) is not None]
     for stored, _ in due:
         stored.folds += 1
-    made = space.worked_out(
+    made = space.snapshot(
         *(
             Wanted(
                 state.query,
@@ -407,8 +407,8 @@ class Standing(SparkFacts):
     def _append(self, predicate: str, form: Form) -> None:
         new = SparkFacts(self.engine, {predicate: form})
         if self.mark(predicate) not in apart(form):
-            new = (new - self).worked_out()
-        form = new.worked_out().form(predicate)
+            new = (new - self).snapshot()
+        form = new.snapshot().form(predicate)
         if number := size(predicate, form):
             self.stored[predicate].append(self.flag, self.engine.frame(predicate, form), number)
 

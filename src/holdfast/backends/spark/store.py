@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from types import MappingProxyType
-from typing import Any, Protocol, TypeGuard
+from typing import Any, TypeGuard
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from holdfast.backends.protocol import Facts, Leave, Unwritten
+from holdfast.backends.abilities import Able, Frames, Housekeeping, ModuleBudget, Tuning
+from holdfast.backends.protocol import Facts, Watch
 from holdfast.backends.spark.aggregates import aggregated
 from holdfast.backends.spark.counters import SparkBag, SparkCounters
 from holdfast.backends.spark.exchange import SparkRows, native_frame
@@ -44,17 +44,7 @@ from holdfast.backends.spark.values import (
 )
 from holdfast.encoding import Codes, Dictionary
 from holdfast.plans.model import AggregatePlan, AnyPlan, Plan, Read
-from holdfast.program.model import Atom, Const, Relation
-
-_NO_FRAMES: Mapping[str, Sequence[Any]] = MappingProxyType({})
-
-
-class Watch(Protocol):
-    """Told of work as it goes on; raises to stop it."""
-
-    def batch(self, new_facts: int) -> None:
-        """Rule instances were taken in, with so many facts never seen before."""
-        ...
+from holdfast.program.model import Atom, Relation
 
 
 class StoredStatistics:
@@ -85,7 +75,7 @@ class StoredStatistics:
         return 0.0
 
 
-class SparkBackend:
+class SparkBackend(Able, ModuleBudget, Frames, Tuning, Housekeeping):
     """Facts on a cluster."""
 
     def __init__(
@@ -104,11 +94,10 @@ class SparkBackend:
         self.recursive = SparkCounters(self, self.stored, R, undo)
         self.statistics = StoredStatistics(self.stored)
         self.functions = Functions(self.space.session)
-        self.packings = 0  # facts have no places
-        self.tells_of_new_facts = False  # which heads are new is seen when they are compared with I
+        self.reports_new_facts = False  # which heads are new is seen when they are compared with I
         self.most_at_once = 60  # Spark's parser descends into each part of a union
-        self.leave: Leave | None = None
-        self.unwritten: dict[str, Unwritten] = {}  # what modules derive is written out here
+        # Modules work on the driver: their edges have to fit there (-1: no modules), and what they derive.
+        self.most_for_modules, self.most_by_modules = self.space.module_rows or -1, self.space.module_facts
         for relation in relations.values():
             self.add_relation(relation)
 
@@ -126,14 +115,7 @@ class SparkBackend:
     repeats = False
 
     def mend(self) -> None:
-        """Nothing is changed in parts here but by a commit."""
-
-    def write_out(self, predicates: Iterable[str]) -> None:
-        """Nothing is left unwritten."""
-
-    def size(self, predicate: str) -> int:
-        """How many facts of a predicate there are."""
-        return len(self.materialisation.of((predicate,)))
+        """Only a commit changes anything in parts here."""
 
     def forget_plans(self) -> None:
         """Rules have changed: what was prepared for the old ones is of no use."""
@@ -155,15 +137,17 @@ class SparkBackend:
         """DataFrames of Spark."""
         return isinstance(data, DataFrame)
 
-    def facts(self, rows: Mapping[str, Codes], frames: Mapping[str, Sequence[Any]] = _NO_FRAMES) -> SparkFacts:
+    def facts(self, rows: Mapping[str, Codes], *, known: bool = False) -> SparkFacts:
+        """Encoded rows as a set of facts, never seen ones too."""
+        return SparkFacts(self, {name: self._given(name, codes) for name, codes in rows.items()})
+
+    def facts_with_frames(self, rows: Mapping[str, Codes], frames: Mapping[str, Sequence[Any]]) -> SparkFacts:
         """Encoded rows and DataFrames as a set of facts."""
-        found = SparkFacts(self, {name: self._given(name, codes) for name, codes in rows.items()})
+        found = self.facts(rows)
         for name, several in frames.items():
             for frame in several:
                 found = found | SparkFacts(self, {name: Far(native_frame(self.space, frame, self.relations[name]))})
-        return SparkFacts(self, self.settled(found.forms, stay=True)) if frames else found
-
-    known_facts = facts  # what was never seen is not in E, which is all that is asked of it
+        return SparkFacts(self, self.settled(found.forms, stay=True))
 
     def _given(self, name: str, codes: Codes) -> Form:
         relation, stored = self.relations[name], self.stored[name]
@@ -173,10 +157,6 @@ class SparkBackend:
             stored.learn(rows)
             return Local(rows)
         return Far(Frame(self.space, f"SELECT DISTINCT * FROM {(given := self.space.given(table)).table}", [given]))
-
-    def several(self, rows: Sequence[Mapping[str, Codes]], *, known: bool = False) -> Sequence[Facts]:
-        """One after the other."""
-        return [(self.known_facts if known else self.facts)(one) for one in rows]
 
     def rows(self, predicate: str, facts: Facts) -> Codes | SparkRows:
         """The rows of a set's facts of one predicate; many stay where they are."""
@@ -188,20 +168,6 @@ class SparkBackend:
             table = table_of_rows(form.rows, self.stored[predicate].types)
             return codes_of_table(table, relation, self.dictionary)
         return SparkRows(relation, self.frame(predicate, form), size(predicate, form), self.dictionary)
-
-    def code(self, constant: Const) -> int:
-        """The code of a constant."""
-        return self.dictionary.encode_value(constant.value, constant.type)
-
-    @property
-    def most_for_modules(self) -> int:
-        """Modules work on the driver: their edges have to fit; -1 if there are to be none."""
-        return self.space.module_rows or -1
-
-    @property
-    def most_by_modules(self) -> int:
-        """What modules derive is made on the driver."""
-        return self.space.module_facts
 
     def derivations(self, predicate: str) -> tuple[Codes, list[int], list[int]]:
         """The rows of I of one predicate, and for each of them Cn and Cr; all of them come to the driver."""
@@ -297,6 +263,14 @@ class SparkBackend:
         """One set for some predicates, another for all others."""
         return Elsewhere(self, predicates, own(here), own(rest))
 
+    # --- the end of an update ------------------------------------------------------------------------
+
+    def commit(self) -> None:
+        """Frames and records are the state as they are."""
+
+    def restore(self) -> None:
+        """E and I change only when an update is committed, and the counters were taken back."""
+
     # --- Π -------------------------------------------------------------------------------------------
 
     def apply(self, plans: Iterable[AnyPlan], sources: Mapping[Read, Facts]) -> SparkBag:
@@ -319,7 +293,7 @@ class SparkBackend:
                 )
                 rows += self.statistics.size(plan.rule.predicate)
             elif self._can_start(plan, reads):
-                for predicate, query in writer.told(plan):
+                for predicate, query in writer.outputs(plan):
                     heads.add(predicate, Frame(self.space, query.text, query.needs), query.read)
                     rows += query.rows
         if not heads:

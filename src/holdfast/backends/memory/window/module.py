@@ -12,7 +12,7 @@ import numpy as np
 from holdfast.backends.memory.arrays import Ids
 from holdfast.backends.memory.facts import Momentary
 from holdfast.backends.memory.store import MemoryBackend
-from holdfast.backends.memory.versions import Heads, Versions, Words, steps
+from holdfast.backends.memory.window.versions import Heads, Versions, Words, steps
 from holdfast.backends.protocol import Facts
 from holdfast.maintenance.served import Served, States
 from holdfast.maintenance.watch import Watch
@@ -109,7 +109,7 @@ class _Between:
 
 
 def _momentary(facts: Any) -> Momentary:
-    found = facts.worked_out()
+    found = facts.snapshot()
     assert isinstance(found, Momentary)
     return found
 

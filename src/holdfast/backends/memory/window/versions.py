@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 
 from holdfast.backends.memory.aggregates import aggregate
 from holdfast.backends.memory.arrays import Ids, padded
+from holdfast.backends.memory.execution.run import Pipeline, naming_the_rule
+from holdfast.backends.memory.execution.views import Views
 from holdfast.backends.memory.facts import Momentary
-from holdfast.backends.memory.pipeline import Pipeline, Views, naming_the_rule
 from holdfast.backends.memory.store import MemoryBackend, _in_groups
 from holdfast.backends.memory.table import Table
 from holdfast.backends.protocol import Facts
+from holdfast.plans.instances import body_atoms
 from holdfast.plans.model import Plan, Read
-from holdfast.plans.telling import told_atoms
 from holdfast.program.model import AggregateRule, Negated
 
 Words = NDArray[np.int64]
@@ -73,7 +74,7 @@ class Versions:
         ids = changed.ids(predicate)
         held = ids[(self.of(predicate, ids) >> step) & 1 == 1]
         kept = (self.backend.materialisation.of([predicate]) - changed) | _some(self.backend, {predicate: held})
-        return kept.worked_out()
+        return kept.snapshot()
 
     def steps(self) -> list[tuple[Momentary, Momentary]]:
         """The facts that go and those that come with each update."""
@@ -96,10 +97,10 @@ class Versions:
 
     def _run(self, pipeline: Pipeline, views: Views) -> Iterator[tuple[str, Ids, Words]]:
         plan = pipeline.plan
-        atoms = told_atoms(plan)
+        atoms = body_atoms(plan)
         table = self.backend.tables[plan.rule.predicate]
         with naming_the_rule(plan.rule):
-            for head, *body in pipeline.told(views):
+            for head, *body in pipeline.instances(views):
                 words = np.full(len(head), self.every)
                 for atom, rows in zip(atoms, body, strict=True):
                     held = self.of(atom.predicate, self.backend.tables[atom.predicate].find(rows))

@@ -22,13 +22,13 @@ from numpy.typing import NDArray
 from holdfast.backends.memory.arrays import Ids
 from holdfast.backends.memory.facts import Momentary
 from holdfast.backends.memory.store import MemoryBackend
-from holdfast.backends.memory.versions import Heads, Versions, Words
+from holdfast.backends.memory.window.module import ServedInWindow
+from holdfast.backends.memory.window.versions import Heads, Versions, Words
 from holdfast.backends.protocol import Facts
 from holdfast.maintenance.stratum import Figures
 from holdfast.maintenance.watch import Watch
-from holdfast.maintenance.window_module import ServedInWindow
 from holdfast.plans import Plan, Read
-from holdfast.plans.telling import TellingPlanner
+from holdfast.plans.instances import InstancePlanner
 from holdfast.program.model import Atom, Negated, Rule
 from holdfast.program.show import shown_names
 
@@ -78,7 +78,7 @@ def _ids(facts: Facts, name: str) -> Ids:
 class WindowStratum:
     """One hyper-node in all states of a window."""
 
-    planner: TellingPlanner
+    planner: InstancePlanner
     backend: MemoryBackend
     versions: Versions
     watch: Watch
@@ -117,6 +117,11 @@ class WindowStratum:
             plans = self.planner.recursive(Δ.sizes(), node.recursive)
             sources = {Read.ALL: U, Read.OLD: U - Δ, Read.DELTA: Δ, Read.ABSENT: I - self.P}
             Δ = self._grow(self._met(plans, sources, "insertion"))
+
+    def put_counts(self, updates: int) -> None:
+        """Set Cn to what it is after so many updates."""
+        for name, (ids, counts) in self.counts.items():
+            self.backend.nonrecursive.of(name)[ids] = counts[updates - 1]
 
     # --- nonrecursive derivations ------------------------------------------------------------------------
 
@@ -267,7 +272,7 @@ def _atoms(rule: Rule) -> set[str]:
 def _union(sets: Sequence[Momentary]) -> Momentary:
     result = sets[0]
     for more in sets[1:]:
-        result = (result | more).worked_out()
+        result = (result | more).snapshot()
     return result
 
 

@@ -1,42 +1,42 @@
-"""Plans whose instances tell not only their heads but all the facts of their bodies."""
+"""Plans whose instances emit not only their heads but all the facts of their bodies."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from holdfast.plans.model import Plan, Told
+from holdfast.plans.model import Output, Plan
 from holdfast.plans.planner import Planner, make_plan, named_body
 from holdfast.plans.statistics import Statistics
 from holdfast.program.model import Argument, Atom, HyperNode, Negated, Rule, Term, Wildcard
 
 
-class TellingPlanner(Planner):
-    """Plans the rules of one hyper-node; every plan tells the head first and then the facts of the body's atoms.
+class InstancePlanner(Planner):
+    """Plans the rules of one hyper-node; every plan emits the head first and then the facts of the body's atoms.
 
     Its rules are its own (`node.nonrecursive`, `node.recursive`): their wildcards have names.
     """
 
     def __init__(self, node: HyperNode, statistics: Statistics) -> None:
-        nonrecursive, recursive = (tuple(map(_telling, rules)) for rules in (node.nonrecursive, node.recursive))
+        nonrecursive, recursive = (tuple(map(_named_rule, rules)) for rules in (node.nonrecursive, node.recursive))
         super().__init__(replace(node, nonrecursive=nonrecursive, recursive=recursive), statistics)
 
     def make(self, rule: Rule, pivot: int | None, order: Sequence[int], changing: Collection[str] | None) -> Plan:
         """The head, then each atom; run backwards, without the goal that the body begins with."""
         atoms = [literal for literal in rule.body if isinstance(literal, Atom | Negated)]
         is_backward = any(rule is known for known in self._backward.values())
-        told: list[Told] = [(rule.predicate, rule.arguments)]
-        told += [(atom.predicate, _terms(atom.arguments)) for atom in atoms[is_backward:]]
-        return make_plan(rule, pivot, order, changing, tuple(told), counts_goals=False)
+        outputs: list[Output] = [(rule.predicate, rule.arguments)]
+        outputs += [(atom.predicate, _terms(atom.arguments)) for atom in atoms[is_backward:]]
+        return make_plan(rule, pivot, order, changing, tuple(outputs), counts_goals=False)
 
 
-def told_atoms(plan: Plan) -> list[Atom | Negated]:
-    """The atoms of the body whose facts are told after the head, in order."""
+def body_atoms(plan: Plan) -> list[Atom | Negated]:
+    """The atoms of the body whose facts are emitted after the head, in order."""
     atoms = [literal for literal in plan.rule.body if isinstance(literal, Atom | Negated)]
-    return atoms[len(atoms) + 1 - len(plan.told) :]
+    return atoms[len(atoms) + 1 - len(plan.outputs) :]
 
 
-def _telling(rule: Rule) -> Rule:
+def _named_rule(rule: Rule) -> Rule:
     return Rule(rule.name, rule.predicate, rule.arguments, tuple(named_body(rule)), rule.span)
 
 

@@ -1,0 +1,268 @@
+"""What some backends can do beyond the protocol, each ability a small protocol of its own.
+
+`backend.ability(Kind)` is the ability or None.  A backend declares what it can do by its bases:
+
+    class MemoryBackend(Able, VirtualRelations, Linking): ...
+
+Where a backend without an ability behaves in a plain way of its own (no relation is virtual, modules have no budget,
+nothing needs tidying), a function here gives that behaviour: `virtual_relations(backend)` never is None.  One ability,
+`maintenance.windows.Windows`, is defined beside the transaction that asks for it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.backends.protocol import Backend, Bag, Facts, SummableBag
+from holdfast.encoding import Codes
+from holdfast.program.model import Rule
+
+A = TypeVar("A")
+
+
+class Able:
+    """A backend whose abilities are its bases."""
+
+    def ability(self, kind: type[A]) -> A | None:
+        """Itself, if the ability is one of its bases."""
+        return cast("A", self) if kind in type(self).__mro__ else None
+
+
+# --- virtual relations ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class ImplicitRelation:
+    """The facts of a relation as the module that derived them knew them when this was made: they need not be rows."""
+
+    size: int
+    columns: int
+    parts: Callable[[], Iterable[Codes]]  # all
+    matching: Callable[[int, Codes], Iterable[Codes]]  # those that have one of some values in a column
+    has: Callable[[Codes], NDArray[np.bool_]]  # of each row, whether it is one
+
+    def __len__(self) -> int:
+        return self.size
+
+    def codes(self) -> Codes:
+        """All facts."""
+        return np.concatenate([np.empty((0, self.columns), np.int64), *self.parts()])
+
+
+@dataclass
+class VirtualFacts:
+    """Facts of the materialisation that a module knows and of which only a part are rows of the table.
+
+    A lookup by a key makes rows of what it finds; whoever needs all facts as rows asks for `materialise_rows`.
+    """
+
+    size: int
+    known: Callable[[int], ImplicitRelation]  # as they are between updates, given how many there are
+    written: int = 0  # rows that lookups made
+    covered: dict[int, Codes] = field(default_factory=dict)  # by column: values all of whose facts are rows; sorted
+
+    def now(self) -> ImplicitRelation:
+        """As they are now; during an update, as they were before it."""
+        return self.known(self.size)
+
+
+class VirtualRelations(Protocol):
+    """Relations whose facts a module knows, so that they become rows only where something reads them."""
+
+    virtual: Mapping[str, VirtualFacts]
+
+    def defer(self, name: str, size: int, known: Callable[[int], ImplicitRelation]) -> None:
+        """Take note of facts that are not rows: how many there are, and what knows them."""
+        ...
+
+    def materialise_rows(self, predicates: Iterable[str]) -> None:
+        """Give a row to each fact of some predicates that has none yet."""
+        ...
+
+
+class _NoVirtualRelations(VirtualRelations):
+    """All facts are rows."""
+
+    virtual: Mapping[str, VirtualFacts] = {}
+
+    def defer(self, name: str, size: int, known: Callable[[int], ImplicitRelation]) -> None:
+        raise AssertionError("only a backend with VirtualRelations defers facts")
+
+    def materialise_rows(self, predicates: Iterable[str]) -> None:
+        pass
+
+
+_NO_VIRTUAL_RELATIONS = _NoVirtualRelations()
+
+
+def virtual_relations(backend: Backend) -> VirtualRelations:
+    """A backend's virtual relations; it may have none."""
+    return backend.ability(VirtualRelations) or _NO_VIRTUAL_RELATIONS
+
+
+def relation_size(backend: Backend, predicate: str) -> int:
+    """The number of facts of a predicate, rows or not."""
+    virtual = virtual_relations(backend).virtual.get(predicate)
+    return backend.materialisation.size(predicate) if virtual is None else virtual.size
+
+
+# --- modules -------------------------------------------------------------------------------------------
+
+
+class ModuleBudget(Protocol):
+    """How much modules may do, where they work in one process and the facts are on many."""
+
+    most_for_modules: float  # explicit facts; with more, no module serves rules
+    most_by_modules: float  # facts that modules derive; with more, rules do without them
+
+
+class _Unlimited(ModuleBudget):
+    most_for_modules = most_by_modules = math.inf
+
+
+_UNLIMITED = _Unlimited()
+
+
+def module_budget(backend: Backend) -> ModuleBudget:
+    """What modules may do on a backend."""
+    return backend.ability(ModuleBudget) or _UNLIMITED
+
+
+# --- links ---------------------------------------------------------------------------------------------
+
+
+class Links(Protocol):
+    """From a fact to the heads that copying rules gave it, as they were met (`maintenance/marking.py`)."""
+
+    def learn(self, rules: Sequence[Rule], come: Facts, met: Bag) -> None:
+        """All instances of copying rules with facts that come: heads in the order of rules, then of facts."""
+        ...
+
+    def heads(self, rule: Rule, facts: Facts, J: Facts) -> tuple[Facts, SummableBag]:
+        """Those of some facts that are in J and whose instance by a copying rule is known, and these instances."""
+        ...
+
+    def clear(self) -> None:
+        """Forget all."""
+        ...
+
+
+class Linking(Protocol):
+    """Keeps links; marking needs them."""
+
+    def links(self) -> Links:
+        """An empty set of links."""
+        ...
+
+
+# --- facts in ------------------------------------------------------------------------------------------
+
+
+class Frames(Protocol):
+    """Takes facts as they are, without having them encoded: DataFrames of Spark."""
+
+    def takes(self, data: object) -> bool:
+        """Whether facts may be given as this."""
+        ...
+
+    def facts_with_frames(self, rows: Mapping[str, Codes], frames: Mapping[str, Sequence[Any]]) -> Facts:
+        """Encoded rows and frames as a set of facts."""
+        ...
+
+
+def given_facts(
+    backend: Backend, rows: Mapping[str, Codes], frames: Mapping[str, Sequence[Any]], *, known: bool = False
+) -> Facts:
+    """Encoded rows, and frames where the backend takes them, as a set of facts."""
+    if not frames:
+        return backend.facts(rows, known=known)
+    taking = backend.ability(Frames)
+    assert taking is not None, "a frame is encoded unless the backend takes it"
+    return taking.facts_with_frames(rows, frames)
+
+
+class PreparedFacts(Protocol):
+    """Makes several sets of facts at once, ahead of the updates that they belong to."""
+
+    packings: int  # how often facts were moved between updates, which voids the sets prepared before
+
+    def several(self, rows: Sequence[Mapping[str, Codes]], *, known: bool = False) -> Sequence[Facts]:
+        """Several sets of facts, each as `facts` gives it."""
+        ...
+
+
+def facts_each(backend: Backend, rows: Sequence[Mapping[str, Codes]], *, known: bool = False) -> Sequence[Facts]:
+    """Several sets of facts, at once where the backend can."""
+    prepared = backend.ability(PreparedFacts)
+    if prepared is None:
+        return [backend.facts(one, known=known) for one in rows]
+    return prepared.several(rows, known=known)
+
+
+def packings(backend: Backend) -> int:
+    """How often prepared facts were voided; never, where facts have no places."""
+    prepared = backend.ability(PreparedFacts)
+    return 0 if prepared is None else prepared.packings
+
+
+# --- costs ---------------------------------------------------------------------------------------------
+
+
+class Tuning(Protocol):
+    """How a backend wants to be driven, where that is not round by round and rule by rule."""
+
+    reports_new_facts: bool  # `apply` reports new heads to the watch itself
+    most_at_once: int  # rules of independent hyper-nodes that one round should evaluate together; 0: one node at a time
+
+
+class _Plain(Tuning):
+    reports_new_facts, most_at_once = False, 0
+
+
+_PLAIN = _Plain()
+
+
+def tuning(backend: Backend) -> Tuning:
+    """How a backend wants to be driven."""
+    return backend.ability(Tuning) or _PLAIN
+
+
+class Housekeeping(Protocol):
+    """Keeps something that can be cleared up, and knows how much memory it takes."""
+
+    def forget_plans(self) -> None:
+        """Rules have changed: what was prepared for the old ones is of no use."""
+        ...
+
+    def tidy(self, removed: Facts) -> None:
+        """Facts have gone for good and no update is under way: a good moment to clear up."""
+        ...
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that facts, counters and indexes take in this process."""
+        ...
+
+
+class _NothingKept(Housekeeping):
+    nbytes = 0
+
+    def forget_plans(self) -> None:
+        pass
+
+    def tidy(self, removed: Facts) -> None:
+        pass
+
+
+_NOTHING_KEPT = _NothingKept()
+
+
+def housekeeping(backend: Backend) -> Housekeeping:
+    """What clears up in a backend."""
+    return backend.ability(Housekeeping) or _NOTHING_KEPT

@@ -1,0 +1,328 @@
+"""The steps of a plan that read facts: scan, join, anti-join, lookup."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from holdfast.backends.memory import kernels
+from holdfast.backends.memory.arrays import Ids, Rows
+from holdfast.backends.memory.execution import buffers
+from holdfast.backends.memory.execution.buffers import NO_WEIGHTS, Buffer, OutputBuffer
+from holdfast.backends.memory.execution.shapes import CodeArray, Shape
+from holdfast.backends.memory.execution.steps import Runnable
+from holdfast.backends.memory.execution.views import NO_STATUS, OF_THE_PAST, Views
+from holdfast.backends.memory.facts import Kept, Listed, as_bytes
+from holdfast.backends.memory.membership import NO_SLOTS
+from holdfast.backends.memory.table import Table
+from holdfast.backends.memory.threads import side_by_side, worth_splitting
+from holdfast.plans.model import AntiJoin, Join, Scan
+
+NO_IDS: Ids = np.empty(0, np.int32)
+_NO_KEY = np.empty(0, np.int64)
+_NO_ROWS: Rows = np.empty((0, 0), np.int64)
+_NO_HEADS = NO_IDS, NO_WEIGHTS
+_COUNTED_IN_PLACE = 1 << 20  # values below; pages of larger ones are not touched, so they cost nothing
+_WORTH_A_TALLY = 256  # bindings
+_SOME, _SOME_EACH = 512, 8  # rows that a few bindings may give, all and each, before the buffer grows
+_GATHERED = 1 << 19  # bindings
+_FAN_OUT = 4  # facts that a binding must meet for heads to be tallied
+_ALIKE = 0.75  # distinct heads of all; with more, they are not tallied
+
+_expand: Callable[..., tuple[int, int, int]] = kernels.expand
+_tally: Callable[..., tuple[int, int, int]] = kernels.tally
+_reject: Callable[..., int] = kernels.reject
+
+
+class ScanStep(Runnable):
+    """Walks through the facts of a set."""
+
+    def __init__(self, step: Scan, table: Table, shape: Shape) -> None:
+        self.place = step.read, step.atom.predicate
+        self.table = table
+        self.shape = shape
+        self.buffer = Buffer(len(shape.outputs))
+        self.numbers_goals = kernels.FROM_PLACE in shape.outputs  # then by their places in a list, not by row ids
+
+    def prepare(self, views: Views) -> None:
+        facts, predicate = views.walks[self.place], self.place[1]
+        run = facts.run(predicate)
+        self.ids, self.visible = NO_IDS, NO_STATUS
+        if run is not None and not self.numbers_goals:
+            self.first, self.stop = run
+        elif isinstance(facts, Kept) and not isinstance(facts, Listed) and facts.column("") == "status":
+            self.first, self.stop, self.visible = 0, self.table.size, as_bytes(facts.truth({}))
+        else:
+            self.ids = facts.ids(predicate)
+            self.first, self.stop = 0, len(self.ids)
+
+    def run(self, bindings: Rows) -> Iterable[Rows]:
+        if self.stop - self.first > buffers.BATCH:
+            return self._in_batches()
+        self.done = 1.0
+        out, count, _ = self._from(self.first)
+        return (out[:count],) if count else ()
+
+    def _in_batches(self) -> Iterator[Rows]:
+        place = self.first
+        while place < self.stop:
+            out, count, place = self._from(place)
+            self.done = (place - self.first) / (self.stop - self.first)
+            if count:
+                yield out[:count]
+
+    def _from(self, place: int) -> tuple[Rows, int, int]:
+        shape, table, out = self.shape, self.table, self.buffer.of(self.stop - place)
+        count, place = kernels.scan(
+            self.ids,
+            place,
+            self.stop,
+            table.rows,
+            table.status,
+            self.visible,
+            shape.constants,
+            shape.key,
+            shape.origins,
+            table.all_columns,
+            shape.left,
+            shape.right,
+            shape.outputs,
+            out,
+        )
+        return out, count, place
+
+
+class JoinStep(Runnable):
+    """A join by an index on some columns; rejecting, it keeps the bindings that meet nothing.
+
+    As the last step it may write heads that are alike once, with a weight, where bindings meet many facts: a rule
+    with millions of instances for thousands of heads would else spend its time finding the same rows again.
+    """
+
+    may_tally = False
+    weights = NO_WEIGHTS  # of the last batch
+    known = _NO_HEADS  # heads of the last batch that are not among its rows, since their row ids are known
+
+    def __init__(self, step: Join | AntiJoin, table: Table, shape: Shape) -> None:
+        self.step, self.rejects = step, isinstance(step, AntiJoin)
+        self.place = step.read, step.atom.predicate
+        self.table = table
+        self.shape = shape
+        self.buffers = OutputBuffer(len(shape.outputs)), OutputBuffer(len(shape.outputs))
+        self.heads: Table | None = None
+        self.goal, self.quota = -1, NO_IDS
+        self.fan_out, self.instances, self.distinct = 0.0, 0, 0
+
+    def prepare(self, views: Views) -> None:
+        self.index = self.table.index(self.step.key)
+        self.probe = views.probes[self.place]
+        self.instances = self.distinct = 0
+        if not self.fan_out:  # nothing was met yet: what a key has on average
+            seen = self.index.covered if len(self.probe.visible) else self.probe.high - self.probe.low
+            self.fan_out = seen / max(1, self.index.keys)
+
+    def run(self, bindings: Rows) -> Iterable[Rows]:
+        if self.table.fetch is not None and self.step.read in OF_THE_PAST:
+            self.table.fetch(self.step.key, self.shape.keys_of(bindings))
+            self.index = self.table.index(self.step.key)
+        if self.rejects:
+            out = self.buffers[0].of(len(bindings))
+            count = _reject(bindings, len(bindings), *self._facts(), out)
+            return (out[:count],) if count else ()
+        if len(bindings) >= _WORTH_A_TALLY:
+            return self._in_batches(bindings)
+        [buffer, _], total = self.buffers, len(bindings)
+        count, i, cursor = _expand(bindings, total, 0, -1, *self._arguments(buffer, False, _SOME + _SOME_EACH * total))
+        if i < total:
+            return self._in_batches(bindings, (buffer, count), i, cursor)
+        self.weights, self.known, self.fan_out = NO_WEIGHTS, _NO_HEADS, count / max(1, total)
+        return (buffer.rows[:count],) if count else ()
+
+    def _in_batches(
+        self, bindings: Rows, first: tuple[OutputBuffer, int] | None = None, i: int = 0, cursor: int = -1
+    ) -> Iterator[Rows]:
+        """From where a first batch was full, if there was one."""
+        tallies = self._tallies(len(bindings))
+        if tallies:
+            bindings = _grouped(bindings, self.shape.group)
+        met, more = 0, self._joined(bindings, tallies, i, cursor)
+        for buffer, count in chain((first,), more) if first is not None else more:
+            if tallies:
+                self.weights, self.known = buffer.weights[:count], buffer.known_heads()
+            else:
+                self.weights, self.known = NO_WEIGHTS, _NO_HEADS
+            met += self._weighed(count)
+            yield buffer.rows[:count]
+        self.fan_out = met / max(1, len(bindings))
+
+    def _tallies(self, bindings: int) -> bool:
+        return self.may_tally and self._may_be_alike and bindings >= _WORTH_A_TALLY
+
+    @property
+    def _may_be_alike(self) -> bool:
+        many_alike = self.instances < buffers.BATCH or self.distinct < _ALIKE * self.instances
+        return self.fan_out >= _FAN_OUT and many_alike and not len(self.quota)
+
+    def gathered(self, batches: Iterable[Rows]) -> Iterator[Rows]:
+        """Larger batches where heads will be tallied: more of them are alike."""
+        kept, count = list[Rows](), 0
+        for batch in batches:
+            if not self._may_be_alike:
+                yield batch
+                continue
+            kept.append(batch.copy())
+            count += len(batch)
+            if count >= _GATHERED:
+                yield np.concatenate(kept)
+                kept, count = [], 0
+        if kept:
+            yield np.concatenate(kept)
+
+    def _weighed(self, count: int) -> int:
+        """The instances of a batch; remembers how many were alike."""
+        known, weights = self.known
+        if not len(self.weights) and not len(known):
+            return count
+        instances = int(self.weights.sum()) + int(weights.sum())
+        self.instances += instances
+        self.distinct += count + len(known)
+        return instances
+
+    def _joined(self, bindings: Rows, tallies: bool, i: int, cursor: int) -> Iterator[tuple[OutputBuffer, int]]:
+        """Where the next rows are and how many: two threads take half of the bindings each; when one has no more, half
+        of what the other has left, while that is worth it.  Begins with the first binding at `cursor`."""
+        kernel, (buffer, other) = _tally if tallies else _expand, self.buffers
+        stop = len(bindings)
+        while i < stop:
+            middle = (i + stop) // 2 if self._splits(stop - i, tallies) else stop
+            j, other_cursor = middle, -1
+            while i < middle and j < stop:
+                (count, i, cursor), (other_count, j, other_cursor) = side_by_side(
+                    kernel,
+                    (bindings, middle, i, cursor, *self._arguments(buffer, tallies)),
+                    (bindings, stop, j, other_cursor, *self._arguments(other, tallies)),
+                )
+                if count or buffer.has_known:
+                    yield buffer, count
+                if other_count or other.has_known:
+                    yield other, other_count
+            while middle == stop and i < stop:
+                count, i, cursor = kernel(bindings, stop, i, cursor, *self._arguments(buffer, tallies))
+                if count or buffer.has_known:
+                    yield buffer, count
+            if i < middle:
+                stop = middle
+            else:
+                i, cursor = j, other_cursor
+
+    def _splits(self, bindings: int, tallies: bool) -> bool:
+        """Whether two threads share so many bindings."""
+        work = bindings * max(1, int(self.fan_out)) if tallies else bindings
+        return bindings > 1 and worth_splitting(work) and not len(self.quota)
+
+    def _facts(self) -> tuple[Any, ...]:
+        shape, index = self.shape, self.index
+        return *self._run_facts(), index.straight, shape.left, shape.right, shape.outputs
+
+    def _run_facts(self) -> tuple[Any, ...]:
+        shape, table, index, probe = self.shape, self.table, self.index, self.probe
+        return (
+            shape.constants,
+            table.rows,
+            probe.bytes_of(table),
+            probe.visible,
+            probe.low,
+            probe.high,
+            index.slots,
+            index.direct,
+            index.entries,
+            index.ids,
+            index.values,
+            index.following,
+            index.settled,
+            shape.origins,
+            index.others,
+        )
+
+    def _arguments(self, buffer: OutputBuffer, tallies: bool, rows: int | None = None) -> tuple[Any, ...]:
+        """What a kernel gets beside the bindings; it may write so many rows."""
+        out = buffer.of(buffers.BATCH if rows is None else rows)
+        if tallies:
+            buffer.prepare_tally(_COUNTED_IN_PLACE if len(self.shape.fact_columns) == 1 else 0)
+            return (
+                *self._run_facts(),
+                self.shape.outputs,
+                self.shape.group,
+                self.shape.fact_columns,
+                buffer.seen,
+                buffer.counts,
+                buffer.weights,
+                *self._known_heads(),
+                buffer.known,
+                buffer.known_weights,
+                out,
+            )
+        limit = (self.goal, self.quota) if len(self.quota) else (-1, NO_IDS)
+        return *self._facts(), *limit, out
+
+    def _known_heads(self) -> tuple[Any, ...]:
+        """An index of the heads by all columns but the one that facts tell, as `kernels.tally` takes it."""
+        facts = self.shape.fact_columns.tolist()
+        key = tuple(column for column in range(len(self.shape.outputs)) if column not in facts)
+        index = self.heads.present_index(key) if self.heads is not None and key and len(facts) == 1 else None
+        if index is None:
+            return _NO_KEY, NO_SLOTS, _NO_ROWS, NO_IDS, _NO_ROWS
+        return index.key, index.slots, index.entries[: index.keys], index.ids, index.values
+
+
+class LookupStep(Runnable):
+    """A join where every column is known: the fact is there, or it is not."""
+
+    def __init__(self, step: Join | AntiJoin, table: Table, shape: Shape) -> None:
+        self.step, self.joins = step, isinstance(step, Join)
+        self.place = step.read, step.atom.predicate
+        self.table = table
+        self.shape = shape
+        self.buffer = Buffer(len(shape.outputs))
+        self.goal, self.quota = -1, NO_IDS
+
+    def prepare(self, views: Views) -> None:
+        self.probe = views.probes[self.place]
+
+    def run(self, bindings: Rows) -> Iterable[Rows]:
+        shape, table, probe = self.shape, self.table, self.probe
+        if table.fetch is not None and self.step.read in OF_THE_PAST:
+            table.fetch(self.step.key, shape.keys_of(bindings))
+        out = self.buffer.of(len(bindings))
+        known, column = table.membership, probe.bytes_of(table)
+        count = kernels.probe(
+            bindings,
+            len(bindings),
+            shape.constants,
+            table.rows,
+            column,
+            probe.visible,
+            probe.low,
+            probe.high,
+            known.slots,
+            known.grid,
+            shape.origins,
+            self.joins,
+            shape.outputs,
+            self.goal if len(self.quota) else -1,
+            self.quota,
+            out,
+        )
+        return (out[:count],) if count else ()
+
+
+def _grouped(bindings: Rows, columns: CodeArray) -> Rows:
+    """Bindings with those that agree in some columns side by side, nearly: those that are so already are left alone."""
+    if not len(columns):
+        return bindings
+    values = bindings[:, columns]
+    borders = np.count_nonzero((values[1:] != values[:-1]).any(axis=1))
+    return bindings if borders * _FAN_OUT < len(bindings) else bindings[np.lexsort(values.T)]

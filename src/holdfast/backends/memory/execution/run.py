@@ -1,0 +1,153 @@
+"""A plan made ready to run over tables: bindings flow through its steps a batch at a time.
+
+A batch of bindings is a C-contiguous `int64[:, :]`, one row a binding, one column for each live variable.  Each
+step has one buffer for what it gives; a batch is driven to the end of the plan before the next one is made, so
+memory does not grow with the number of instances.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
+
+from holdfast.backends.memory.arithmetic import Undefined
+from holdfast.backends.memory.arrays import Ids, Rows
+from holdfast.backends.memory.execution.buffers import NO_WEIGHTS, Weights
+from holdfast.backends.memory.execution.compiling import compiled
+from holdfast.backends.memory.execution.join import NO_IDS, JoinStep, LookupStep
+from holdfast.backends.memory.execution.steps import ProjectStep, Runnable
+from holdfast.backends.memory.execution.views import Views
+from holdfast.backends.memory.table import Table
+from holdfast.backends.protocol import Watch
+from holdfast.encoding import Dictionary
+from holdfast.errors import Diagnostic, EvaluationError
+from holdfast.plans.model import GOAL, AntiJoin, Join, Plan, Scan
+from holdfast.program.model import AggregateRule, Rule
+
+_ONE_BINDING: Rows = np.empty((1, 0), np.int64)
+
+
+class naming_the_rule:  # noqa: N801  it reads as a function; a generator takes longer to begin than a small rule to run
+    """A functor without a value becomes an error that says which rule asked for it."""
+
+    def __init__(self, rule: Rule | AggregateRule) -> None:
+        self._rule = rule
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, Undefined):
+            message = f"rule {self._rule.name} has no value for some facts: {error}"
+            help = "keep such facts out of the rule by a comparison before it is computed, or mend the data"
+            raise EvaluationError(Diagnostic("E0701", message, self._rule.span, help=help)) from error
+
+
+class Pipeline:
+    """One plan over some tables."""
+
+    def __init__(self, plan: Plan, tables: Mapping[str, Table], dictionary: Dictionary, watch: Watch) -> None:
+        self.plan = plan
+        self.tables = tables
+        self.watch = watch
+        self.steps = compiled(plan, tables, dictionary)
+        last = plan.live[-1] if plan.steps else ()
+        self.projections = (
+            [ProjectStep(last, terms, dictionary) for _, terms in plan.outputs] if len(plan.outputs) > 1 else []
+        )
+        self.tallying = self._tallying()
+        self.walked = [(step.read, step.atom.predicate) for step in plan.steps if isinstance(step, Scan)]
+        self.probed = [(step.read, step.atom.predicate) for step in plan.steps if isinstance(step, Join | AntiJoin)]
+
+    def _tallying(self) -> JoinStep | None:
+        """The last step, if it joins and writes heads, of which many may be alike."""
+        step = self.steps[-1] if self.steps else None
+        if self.projections or not isinstance(step, JoinStep) or step.rejects or not step.shape.can_tally:
+            return None
+        step.may_tally, step.heads = True, self.tables[self.plan.outputs[0][0]]
+        return step
+
+    def run(self, views: Views, quota: Ids = NO_IDS) -> Iterator[tuple[str, Ids, Weights]]:
+        """What all instances emit: predicates, row ids and how many instances each stands for (none given: one).
+
+        With a quota, of each goal only so many instances.
+        """
+        for step in self.steps:
+            step.prepare(views)
+        limited, first, done = self._limited(quota), dict[str, int](), 0.0
+        with naming_the_rule(self.plan.rule):
+            for bindings in self._bindings():
+                for (predicate, _), rows in zip(self.plan.outputs, self._outputs(bindings), strict=True):
+                    table = self.tables[predicate]
+                    before = table.size
+                    new = before - first.setdefault(predicate, before)
+                    coming = (int(new / done) - new) // 2 if done else 0  # fewer in what is left than in what is done
+                    if self.tallying is None:
+                        yield predicate, table.intern(rows, coming), NO_WEIGHTS
+                    else:
+                        if len(self.tallying.known[0]):
+                            yield predicate, *self.tallying.known
+                        yield predicate, table.intern(rows, coming), self.tallying.weights
+                    self.watch.batch(table.size - before)
+                done = self.steps[0].done
+        if limited is not None:
+            limited.quota = NO_IDS
+
+    def instances(self, views: Views) -> Iterator[list[Rows]]:
+        """For each batch of instances, the rows of all outputs, side by side."""
+        for step in self.steps:
+            step.prepare(views)
+        for bindings in self._bindings():
+            yield self._outputs(bindings)
+
+    def _limited(self, quota: Ids) -> JoinStep | LookupStep | None:
+        """The last step, given the quota, if it is one that can stop early; else all instances are met."""
+        last = self.steps[-1]
+        if not len(quota) or not isinstance(last, JoinStep | LookupStep) or isinstance(last.step, AntiJoin):
+            return None
+        last.quota, last.goal = quota, self.plan.live[-2].index(GOAL) if len(self.plan.live) > 1 else -1
+        return last
+
+    def _outputs(self, bindings: Rows) -> list[Rows]:
+        if not self.projections:
+            return [bindings]
+        return [projection.run(bindings)[0] for projection in self.projections]
+
+    def _bindings(self) -> Iterable[Rows]:
+        if self.tallying is None:
+            return self._through(self.steps)
+        batches = self._through(self.steps[:-1])
+        if isinstance(batches, tuple):
+            return self.tallying.run(batches[0]) if batches else ()
+        return self._tallied(self.tallying, batches)
+
+    def _tallied(self, last: JoinStep, batches: Iterable[Rows]) -> Iterator[Rows]:
+        for bindings in last.gathered(batches):
+            yield from last.run(bindings)
+
+    def _through(self, steps: Sequence[Runnable]) -> Iterable[Rows]:
+        """What comes of all steps; as long as each gives one batch or none, which is so for a few facts, at once."""
+        batch = _ONE_BINDING
+        self.watch.batch(0)  # one that comes to nothing takes its time too
+        for place, step in enumerate(steps):
+            batches = step.run(batch)
+            if not isinstance(batches, tuple):
+                return self._in_turn(iter(batches), steps[place + 1 :])
+            if not batches:
+                return ()
+            batch = batches[0]
+        return (batch,)
+
+    def _in_turn(self, batches: Iterator[Rows], steps: Sequence[Runnable]) -> Iterator[Rows]:
+        """Each batch goes through all steps before the next is made; on a stack of its own, for rules of any length."""
+        running = [batches]
+        while running:
+            batch = next(running[-1], None)
+            if batch is None:
+                running.pop()
+            elif len(running) > len(steps):
+                yield batch
+            else:
+                self.watch.batch(0)
+                running.append(iter(steps[len(running) - 1].run(batch)))

@@ -1,0 +1,111 @@
+"""Atoms as the kernels take them: where each value of a key and of an output comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.backends.memory import kernels
+from holdfast.backends.memory.arrays import Rows
+from holdfast.encoding import Dictionary
+from holdfast.plans.model import GOAL
+from holdfast.program.model import Argument, Const, Term, Var, Wildcard
+
+CodeArray = NDArray[np.int64]
+
+
+class Columns:
+    """Where values come from while a step runs: live variables, the joined fact's columns, constants."""
+
+    def __init__(self, live: Sequence[Var], dictionary: Dictionary) -> None:
+        self.live = {variable: position for position, variable in enumerate(live)}
+        self.fact: dict[Var, int] = {}
+        self.constants: list[int] = []
+        self.dictionary = dictionary
+
+    def origin(self, term: Term) -> int:
+        """The origin of a variable or constant, as the kernels take it."""
+        match term:
+            case Var() if term in self.live:
+                return kernels.FROM_BINDING + self.live[term]
+            case Var() if term is GOAL:
+                return kernels.FROM_PLACE
+            case Var():
+                return kernels.FROM_FACT + self.fact[term]
+            case Const(value=value, type=type):
+                self.constants.append(self.dictionary.encode_value(value, type))
+                return kernels.FROM_CONSTANT + len(self.constants) - 1
+        raise AssertionError(term)
+
+
+@dataclass(frozen=True)
+class Shape:
+    """An atom as the kernels take it: its key with where the key's values come from, the columns that must be
+    equal because a variable repeats, and where the output's columns come from."""
+
+    key: CodeArray
+    origins: CodeArray
+    left: CodeArray
+    right: CodeArray
+    constants: CodeArray
+    outputs: CodeArray
+
+    @property
+    def group(self) -> CodeArray:
+        """The columns of a binding that the output takes."""
+        return self.outputs[self.outputs < kernels.FROM_FACT]
+
+    def keys_of(self, bindings: Rows) -> Rows:
+        """What each binding looks up."""
+        keys = np.empty((len(bindings), len(self.origins)), np.int64)
+        for place, origin in enumerate(self.origins):
+            is_constant = origin >= kernels.FROM_CONSTANT
+            keys[:, place] = self.constants[origin - kernels.FROM_CONSTANT] if is_constant else bindings[:, origin]
+        return keys
+
+    @property
+    def fact_columns(self) -> CodeArray:
+        """The output's columns that come from the joined fact."""
+        outputs = self.outputs
+        return np.flatnonzero((outputs >= kernels.FROM_FACT) & (outputs < kernels.FROM_PLACE))
+
+    @property
+    def can_tally(self) -> bool:
+        """Whether `kernels.tally` can do it."""
+        return len(self.fact_columns) > 0 and not len(self.left)
+
+
+def shape_of(
+    arguments: Sequence[Argument],
+    key: tuple[int, ...],
+    columns: Columns,
+    outputs: Sequence[Term],
+    places: Mapping[int, int] | None = None,
+) -> Shape:
+    """`places` says where a fact's column stands in what the kernel reads, where that is not the table's row."""
+    origins = [columns.origin(_known(arguments[column])) for column in key]
+    left, right = [], []
+    for column, argument in enumerate(arguments):
+        if column in key or not isinstance(argument, Var):
+            continue
+        place = column if places is None else places[column]
+        if argument in columns.fact:
+            left.append(columns.fact[argument])
+            right.append(place)
+        else:
+            columns.fact[argument] = place
+    wanted = [columns.origin(term) for term in outputs]
+    return Shape(codes(key), codes(origins), codes(left), codes(right), codes(columns.constants), codes(wanted))
+
+
+def _known(argument: Argument) -> Var | Const:
+    assert not isinstance(argument, Wildcard)
+    return argument
+
+
+def codes(values: Sequence[int]) -> CodeArray:
+    """As the kernels take them."""
+    return np.array(values, np.int64)

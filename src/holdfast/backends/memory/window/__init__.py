@@ -1,0 +1,1 @@
+"""Several updates in one pass: the memory backend's windows."""

@@ -1,0 +1,85 @@
+"""The kernels as plain Python, one line of them another if that is wanted: nothing is compiled, so it costs nothing."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import CodeType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from holdfast.backends.memory import kernels
+from holdfast.backends.memory.execution import join
+
+
+@dataclass(frozen=True)
+class KernelMutant:
+    """What is broken, and in which kernel."""
+
+    name: str
+    kernel: str
+    line: str
+    instead: str
+
+    def __str__(self) -> str:
+        return f"{self.kernel}: {self.name}"
+
+
+MUTANTS = [
+    # sets
+    KernelMutant("repeated facts stay", "distinct", "status[row] = state | seen", "pass"),
+    KernelMutant("what is not meant is given", "distinct", "if visible[state] and not", "if not"),
+    KernelMutant("the scratch bit stays", "distinct", "status[out[k]] &= ~seen", "pass"),
+    KernelMutant("nothing is among others", "among", "found = True", "pass"),
+    KernelMutant("a fact is entered twice", "enter", "status[row] |= bit", "pass"),
+    KernelMutant("bits are not cleared", "restatus", "(status[row] & ~clear) | set", "status[row] | set"),
+    KernelMutant("the other byte is not marked", "restatus_both", "proof[row] = (proof[row] & ~clear) | set", "pass"),
+    # counters
+    KernelMutant("every fact is zero", "zero", "if counters[row] == 0:", "if True:"),
+    KernelMutant("subtraction adds", "count", "counters[ids[k]] + step *", "counters[ids[k]] + abs(step) *"),
+    # joins
+    KernelMutant("an anti-join keeps what there is", "reject", "if not found:", "if True:"),
+    KernelMutant("an anti-join passes over the tail", "reject", "while row >= low and not found:", "while False:"),
+    KernelMutant("a lookup does not look at the status", "_sees", "return visible[status[row]] != 0", "return True"),
+    KernelMutant("a comparison is turned round", "compare", "(one == other) == equal", "(one == other) != equal"),
+    KernelMutant("a constant fits any value", "scan", "fits = False", "pass"),
+    KernelMutant("a repeated variable fits any values", "_fits", "return False", "pass"),
+    KernelMutant("a walk sees what is not meant", "scan", "if len(visible) and not visible[status[row]]:", "if False:"),
+    KernelMutant("a join forgets the bindings", "_emit", "out[n, column] = bindings[i, origin]", "out[n, column] = 0"),
+]
+
+
+@contextmanager
+def plain(mutant: KernelMutant | None = None) -> Iterator[None]:
+    """All kernels in plain Python meanwhile."""
+    compiled = {name: found.py_func for name, found in vars(kernels).items() if hasattr(found, "py_func")}
+    space = {**vars(kernels), **NUMBERS}
+    for name, function in compiled.items():
+        exec(_source(function, mutant if mutant is not None and mutant.kernel == name else None), space)
+    with pytest.MonkeyPatch.context() as patch, np.errstate(all="ignore"):
+        for name in compiled:
+            patch.setattr(kernels, name, space[name])
+        for name in ("expand", "tally", "reject"):
+            patch.setattr(join, f"_{name}", space[name])
+        yield
+
+
+NUMBERS = {name: getattr(np, name) for name in ("int64", "int32", "uint64", "uint8")}
+"""Numba's types as NumPy's, so that what is computed with them wraps around as in the compiled code."""
+
+
+def _source(function: Callable[..., Any], mutant: KernelMutant | None) -> CodeType:
+    source = inspect.getsource(function)
+    if mutant is not None:
+        assert source.count(mutant.line) == 1, f"{mutant.kernel} has no longer one {mutant.line!r}"
+        source = source.replace(mutant.line, mutant.instead)
+    tree = ast.parse(source)
+    for node in tree.body:
+        assert isinstance(node, ast.FunctionDef)
+        node.decorator_list = []
+    return compile(tree, "<kernel>", "exec")
