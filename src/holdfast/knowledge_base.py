@@ -54,6 +54,7 @@ Engine: TypeAlias = "str | SparkOptions | SparkSession | Factory"
 T = TypeVar("T")
 _OF_PROGRESS = ("compiling", "started", "round", "finished")
 _LIKE_TEXT = re.compile(r":-|\n|\)\s*\.?$")
+_FILE_NAME = re.compile(r"[^\s()]+\.(dl|datalog|souffle|txt)")
 _FROM_TEXT = "a program that is no file is read by holdfast.from_text"
 _SILENCE = 2.0  # seconds of compiling before the user is told
 
@@ -170,6 +171,8 @@ def from_text(
     [(1,), (2,)]
     """
     expect(text, str, "a program is a text", "holdfast.open takes the path of a file")
+    if _FILE_NAME.fullmatch(text):
+        raise UsageError(Diagnostic("E0926", f"{text} is no program", help="holdfast.open takes the path of a file"))
     _expect_settings(limits, progress, output)
     with within(limits.seconds if limits else None):
         tree_program = parse(text, name)

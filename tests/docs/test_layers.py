@@ -14,7 +14,7 @@ SOURCE = ROOT / "src/holdfast"
 MODULES = sorted(SOURCE.rglob("*.py"))
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("codes", "errors"),
-    ("values",),
+    ("arguments", "boundary", "notebook", "values"),
     ("redaction", "spark_launch"),
     ("deadline", "interrupts", "number_text", "settings", "term_text"),
     ("exclusive", "spark_session"),

@@ -24,6 +24,10 @@ _PLAIN = frozenset({list, tuple})
 _SHAPES = "a list of tuples, a list of dicts, a dict of columns, a pandas or Spark DataFrame or an Arrow table"
 
 
+_ROWS = "write a list of rows, even for one: [(1, 2)]"
+_FILES = f'{_ROWS}; facts in files are read from a folder or RDF files: facts="folder/"'
+
+
 @dataclass(frozen=True)
 class Several:
     """Facts of one relation given in several parts."""
@@ -166,7 +170,7 @@ def _rows(data: FactData, relation: Relation) -> list[Sequence[Value]]:
             refuse(
                 "E0630",
                 f"row {number} of the facts for relation {relation.display} is {given!r}, not a tuple",
-                help=f"write ({given!r},) for a row of one value" if relation.arity == 1 else None,
+                help=f"write ({given!r},) for a row of one value" if relation.arity == 1 else _ROWS,
             )
         rows.append(row)
     return rows
@@ -176,7 +180,8 @@ def _iterate(data: FactData) -> Iterable[Any]:
     if isinstance(data, np.ndarray):
         return cast("Iterable[Any]", data.tolist())
     if isinstance(data, str | bytes) or not isinstance(data, Iterable):
-        refuse("E0630", f"facts are {_SHAPES}, not {type(data).__name__}")
+        help = _FILES if isinstance(data, str) else _ROWS
+        refuse("E0630", f"facts are {_SHAPES}, not {type(data).__name__}", help=help)
     return data
 
 
