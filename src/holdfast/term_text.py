@@ -81,6 +81,25 @@ def term_text(value: Value) -> str:
             return str(value)
 
 
+def as_json(value: Value) -> object:
+    """A value for JSON, the same everywhere; `formats.json_lines.from_json` undoes it.
+
+    RDF terms are objects as in JSON-LD, and floats that JSON has no number for are literals.
+    """
+    match value:
+        case Iri(iri):
+            return {"@id": iri}
+        case BlankNode(label):
+            return {"@id": f"_:{label}"}
+        case Literal(lexical, _, str(language)):
+            return {"@value": lexical, "@language": language}
+        case Literal(lexical, datatype, _):
+            return {"@value": lexical, "@type": datatype}
+        case float() if not math.isfinite(value):
+            return {"@value": double_text(value), "@type": XSD_DOUBLE}
+    return value
+
+
 def parse_term(text: str) -> Value:
     """The value that a text stands for in a column of type `any`; what is nothing else is a string."""
     if text[:1] not in _MARKS:
