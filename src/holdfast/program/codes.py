@@ -19,6 +19,7 @@ ALL_CODES: dict[str, str] = {
     "E0215": "a prefix is declared twice with different IRIs",
     "E0216": "a directive lacks a parameter or has a wrong one",
     "E0222": "statements of RDF are derived in one relation and read in another",
+    "E0223": "a relation has the name of a test of the language",
     "E0301": "a head uses a variable that the body does not bind",
     "E0302": "an argument of a fact is not constant",
     "E0303": "a negated atom uses a variable that nothing binds",
