@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from holdfast.encoding import Codes, Dictionary, EncodingError
+from holdfast.errors import DataError
 from holdfast.formats.json_lines import sniff_rows, sniff_values
 from holdfast.formats.parquet import arrow_type, column_places, encode_table
 from holdfast.formats.places import refuse
@@ -53,7 +54,7 @@ def encode_facts(data: FactData, relation: Relation, dictionary: Dictionary) -> 
     origin = f"facts for relation {relation.display}"
     if data.__class__ is list and _PLAIN.issuperset(map(type, data)):  # as nearly all updates have them
         return _encode_rows(data, relation, dictionary, origin)
-    table = _as_table(data)
+    table = _as_table(data, relation, origin)
     if table is not None and table.num_columns:
         return encode_table(table, relation, dictionary, origin)
     if table is not None or (isinstance(data, Mapping) and not data):
@@ -80,7 +81,10 @@ def sniff_python(data: FactData, names: Sequence[str] | None = None) -> tuple[Ty
     """The types of facts given from Python; nothing where there are none or where they differ in length."""
     if is_spark_frame(data):
         return _spark_types(data, names)
-    table = _as_table(data)
+    try:
+        table = _as_table(data)
+    except DataError:
+        return ()  # encoding it will say what is wrong
     if table is not None:
         types = tuple(map(arrow_type, table.schema)) if table.num_rows else ()
     elif isinstance(data, Mapping):
@@ -105,7 +109,7 @@ def _ordered(row: object, names: Sequence[str]) -> Sequence[Value] | None:
     return _sequence(row)
 
 
-def _as_table(data: FactData) -> pa.Table | None:
+def _as_table(data: FactData, relation: Relation | None = None, origin: str = "") -> pa.Table | None:
     """Tables, record batches and frames as an Arrow table, None for anything else."""
     match data:
         case pa.Table():
@@ -119,7 +123,12 @@ def _as_table(data: FactData) -> pa.Table | None:
         return None
     if _is_pandas(data) and not hasattr(data, "columns"):
         return None  # a series is a sequence of rows
-    return _from_frame(data)
+    try:
+        return _from_frame(data)
+    except DataError:
+        if relation is not None and hasattr(data, "columns"):  # a column too many need not fit
+            column_places(list(map(str, data.columns)), relation, origin, None)
+        raise
 
 
 def is_spark_frame(data: object) -> bool:

@@ -1,6 +1,7 @@
 """From the syntax tree to the checked program: the passes, in their order.
 
 1. names      what every name stands for                    names.py, type_names.py, misspelt.py, rdf_views.py
+              a subtraction that looks like a date          odd_dates.py
 2. desugar    one head, a conjunction, no aggregates        desugar.py, normal_form.py, flatten.py, aggregates.py
 3. safety     every variable is bound                       safety.py
 4. types      by name, then of storage                      nominal.py, inference.py, evidence.py, typing.py
@@ -20,6 +21,7 @@ from holdfast.program.misspelt import warn_of_misspelt
 from holdfast.program.model import Column, Program, Relation
 from holdfast.program.names import KnownRelation, Names, resolve
 from holdfast.program.nominal import check_nominal
+from holdfast.program.odd_dates import warn_of_dates
 from holdfast.program.rdf_views import check_views
 from holdfast.program.safety import check_safety
 from holdfast.program.stratify import check_strata
@@ -37,6 +39,7 @@ def check(program: tree.Program, hints: Hints | None = None) -> Program:
     scope = resolve(program, diagnostics)
     warn_of_misspelt(program, scope, {predicate for predicate, _ in hints or {}})
     check_views(program, scope)
+    warn_of_dates(program, diagnostics)
     core = desugar(program, scope)
     return checked(core, scope, hints or {}, diagnostics)
 

@@ -50,4 +50,5 @@ ALL_CODES: dict[str, str] = {
     "W0006": "a .limitsize has no effect on a relation that is not recursive",
     "W0007": "a relation without rules, facts or .input has almost the name of another",
     "W0016": "two relations have the same statements of RDF",
+    "W0017": "a subtraction looks like a date",
 }
