@@ -10,7 +10,21 @@ from typing import Annotated
 
 import typer
 
-from holdfast.cli import bench, check, codes, fmt, graph, impact, pipeline, plan, query, run_program, stream, terminal
+from holdfast.cli import (
+    bench,
+    check,
+    codes,
+    completion,
+    fmt,
+    graph,
+    impact,
+    pipeline,
+    plan,
+    query,
+    run_program,
+    stream,
+    terminal,
+)
 from holdfast.cli.usage import usage_diagnostic
 from holdfast.errors import Diagnostic, ExitCode, HoldfastError, LimitReached, UsageError
 
@@ -34,6 +48,7 @@ for _command, _function, _example in (
     ("query", query.query, query.EXAMPLE),
     ("stream", stream.stream, stream.EXAMPLE),
     ("impact", impact.impact, impact.EXAMPLE),
+    ("completion", completion.completion, completion.EXAMPLE),
 ):
     app.command(_command, epilog=f"\b\nExample:\n  {_example}")(_function)
 
@@ -57,6 +72,20 @@ def _options(
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks; may stand anywhere.")] = False,
 ) -> None:
     """Options that stand before the command's name; `--debug` is taken out by `run` already."""
+
+
+def options_of_commands() -> dict[str, list[str]]:
+    """The options of each command by its name, `pipeline run`, for a shell's completion."""
+    found: dict[str, list[str]] = {}
+    waiting = [("", typer.main.get_command(app))]
+    while waiting:
+        path, each = waiting.pop(0)
+        inside = getattr(each, "commands", {})
+        if not (path and inside):
+            own = [text for parameter in each.params for text in parameter.opts if text.startswith("-")]
+            found[path] = [*own, "--help"]
+        waiting += [(f"{path} {name}".strip(), command) for name, command in inside.items()]
+    return found
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
