@@ -4,6 +4,7 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
+comma := ,
 # Three processes on two cores: the one that has the tests on Spark mostly waits for Java.
 WORKERS ?= 3
 # What `make bench` measures, and further options for it: make bench SIZE=small BENCH="--runs 5 --save"
@@ -13,10 +14,16 @@ BENCH ?=
 SEED ?= 1
 SECONDS ?= 60
 
+# What the compiled kernels and the grammar's tables are made from: when it changes, installing makes them anew.
+BUILT_FROM := pyproject.toml hatch_build.py $(wildcard tools/*.py) src/holdfast/language/grammar.lark \
+	$(shell grep -rl --include='*.py' '^from holdfast.compilation import ' src)
+# Installs this folder with the extras that are asked for, and says where the kernels come from.
+install = $(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.$(1)' && \
+	$(BIN)/python -c 'from holdfast import compilation; print("==", compilation.described())' && touch $@
 # What runs on the model too: the algorithms, and nothing that opens no program.
 ON_THE_MODEL := papers engine updates maintenance streaming equivalence modules/test_closures.py
 
-.PHONY: help demo test test-slow test-spark fuzz bench lint fmt clean
+.PHONY: help demo test test-slow test-spark fuzz bench wheel lint fmt clean
 .DEFAULT_GOAL := help
 
 help:
@@ -28,6 +35,7 @@ help:
 	@echo "make lint    ruff and mypy only"
 	@echo "make fmt     let ruff mend what it can"
 	@echo "make bench   the papers' tables and other systems beside ours; SIZE=small is quick, BENCH=--save keeps it"
+	@echo "make wheel   build the wheel for this platform, with compiled kernels, into dist/"
 	@echo "make clean   remove .venv, caches and output"
 
 .venv/bin/python:
@@ -37,25 +45,17 @@ help:
 	@$(PYTHON) -m venv .venv || \
 		{ rm -rf .venv; echo "that Python cannot make environments (on Debian: apt install python3-venv)"; exit 1; }
 
-.venv/installed: pyproject.toml | .venv/bin/python
-	@echo "== installing holdfast and what it needs into .venv (a minute or so)"
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check --editable .
-	@touch $@
+.venv/installed-dev: $(BUILT_FROM) | .venv/bin/python
+	@echo "== installing holdfast and what the tests need into .venv; the kernels are compiled (a minute or two)"
+	@$(call install,[dev$(comma)spark])
 
-.venv/installed-dev: pyproject.toml .venv/installed
-	@echo "== installing what the tests need into .venv"
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[dev,spark]'
-	@touch $@
+.venv/installed-spark: $(BUILT_FROM) | .venv/bin/python
+	@echo "== installing holdfast and PySpark into .venv (half a gigabyte); the kernels are compiled (a minute or two)"
+	@$(call install,[spark])
 
-.venv/installed-spark: pyproject.toml .venv/installed
-	@echo "== installing PySpark into .venv (half a gigabyte; a minute or so)"
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[spark]'
-	@touch $@
-
-.venv/installed-bench: pyproject.toml .venv/installed
-	@echo "== installing what the measurements need into .venv"
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[bench,spark]'
-	@touch $@
+.venv/installed-bench: $(BUILT_FROM) | .venv/bin/python
+	@echo "== installing holdfast and what the measurements need into .venv; the kernels are compiled (a minute or two)"
+	@$(call install,[bench$(comma)spark])
 
 demo: .venv/installed-spark
 	@echo "== running examples/windfarm/demo.py"
@@ -69,10 +69,10 @@ lint: .venv/installed-dev
 	@$(BIN)/mypy
 
 test: lint
-	@echo "== compiling the kernels, once on a machine"
-	@$(BIN)/python -c 'import holdfast.backends.memory.kernels'
 	@echo "== pytest, $(WORKERS) processes"
 	@$(BIN)/pytest -n $(WORKERS) --dist loadgroup
+	@echo "== pytest --kernels numba: a part once more, with kernels that Numba compiles here"
+	@$(BIN)/pytest --kernels numba tests/backends/memory tests/modules tests/papers
 	@echo "== pytest --engine model: the suites of the algorithms on a backend of Python sets"
 	@$(BIN)/pytest -n $(WORKERS) -q --engine model $(addprefix tests/,$(ON_THE_MODEL))
 
@@ -100,6 +100,11 @@ fmt: .venv/installed-dev
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
+wheel: .venv/installed-dev
+	@echo "== building dist/*.whl"
+	@$(BIN)/python -m pip wheel -qq --disable-pip-version-check --no-deps --wheel-dir dist .
+	@ls dist
+
 bench: .venv/installed-bench
 	@echo "== python -m bench --size $(SIZE) $(BENCH)"
 	@$(BIN)/python -m bench --size $(SIZE) $(BENCH)
@@ -108,4 +113,5 @@ bench: .venv/installed-bench
 clean:
 	@echo "== removing .venv, caches and out/"
 	@rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis out build dist
+	@rm -f src/holdfast/_kernels*.so src/holdfast/language/grammar.pickle
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from types import ModuleType
+from types import BuiltinFunctionType, ModuleType
 from typing import Any
 
 from bench.outcomes import Failure
@@ -134,7 +134,7 @@ class _Kernels:
     def clock(cls, module: ModuleType) -> None:
         """All kernels that other modules call; they are compiled by now and call each other directly."""
         for name, kernel in vars(module).copy().items():
-            if getattr(kernel, "signatures", ()):
+            if isinstance(kernel, BuiltinFunctionType) or getattr(kernel, "signatures", ()):
                 setattr(module, name, cls.timed(name, kernel))
 
     @classmethod

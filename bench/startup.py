@@ -1,4 +1,7 @@
-"""What a user waits for before anything large happens: the first answer, the first run ever, a facts file."""
+"""What a user waits for before anything large happens: the first answer, the first run ever, a facts file.
+
+`python -m bench.startup` measures a plain installation instead, which it makes: see `bench/installed.py`.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,7 @@ def waits(size: Size, runs: int, limits: Limits, tell: Callable[[str], None]) ->
         (folder / "tiny.dl").write_text(PROGRAM, encoding="utf-8")
         tell("first answer of a tiny program, warm start")
         warm = _first_answer(folder, limits)
-        tell("first run ever, with no kernels compiled")
+        tell("first run ever, with nothing compiled by Numba")
         cold = _first_ever(folder, limits)
         tell(f"a facts file of {ROWS[size]:,} rows")
         rows = (warm, *cold, _facts_file(folder, ROWS[size], runs, limits))
@@ -146,3 +149,9 @@ class _Listener:
         """All that was said."""
         self._thread.join()
         return b"".join(self._parts).decode("utf-8", errors="replace")
+
+
+if __name__ == "__main__":
+    from bench.installed import main
+
+    main(*sys.argv[1:])

@@ -1,8 +1,12 @@
-"""One suite for all backends: `pytest --engine spark` (or `model`) runs what tests open there instead of in memory."""
+"""One suite for all backends: `pytest --engine spark` (or `model`) runs what tests open there instead of in memory.
+
+And for both ways to get the kernels: `pytest --kernels numba` lets Numba compile them, built module or not.
+"""
 
 from __future__ import annotations
 
 import os
+import sys
 from collections import defaultdict
 from functools import partial
 
@@ -26,12 +30,15 @@ EXAMPLES = {"spark": 3, "model": 20}  # of random programs and updates, where ea
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--engine", choices=ENGINES, default="memory", help="where tests open their programs")
+    parser.addoption("--kernels", choices=["built", "numba"], default="built", help="where the kernels come from")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     for marker in MARKERS:
         config.addinivalue_line("markers", marker)
     amounts.ENGINE = config.getoption("engine")
+    if config.getoption("kernels") == "numba":
+        sys.modules["holdfast._kernels"] = None  # type: ignore[assignment]  # as if nobody had built it
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

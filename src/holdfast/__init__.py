@@ -21,20 +21,24 @@ answers to queries are `RelationView`s, an update is an `Update`, and what it ch
 
 from __future__ import annotations
 
+import gc
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from holdfast.errors import HoldfastError
-from holdfast.settings import Limits, Progress
-from holdfast.values import BlankNode, Iri, Literal, Type
-
 if TYPE_CHECKING:
+    from holdfast.errors import HoldfastError
     from holdfast.knowledge_base import KnowledgeBase, from_text, open
     from holdfast.maintenance.algorithms import Choice
     from holdfast.materialised import Statistics
     from holdfast.relation_view import RelationView
+    from holdfast.settings import Limits, Progress
     from holdfast.streaming.driver import Answer, Lookahead
     from holdfast.streaming.queue import UpdateQueue
     from holdfast.updates import Change, Impact, Update
+    from holdfast.values import BlankNode, Iri, Literal, Type
 
 __all__ = [
     "Answer",
@@ -58,35 +62,62 @@ __all__ = [
     "open",
 ]
 
-_HEAVY = {
+_HOME = {
     "Answer": "streaming.driver",
+    "BlankNode": "values",
     "Change": "updates",
     "Choice": "maintenance.algorithms",
+    "HoldfastError": "errors",
     "Impact": "updates",
+    "Iri": "values",
     "KnowledgeBase": "knowledge_base",
+    "Limits": "settings",
+    "Literal": "values",
     "Lookahead": "streaming.driver",
+    "Progress": "settings",
     "RelationView": "relation_view",
     "Statistics": "materialised",
+    "Type": "values",
     "Update": "updates",
     "UpdateQueue": "streaming.queue",
     "from_text": "knowledge_base",
     "open": "knowledge_base",
 }
+_MODULES = ("errors", "settings", "values")  # as if `import holdfast` had imported them
 
 
 def __getattr__(name: str) -> Any:
-    """Load what needs NumPy and Arrow only when it is asked for, so that `holdfast check` starts quickly."""
+    """Load a name when it is first asked for, so that importing the package costs nothing."""
+    if name in _MODULES:
+        return import_module(f"holdfast.{name}")
     if name == "__version__":
         from importlib.metadata import version
 
         return version("holdfast")
-    if name not in _HEAVY:
+    if name not in _HOME:
         raise AttributeError(f"module 'holdfast' has no attribute {name!r}", name=name)
-    from importlib import import_module
-
-    return getattr(import_module(f"holdfast.{_HEAVY[name]}"), name)
+    module = f"holdfast.{_HOME[name]}"
+    if module in sys.modules:
+        return getattr(import_module(module), name)  # waits for a thread that is just importing it
+    with _without_collecting():
+        return getattr(import_module(module), name)
 
 
 def __dir__() -> list[str]:
     """All that there is, loaded or not."""
-    return sorted({*globals(), *__all__, "__version__"} - {"Any", "TYPE_CHECKING", "annotations"})
+    return sorted({*__all__, *_MODULES, "__version__", *(name for name in globals() if name.startswith("__"))})
+
+
+@contextmanager
+def _without_collecting() -> Iterator[None]:
+    """To import makes many objects and no garbage: they are not searched for any, now or right afterwards."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            if not gc.get_freeze_count():
+                gc.freeze()
+                gc.unfreeze()  # now they are old
+            gc.enable()

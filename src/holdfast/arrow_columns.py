@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.compute as pc
 
+from holdfast.lazy import lazily
 from holdfast.single_values import Codes, EncodingError, float_codes, numeric_code
 from holdfast.values import Type
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+else:
+    pa = lazily("pyarrow")
+    pc = lazily("pyarrow.compute")
 
 
 def checked_column(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 
 from holdfast.errors import Diagnostic, Diagnostics, ProgramError, Span
-from holdfast.formats.python_data import Several, sniff_python
+from holdfast.formats.fact_data import Several
 from holdfast.language import tree
 from holdfast.language.editing import rule_names, with_rules, without_rules
 from holdfast.program import check
@@ -67,6 +67,8 @@ def _is_untold(relation: Relation) -> bool:
 
 def _told_by_facts(program: Program, update: Update, open: Collection[str]) -> dict[tuple[str, int], Type]:
     """The types that the facts of an update suggest for relations that have no others."""
+    from holdfast.formats.python_data import sniff_python
+
     spelled = {program.relations[name].display: name for name in open}
     told: dict[tuple[str, int], Type] = {}
     for given, data in update.insert.items():

@@ -13,13 +13,13 @@ import math
 import operator
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from holdfast.arrow_columns import checked_column, distinct, encode_distinct, is_numeric, is_text, numeric_codes
+from holdfast.lazy import lazily
 from holdfast.settings import UNLIMITED, Memory
 from holdfast.single_values import (
     Codes,
@@ -35,6 +35,11 @@ from holdfast.single_values import (
 )
 from holdfast.term_text import MAX_NUMBER, MIN_NUMBER, literal_value, parse_term, term_text
 from holdfast.values import BlankNode, Iri, Literal, Row, Type, Value
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+else:
+    pa = lazily("pyarrow")
 
 __all__ = ["Codes", "Dictionary", "EncodingError", "distinct", "encode_distinct", "float_codes"]
 

@@ -38,7 +38,6 @@ from holdfast.program.graph import gathered
 from holdfast.program.model import Program
 from holdfast.program.similar import similar
 from holdfast.settings import Limits, Progress, Silent
-from holdfast.spark_session import SparkOptions
 from holdfast.update_codes import Ahead
 from holdfast.updates import Update
 
@@ -46,6 +45,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from holdfast.maintenance.marking import Marking
+    from holdfast.spark_session import SparkOptions
     from holdfast.streaming.driver import Lookahead, Stream
     from holdfast.streaming.queue import UpdateQueue
 
@@ -259,7 +259,7 @@ def _evaluated(
 
 
 def _warned_of_compiling(loaded: Loaded) -> Loaded:
-    from holdfast.backends.memory.kernel_cache import uncached
+    from holdfast.compilation import uncached
 
     warning = uncached()
     if warning is None:
@@ -271,10 +271,17 @@ def _only(name: str, mapping: Mapping[str, T]) -> Mapping[str, T]:
     return {name: mapping[name]} if name in mapping else {}
 
 
+def _is_engine(engine: object) -> bool:
+    if isinstance(engine, str):
+        return engine in ENGINES
+    from holdfast.spark_session import SparkOptions
+
+    return isinstance(engine, SparkOptions) or hasattr(engine, "newSession") or callable(engine)
+
+
 def _engine(engine: Engine, progress: Progress) -> Factory:
     """What makes the backend; Spark, or the kernels, are loaded now."""
-    is_other = isinstance(engine, SparkOptions) or hasattr(engine, "newSession") or callable(engine)
-    if engine not in ENGINES if isinstance(engine, str) else not is_other:
+    if not _is_engine(engine):
         help = similar(str(engine), ENGINES) or "it is memory, spark, a Spark session, or a factory of backends"
         raise UsageError(Diagnostic("E0916", f"there is no engine {engine}", help=help))
     if callable(engine):

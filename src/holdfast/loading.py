@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -12,17 +12,16 @@ import numpy as np
 from holdfast.arguments import expect
 from holdfast.encoding import Codes, Dictionary
 from holdfast.errors import DataError, Diagnostic, Severity, UsageError
-from holdfast.formats.facts_files import read_relation, sniff_types
-from holdfast.formats.parameters import SUFFIXES
+from holdfast.formats.fact_data import FactData, Several, is_spark_frame, kept
+from holdfast.formats.parameters import SUFFIXES, is_rdf
 from holdfast.formats.paths import input_path, inside, refuse_shared_file, unread_facts
-from holdfast.formats.python_data import FactData, Several, encode_facts, is_spark_frame, kept, sniff_python
-from holdfast.formats.rdf import is_rdf, read_rdf
 from holdfast.formats.rdf_mirrors import refuse_unmirrored
 from holdfast.language import tree
 from holdfast.program import check, outline
 from holdfast.program.maintainable import maintainable
 from holdfast.program.model import Io, Program, Relation
 from holdfast.program.similar import similar
+from holdfast.quick_dataclass import dataclass
 from holdfast.settings import Memory
 from holdfast.values import Type
 
@@ -151,6 +150,8 @@ def _python_hints(
     relations: Mapping[str, Relation],
     given: Sequence[tuple[str, FactData]],
 ) -> dict[tuple[str, int], Type]:
+    from holdfast.formats.python_data import sniff_python
+
     hints = {}
     for name, data in given:
         relation = relations[name]
@@ -163,6 +164,8 @@ def _python_hints(
 def _python_rows(
     program: Program, given: Sequence[tuple[str, FactData]], dictionary: Dictionary
 ) -> Iterator[tuple[str, Codes]]:
+    from holdfast.formats.python_data import encode_facts
+
     for name, data in given:
         yield name, encode_facts(data, program.relations[name], dictionary)
 
@@ -235,6 +238,8 @@ def _file_hints(inputs: Iterable[_Input], memory: Memory) -> dict[tuple[str, int
     hints: dict[tuple[str, int], Type] = {}
     for input in inputs:
         if _is_open(input.relation):
+            from holdfast.formats.facts_files import sniff_types
+
             names = [column.name for column in input.relation.columns]
             types = sniff_types(input.path, names, input.parameters, memory)
             hints.update({(input.relation.name, i): type for i, type in enumerate(types)})
@@ -245,6 +250,8 @@ def _file_rows(program: Program, paths: Sequence[Path], dictionary: Dictionary) 
     problems: list[Diagnostic] = []
     found: list[tuple[str, Codes]] = []
     for input in _inputs(program.relations, paths):
+        from holdfast.formats.facts_files import read_relation
+
         relation = program.relations[input.relation.name]
         try:
             found.append((relation.name, read_relation(input.path, relation, dictionary, input.parameters)))
@@ -255,6 +262,8 @@ def _file_rows(program: Program, paths: Sequence[Path], dictionary: Dictionary) 
     refuse_unmirrored(program.relations, _together(program, found), dictionary)
     yield from found
     for path in _rdf_files(paths):
+        from holdfast.formats.rdf import read_rdf
+
         yield from read_rdf(path, program.relations, dictionary).items()
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,6 +28,7 @@ from holdfast.plans import Planner
 from holdfast.program import check_query
 from holdfast.program.model import Program, Relation
 from holdfast.program.similar import similar
+from holdfast.quick_dataclass import dataclass
 from holdfast.relation_view import RelationView, signature
 from holdfast.settings import Limits
 from holdfast.values import Row
@@ -171,14 +171,15 @@ class Materialised:
     def stage_outputs(self, folder: str | Path, staged: Staged, others: Iterable[Path] = ()) -> list[Path]:
         """As `write_outputs`, together with other files of a run; `others` are not overwritten either."""
         from holdfast.formats.facts_files import write_relation
-        from holdfast.formats.rdf import is_rdf
-        from holdfast.formats.rdf_writing import write_rdf
+        from holdfast.formats.parameters import is_rdf
 
         folder, (program, codes) = Path(folder), self._outputs()
         wanted = output_files(program, folder, (*self.files, *others))
         staged.folder(folder)
         paths = list(dict.fromkeys(path for path, _, _ in wanted))
         for path in filter(is_rdf, paths):
+            from holdfast.formats.rdf_writing import write_rdf
+
             together = [(relation, codes(relation)) for other, relation, _ in wanted if other == path]
             write_rdf(path, together, self._dictionary, program.prefixes, staged.replacing)
         for path, relation, parameters in wanted:
@@ -292,8 +293,8 @@ def output_files(
     program: Program, folder: Path, read: Iterable[Path] = ()
 ) -> list[tuple[Path, Relation, Mapping[str, str]]]:
     """Where each `.output` goes; one that cannot be written is an error."""
+    from holdfast.formats.parameters import is_rdf
     from holdfast.formats.paths import output_path, refuse_overwriting, refuse_shared_file
-    from holdfast.formats.rdf import is_rdf
 
     outputs = [
         (relation, io.parameters)

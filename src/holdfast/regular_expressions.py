@@ -9,18 +9,24 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from holdfast.deadline import look_at_the_clock
+from holdfast.lazy import lazily
 from holdfast.values import quote
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+else:
+    pa = lazily("pyarrow")
+    pc = lazily("pyarrow.compute")
 
 _ENDLESS = re.compile(r"(?<!\\)\{[0-9]{5}")
 _PART = 256  # texts that are matched before the clock is looked at
-_TEXT = pa.array([""], pa.large_string())  # of none at all the pattern would not be looked at
 
 
 class PatternError(ValueError):
@@ -35,7 +41,7 @@ def anchored(pattern: str) -> str:
     whole = rf"\A(?:{pattern})\z"
     try:
         for text in (pattern, whole):  # `a)(b` is wrong, though it would be right between parentheses
-            pc.match_substring_regex(_TEXT, text)
+            pc.match_substring_regex(pa.array([""], pa.large_string()), text)  # of no text it is not looked at
     except pa.ArrowInvalid as error:
         reason = str(error).removeprefix("Invalid regular expression: ").replace(whole, pattern)
         raise PatternError(f"{quote(pattern)} is not a regular expression: {reason}") from None

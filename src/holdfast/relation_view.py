@@ -129,14 +129,14 @@ class RelationView(Set[Row]):
     @public
     def sorted_rows(self) -> Iterator[Row]:
         """The rows in order: numbers by value, strings by bytes, column by column."""
-        from holdfast.formats.writing import in_order
+        from holdfast.formats.order import in_order
 
         self.check_room()
         return self._decoded(in_order(self._relation, self.codes, self._dictionary))
 
     def check_room(self) -> None:
         """Raise `LimitReached` if the rows cannot be put in order within the limit on memory."""
-        from holdfast.formats.writing import order_size
+        from holdfast.formats.order import order_size
 
         self._dictionary.memory.room(f"rows of {self.name} in order", order_size(self._relation, len(self)))
 

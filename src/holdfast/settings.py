@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
-from numbers import Real
 from typing import Final, Protocol
 
 from holdfast.arguments import refuse_kind
+from holdfast.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True)
@@ -22,7 +21,7 @@ class Limits:
     def __post_init__(self) -> None:
         for name in ("facts", "rounds", "seconds", "memory"):
             limit = getattr(self, name)
-            if limit is not None and (isinstance(limit, bool) or not isinstance(limit, Real)):
+            if limit is not None and (isinstance(limit, bool) or not hasattr(limit, "__float__")):
                 refuse_kind(limit, f"the limit on {name} is a number or None", f"write Limits({name}=1000)")
 
 

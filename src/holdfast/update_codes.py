@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any, Protocol, TypeAlias
 
@@ -13,9 +12,10 @@ from holdfast.backends.abilities import facts_each, given_facts, packings
 from holdfast.backends.protocol import Backend, Facts
 from holdfast.encoding import Codes, Dictionary
 from holdfast.errors import HoldfastError
-from holdfast.formats.python_data import FactData, Several, encode_several
+from holdfast.formats.fact_data import FactData, Several
 from holdfast.formats.rdf_mirrors import refuse_unmirrored
 from holdfast.program.model import Program, Relation
+from holdfast.quick_dataclass import dataclass
 from holdfast.updates import Update
 
 Encoded: TypeAlias = tuple[dict[str, Codes], dict[str, list[Any]]]
@@ -51,6 +51,8 @@ class UpdateCodes:
 
     def of(self, updates: Sequence[Update], program: Program) -> list[Both]:
         """What each of some updates deletes and inserts."""
+        from holdfast.formats.python_data import encode_several
+
         given = [facts for update in updates for facts in (update.delete, update.insert)]
         parts: dict[str, list[tuple[int, FactData]]] = {}
         encoded: list[dict[str, list[Codes]]] = [{} for _ in given]

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import Any, cast
 
 from holdfast.arguments import expect
 from holdfast.boundary import public
 from holdfast.errors import Diagnostic, UsageError, printable
-from holdfast.formats.json_lines import from_json
-from holdfast.formats.python_data import FactData, Several, kept
+from holdfast.formats.fact_data import FactData, Several, kept
 from holdfast.maintenance.stratum import Figures
 from holdfast.program.impact import Impacted
+from holdfast.quick_dataclass import dataclass
 from holdfast.relation_view import RelationView
 
 _NONE: Mapping[str, FactData] = MappingProxyType({})
@@ -84,6 +84,8 @@ def _expect_texts(key: str, given: object) -> None:
 
 def _facts(given: dict[str, list[list[Any]]]) -> dict[str, FactData]:
     """Facts by relation, with RDF terms in place of the objects that stand for them."""
+    from holdfast.formats.json_lines import from_json
+
     return {name: [[from_json(value) for value in row] for row in rows] for name, rows in given.items()}
 
 

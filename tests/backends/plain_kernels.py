@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from types import CodeType
-from typing import Any
 
 import numpy as np
 import pytest
@@ -57,12 +55,12 @@ MUTANTS = [
 @contextmanager
 def plain(mutant: KernelMutant | None = None) -> Iterator[None]:
     """All kernels in plain Python meanwhile."""
-    compiled = {name: found.py_func for name, found in vars(kernels).items() if hasattr(found, "py_func")}
+    written = _functions()
     space = {**vars(kernels), **NUMBERS}
-    for name, function in compiled.items():
-        exec(_source(function, mutant if mutant is not None and mutant.kernel == name else None), space)
+    for name, source in written.items():
+        exec(_changed(source, mutant if mutant is not None and mutant.kernel == name else None), space)
     with pytest.MonkeyPatch.context() as patch, np.errstate(all="ignore"):
-        for name in compiled:
+        for name in written:
             patch.setattr(kernels, name, space[name])
         for name in ("expand", "tally", "reject"):
             patch.setattr(join, f"_{name}", space[name])
@@ -73,13 +71,15 @@ NUMBERS = {name: getattr(np, name) for name in ("int64", "int32", "uint64", "uin
 """Numba's types as NumPy's, so that what is computed with them wraps around as in the compiled code."""
 
 
-def _source(function: Callable[..., Any], mutant: KernelMutant | None) -> CodeType:
-    source = inspect.getsource(function)
-    if mutant is not None:
-        assert source.count(mutant.line) == 1, f"{mutant.kernel} has no longer one {mutant.line!r}"
-        source = source.replace(mutant.line, mutant.instead)
-    tree = ast.parse(source)
-    for node in tree.body:
-        assert isinstance(node, ast.FunctionDef)
-        node.decorator_list = []
-    return compile(tree, "<kernel>", "exec")
+def _functions() -> dict[str, str]:
+    """The text of each kernel and helper without its decorator, whichever way they were compiled."""
+    text = inspect.getsource(kernels)
+    functions = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)]
+    return {node.name: ast.get_source_segment(text, node) or "" for node in functions}
+
+
+def _changed(source: str, mutant: KernelMutant | None) -> str:
+    if mutant is None:
+        return source
+    assert source.count(mutant.line) == 1, f"{mutant.kernel} has no longer one {mutant.line!r}"
+    return source.replace(mutant.line, mutant.instead)

@@ -13,11 +13,12 @@ from tests.docs.pages import ROOT
 SOURCE = ROOT / "src/holdfast"
 MODULES = sorted(SOURCE.rglob("*.py"))
 LAYERS: tuple[tuple[str, ...], ...] = (
+    ("lazy", "quick_dataclass"),
     ("codes", "errors"),
     ("arguments", "boundary", "notebook", "values"),
     ("redaction", "spark_launch"),
-    ("deadline", "interrupts", "number_text", "settings", "term_text"),
-    ("exclusive", "spark_session"),
+    ("deadline", "interrupts", "kernel_cache", "number_text", "settings", "term_text"),
+    ("compilation", "exclusive", "spark_session"),
     ("regular_expressions", "single_values"),
     ("arrow_columns",),
     ("encoding",),

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import holdfast
 from holdfast.encoding import Dictionary
 from holdfast.errors import HoldfastError
-from holdfast.formats import json_lines
+from holdfast.formats import json_blocks, json_lines
 from holdfast.formats.json_blocks import plain_columns, plain_types
 from holdfast.program.model import Column, Relation
 from holdfast.values import Type
@@ -39,7 +39,7 @@ def read(data: bytes, types: tuple[Type, ...]) -> object:
 
 def carefully(data: bytes, types: tuple[Type, ...]) -> object:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(json_lines, "plain_columns", lambda *_: None)
+        patch.setattr(json_blocks, "plain_columns", lambda *_: None)
         return read(data, types)
 
 
@@ -125,7 +125,7 @@ def test_types_are_those_that_the_careful_look_finds(given: list[object]) -> Non
     data = "".join(json.dumps(row) + "\n" for row in given).encode()
     types = plain_types(data, "xy")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(json_lines, "plain_types", lambda *_: None)
+        patch.setattr(json_blocks, "plain_types", lambda *_: None)
         assert types in (None, json_lines.sniff_json_lines(FILE, data, "xy"))
 
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from holdfast.encoding import Dictionary
 from holdfast.errors import DataError
-from holdfast.formats.rdf import RDF_TYPE, is_rdf, rdf_facts, read_rdf
+from holdfast.formats.parameters import is_rdf
+from holdfast.formats.rdf import RDF_TYPE, rdf_facts, read_rdf
 from holdfast.formats.rdf_terms import parse_rdf_term, to_term
 from holdfast.formats.rdf_writing import write_rdf
 from holdfast.program.model import Relation

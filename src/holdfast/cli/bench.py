@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from holdfast.cli import codes, options, terminal
+from holdfast.cli.command_line import Argument, Exit, Option
 from holdfast.errors import Diagnostic, ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -15,30 +14,16 @@ if TYPE_CHECKING:
 
 EXAMPLE = "holdfast bench compare before.json after.json --threshold 1.2"
 
-app = typer.Typer(
-    name="bench",
-    help="Look at results of `make bench`.",
-    rich_markup_mode=None,
-    epilog=f"\b\nExample:\n  {EXAMPLE}",
-    no_args_is_help=True,
-)
 
-
-@app.callback()
-def _commands() -> None:
-    """Keeps `compare` a word of its own although it is the only one."""
-
-
-@app.command("compare", epilog=f"\b\nExample:\n  {EXAMPLE}")
 def compare(
-    before: Annotated[Path, typer.Argument(metavar="A.json", show_default=False, help="The earlier result.")],
-    after: Annotated[Path, typer.Argument(metavar="B.json", show_default=False, help="The later one.")],
+    before: Annotated[Path, Argument(metavar="A.json", help="The earlier result.")],
+    after: Annotated[Path, Argument(metavar="B.json", help="The later one.")],
     threshold: Annotated[
-        float, typer.Option("--threshold", metavar="X", help="Less than this many times as long is the same.")
+        float, Option("--threshold", metavar="X", help="Less than this many times as long is the same.")
     ] = 1.1,
     system: Annotated[
         str | None,
-        typer.Option("--system", metavar="NAME", show_default=False, help="Only this system: holdfast, duckdb, …"),
+        Option("--system", metavar="NAME", show_default=False, help="Only this system: holdfast, duckdb, …"),
     ] = None,
     json: options.AsJson = False,
 ) -> None:
@@ -96,7 +81,7 @@ def compare(
             f"{threshold:g} or the spread of the runs; {missing} only in {before}, {new} only in {after}"
         )
     if slower:
-        raise typer.Exit(ExitCode.CHECK_FAILED)
+        raise Exit(ExitCode.CHECK_FAILED)
 
 
 def _show(word: str, some: list[Difference]) -> None:

@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Annotated
 
-import typer
-
 from holdfast.cli import terminal
+from holdfast.cli.command_line import Argument
 
 EXAMPLE = "source <(holdfast completion bash)"
 Tree = Mapping[str, Sequence[str]]
@@ -24,7 +23,7 @@ class Shell(StrEnum):
 
 
 def completion(
-    shell: Annotated[Shell, typer.Argument(metavar="SHELL", show_default=False, help="The shell: bash, zsh or fish.")],
+    shell: Annotated[Shell, Argument(metavar="SHELL", help="The shell: bash, zsh or fish.")],
 ) -> None:
     """Print a script for a shell's completion.
 

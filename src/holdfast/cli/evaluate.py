@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +23,7 @@ def evaluate(
     output: Path | None = None,
 ) -> KnowledgeBase:
     """The materialised program.  Whatever happens, the progress line is gone afterwards."""
+    _import_engine()
     text = files.read_text(program)
     for path in facts:
         files.existing(path)
@@ -42,6 +44,18 @@ def evaluate(
         )
     finally:
         watcher.finished()
+
+
+def _import_engine() -> None:
+    """With a NumPy that starts no threads for products of matrices: there are none, and it takes a tenth of a start."""
+    asked = "OPENBLAS_NUM_THREADS"
+    if asked in os.environ:
+        return
+    os.environ[asked] = "1"
+    try:
+        from holdfast import from_text  # noqa: F401
+    finally:
+        del os.environ[asked]  # other processes may want them
 
 
 def _sources(facts: Sequence[Path]) -> Path | list[Path] | None:

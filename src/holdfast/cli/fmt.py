@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from holdfast.cli import codes, files, options, terminal
+from holdfast.cli.command_line import Argument, Exit, Option
 from holdfast.errors import Diagnostic, ExitCode, UsageError
 
 EXAMPLE = "holdfast fmt --check examples/*/*.dl"
@@ -29,11 +28,9 @@ class Formatted:
 
 
 def fmt(
-    programs: Annotated[
-        list[Path], typer.Argument(metavar="FILES", show_default=False, help="Programs; - is standard input.")
-    ],
-    check: Annotated[bool, typer.Option("--check", help="Change nothing; exit code 1 if a file would change.")] = False,
-    write: Annotated[bool, typer.Option("--write", help="Change the files; otherwise the text is printed.")] = False,
+    programs: Annotated[list[Path], Argument(metavar="FILES", help="Programs; - is standard input.")],
+    check: Annotated[bool, Option("--check", help="Change nothing; exit code 1 if a file would change.")] = False,
+    write: Annotated[bool, Option("--write", help="Change the files; otherwise the text is printed.")] = False,
     json: options.AsJson = False,
 ) -> None:
     """Lay programs out canonically."""
@@ -48,7 +45,7 @@ def fmt(
     else:
         _tell(results, check, write)
     if check and any(result.changed for result in results):
-        raise typer.Exit(ExitCode.CHECK_FAILED)
+        raise Exit(ExitCode.CHECK_FAILED)
 
 
 def _refuse_odd(programs: list[Path], check: bool, write: bool) -> None:

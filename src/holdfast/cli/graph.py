@@ -7,10 +7,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from holdfast.cli import files, options, terminal
 from holdfast.cli.check import load
+from holdfast.cli.command_line import Option
 
 if TYPE_CHECKING:
     from holdfast.program.model import Program
@@ -29,9 +28,9 @@ class Format(StrEnum):
 
 def graph(
     program: options.ProgramFile,
-    format: Annotated[Format, typer.Option("--format", help="How to draw it.")] = Format.TEXT,
+    format: Annotated[Format, Option("--format", help="How to draw it.")] = Format.TEXT,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write to a file instead of printing.")
+        Path | None, Option("-o", "--output", metavar="FILE", help="Write to a file instead of printing.")
     ] = None,
     json: options.AsJson = False,
 ) -> None:

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from holdfast.cli import codes, options, terminal
+from holdfast.cli.command_line import Option
 from holdfast.cli.evaluate import evaluate
 from holdfast.cli.query import answer_as_json, rows_as_text
 from holdfast.errors import Diagnostic, UsageError
@@ -23,16 +22,14 @@ ROWS_SHOWN = 5
 
 def impact(
     program: options.ProgramFile,
-    facts: options.Facts = [],  # noqa: B006  typer copies it
+    facts: options.Facts = [],  # noqa: B006  it is copied
     add: Annotated[
         list[str],
-        typer.Option(
-            "--add", metavar="RULES", show_default=False, help="Rules to add, as text; may be given several times."
-        ),
+        Option("--add", metavar="RULES", show_default=False, help="Rules to add, as text; may be given several times."),
     ] = [],  # noqa: B006
     remove: Annotated[
         list[str],
-        typer.Option(
+        Option(
             "--remove", metavar="RULE", show_default=False, help="A rule to remove, by name or text; several times."
         ),
     ] = [],  # noqa: B006
@@ -40,7 +37,7 @@ def impact(
     limit_rounds: options.LimitRounds = None,
     limit_seconds: options.LimitSeconds = None,
     limit_memory: options.LimitMemory = None,
-    no_module: options.NoModules = [],  # noqa: B006  typer copies it
+    no_module: options.NoModules = [],  # noqa: B006  it is copied
     json: options.AsJson = False,
 ) -> None:
     """Show what adding or removing rules would do.

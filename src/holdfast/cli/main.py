@@ -6,86 +6,63 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
-from typing import Annotated
+from importlib import import_module
+from typing import Final
 
-import typer
-
-from holdfast.cli import (
-    bench,
-    check,
-    codes,
-    completion,
-    fmt,
-    graph,
-    impact,
-    pipeline,
-    plan,
-    query,
-    run_program,
-    stream,
-    terminal,
-)
-from holdfast.cli.usage import usage_diagnostic
+from holdfast.cli import codes, command_line, terminal
+from holdfast.cli.command_line import Command
 from holdfast.errors import Diagnostic, ExitCode, HoldfastError, LimitReached, UsageError
 
 INTERRUPTED = 130
 """What a shell expects of a program that Ctrl-C stopped."""
 
-app = typer.Typer(
-    name="holdfast",
-    help="Datalog: write rules, hand in facts, read what follows.",
-    epilog="\b\nExample:\n  holdfast run examples/reachability/reachability.dl -F examples/reachability/facts",
-    add_completion=False,
-    rich_markup_mode=None,
-)
+COMMANDS: Final = {
+    "check": "check.check",
+    "fmt": "fmt.fmt",
+    "graph": "graph.graph",
+    "plan": "plan.plan",
+    "run": "run_program.run_program",
+    "query": "query.query",
+    "stream": "stream.stream",
+    "impact": "impact.impact",
+    "pipeline run": "pipeline.run",
+    "pipeline check": "pipeline.check",
+    "pipeline snapshots": "pipeline.snapshots",
+    "pipeline restore": "pipeline.restore",
+    "bench compare": "bench.compare",
+    "completion": "completion.completion",
+}
+"""Each command's function, in the files of this folder; only that of the command that is asked for is imported."""
 
-for _command, _function, _example in (
-    ("check", check.check, check.EXAMPLE),
-    ("fmt", fmt.fmt, fmt.EXAMPLE),
-    ("graph", graph.graph, graph.EXAMPLE),
-    ("plan", plan.plan, plan.EXAMPLE),
-    ("run", run_program.run_program, run_program.EXAMPLE),
-    ("query", query.query, query.EXAMPLE),
-    ("stream", stream.stream, stream.EXAMPLE),
-    ("impact", impact.impact, impact.EXAMPLE),
-    ("completion", completion.completion, completion.EXAMPLE),
-):
-    app.command(_command, epilog=f"\b\nExample:\n  {_example}")(_function)
+GROUPS: Final = {
+    "": (
+        "Datalog: write rules, hand in facts, read what follows.",
+        "holdfast run examples/reachability/reachability.dl -F examples/reachability/facts",
+    ),
+    "pipeline": ("Run a declared pipeline on Spark.", "holdfast pipeline run examples/windfarm/pipeline.toml"),
+    "bench": (
+        "Look at results of `make bench`.",
+        "holdfast bench compare before.json after.json --threshold 1.2",
+    ),
+}
+"""What stands before commands, with what it is about and an example."""
 
-app.add_typer(pipeline.app)
-app.add_typer(bench.app)
-
-
-def _show_version(wanted: bool) -> None:
-    if wanted:
-        from importlib.metadata import version
-
-        terminal.line(f"holdfast {version('holdfast')}")
-        raise typer.Exit
+OPTIONS: Final = {
+    "--version": "Print the version and stop.",
+    "--debug": "Show tracebacks; may stand anywhere.",
+}
 
 
-@app.callback()
-def _options(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and stop.")
-    ] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks; may stand anywhere.")] = False,
-) -> None:
-    """Options that stand before the command's name; `--debug` is taken out by `run` already."""
+def command(path: str) -> Command:
+    """A command by its name, ready to run."""
+    module, _, function = COMMANDS[path].partition(".")
+    loaded = import_module(f"holdfast.cli.{module}")
+    return Command(path, getattr(loaded, function), loaded.EXAMPLE)
 
 
 def options_of_commands() -> dict[str, list[str]]:
     """The options of each command by its name, `pipeline run`, for a shell's completion."""
-    found: dict[str, list[str]] = {}
-    waiting = [("", typer.main.get_command(app))]
-    while waiting:
-        path, each = waiting.pop(0)
-        inside = getattr(each, "commands", {})
-        if not (path and inside):
-            own = [text for parameter in each.params for text in parameter.opts if text.startswith("-")]
-            found[path] = [*own, "--help"]
-        waiting += [(f"{path} {name}".strip(), command) for name, command in inside.items()]
-    return found
+    return {"": [*OPTIONS, "--help"], **{path: command(path).option_names for path in COMMANDS}}
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
@@ -93,7 +70,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     terminal.survive_odd_streams()
     words, debug = _take_debug(sys.argv[1:] if arguments is None else arguments)
     try:
-        code = _invoke(words if words not in ([], ["pipeline"]) else [*words, "--help"])
+        code = _invoke(words)
         sys.stdout.flush()
         return code
     except BrokenPipeError:
@@ -105,7 +82,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except Exception as failure:
         if debug:
             terminal.note(traceback.format_exc().rstrip(), keep="\t\n")
-        return _report(_as_ours(failure, words), words)
+        return _report(_as_ours(failure), words)
 
 
 def _take_debug(arguments: Sequence[str]) -> tuple[list[str], bool]:
@@ -116,21 +93,60 @@ def _take_debug(arguments: Sequence[str]) -> tuple[list[str], bool]:
 
 
 def _invoke(words: list[str]) -> int:
-    command = typer.main.get_command(app)
+    group = words[0] if words and words[0] in GROUPS else ""
+    rest = words[1:] if group else words
+    name = rest[0] if rest else "--help"
+    path = f"{group} {name}".strip()
     try:
-        with command.make_context("holdfast", words) as context:
-            command.invoke(context)
-    except typer.Exit as stop:
+        if path in COMMANDS:
+            _run(command(path), rest[1:])
+        elif name == "--version" and not group:
+            terminal.line(f"holdfast {_version()}")
+        elif name == "--help":
+            terminal.text(_group_help(group))
+        else:
+            raise _unknown(group, name)
+    except command_line.Exit as stop:
         return stop.exit_code
     return ExitCode.GOOD
 
 
-def _as_ours(failure: Exception, words: Sequence[str]) -> HoldfastError:
+def _run(asked: Command, words: list[str]) -> None:
+    end = words.index("--") if "--" in words else len(words)
+    if "--help" in words[:end]:
+        terminal.text(asked.help(terminal.width()))
+    else:
+        asked.run(words)
+
+
+def _group_help(group: str) -> str:
+    """The commands below a name; those in other groups are one line together."""
+    about, example = GROUPS[group]
+    rows = list(OPTIONS.items()) if not group else []
+    beginning = f"{group} ".lstrip()
+    inside = [path.removeprefix(beginning) for path in COMMANDS if path.startswith(beginning)]
+    rows += [(name, command(f"{beginning}{name}").summary) for name in inside if " " not in name]
+    rows += [(name, text) for name, (text, _) in GROUPS.items() if name and not group]
+    return command_line.group_help(group, about, rows, example, terminal.width())
+
+
+def _unknown(group: str, name: str) -> UsageError:
+    kind = "option" if name.startswith("-") else "command"
+    names = [*OPTIONS, "--help", *(path.partition(" ")[0] for path in COMMANDS)]
+    inside = [path.removeprefix(f"{group} ") for path in COMMANDS if path.startswith(f"{group} ")]
+    return command_line.wrong(group, f"there is no {kind} {name}", name, inside if group else names)
+
+
+def _version() -> str:
+    from importlib.metadata import version
+
+    return version("holdfast")
+
+
+def _as_ours(failure: Exception) -> HoldfastError:
     match failure:
         case HoldfastError():
             return failure
-        case typer.TyperException():
-            return UsageError(usage_diagnostic(failure, words, app))
         case MemoryError():
             return LimitReached(
                 Diagnostic(

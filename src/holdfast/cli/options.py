@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from holdfast.cli import codes
+from holdfast.cli.command_line import Argument, Option
 from holdfast.errors import Diagnostic, UsageError
 
 if TYPE_CHECKING:
@@ -18,12 +17,16 @@ if TYPE_CHECKING:
     from holdfast.spark_session import SparkOptions
 
 ProgramFile = Annotated[
-    Path, typer.Argument(metavar="PROGRAM", help="The program, a .dl file; - for standard input.", show_default=False)
+    Path,
+    Argument(
+        metavar="PROGRAM",
+        help="The program, a .dl file; - for standard input.",
+    ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, errors included.")]
+AsJson = Annotated[bool, Option("--json", help="Print JSON, errors included.")]
 Facts = Annotated[
     list[Path],
-    typer.Option(
+    Option(
         "-F",
         "--facts",
         metavar="PATH",
@@ -32,21 +35,17 @@ Facts = Annotated[
     ),
 ]
 LimitFacts = Annotated[
-    int | None, typer.Option(metavar="N", min=1, help="Stop with exit code 3 when there are more facts than this.")
+    int | None, Option(metavar="N", min=1, help="Stop with exit code 3 when there are more facts than this.")
 ]
 LimitRounds = Annotated[
-    int | None, typer.Option(metavar="N", min=1, help="Stop when a recursive hyper-node takes more rounds than this.")
+    int | None, Option(metavar="N", min=1, help="Stop when a recursive hyper-node takes more rounds than this.")
 ]
-LimitSeconds = Annotated[
-    float | None, typer.Option(metavar="S", min=0, help="Stop when the run takes longer than this.")
-]
-LimitMemory = Annotated[
-    str | None, typer.Option(metavar="SIZE", help="Stop when more memory is used than this: 512M, 4G.")
-]
+LimitSeconds = Annotated[float | None, Option(metavar="S", min=0, help="Stop when the run takes longer than this.")]
+LimitMemory = Annotated[str | None, Option(metavar="SIZE", help="Stop when more memory is used than this: 512M, 4G.")]
 
 Algorithms = Annotated[
     list[str],
-    typer.Option(
+    Option(
         "--algorithm",
         metavar="[RELATION=]NAME",
         show_default=False,
@@ -54,12 +53,12 @@ Algorithms = Annotated[
     ),
 ]
 Strategy = Annotated[
-    str, typer.Option("--strategy", metavar="NAME", help="How rules go: counters, or hyper-node to redo theirs.")
+    str, Option("--strategy", metavar="NAME", help="How rules go: counters, or hyper-node to redo theirs.")
 ]
 
 NoModules = Annotated[
     list[str],
-    typer.Option(
+    Option(
         "--no-module",
         metavar="NAME",
         show_default=False,
@@ -68,15 +67,15 @@ NoModules = Annotated[
 ]
 Engine = Annotated[
     str,
-    typer.Option("--engine", metavar="NAME", help="Where facts live and rules run: memory, this process; or spark."),
+    Option("--engine", metavar="NAME", help="Where facts live and rules run: memory, this process; or spark."),
 ]
 Master = Annotated[
     str | None,
-    typer.Option("--master", metavar="URL", show_default=False, help="Spark's master; this machine if none is named."),
+    Option("--master", metavar="URL", show_default=False, help="Spark's master; this machine if none is named."),
 ]
 Conf = Annotated[
     list[str],
-    typer.Option("--conf", metavar="K=V", show_default=False, help="A setting of Spark; may be given several times."),
+    Option("--conf", metavar="K=V", show_default=False, help="A setting of Spark; may be given several times."),
 ]
 
 LimitValues = tuple[int | None, int | None, float | None, str | None]

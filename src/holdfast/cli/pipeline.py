@@ -6,9 +6,8 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from holdfast.cli import codes, options, terminal
+from holdfast.cli.command_line import Argument, Option
 from holdfast.errors import Diagnostic, UsageError
 
 if TYPE_CHECKING:
@@ -18,42 +17,29 @@ if TYPE_CHECKING:
 
 EXAMPLE = "holdfast pipeline run examples/windfarm/pipeline.toml"
 
-app = typer.Typer(
-    name="pipeline",
-    help="Run a declared pipeline on Spark.",
-    rich_markup_mode=None,
-    epilog=f"\b\nExample:\n  {EXAMPLE}",
-    no_args_is_help=True,
-)
-
-PipelineFile = Annotated[
-    Path, typer.Argument(metavar="PIPELINE", show_default=False, help="The pipeline, a .toml file.")
-]
+PipelineFile = Annotated[Path, Argument(metavar="PIPELINE", help="The pipeline, a .toml file.")]
 
 
-@app.command("run")
 def run(
     pipeline: PipelineFile,
     mode: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--mode", metavar="MODE", show_default=False, help="batch, update or stream; the file's own if not given."
         ),
     ] = None,
-    anew: Annotated[bool, typer.Option("--anew", help="Let a batch run put away earlier snapshots.")] = False,
+    anew: Annotated[bool, Option("--anew", help="Let a batch run put away earlier snapshots.")] = False,
     master: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--master", metavar="URL", show_default=False, help="Spark's master: local[4], spark://host:7077, yarn."
         ),
     ] = None,
     conf: Annotated[
         list[str],
-        typer.Option(
-            "--conf", metavar="K=V", show_default=False, help="A setting of Spark's; may be given several times."
-        ),
+        Option("--conf", metavar="K=V", show_default=False, help="A setting of Spark's; may be given several times."),
     ] = [],  # noqa: B006
-    ui: Annotated[bool, typer.Option("--ui", help="Serve Spark's web page.")] = False,
+    ui: Annotated[bool, Option("--ui", help="Serve Spark's web page.")] = False,
     json: options.AsJson = False,
 ) -> None:
     """Run a pipeline: batch, update or stream."""
@@ -109,7 +95,6 @@ def _say_json(told: Told) -> None:
         )
 
 
-@app.command("check")
 def check(pipeline: PipelineFile) -> None:
     """Check a pipeline file and its program; Spark is not started."""
     from holdfast.pipeline import read
@@ -124,7 +109,6 @@ def check(pipeline: PipelineFile) -> None:
     )
 
 
-@app.command("snapshots")
 def snapshots(pipeline: PipelineFile) -> None:
     """List the snapshots that are kept; exit code 4 if the newest is damaged."""
     store = _store(pipeline)
@@ -150,17 +134,14 @@ def snapshots(pipeline: PipelineFile) -> None:
     terminal.table(("update", "", "facts"), rows)
 
 
-@app.command("restore")
 def restore(
     pipeline: PipelineFile,
     update: Annotated[
         int,
-        typer.Option(
-            "--update", metavar="N", show_default=False, help="The update after which the snapshot was taken."
-        ),
+        Option("--update", metavar="N", show_default=False, help="The update after which the snapshot was taken."),
     ],
     unverified: Annotated[
-        bool, typer.Option("--unverified", help="Take a snapshot of an older holdfast, whose manifest has no hash.")
+        bool, Option("--unverified", help="Take a snapshot of an older holdfast, whose manifest has no hash.")
     ] = False,
 ) -> None:
     """Go back to an earlier snapshot; later ones go."""

@@ -10,7 +10,7 @@ EXAMPLE = "holdfast plan examples/reachability/reachability.dl"
 
 def plan(
     program: options.ProgramFile,
-    no_module: options.NoModules = [],  # noqa: B006  typer copies it
+    no_module: options.NoModules = [],  # noqa: B006  it is copied
     json: options.AsJson = False,
 ) -> None:
     """Show join orders, delta rules, and modules."""

@@ -6,10 +6,9 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from holdfast.cli import options, terminal
 from holdfast.cli.cells import row_as_json, row_as_text
+from holdfast.cli.command_line import Argument
 from holdfast.cli.evaluate import evaluate
 
 if TYPE_CHECKING:
@@ -22,14 +21,14 @@ def query(
     program: options.ProgramFile,
     question: Annotated[
         str,
-        typer.Argument(metavar="QUERY", show_default=False, help="What would stand in the body of a rule, in quotes."),
+        Argument(metavar="QUERY", help="What would stand in the body of a rule, in quotes."),
     ],
-    facts: options.Facts = [],  # noqa: B006  typer copies it
+    facts: options.Facts = [],  # noqa: B006  it is copied
     limit_facts: options.LimitFacts = None,
     limit_rounds: options.LimitRounds = None,
     limit_seconds: options.LimitSeconds = None,
     limit_memory: options.LimitMemory = None,
-    no_module: options.NoModules = [],  # noqa: B006  typer copies it
+    no_module: options.NoModules = [],  # noqa: B006  it is copied
     json: options.AsJson = False,
 ) -> None:
     """Print the answers to a query.

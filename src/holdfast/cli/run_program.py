@@ -9,9 +9,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from holdfast.cli import files, options, terminal
+from holdfast.cli.command_line import Option
 from holdfast.cli.evaluate import evaluate
 from holdfast.cli.query import answer_as_json, rows_as_text
 
@@ -24,10 +23,10 @@ ROWS_SHOWN = 20
 
 def run_program(
     program: options.ProgramFile,
-    facts: options.Facts = [],  # noqa: B006  typer copies it
+    facts: options.Facts = [],  # noqa: B006  it is copied
     output: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             "-D",
             "--output",
             metavar="FOLDER",
@@ -37,17 +36,15 @@ def run_program(
     ] = None,
     engine: options.Engine = "memory",
     master: options.Master = None,
-    conf: options.Conf = [],  # noqa: B006  typer copies it
+    conf: options.Conf = [],  # noqa: B006  it is copied
     limit_facts: options.LimitFacts = None,
     limit_rounds: options.LimitRounds = None,
     limit_seconds: options.LimitSeconds = None,
     limit_memory: options.LimitMemory = None,
-    no_module: options.NoModules = [],  # noqa: B006  typer copies it
+    no_module: options.NoModules = [],  # noqa: B006  it is copied
     stats: Annotated[
         Path | None,
-        typer.Option(
-            "--stats", metavar="FILE", show_default=False, help="Write figures of the run to this file, as JSON."
-        ),
+        Option("--stats", metavar="FILE", show_default=False, help="Write figures of the run to this file, as JSON."),
     ] = None,
     json: options.AsJson = False,
 ) -> None:

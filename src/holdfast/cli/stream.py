@@ -8,10 +8,9 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from holdfast.cli import codes, files, options, terminal
 from holdfast.cli.choice import Asked
+from holdfast.cli.command_line import Exit, Option
 from holdfast.cli.evaluate import evaluate
 from holdfast.cli.run_program import write_all
 from holdfast.cli.stream_figures import StreamFigures
@@ -33,7 +32,7 @@ def stream(
     program: options.ProgramFile,
     updates: Annotated[
         Path,
-        typer.Option(
+        Option(
             "--updates",
             metavar="FILE",
             show_default=False,
@@ -41,52 +40,46 @@ def stream(
             "of a folder all files, also those to come, until one is called END.",
         ),
     ],
-    facts: options.Facts = [],  # noqa: B006  typer copies it
+    facts: options.Facts = [],  # noqa: B006  it is copied
     changes: Annotated[
         Path | None,
-        typer.Option(
-            "--changes", metavar="FILE", show_default=False, help="Write what changed here instead of printing it."
-        ),
+        Option("--changes", metavar="FILE", show_default=False, help="Write what changed here instead of printing it."),
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "-D", "--output", metavar="FOLDER", show_default=False, help="Write output relations here at the end."
-        ),
+        Option("-D", "--output", metavar="FOLDER", show_default=False, help="Write output relations here at the end."),
     ] = None,
-    algorithm: options.Algorithms = [],  # noqa: B006  typer copies it
+    algorithm: options.Algorithms = [],  # noqa: B006  it is copied
     strategy: options.Strategy = "counters",
     explain_choice: Annotated[
-        bool, typer.Option("--explain-choice", help="Say which algorithm each hyper-node got, and why.")
+        bool, Option("--explain-choice", help="Say which algorithm each hyper-node got, and why.")
     ] = False,
     keep_going: Annotated[
-        bool, typer.Option("--keep-going", help="Skip updates that are refused; exit code 1 if any was.")
+        bool, Option("--keep-going", help="Skip updates that are refused; exit code 1 if any was.")
     ] = False,
     lookahead: Annotated[
         str,
-        typer.Option(
-            "--lookahead", metavar="NAME", help="What to do with updates that wait: auto, none, marks, window."
-        ),
+        Option("--lookahead", metavar="NAME", help="What to do with updates that wait: auto, none, marks, window."),
     ] = "auto",
-    window: Annotated[int, typer.Option("--window", metavar="N", help="At most so many updates in one pass.")] = 32,
+    window: Annotated[int, Option("--window", metavar="N", help="At most so many updates in one pass.")] = 32,
     coalesce: Annotated[
         int | None,
-        typer.Option(
+        Option(
             "--coalesce", metavar="N", show_default=False, help="When more than N updates wait, merge them; says which."
         ),
     ] = None,
-    queue: Annotated[int, typer.Option("--queue", metavar="N", help="Read at most so many updates ahead.")] = 64,
+    queue: Annotated[int, Option("--queue", metavar="N", help="Read at most so many updates ahead.")] = 64,
     engine: options.Engine = "memory",
     master: options.Master = None,
-    conf: options.Conf = [],  # noqa: B006  typer copies it
+    conf: options.Conf = [],  # noqa: B006  it is copied
     limit_facts: options.LimitFacts = None,
     limit_rounds: options.LimitRounds = None,
     limit_seconds: options.LimitSeconds = None,
     limit_memory: options.LimitMemory = None,
-    no_module: options.NoModules = [],  # noqa: B006  typer copies it
+    no_module: options.NoModules = [],  # noqa: B006  it is copied
     stats: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             "--stats", metavar="FILE", show_default=False, help="Write figures of each update to this file, as JSON."
         ),
     ] = None,
@@ -135,7 +128,7 @@ def stream(
             terminal.note(f"wrote {path}")
         terminal.note(run.figures.summary())
     if run.figures.skipped:
-        raise typer.Exit(ExitCode.CHECK_FAILED)
+        raise Exit(ExitCode.CHECK_FAILED)
 
 
 class _Run:

@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from io import TextIOWrapper
 from pathlib import Path
 from typing import TextIO
@@ -27,6 +27,11 @@ def is_terminal(stream: TextIO) -> bool:
 def has_colour(stream: TextIO) -> bool:
     """Whether escape codes are welcome on this stream."""
     return is_terminal(stream) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def width() -> int:
+    """How many characters a line has on the terminal, or would have on a usual one."""
+    return shutil.get_terminal_size().columns
 
 
 def survive_odd_streams() -> None:
@@ -83,16 +88,45 @@ def tab_separated(rows: Iterable[Sequence[str]]) -> None:
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Rows for a person: aligned, numbers to the right."""
+    columns, shown = list(map(_cell, columns)), [[_cell(text) for text in row] for row in rows]
+    right = [all(_is_number(texts[index]) for texts in shown) for index in range(len(columns))]
+    if is_terminal(sys.stdout):
+        _draw_table(columns, shown, right)
+    else:
+        sys.stdout.writelines(_plain_table(columns, shown, right))
+
+
+def _plain_table(columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[bool]) -> Iterator[str]:
+    """For a file or a pipe, which have no width: nothing is cut; without Rich, which takes long to import."""
+    widths = [max(map(_width, texts)) for texts in zip(columns, *rows, strict=True)]
+    for number, row in enumerate([columns, *rows]):
+        cells = [
+            " " * (width - _width(text)) + text if to_right else text + " " * (width - _width(text))
+            for text, width, to_right in zip(row, widths, right, strict=True)
+        ]
+        yield f"  {'   '.join(cells)}".rstrip() + "\n"
+        if number == 0:
+            yield f"  {'─' * (sum(widths) + 3 * (len(widths) - 1))}\n"
+
+
+def _width(text: str) -> int:
+    """How many columns of a screen a text takes."""
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
+
+
+def _draw_table(columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[bool]) -> None:
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
-    shown = [[_cell(text) for text in row] for row in rows]
     drawing = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    for index, name in enumerate(columns):
-        right = all(_is_number(texts[index]) for texts in shown)
-        drawing.add_column(Text(_cell(name)), justify="right" if right else "left", overflow="fold")
-    for row in shown:
+    for name, to_right in zip(columns, right, strict=True):
+        drawing.add_column(Text(name), justify="right" if to_right else "left", overflow="fold")
+    for row in rows:
         drawing.add_row(*(Text(text) for text in row))
     _print_indented(drawing)
 
@@ -112,9 +146,7 @@ def _print_indented(drawing: object) -> None:
     from rich.console import Console
     from rich.padding import Padding
 
-    # A pipe has no width: nothing may be cut there.
-    width = shutil.get_terminal_size().columns if is_terminal(sys.stdout) else 10_000
-    console = Console(width=width, color_system="standard" if has_colour(sys.stdout) else None, force_terminal=False)
+    console = Console(width=width(), color_system="standard" if has_colour(sys.stdout) else None, force_terminal=False)
     with console.capture() as capture:
         console.print(Padding(drawing, (0, 0, 0, 2), expand=False))  # type: ignore[arg-type]
     sys.stdout.writelines(text.rstrip() + "\n" for text in capture.get().splitlines())

@@ -11,10 +11,11 @@ from holdfast.encoding import Codes, Dictionary
 from holdfast.formats.delimited import delimited_size, read_delimited, sniff_delimited
 from holdfast.formats.files import reading, reading_of
 from holdfast.formats.json_lines import json_lines, read_json_lines, sniff_json_lines
+from holdfast.formats.order import in_order
 from holdfast.formats.parameters import check_parameters, input_layout, kind_of, output_layout
 from holdfast.formats.parquet import read_parquet, sniff_parquet, to_arrow, write_parquet
 from holdfast.formats.staging import Replacing, replacing, write_bytes
-from holdfast.formats.writing import delimited_lines, in_order, pieces
+from holdfast.formats.writing import delimited_lines, pieces
 from holdfast.program.model import Relation
 from holdfast.settings import UNLIMITED, Memory
 from holdfast.values import Type

@@ -18,7 +18,6 @@ import numpy as np
 
 from holdfast.encoding import Codes, Dictionary, EncodingError
 from holdfast.formats.files import BOM, as_text, reading_of, text_size
-from holdfast.formats.json_blocks import plain_columns, plain_types
 from holdfast.formats.json_places import not_json, value_places
 from holdfast.formats.places import Problems, other_columns
 from holdfast.program.model import Relation
@@ -62,6 +61,7 @@ class _LineError(ValueError):
 
 def read_json_lines(path: Path, data: bytes, relation: Relation, dictionary: Dictionary) -> Codes:
     """The facts in the content of a file."""
+
     data = data.removeprefix(BOM)
     with dictionary.memory.holding(reading_of(path), json_size(data)):
         return _read_lines(path, data, relation, dictionary)
@@ -74,6 +74,8 @@ def json_size(data: bytes) -> int:
 
 def _read_lines(path: Path, data: bytes, relation: Relation, dictionary: Dictionary) -> Codes:
     text = as_text(path, data)
+    from holdfast.formats.json_blocks import plain_columns
+
     columns = plain_columns(data, [column.name for column in relation.columns], relation.types)
     if columns is not None:
         encoded = [dictionary.encode_column(values, type) for values, type in zip(columns, relation.types, strict=True)]
@@ -224,6 +226,7 @@ def from_json(item: Any) -> Value:
 
 def sniff_json_lines(path: Path, data: bytes, names: Sequence[str], memory: Memory = UNLIMITED) -> tuple[Type, ...]:
     """The narrowest types that fit every value of each column; the columns of objects are told by their names."""
+
     data = data.removeprefix(BOM)
     with memory.holding(reading_of(path), json_size(data)):
         return _sniff_lines(path, data, names)
@@ -231,6 +234,8 @@ def sniff_json_lines(path: Path, data: bytes, names: Sequence[str], memory: Memo
 
 def _sniff_lines(path: Path, data: bytes, names: Sequence[str]) -> tuple[Type, ...]:
     text = as_text(path, data)
+    from holdfast.formats.json_blocks import plain_types
+
     types = plain_types(data, names)
     if types is not None:
         return types

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from holdfast.errors import Span
 from holdfast.formats.places import refuse
 from holdfast.program.model import Relation
+from holdfast.quick_dataclass import dataclass
 
 PARAMETERS: Final[Mapping[str, str]] = {
     "IO": "only file",
@@ -23,6 +23,17 @@ PARAMETERS: Final[Mapping[str, str]] = {
     "columns": 'which columns of the file to read, from 0: "0:2"',
 }
 SUFFIXES: Final = (".facts", ".tsv", ".csv", ".parquet", ".jsonl")
+RDF_FORMATS: Final[Mapping[str, str]] = {
+    ".nt": "N_TRIPLES",
+    ".ttl": "TURTLE",
+    ".nq": "N_QUADS",
+    ".n3": "TURTLE",
+    ".trig": "TRIG",
+    ".rdf": "RDF_XML",
+    ".owl": "RDF_XML",
+    ".xml": "RDF_XML",
+}
+"""What a file's name says about its RDF format, as pyoxigraph names it."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +55,16 @@ def kind_of(path: Path) -> str:
     if suffixes[-1:] == [".gz"]:
         suffixes.pop()
     return suffixes[-1] if suffixes and suffixes[-1] in SUFFIXES else ".facts"
+
+
+def is_rdf(path: Path) -> bool:
+    """Whether a file is RDF by its name."""
+    return rdf_format_name(path) is not None
+
+
+def rdf_format_name(path: Path) -> str | None:
+    """The RDF format that a file's name tells, None if it is another kind of file."""
+    return RDF_FORMATS.get(Path(path.name.lower().removesuffix(".gz")).suffix)
 
 
 def input_layout(path: Path, relation: Relation | None, parameters: Mapping[str, str], head: bytes) -> Layout:

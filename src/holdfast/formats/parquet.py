@@ -10,11 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from holdfast.arrow_columns import is_text
 from holdfast.encoding import Codes, Dictionary, EncodingError
@@ -22,9 +20,17 @@ from holdfast.errors import Span
 from holdfast.formats.files import reading_of, refuse_unreadable
 from holdfast.formats.places import file_span, other_columns, refuse
 from holdfast.formats.staging import Replacing, replacing
+from holdfast.lazy import lazily
 from holdfast.program.model import Column, Relation
 from holdfast.settings import Memory
 from holdfast.values import Type
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+else:
+    pa = lazily("pyarrow")
+    pq = lazily("pyarrow.parquet")
 
 _ROWS = 1 << 16  # read at a time
 MARK = {"holdfast": "any"}  # of a column whose texts stand for values of any type

@@ -14,9 +14,8 @@ from typing import Final
 from urllib.parse import quote
 
 from holdfast.errors import Span
-from holdfast.formats.parameters import SUFFIXES, check_parameters
+from holdfast.formats.parameters import SUFFIXES, check_parameters, is_rdf
 from holdfast.formats.places import refuse
-from holdfast.formats.rdf import is_rdf
 from holdfast.program.model import Relation
 
 _OTHERS: Final = frozenset(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import NoReturn
 
 from holdfast.errors import DataError, Diagnostic, Source, Span
+from holdfast.quick_dataclass import dataclass
 
 SHOWN = 5  # problems told one by one; the rest is counted
 _LONGEST_EXCERPT = 160

@@ -3,46 +3,32 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import sys
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
-from typing import Any, NoReturn, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import numpy as np
-import pyarrow as pa
 
 from holdfast.encoding import Codes, Dictionary, EncodingError
 from holdfast.errors import DataError
+from holdfast.formats.fact_data import FactData, is_spark_frame
 from holdfast.formats.json_lines import sniff_rows, sniff_values
 from holdfast.formats.parquet import arrow_type, column_places, encode_table
 from holdfast.formats.places import refuse
+from holdfast.lazy import lazily
 from holdfast.program.model import Relation
-from holdfast.spark_session import spark_errors
 from holdfast.values import Type, Value
 
-FactData: TypeAlias = Any  # what a user may give; `encode_facts` tells apart and refuses the rest
+if TYPE_CHECKING:
+    import pyarrow as pa
+else:
+    pa = lazily("pyarrow")
+
 _PLAIN = frozenset({list, tuple})
 _SHAPES = "a list of tuples, a list of dicts, a dict of columns, a pandas or Spark DataFrame or an Arrow table"
-
-
 _ROWS = "write a list of rows, even for one: [(1, 2)]"
 _FILES = f'{_ROWS}; facts in files are read from a folder or RDF files: facts="folder/"'
-
-
-@dataclass(frozen=True)
-class Several:
-    """Facts of one relation given in several parts."""
-
-    parts: tuple[FactData, ...]
-
-
-def kept(data: FactData) -> FactData:
-    """The same facts to look at as often as one likes: what an iterator yields is put into a list."""
-    if isinstance(data, Iterator):
-        return list(data)
-    if isinstance(data, Mapping) and any(isinstance(column, Iterator) for column in data.values()):
-        return {name: kept(column) for name, column in data.items()}
-    return data
 
 
 def encode_facts(data: FactData, relation: Relation, dictionary: Dictionary) -> Codes:
@@ -111,12 +97,15 @@ def _ordered(row: object, names: Sequence[str]) -> Sequence[Value] | None:
 
 def _as_table(data: FactData, relation: Relation | None = None, origin: str = "") -> pa.Table | None:
     """Tables, record batches and frames as an Arrow table, None for anything else."""
-    match data:
-        case pa.Table():
-            return data
-        case pa.RecordBatch():
-            return pa.Table.from_batches([data])
+    if "pyarrow" in sys.modules:  # else nobody has made a table; to ask would import it
+        match data:
+            case pa.Table():
+                return data
+            case pa.RecordBatch():
+                return pa.Table.from_batches([data])
     if is_spark_frame(data):
+        from holdfast.spark_session import spark_errors
+
         with spark_errors("the facts of a Spark DataFrame cannot be had"):
             return data.toArrow()
     if not hasattr(data, "__dataframe__") and not hasattr(data, "__arrow_c_stream__"):
@@ -129,11 +118,6 @@ def _as_table(data: FactData, relation: Relation | None = None, origin: str = ""
         if relation is not None and hasattr(data, "columns"):  # a column too many need not fit
             column_places(list(map(str, data.columns)), relation, origin, None)
         raise
-
-
-def is_spark_frame(data: object) -> bool:
-    """Whether facts were given as a DataFrame of Spark; PySpark need not be installed to see that they were not."""
-    return type(data).__module__.startswith("pyspark.sql") and hasattr(data, "toArrow")
 
 
 def _is_pandas(data: object) -> bool:

@@ -20,7 +20,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from types import MappingProxyType
 from typing import Final, NoReturn, TypeAlias, cast
 from urllib.parse import quote
 
@@ -33,6 +32,7 @@ import pyoxigraph as ox
 
 from holdfast.encoding import Codes, Dictionary
 from holdfast.formats.files import BOM, as_text, reading, reading_of
+from holdfast.formats.parameters import RDF_FORMATS, rdf_format_name
 from holdfast.formats.places import file_span, refuse
 from holdfast.formats.rdf_terms import TermReader
 from holdfast.formats.rdf_types import fit_columns
@@ -40,18 +40,6 @@ from holdfast.program.model import Relation
 from holdfast.settings import Memory
 
 RDF_TYPE: Final = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
-FORMATS: Final[Mapping[str, ox.RdfFormat]] = MappingProxyType(
-    {
-        ".nt": ox.RdfFormat.N_TRIPLES,
-        ".ttl": ox.RdfFormat.TURTLE,
-        ".nq": ox.RdfFormat.N_QUADS,
-        ".n3": ox.RdfFormat.TURTLE,
-        ".trig": ox.RdfFormat.TRIG,
-        ".rdf": ox.RdfFormat.RDF_XML,
-        ".owl": ox.RdfFormat.RDF_XML,
-        ".xml": ox.RdfFormat.RDF_XML,
-    }
-)
 Triples: TypeAlias = tuple[pa.Array, pa.Array, pa.Array]
 """Subjects, properties and objects as dictionary-encoded texts."""
 _TEXT = pa.dictionary(pa.int32(), pa.string())
@@ -76,13 +64,8 @@ class RdfFacts:
 
 def rdf_format(path: Path) -> ox.RdfFormat | None:
     """The RDF format that a file's name tells, None if it is another kind of file."""
-    name = path.name.lower().removesuffix(".gz")
-    return FORMATS.get(Path(name).suffix)
-
-
-def is_rdf(path: Path) -> bool:
-    """Whether a file is RDF by its name."""
-    return rdf_format(path) is not None
+    name = rdf_format_name(path)
+    return None if name is None else getattr(ox.RdfFormat, name)
 
 
 def read_rdf(path: Path, relations: Mapping[str, Relation], dictionary: Dictionary) -> dict[str, Codes]:
@@ -116,7 +99,7 @@ def rdf_facts(
         refuse(
             "E0618",
             f"{path.as_posix()} is no RDF file by its name",
-            help=f"the names end with {', '.join(FORMATS)}, with .gz after it if compressed",
+            help=f"the names end with {', '.join(RDF_FORMATS)}, with .gz after it if compressed",
         )
     with ExitStack() as held, reading(path, dictionary.memory) as content:
         data = content.removeprefix(BOM)

@@ -10,11 +10,12 @@ from typing import Final, NoReturn
 import pyoxigraph as ox
 
 from holdfast.encoding import Codes, Dictionary
+from holdfast.formats.order import in_order
 from holdfast.formats.places import refuse
 from holdfast.formats.rdf import RDF_TYPE, rdf_format
 from holdfast.formats.rdf_terms import TermError, to_term
 from holdfast.formats.staging import Replacing, replacing, writing
-from holdfast.formats.writing import in_order, pieces
+from holdfast.formats.writing import pieces
 from holdfast.program.model import Relation
 from holdfast.values import Row, Value, quote
 

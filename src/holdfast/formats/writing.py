@@ -26,20 +26,6 @@ _TEXT = 1 << 22  # characters of the rows that are written at a time; Arrow make
 _OF_NUMBERS = frozenset("0123456789+-.einfa")
 
 
-def in_order(relation: Relation, codes: Codes, dictionary: Dictionary) -> Codes:
-    """The facts sorted column by column: numbers by size, strings by their bytes."""
-    if not relation.columns or len(codes) < 2:
-        return codes
-    keys = [dictionary.order_keys(codes[:, number], column.type) for number, column in enumerate(relation.columns)]
-    return codes[np.lexsort(keys[::-1])]
-
-
-def order_size(relation: Relation, rows: int) -> int:
-    """Bytes that rows and their order take: codes, a key for each column, sorted codes; for strings a sorted list."""
-    in_dictionary = sum(column.type.in_dictionary for column in relation.columns)
-    return rows * (24 + 24 * relation.arity + 80 * in_dictionary)
-
-
 def pieces(relation: Relation, codes: Codes, dictionary: Dictionary, most: int) -> Iterator[Codes]:
     """The rows, at most so many at a time, and fewer where their texts are long."""
     for start in range(0, len(codes), most):

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from holdfast.errors import Span
+from holdfast.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True)

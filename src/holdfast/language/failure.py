@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from lark import Token
 
 from holdfast.errors import Source, Span
 from holdfast.language.recovery import BEGINS_ITEM, item_start
+from holdfast.quick_dataclass import dataclass
 
 SIGNS: Final = {
     "COMMA": ",",

@@ -7,13 +7,14 @@ a literal, and the rule is then broken one literal a line, so that the comment k
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from holdfast.errors import Span
 from holdfast.language import tree
 from holdfast.language.comments import Comment
 from holdfast.language.parser import parse_with_comments
 from holdfast.language.printer import Piece, pieces, show_attribute, show_item
+from holdfast.quick_dataclass import dataclass
 
 
 @dataclass

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from holdfast.errors import Diagnostics, Span
+from holdfast.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from lark import Lark, Token, UnexpectedToken
 from lark.lexer import Lexer as LarkLexer
 
 from holdfast.errors import Diagnostics, Source, Span
-from holdfast.language import tree
+from holdfast.language import tables, tree
 from holdfast.language.build import Builder
 from holdfast.language.comments import Comment
 from holdfast.language.failure import Failure
@@ -43,6 +43,11 @@ class _Ready(LarkLexer):
 
 @cache
 def _parser() -> Lark:
+    return tables.fitting(_builder) or from_grammar()
+
+
+def from_grammar() -> Lark:
+    """The parser, its tables made from the grammar."""
     return Lark.open(
         "grammar.lark",
         rel_to=__file__,

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from holdfast.language import tree
 from holdfast.language.operators import LEVELS, PRIMARY, UNARY, right_level
+from holdfast.quick_dataclass import dataclass
 from holdfast.values import quote
 
 WIDTH: Final = 100

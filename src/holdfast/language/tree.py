@@ -5,11 +5,12 @@ Spans do not take part in equality, so `parse(print(tree)) == tree` can be said 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import TypeAlias
 
 from holdfast.errors import Source, Span
+from holdfast.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from holdfast.arguments import expect
 from holdfast.errors import Diagnostic, UsageError
@@ -11,6 +11,7 @@ from holdfast.maintenance import backward_forward, dred, dred_counting, modular,
 from holdfast.maintenance.stratum import Stratum
 from holdfast.program.model import HyperNode
 from holdfast.program.similar import similar
+from holdfast.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True)

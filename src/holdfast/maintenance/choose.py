@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from holdfast.maintenance.stratum import Figures
 from holdfast.plans import Statistics
 from holdfast.program.model import HyperNode
+from holdfast.quick_dataclass import dataclass
 
 DRED = "dred-counting"
 PROOF = "backward-forward-counting"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property, partial
 from itertools import chain
 from typing import TypeVar
@@ -28,6 +28,7 @@ from holdfast.plans.planner import positions
 from holdfast.program.impact import rule_key
 from holdfast.program.model import AggregateRule, HyperNode, Program, Rule
 from holdfast.program.show import shown_names
+from holdfast.quick_dataclass import dataclass
 
 _T = TypeVar("_T")
 _MANY_GONE = 10_000  # facts, from which on it is worth a thought whether to recompute

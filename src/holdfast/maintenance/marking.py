@@ -19,7 +19,7 @@ aggregates, rule changes and a next update that never comes need no further care
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import reduce
 from operator import add
 from typing import cast
@@ -29,6 +29,7 @@ from holdfast.backends.protocol import Bag, Facts, SummableBag
 from holdfast.maintenance.stratum import Stratum
 from holdfast.plans import Read
 from holdfast.program.model import Atom, Const, HyperNode, Program, Rule, Var, Wildcard
+from holdfast.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True)

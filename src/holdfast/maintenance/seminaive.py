@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from holdfast.backends.abilities import tuning
 from holdfast.backends.protocol import Backend, Facts
@@ -11,6 +10,7 @@ from holdfast.maintenance.watch import Watch
 from holdfast.plans import Planner, Read
 from holdfast.program.model import Rule
 from holdfast.program.show import shown_names
+from holdfast.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ added so far, O the facts of this hyper-node.  I stays as it was until the whole
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
 from holdfast.backends.protocol import Backend, Bag, Facts
@@ -15,6 +15,7 @@ from holdfast.maintenance.served import Served, States
 from holdfast.maintenance.watch import Watch
 from holdfast.plans import AggregatePlan, Planner, Read
 from holdfast.program.model import AggregateRule, Atom, HyperNode, Negated, Rule
+from holdfast.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True)

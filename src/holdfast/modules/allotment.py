@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from holdfast.modules.interface import Declined, Module, Service
 from holdfast.program.impact import rule_key
 from holdfast.program.model import HyperNode, Relation, Rule
+from holdfast.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True, eq=False)

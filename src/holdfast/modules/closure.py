@@ -12,7 +12,7 @@ they are is looked at after every change.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import Any
 
@@ -37,6 +37,7 @@ from holdfast.modules.graph import (
 from holdfast.modules.interface import Changed, Declined, Ground, Module, Rows, Service
 from holdfast.program.model import HyperNode, Relation
 from holdfast.program.patterns import Recognised, Shape, Slice, recognised
+from holdfast.quick_dataclass import dataclass
 
 STEPS = (Shape.STEP_BEFORE, Shape.STEP_AFTER)
 

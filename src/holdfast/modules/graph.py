@@ -12,12 +12,14 @@ The kernels are imported where they are used: whoever only asks which module ser
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from holdfast.quick_dataclass import dataclass
 
 Numbers = NDArray[np.int64]
 Pairs = NDArray[np.int64]  # of two columns

@@ -13,9 +13,10 @@ node is a component and none is cyclic.
 from __future__ import annotations
 
 import numpy as np
-from numba import boolean, int64, types, uint8, uint64, void
 
-from holdfast.backends.memory.kernel_cache import njit
+from holdfast.compilation import boolean, int64, njit, types, uint8, uint64, void
+
+GAINS_BY_NEWER_CPUS = True  # bits are counted in half the time; see docs/decisions/0034-kernels-built-ahead.md
 
 _numbers = int64[::1]
 _flags = uint8[::1]

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -25,6 +24,7 @@ from numpy.typing import NDArray
 
 from holdfast.program.model import HyperNode, Relation, Rule
 from holdfast.program.patterns import Slice
+from holdfast.quick_dataclass import dataclass
 
 Rows = NDArray[np.int64]
 

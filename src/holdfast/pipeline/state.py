@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from holdfast.errors import HoldfastError, LimitReached
-from holdfast.formats.python_data import Several
+from holdfast.formats.fact_data import Several
 from holdfast.knowledge_base import KnowledgeBase, from_text
 from holdfast.pipeline.checking import DELETE, INSERT
 from holdfast.pipeline.intake import Line

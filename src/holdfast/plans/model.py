@@ -6,12 +6,12 @@ a `Read`; the maintenance algorithms say what the reads mean by handing `apply` 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 from typing import TypeAlias
 
 from holdfast.program.model import AggregateRule, Assign, Atom, Compare, Negated, Range, Rule, Term, Test, Var
+from holdfast.quick_dataclass import dataclass
 from holdfast.values import Type
 
 

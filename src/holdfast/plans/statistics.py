@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import Protocol
+
+from holdfast.quick_dataclass import dataclass
 
 
 class Statistics(Protocol):

@@ -15,7 +15,7 @@ binds takes, for min and max, the values of the rows that attain the extremum.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from holdfast.deadline import look_at_the_clock
 from holdfast.errors import Label, Span
@@ -35,6 +35,7 @@ from holdfast.program.core import (
 from holdfast.program.flatten import Flat, Flattener, Fresh, Pending, read_lonely_as_wildcards
 from holdfast.program.names import Names
 from holdfast.program.normal_form import MOST_ALTERNATIVES, report_too_many
+from holdfast.quick_dataclass import dataclass
 
 ZERO_WHEN_EMPTY = ("count", "sum")
 EXTREMES = ("min", "max")

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
 from holdfast.errors import Span
 from holdfast.language import tree
+from holdfast.quick_dataclass import dataclass
 
 ANSWER = "?"  # the relation of a query's answers
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from holdfast.deadline import look_at_the_clock
 from holdfast.errors import Label, Span
 from holdfast.language import tree
@@ -22,6 +20,7 @@ from holdfast.program.flatten import CONSTANTS, Flat, Flattener, Fresh, flattene
 from holdfast.program.graph import components
 from holdfast.program.names import Names, formula_atoms
 from holdfast.program.normal_form import MOST_ALTERNATIVES, report_too_many
+from holdfast.quick_dataclass import dataclass
 
 
 def desugar(program: tree.Program, scope: Names) -> CoreProgram:

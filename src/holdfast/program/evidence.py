@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
 from enum import IntEnum
 
 from holdfast.errors import Diagnostics, Label, Span
+from holdfast.quick_dataclass import dataclass
 from holdfast.values import Type
 
 

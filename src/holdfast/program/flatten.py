@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from holdfast.errors import Span
 from holdfast.language import tree
@@ -28,6 +28,7 @@ from holdfast.program.functors import FUNCTORS, TESTS
 from holdfast.program.names import Names
 from holdfast.program.normal_form import alternatives, report_hidden_joins
 from holdfast.program.similar import similar
+from holdfast.quick_dataclass import dataclass
 
 CONSTANTS = (tree.Number, tree.String, tree.IriTerm, tree.PrefixedName, tree.RdfLiteral)
 

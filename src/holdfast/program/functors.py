@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import product
 
+from holdfast.quick_dataclass import dataclass
 from holdfast.values import Type
 
 Types = frozenset[Type]

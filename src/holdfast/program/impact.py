@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping
-from dataclasses import dataclass
 
 from holdfast.program.model import AggregateRule, HyperNode, Program, Rule
 from holdfast.program.show import shown_names
+from holdfast.quick_dataclass import dataclass
 
 AnyRule = Rule | AggregateRule
 

@@ -14,11 +14,12 @@ Everything a user may write has been brought into a small core here:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import TypeAlias
 
 from holdfast.errors import Diagnostic, Span
+from holdfast.quick_dataclass import dataclass
 from holdfast.values import Row, Type, Value
 
 # --- terms -------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from holdfast.errors import Diagnostics, Label, Severity, Span
 from holdfast.language import tree
@@ -15,6 +15,7 @@ from holdfast.program.functors import TESTS
 from holdfast.program.model import Io
 from holdfast.program.similar import similar
 from holdfast.program.type_names import TypeTable
+from holdfast.quick_dataclass import dataclass
 
 _SIZE = re.compile(r"[0-9]{1,18}")
 STANDARD_PREFIXES = {

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from holdfast.errors import Diagnostics, Label, Span
 from holdfast.language import tree
 from holdfast.program.core import CoreAtom, CoreCompare, CoreProgram, CoreRule, is_fresh
 from holdfast.program.names import KnownRelation, Names
 from holdfast.program.type_names import TypeTable
+from holdfast.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True)

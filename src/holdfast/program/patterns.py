@@ -7,10 +7,10 @@ if there are any, hold constants (`triple(x, "partOf", y)`).  Such a part of a r
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 
 from holdfast.program.model import Argument, Atom, Compare, Const, Relation, Rule, Term, Var, Wildcard
+from holdfast.quick_dataclass import dataclass
 from holdfast.values import Type
 
 

@@ -7,10 +7,10 @@ a deletion then needs no overdeletion (`maintenance/dred_counting.py`).  Path le
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import product
 
 from holdfast.program.model import Apply, Assign, Atom, Compare, Const, Rule, Term, Var
+from holdfast.quick_dataclass import dataclass
 from holdfast.values import Type
 
 _MOST = 64  # choices of columns that are looked at

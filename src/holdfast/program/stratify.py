@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from holdfast.errors import Diagnostics, Label, Span
 from holdfast.program.core import CoreAtom, CoreProgram
 from holdfast.program.graph import components
 from holdfast.program.names import Names
+from holdfast.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,10 @@ import pytest
 import holdfast
 
 FOLDER = f"holdfast-kernels-{os.geteuid()}"
-TINY = "from numba import int64\nfrom holdfast.backends.memory.kernel_cache import njit\n\n\n" + (
+TINY = "from numba import int64\nfrom holdfast.kernel_cache import njit\n\n\n" + (
     "@njit(int64(int64), cache=True)\ndef twice(x):\n    return 2 * x\n"
 )
-SAY = "import kernel; from holdfast.backends.memory import kernel_cache as c; print(kernel.twice(21), c.uncached())"
+SAY = "import kernel; from holdfast import kernel_cache as c; print(kernel.twice(21), c.uncached())"
 SAY_TWICE = SAY + "; print(c.uncached())"
 
 
@@ -34,7 +34,7 @@ def package(tmp_path: Path) -> Path:
 
 
 def _compiled(folder: str, names: list[str]) -> list[str]:
-    return [name for name in names if name == "__pycache__"]
+    return [name for name in names if name == "__pycache__" or name.startswith("_kernels")]
 
 
 def without_privileges() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +12,7 @@ from holdfast.backends.memory.arrays import Rows
 from holdfast.backends.memory.table import Table
 from holdfast.encoding import Dictionary, float_codes
 from holdfast.program.model import AggregateRule
+from holdfast.quick_dataclass import dataclass
 from holdfast.values import Type
 
 _Places = NDArray[np.int64]

@@ -17,9 +17,8 @@ all candidate rows, then the block is resolved.  The reads of one stage do not d
 from __future__ import annotations
 
 import numpy as np
-from numba import boolean, int32, int64, types, uint8, uint64, void
 
-from holdfast.backends.memory.kernel_cache import njit
+from holdfast.compilation import boolean, int32, int64, njit, types, uint8, uint64, void
 
 BLOCK = 128
 MANY = 1 << 22
