@@ -1,4 +1,23 @@
-"""holdfast: Datalog whose consequences stay true while facts and rules change."""
+"""Datalog whose consequences stay true while facts and rules change.
+
+>>> import holdfast
+>>> kb = holdfast.from_text(
+...     "path(x, y) :- edge(x, y).  path(x, z) :- path(x, y), edge(y, z).",
+...     facts={"edge": [(1, 2), (2, 3)]},
+... )
+>>> sorted(kb["path"])
+[(1, 2), (1, 3), (2, 3)]
+>>> with kb.update() as u:
+...     u.delete("edge", [(2, 3)])
+>>> u.change
+<change: 2 removed from path, 1 removed from edge>
+>>> kb.query("path(1, x)").head()
+[(2,)]
+
+`open` reads a program file, `from_text` a program given as text; both give a `KnowledgeBase`.  Its relations and the
+answers to queries are `RelationView`s, an update is an `Update`, and what it changed a `Change`.  Errors are
+`HoldfastError`s.
+"""
 
 from __future__ import annotations
 
@@ -75,13 +94,22 @@ def __getattr__(name: str) -> Any:
     """Load a name when it is first asked for, so that importing the package costs nothing."""
     if name in _MODULES:
         return import_module(f"holdfast.{name}")
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("holdfast")
     if name not in _HOME:
-        raise AttributeError(f"module 'holdfast' has no attribute {name!r}")
+        raise AttributeError(f"module 'holdfast' has no attribute {name!r}", name=name)
     module = f"holdfast.{_HOME[name]}"
     if module in sys.modules:
         return getattr(import_module(module), name)  # waits for a thread that is just importing it
     with _without_collecting():
         return getattr(import_module(module), name)
+
+
+def __dir__() -> list[str]:
+    """All that there is, loaded or not."""
+    return sorted({*__all__, *_MODULES, "__version__", *(name for name in globals() if name.startswith("__"))})
 
 
 @contextmanager

@@ -32,6 +32,8 @@ ALL_CODES: Final[dict[str, str]] = {
     "E0922": "an update was cut short and could not be taken back",
     "E0923": "a functor of the program has no Python function",
     "E0925": "facts are given for one relation of RDF statements and not for another that has the same ones",
+    "E0926": "an argument of a call is not of the kind that the call takes",
+    "E0927": "a method is asked for that a knowledge base does not have",
     "E0930": "there are no compiled kernels for this machine, and no Numba to compile them",
     "W0008": "a file is called after an empty relation, but has not the ending of a facts file",
     "W0015": "compiled kernels cannot be kept, because no folder for them can be written",

@@ -218,7 +218,12 @@ class HoldfastError(Exception):
         if isinstance(diagnostics, Diagnostic):
             diagnostics = (diagnostics,)
         self.diagnostics: tuple[Diagnostic, ...] = tuple(diagnostics)
+        self.original: HoldfastError | None = None
+        """Where a user's call gave this error: the same one with all frames of holdfast, for a report of a bug."""
         super().__init__("\n".join(d.render() for d in self.diagnostics))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.diagnostics,)
 
 
 class ProgramError(HoldfastError):

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
+from holdfast.boundary import public
 from holdfast.errors import Diagnostic, HoldfastError
 from holdfast.interrupts import deferred, was_heeded
 
@@ -80,7 +81,7 @@ def exclusive(method: Callable[Concatenate[_G, _P], _T]) -> Callable[Concatenate
         with guard.lock, guard:
             return method(self, *arguments, **named)
 
-    return inside
+    return public(inside)
 
 
 def _unusable(error: BaseException) -> HoldfastError:

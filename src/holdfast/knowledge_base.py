@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from types import NoneType
+from typing import TYPE_CHECKING, NoReturn, TypeAlias, TypeVar
 
+from holdfast.arguments import expect, missing_method, refuse_kind
 from holdfast.backends.abilities import Linking, given_facts, housekeeping, module_budget, relation_size, tuning
 from holdfast.backends.protocol import Backend
 from holdfast.backends.protocol import Engine as Factory
+from holdfast.boundary import public
 from holdfast.deadline import within
 from holdfast.encoding import Dictionary
 from holdfast.errors import Diagnostic, Diagnostics, UsageError
@@ -51,12 +55,22 @@ if TYPE_CHECKING:
 ENGINES = ("memory", "spark")
 Engine: TypeAlias = "str | SparkOptions | SparkSession | Factory"
 T = TypeVar("T")
+_OF_PROGRESS = ("compiling", "started", "round", "finished")
+_LIKE_TEXT = re.compile(r":-|\n|\)\s*\.?$")
+_FILE_NAME = re.compile(r"[^\s()]+\.(dl|datalog|souffle|txt)")
+_FROM_TEXT = "a program that is no file is read by holdfast.from_text"
 _SILENCE = 2.0  # seconds of compiling before the user is told
 
 
 class KnowledgeBase(Maintained):
     """A materialised program.  Made by `holdfast.open` and `holdfast.from_text`."""
 
+    if not TYPE_CHECKING:  # a type checker knows what there is
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise missing_method(self, name)
+
+    @public
     def stream(
         self,
         updates: Iterable[Update] | UpdateQueue,
@@ -73,6 +87,7 @@ class KnowledgeBase(Maintained):
         from holdfast.streaming.queue import UpdateQueue
         from holdfast.streaming.sources import feed
 
+        expect(updates, (UpdateQueue, Iterable), "a stream takes updates, as a list, an iterator or a queue")
         asked = lookahead if isinstance(lookahead, Lookahead) else Lookahead(lookahead)
         queue = updates if isinstance(updates, UpdateQueue) else UpdateQueue()
         stream = Stream(self, queue, algorithm, asked, keep_going=keep_going)
@@ -104,6 +119,7 @@ class KnowledgeBase(Maintained):
         return limited or self._backend.ability(Windows) is None
 
 
+@public
 def open(
     program: str | Path,
     facts: Facts = None,
@@ -118,6 +134,9 @@ def open(
 ) -> KnowledgeBase:
     """Read a program file, load its facts and compute everything that follows.
 
+    >>> kb = holdfast.open("family.dl", facts="facts/")  # doctest: +SKIP
+    >>> kb = holdfast.open("family.dl", facts={"parent": [("Bela", "Anna"), ("Carl", "Anna")]})  # doctest: +SKIP
+
     The engine is "memory", "spark", a Spark session, or a factory of backends (`backends/protocol.py`).
     `modules` are those that may serve recursive rules, by name or as they are; by default all.  On Spark they work on
     the driver, and serve no rules when there are more than `spark.holdfast.moduleRows` explicit facts.
@@ -125,6 +144,7 @@ def open(
     anything is computed.
     `macros` are defined for the preprocessor, and `include` are folders in which included files are looked for.
     """
+    expect(program, (str, Path), "a program is the path of a file", "from_text takes the program itself")
     path = Path(program)
     return from_text(
         read_program(path),
@@ -140,6 +160,7 @@ def open(
     )
 
 
+@public
 def from_text(
     text: str,
     facts: Facts = None,
@@ -153,7 +174,16 @@ def from_text(
     macros: Mapping[str, str] | None = None,
     include: Iterable[str | Path] = (),
 ) -> KnowledgeBase:
-    """As `open`, for a program given as text."""
+    """As `open`, for a program given as text.
+
+    >>> kb = holdfast.from_text("p(x) :- q(x).", facts={"q": [(1,), (2,)]})
+    >>> sorted(kb["p"])
+    [(1,), (2,)]
+    """
+    expect(text, str, "a program is a text", "holdfast.open takes the path of a file")
+    if _FILE_NAME.fullmatch(text):
+        raise UsageError(Diagnostic("E0926", f"{text} is no program", help="holdfast.open takes the path of a file"))
+    _expect_settings(limits, progress, output)
     with within(limits.seconds if limits else None):
         tree_program = parse(text, name, Preprocessing(macros or {}, tuple(map(Path, include))))
         return _materialised(tree_program, facts, engine, limits, progress or Silent(), named(modules), output, name)
@@ -165,7 +195,16 @@ def read_program(path: Path) -> str:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise UsageError(Diagnostic("E0902", f"cannot read the program {path.as_posix()}: {reason}")) from error
+        help = _FROM_TEXT if _LIKE_TEXT.search(path.as_posix()) else None
+        message = f"cannot read the program {path.as_posix()}: {reason}"
+        raise UsageError(Diagnostic("E0902", message, help=help)) from error
+
+
+def _expect_settings(limits: object, progress: object, output: object) -> None:
+    expect(limits, (Limits, NoneType), "limits are holdfast.Limits", "limits=holdfast.Limits(seconds=10)")
+    expect(output, (str, Path, NoneType), "output is a folder")
+    if progress is not None and not all(hasattr(progress, name) for name in _OF_PROGRESS):
+        refuse_kind(progress, "progress has the methods of holdfast.Progress")
 
 
 def _materialised(
@@ -244,10 +283,18 @@ def _only(name: str, mapping: Mapping[str, T]) -> Mapping[str, T]:
     return {name: mapping[name]} if name in mapping else {}
 
 
+def _is_engine(engine: object) -> bool:
+    if isinstance(engine, str):
+        return engine in ENGINES
+    from holdfast.spark_session import SparkOptions
+
+    return isinstance(engine, SparkOptions) or hasattr(engine, "newSession") or callable(engine)
+
+
 def _engine(engine: Engine, progress: Progress) -> Factory:
     """What makes the backend; Spark, or the kernels, are loaded now."""
-    if isinstance(engine, str) and engine not in ENGINES:
-        help = similar(engine, ENGINES) or "it is memory, spark, a Spark session, or a factory of backends"
+    if not _is_engine(engine):
+        help = similar(str(engine), ENGINES) or "it is memory, spark, a Spark session, or a factory of backends"
         raise UsageError(Diagnostic("E0916", f"there is no engine {engine}", help=help))
     if callable(engine):
         return engine

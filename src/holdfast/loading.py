@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from holdfast.arguments import expect
 from holdfast.encoding import Codes, Dictionary
 from holdfast.errors import DataError, Diagnostic, Severity, UsageError
 from holdfast.formats.fact_data import FactData, Several, is_spark_frame, kept
@@ -56,6 +57,7 @@ def load(tree_program: tree.Program, facts: Facts, dictionary: Dictionary, *, ke
 
     With `keeps_frames`, facts given as Spark DataFrames are not read here.
     """
+    _expect_facts(facts)
     frames: dict[str, list[Any]] = {}
     files: tuple[Path, ...] = ()
     if isinstance(facts, Mapping):
@@ -78,6 +80,16 @@ def load(tree_program: tree.Program, facts: Facts, dictionary: Dictionary, *, ke
     program = maintainable(program)
     rows = _together(program, [*_text_rows(program, dictionary), *parts])
     return Loaded(program, rows, dictionary, frames, files)
+
+
+def _expect_facts(facts: object) -> None:
+    help = 'give a folder, or facts by relation: facts={"edge": [(1, 2), (2, 3)]}'
+    if facts is not None:
+        expect(facts, (str, Path, Mapping, Sequence), "facts are a folder, a list of files or a dict by relation", help)
+    for part in facts if isinstance(facts, Sequence) and not isinstance(facts, str) else ():
+        expect(part, (str, Path), "a list of facts has folders and RDF files", help)
+    for name in facts if isinstance(facts, Mapping) else ():
+        expect(name, str, "a relation's name is a string", help)
 
 
 def _checked(tree_program: tree.Program, facts: Facts, memory: Memory) -> Program:

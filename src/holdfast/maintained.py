@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from holdfast.arguments import expect
 from holdfast.backends.abilities import Frames, facts_each, given_facts, housekeeping, relation_size, virtual_relations
 from holdfast.backends.protocol import Facts as FactSet
+from holdfast.boundary import public
 from holdfast.deadline import within
 from holdfast.editing import edited
 from holdfast.errors import Diagnostic, UsageError
@@ -27,7 +29,7 @@ from holdfast.program.model import Program, Relation
 from holdfast.program.rdf_views import is_view
 from holdfast.relation_view import RelationView
 from holdfast.update_codes import Ahead, Encoded, UpdateCodes
-from holdfast.updates import Change, Impact, Update, Updating
+from holdfast.updates import Change, Impact, Update, Updating, the_update
 
 if TYPE_CHECKING:
     from holdfast.maintenance.maintainer import Outcome
@@ -46,8 +48,10 @@ class Maintained(Materialised):
         frames = self._backend.ability(Frames)
         return UpdateCodes(self._dictionary, frames.takes if frames else _takes_nothing, self._relation)
 
+    @public
     def update(self, *, algorithm: str | Choice = AUTO) -> Updating:
         """Collect an update in a `with` block; it is applied at the end, and its `change` is there afterwards."""
+        _chosen(algorithm)  # what is wrong is said before the block
         return Updating(lambda update: self.apply(update, algorithm=algorithm))
 
     @exclusive
@@ -62,6 +66,7 @@ class Maintained(Materialised):
         All of them or none: if it raises, nothing has changed, be it that it takes more than some `seconds` of
         processor time.  What the pass took stands with the first change.
         """
+        _expect_updates(updates)
         return self._window(updates, seconds).all() if updates else []
 
     @exclusive
@@ -126,6 +131,7 @@ class Maintained(Materialised):
 
     def _prepared(self, updates: Sequence[Update]) -> list[tuple[int, tuple[FactSet, FactSet]]]:
         """Updates of facts, encoded: how many facts were given, and deletions and insertions."""
+        _expect_updates(updates)
         self._refuse_size_limits()
         if len(updates) > MOST_TOGETHER:
             raise UsageError(Diagnostic("E0919", f"one pass takes {MOST_TOGETHER} updates, not {len(updates)}"))
@@ -154,6 +160,7 @@ class Maintained(Materialised):
         return Impact(impact(self.program, during, given), change)
 
     def _maintained(self, update: Update, algorithm: str | Choice, *, keep: bool) -> Change:
+        the_update(update)
         self._refuse_size_limits()
         if self._ahead is not None:
             if not update.add_rules and not update.remove_rules:
@@ -244,10 +251,11 @@ class Maintained(Materialised):
 
     def _choice(self, algorithm: str | Choice, program: Program) -> Choice:
         """What was asked for, with predicates for the relations' names."""
-        if isinstance(algorithm, str):
-            return Choice(algorithm)
-        asked = {self._relation(name, program).name: wanted for name, wanted in algorithm.of_predicate.items()}
-        return replace(algorithm, of_predicate=asked)
+        choice = _chosen(algorithm)
+        if not choice.of_predicate:
+            return choice
+        asked = {self._relation(name, program).name: wanted for name, wanted in choice.of_predicate.items()}
+        return replace(choice, of_predicate=asked)
 
     def _change(self, outcome: Outcome, program: Program, no_ops: int) -> Change:
         added, removed = (self._views(facts, program) for facts in (outcome.added, outcome.removed))
@@ -298,6 +306,17 @@ class ChangeWindow:
             for i in range(self._last):
                 housekeeping(kb._backend).tidy(window.outcome(i).removed)
         return changes
+
+
+def _chosen(algorithm: str | Choice) -> Choice:
+    expect(algorithm, (str, Choice), "an algorithm is a name or a holdfast.Choice")
+    return Choice(algorithm) if isinstance(algorithm, str) else algorithm
+
+
+def _expect_updates(updates: object) -> None:
+    expect(updates, Sequence, "several updates are a list", "put it into a list: [update]")
+    for update in cast("Sequence[object]", updates):
+        the_update(update)
 
 
 def _takes_nothing(data: object) -> bool:

@@ -8,8 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from holdfast.arguments import expect
 from holdfast.backends.abilities import virtual_relations
 from holdfast.backends.protocol import Backend
+from holdfast.boundary import public
 from holdfast.deadline import within
 from holdfast.encoding import Codes
 from holdfast.errors import Diagnostic, UsageError
@@ -27,13 +29,14 @@ from holdfast.program import check_query
 from holdfast.program.model import Program, Relation
 from holdfast.program.similar import similar
 from holdfast.quick_dataclass import dataclass
-from holdfast.relation_view import RelationView
+from holdfast.relation_view import RelationView, signature
 from holdfast.settings import Limits
 from holdfast.values import Row
 
 if TYPE_CHECKING:
     from holdfast.formats.staging import Staged
     from holdfast.maintenance.maintainer import Maintainer
+    from holdfast.program.graph_views import GraphView
 
 
 @dataclass(frozen=True)
@@ -90,6 +93,10 @@ class Materialised:
         visible = {name: relation for name, relation in self.program.relations.items() if not relation.auxiliary}
         return _Views(visible, self.__getitem__)
 
+    def __iter__(self) -> Iterator[str]:
+        """The names of the relations."""
+        return iter(self.relations)
+
     @exclusive
     def __getitem__(self, name: str) -> RelationView:
         return self._view(self._relation(name))
@@ -121,6 +128,7 @@ class Materialised:
     @exclusive
     def query(self, text: str) -> RelationView:
         """The answers to a query, which is what may stand in a rule's body: `path(1, x), !blocked(x)`."""
+        expect(text, str, "a query is a text", "kb.query('path(1, x)')")
         with within(self._limits.seconds if self._limits else None):
             return self._answered(text)
 
@@ -148,6 +156,7 @@ class Materialised:
         rows = self._dictionary.decode_rows(codes, relation.types)
         return dict(zip(rows, zip(nonrecursive, recursive, strict=True), strict=True))
 
+    @public
     def write_outputs(self, folder: str | Path) -> list[Path]:
         """Write each `.output` relation to a file in the folder; gives the files.  An RDF file may hold several.
 
@@ -155,6 +164,7 @@ class Materialised:
         """
         from holdfast.formats.staging import all_or_none
 
+        expect(folder, (str, Path), "a folder is a path")
         with all_or_none() as staged:
             return self.stage_outputs(folder, staged)
 
@@ -189,9 +199,35 @@ class Materialised:
 
         return self.program, codes
 
+    def graph(self) -> GraphView:
+        """The hyper-nodes and what they read: a picture in a notebook, text elsewhere."""
+        from holdfast.program.graph_views import GraphView
+
+        return GraphView(self.program)
+
     def __repr__(self) -> str:
-        facts = self.statistics.facts
-        return f"<knowledge base: {facts:,} fact{'' if facts == 1 else 's'}, {self.statistics.derived:,} derived>"
+        return f"<knowledge base: {self._told(*self._counts())}>"
+
+    def _repr_html_(self) -> str:
+        from holdfast.notebook import table
+
+        explicit, sizes = self._counts()
+        rows = [
+            (relation.display, signature(relation), f"{sizes[name]:,}", f"{explicit.get(name, 0):,}")
+            for name, relation in self.program.relations.items()
+            if name in sizes
+        ]
+        caption = f"knowledge base: {self._told(explicit, sizes)}"
+        return table(caption, ("relation", "columns", "facts", "of them explicit"), rows)
+
+    @exclusive
+    def _counts(self) -> tuple[Mapping[str, int], Mapping[str, int]]:
+        """The numbers of explicit facts and of all facts, by relation, as they are now."""
+        return self._backend.explicit.sizes(), self.sizes()
+
+    def _told(self, explicit: Mapping[str, int], sizes: Mapping[str, int]) -> str:
+        facts = sum(explicit.get(name, 0) for name in sizes)
+        return f"{facts:,} fact{'' if facts == 1 else 's'}, {sum(sizes.values()) - facts:,} derived"
 
     @contextmanager
     def _limited(self, keep: bool) -> Iterator[Watch]:
@@ -226,6 +262,7 @@ class Materialised:
         return None
 
     def _relation(self, name: str, program: Program | None = None) -> Relation:
+        expect(name, str, "a relation's name is a string", 'kb["path"]; kb.relations has all of them')
         program = program or self.program
         relation = self._find(name, program)
         if relation is None:

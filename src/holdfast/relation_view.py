@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterable, Iterator, Set
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from holdfast.backends.abilities import ImplicitRelation
 from holdfast.backends.protocol import Deferred
+from holdfast.boundary import public
 from holdfast.encoding import Codes, Dictionary, EncodingError
 from holdfast.errors import Diagnostic, UsageError, printable
 from holdfast.exclusive import Guard, exclusive
@@ -27,8 +28,12 @@ _PIECE = 10_000  # rows decoded at a time
 _FEW_LOOKS = 16  # for membership; more are worth a set
 
 
-class RelationView(Collection[Row]):
-    """The facts of a relation, or the answers of a query, as they were when it was asked for."""
+class RelationView(Set[Row]):
+    """The facts of a relation, or the answers of a query, as they were when it was asked for.
+
+    It is an immutable set of tuples, and equal to each set of the same tuples.  Iteration has no particular order,
+    but the same one each time; `sorted_rows` and `head` have the order of the values.
+    """
 
     def __init__(
         self,
@@ -73,6 +78,22 @@ class RelationView(Collection[Row]):
     def __len__(self) -> int:
         return len(self._rows)
 
+    @classmethod
+    def _from_iterable(cls, rows: Iterable[Row]) -> frozenset[Row]:  # type: ignore[override]
+        return frozenset(rows)  # what `&`, `|`, `-` and `^` give
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, RelationView):
+            return self._has_codes_of(other) or frozenset(self) == frozenset(other)
+        return len(other) <= len(self) and frozenset(self) == other if isinstance(other, Set) else NotImplemented
+
+    def _has_codes_of(self, other: RelationView) -> bool:
+        same = self._dictionary is other._dictionary and self.types == other.types and len(self) == len(other)
+        return same and self._encoded == other._encoded
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self))
+
     def __iter__(self) -> Iterator[Row]:
         return self._decoded(self.codes)
 
@@ -101,6 +122,11 @@ class RelationView(Collection[Row]):
     def _encoded(self) -> frozenset[tuple[int, ...]]:
         return frozenset(map(tuple, self.codes.tolist()))
 
+    def head(self, count: int = 5) -> list[Row]:
+        """The first rows in order."""
+        return list(islice(self.sorted_rows(), count))
+
+    @public
     def sorted_rows(self) -> Iterator[Row]:
         """The rows in order: numbers by value, strings by bytes, column by column."""
         from holdfast.formats.order import in_order
@@ -114,12 +140,14 @@ class RelationView(Collection[Row]):
 
         self._dictionary.memory.room(f"rows of {self.name} in order", order_size(self._relation, len(self)))
 
+    @public
     def to_arrow(self) -> pyarrow.Table:
         """The facts as an Arrow table."""
         from holdfast.formats.parquet import to_arrow
 
         return to_arrow(self._relation, self.codes, self._dictionary)
 
+    @public
     def to_pandas(self) -> pandas.DataFrame:
         """The facts as a pandas data frame; pandas must be installed."""
         try:
@@ -130,6 +158,7 @@ class RelationView(Collection[Row]):
         frame: pandas.DataFrame = self.to_arrow().to_pandas()
         return frame
 
+    @public
     def to_spark(self) -> DataFrame:
         """The facts as a Spark DataFrame; with the spark engine they stay where they are."""
         from holdfast.spark_session import spark_errors, spark_session
@@ -145,23 +174,19 @@ class RelationView(Collection[Row]):
             return session.createDataFrame(table.cast(pa.schema(fields)))
 
     def __repr__(self) -> str:
-        columns = ", ".join(f"{c.name}: {c.type_name}" for c in self._relation.columns)
-        return printable(f"<{self.name}({columns}): {self._count()}>")
+        return printable(f"<{self.name}({signature(self._relation)}): {self._count()}>")
 
     def _count(self) -> str:
         return "1 fact" if len(self) == 1 else f"{len(self):,} facts"
 
     def _repr_html_(self) -> str:
-        from html import escape
+        from holdfast.notebook import table
 
-        head = "".join(f"<th>{escape(column)}</th>" for column in self.columns)
-        body = "".join(f"<tr>{_cells(row)}</tr>" for row in islice(self.sorted_rows(), _ROWS_SHOWN))
+        rows = ([str(value) for value in row] for row in self.head(_ROWS_SHOWN))
         more = f"<p>… and {len(self) - _ROWS_SHOWN:,} more</p>" if len(self) > _ROWS_SHOWN else ""
-        caption = f"<caption>{escape(self.name)}: {self._count()}</caption>"
-        return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+        return table(f"{self.name}: {self._count()}", self.columns, rows) + more
 
 
-def _cells(row: tuple[Any, ...]) -> str:
-    from html import escape
-
-    return "".join(f"<td>{escape(str(value))}</td>" for value in row)
+def signature(relation: Relation) -> str:
+    """The columns of a relation with their types."""
+    return ", ".join(f"{column.name}: {column.type_name}" for column in relation.columns)

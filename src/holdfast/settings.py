@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager, nullcontext
 from typing import Final, Protocol
 
+from holdfast.arguments import refuse_kind
 from holdfast.quick_dataclass import dataclass
 
 
@@ -16,6 +17,12 @@ class Limits:
     rounds: int | None = None  # of one hyper-node
     seconds: float | None = None
     memory: int | None = None  # bytes that facts, counters, indexes and strings take, and reading and showing them
+
+    def __post_init__(self) -> None:
+        for name in ("facts", "rounds", "seconds", "memory"):
+            limit = getattr(self, name)
+            if limit is not None and (isinstance(limit, bool) or not hasattr(limit, "__float__")):
+                refuse_kind(limit, f"the limit on {name} is a number or None", f"write Limits({name}=1000)")
 
 
 class Memory(Protocol):

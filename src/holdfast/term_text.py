@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 
-from holdfast.values import BlankNode, Iri, Literal, Value, quote
+from holdfast.values import NIL, BlankNode, Iri, Literal, Record, Value, quote
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 XSD_STRING = XSD + "string"
@@ -79,6 +79,28 @@ def term_text(value: Value) -> str:
             return str(Literal(double_text(value), XSD_DOUBLE))
         case _:
             return str(value)
+
+
+def as_json(value: Value) -> object:
+    """A value for JSON, the same everywhere; `formats.json_lines.from_json` undoes it.
+
+    RDF terms are objects as in JSON-LD, and floats that JSON has no number for are literals.
+    """
+    match value:
+        case Iri(iri):
+            return {"@id": iri}
+        case BlankNode(label):
+            return {"@id": f"_:{label}"}
+        case Literal(lexical, _, str(language)):
+            return {"@value": lexical, "@language": language}
+        case Literal(lexical, datatype, _):
+            return {"@value": lexical, "@type": datatype}
+        case float() if not math.isfinite(value):
+            return {"@value": double_text(value), "@type": XSD_DOUBLE}
+        case Record(fields=fields, branch=branch):
+            inside = [as_json(field) for field in fields]
+            return None if value == NIL else {branch: inside} if branch else inside
+    return value
 
 
 def parse_term(text: str) -> Value:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
 
+from holdfast.arguments import expect
+from holdfast.boundary import public
 from holdfast.errors import Diagnostic, UsageError, printable
 from holdfast.formats.fact_data import FactData, Several, kept
 from holdfast.maintenance.stratum import Figures
@@ -36,12 +38,15 @@ class Update:
         for key in ("add_rules", "remove_rules"):  # a string is a sequence of strings too, but means one text
             if isinstance(given := getattr(self, key), str):
                 object.__setattr__(self, key, (given,))
+            _expect_texts(key, getattr(self, key))
         for key in ("delete", "insert"):  # an update may be looked at more than once: before it is applied, and again
             given = getattr(self, key)
+            expect(given, Mapping, f"{key} is a dict from relations to facts", f'{key}={{"edge": [(1, 2), (2, 3)]}}')
             if any(isinstance(facts, Iterator | Mapping) for facts in given.values()):
                 object.__setattr__(self, key, {name: kept(facts) for name, facts in given.items()})
 
     @classmethod
+    @public
     def from_json(cls, value: Any) -> Update:
         """From a decoded JSON object, as an update stream has one on each line."""
         if not isinstance(value, dict):
@@ -60,6 +65,21 @@ class Update:
             tuple(value.get("add_rules", ())),
             tuple(value.get("remove_rules", ())),
         )
+
+
+def the_update(given: object) -> Update:
+    """What was given for an update, if it is one."""
+    help = "write holdfast.Update(insert={…}, delete={…}, add_rules=[…], remove_rules=[…])"
+    if isinstance(given, dict) and given.keys() <= set(_KEYS):
+        help = "write holdfast.Update(**update), or holdfast.Update.from_json(update) for decoded JSON"
+    expect(given, Update, "an update is a holdfast.Update", help)
+    return cast("Update", given)
+
+
+def _expect_texts(key: str, given: object) -> None:
+    expect(given, Sequence, f"{key} is a list of texts")
+    for text in cast("Sequence[object]", given):
+        expect(text, str, f"{key} has texts")
 
 
 def _facts(given: dict[str, list[list[Any]]]) -> dict[str, FactData]:
@@ -82,6 +102,16 @@ def _malformed(reason: str, value: Any) -> UsageError:
     return UsageError(Diagnostic("E0907", f"malformed update: {reason}", notes=(f"this is {shown}",)))
 
 
+def _texts(key: str, rules: tuple[str, ...]) -> tuple[str, ...]:
+    for rule in rules:
+        expect(rule, str, f"{key} takes texts", f"u.{key}(*rules) for a list of them")
+    return rules
+
+
+def _expect_name(relation: object, method: str) -> None:
+    expect(relation, str, "a relation's name is a string", f'u.{method}("edge", [(1, 2), (2, 3)])')
+
+
 class Updating:
     """Collects an update inside `with kb.update() as u:`; nothing happens if the block raises."""
 
@@ -95,23 +125,26 @@ class Updating:
 
     def insert(self, relation: str, facts: FactData) -> None:
         """Facts to insert, in any form that `holdfast.open` takes."""
+        _expect_name(relation, "insert")
         self._insert.setdefault(relation, []).append(kept(facts))
 
     def delete(self, relation: str, facts: FactData) -> None:
         """Facts to delete."""
+        _expect_name(relation, "delete")
         self._delete.setdefault(relation, []).append(kept(facts))
 
     def add_rules(self, *rules: str) -> None:
         """Texts of rules to add."""
-        self._add_rules += rules
+        self._add_rules += _texts("add_rules", rules)
 
     def remove_rules(self, *rules: str) -> None:
         """Names or texts of rules to remove."""
-        self._remove_rules += rules
+        self._remove_rules += _texts("remove_rules", rules)
 
     def __enter__(self) -> Updating:
         return self
 
+    @public
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         if kind is None:
             delete, insert = (
@@ -122,12 +155,15 @@ class Updating:
 
 @dataclass(frozen=True)
 class Change:
-    """What an update changed, net, in every relation that it changed, and what that took."""
+    """What an update changed, net, in every relation that it changed, and what that took.
+
+    Two changes are equal if they add and remove the same facts, whatever they took.
+    """
 
     added: Mapping[str, RelationView]
     removed: Mapping[str, RelationView]
-    figures: tuple[Figures, ...] = ()
-    no_ops: int = 0  # facts given that made no difference to the explicit ones
+    figures: tuple[Figures, ...] = field(default=(), compare=False)
+    no_ops: int = field(default=0, compare=False)  # facts given that made no difference to the explicit ones
 
     def __bool__(self) -> bool:
         return bool(self.added or self.removed)

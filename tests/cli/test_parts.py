@@ -41,15 +41,15 @@ def test_what_is_no_amount(text: str) -> None:
     [
         (1, Type.NUMBER, "1", 1),
         (-0.5, Type.FLOAT, "-0.5", -0.5),
-        (math.inf, Type.FLOAT, "inf", {"float": "inf"}),
+        (math.inf, Type.FLOAT, "inf", {"@value": "INF", "@type": "http://www.w3.org/2001/XMLSchema#double"}),
         ("plain", Type.SYMBOL, "plain", "plain"),
         ("two\tcells\n", Type.SYMBOL, "two\\tcells\\n", "two\tcells\n"),
         ("7", Type.SYMBOL, "7", "7"),
         ("7", Type.ANY, '"7"', "7"),
-        (Iri("http://e/a"), Type.ANY, "<http://e/a>", {"iri": "http://e/a"}),
-        (BlankNode("b"), Type.ANY, "_:b", {"blank": "b"}),
-        (Literal("chat", language="fr"), Type.ANY, '"chat"@fr', {"literal": "chat", "language": "fr"}),
-        (Literal("1", "http://e/t"), Type.ANY, '"1"^^<http://e/t>', {"literal": "1", "datatype": "http://e/t"}),
+        (Iri("http://e/a"), Type.ANY, "<http://e/a>", {"@id": "http://e/a"}),
+        (BlankNode("b"), Type.ANY, "_:b", {"@id": "_:b"}),
+        (Literal("chat", language="fr"), Type.ANY, '"chat"@fr', {"@value": "chat", "@language": "fr"}),
+        (Literal("1", "http://e/t"), Type.ANY, '"1"^^<http://e/t>', {"@value": "1", "@type": "http://e/t"}),
     ],
 )
 def test_values_in_cells_and_json(value: Value, kind: Type, text: str, as_json: object) -> None:

@@ -104,3 +104,12 @@ def test_links_lead_somewhere(page: object) -> None:
     assert isinstance(page, Path)
     targets = re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8"))
     assert [target for target in targets if not (page.parent / target).exists()] == []
+
+
+def test_decisions_are_numbered_and_listed_without_holes() -> None:
+    pages = sorted(path for path in (ROOT / "docs/decisions").glob("*.md") if path.name != "README.md")
+    numbers = [f"{number:04}" for number in range(1, len(pages) + 1)]
+    assert [page.name[:4] for page in pages] == numbers
+    assert [page.read_text(encoding="utf-8")[2:6] for page in pages] == numbers
+    listed = re.findall(r"^\| \[(\d+)\]\((.*?)\)", (ROOT / "docs/decisions/README.md").read_text("utf-8"), re.MULTILINE)
+    assert listed == [(number, page.name) for number, page in zip(numbers, pages, strict=True)]

@@ -15,7 +15,7 @@ MODULES = sorted(SOURCE.rglob("*.py"))
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("lazy", "quick_dataclass"),
     ("codes", "errors"),
-    ("values",),
+    ("arguments", "boundary", "notebook", "values"),
     ("redaction", "spark_launch"),
     ("deadline", "interrupts", "kernel_cache", "number_text", "settings", "structures", "term_text"),
     ("compilation", "exclusive", "spark_session"),

@@ -169,3 +169,18 @@ def test_a_series_is_a_sequence_of_rows_and_no_table(monkeypatch: pytest.MonkeyP
     with pytest.raises(DataError, match=r"E0630.*row 1 .* is 1, not a tuple"):
         holdfast.from_text("path(x) :- edge(x).", facts={"edge": pd.Series([1, 2])})
     assert set(holdfast.from_text("p(x, y) :- e(x, y).", facts={"e": pd.Series(ROWS)})["p"]) == set(ROWS)
+
+
+def test_a_column_too_many_is_named_even_if_its_values_are_of_no_kind() -> None:
+    import pandas
+
+    import holdfast
+    from holdfast.errors import DataError
+
+    frame = pandas.DataFrame({"x": [1, 2], "y": [2, 3], "note": ["a", object()]})
+    for program in (".decl edge(x: number, y: number)", ".decl edge(x: any, y: any)", "p(x) :- edge(x, y)."):
+        with pytest.raises(DataError) as refused:
+            holdfast.from_text(program, {"edge": frame})
+        assert [(found.code, "note" in found.message) for found in refused.value.diagnostics] == [("E0615", True)]
+    with pytest.raises(DataError, match=r"E0630.*note"):
+        holdfast.from_text("p(x) :- edge(x, y, z).", {"edge": frame})

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
-from holdfast.term_text import term_text
-from holdfast.values import NIL, BlankNode, Iri, Literal, Record, Row, Type, Value
+from holdfast.term_text import as_json, term_text
+from holdfast.values import Row, Type
 
 _CONTROLS = str.maketrans({"\t": "\\t", "\n": "\\n", "\r": "\\r", "\\": "\\\\"})
 
@@ -21,25 +20,5 @@ def row_as_text(row: Row, types: Sequence[Type]) -> list[str]:
 
 
 def row_as_json(row: Row) -> list[object]:
-    """A row for `--json`."""
+    """A row for `--json`, as an update takes it."""
     return [as_json(value) for value in row]
-
-
-def as_json(value: Value) -> object:
-    """A value for `--json`: what JSON lacks (RDF terms, infinities) becomes an object that names its kind."""
-    match value:
-        case Iri(iri):
-            return {"iri": iri}
-        case BlankNode(label):
-            return {"blank": label}
-        case Literal(lexical, _, str(language)):
-            return {"literal": lexical, "language": language}
-        case Literal(lexical, datatype, _):
-            return {"literal": lexical, "datatype": datatype}
-        case Record(fields=fields, branch=branch):
-            inside = [as_json(field) for field in fields]
-            return None if value == NIL else {branch: inside} if branch else inside
-        case float() if not math.isfinite(value):
-            return {"float": str(value)}
-        case _:
-            return value

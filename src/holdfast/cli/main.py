@@ -30,6 +30,7 @@ COMMANDS: Final = {
     "pipeline snapshots": "pipeline.snapshots",
     "pipeline restore": "pipeline.restore",
     "bench compare": "bench.compare",
+    "completion": "completion.completion",
 }
 """Each command's function, in the files of this folder; only that of the command that is asked for is imported."""
 
@@ -57,6 +58,11 @@ def command(path: str) -> Command:
     module, _, function = COMMANDS[path].partition(".")
     loaded = import_module(f"holdfast.cli.{module}")
     return Command(path, getattr(loaded, function), loaded.EXAMPLE)
+
+
+def options_of_commands() -> dict[str, list[str]]:
+    """The options of each command by its name, `pipeline run`, for a shell's completion."""
+    return {"": [*OPTIONS, "--help"], **{path: command(path).option_names for path in COMMANDS}}
 
 
 def run(arguments: Sequence[str] | None = None) -> int:

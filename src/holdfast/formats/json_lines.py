@@ -22,11 +22,10 @@ from holdfast.formats.json_places import not_json, value_places
 from holdfast.formats.places import Problems, other_columns
 from holdfast.program.model import Relation
 from holdfast.settings import UNLIMITED, Memory
-from holdfast.term_text import double_text, literal_value
-from holdfast.values import NIL, BlankNode, Iri, Literal, Record, Row, Type, Value, quote
+from holdfast.term_text import as_json, literal_value
+from holdfast.values import BlankNode, Iri, Literal, Record, Row, Type, Value, quote
 
 _CHUNK = 20_000
-_DOUBLE = "http://www.w3.org/2001/XMLSchema#double"
 
 
 class NotFiniteError(ValueError):
@@ -319,7 +318,7 @@ def _writable(data: object) -> object:
     """The same data with literals for infinities and NaN."""
     match data:
         case float() if not math.isfinite(data):
-            return {"@value": double_text(data), "@type": _DOUBLE}
+            return as_json(data)
         case dict():
             return {key: _writable(item) for key, item in data.items()}
         case list() | tuple():
@@ -328,17 +327,8 @@ def _writable(data: object) -> object:
 
 
 def _term(value: Value) -> object:
-    match value:
-        case Iri():
-            return {"@id": value.value}
-        case BlankNode():
-            return {"@id": f"_:{value.label}"}
-        case Literal() if value.language is not None:
-            return {"@value": value.lexical, "@language": value.language}
-        case Literal():
-            return {"@value": value.lexical, "@type": value.datatype}
-        case Record(fields=fields, branch=branch):
-            return None if value == NIL else {branch: list(fields)} if branch else list(fields)
+    if isinstance(value, Iri | BlankNode | Literal | Record):
+        return as_json(value)
     raise TypeError(f"{value!r} is not a value")
 
 

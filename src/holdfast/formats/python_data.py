@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 import numpy as np
 
 from holdfast.encoding import Codes, Dictionary, EncodingError
+from holdfast.errors import DataError
 from holdfast.formats.fact_data import FactData, is_spark_frame
 from holdfast.formats.json_lines import sniff_rows, sniff_values
 from holdfast.formats.parquet import arrow_type, column_places, encode_table
@@ -26,6 +27,8 @@ else:
 
 _PLAIN = frozenset({list, tuple})
 _SHAPES = "a list of tuples, a list of dicts, a dict of columns, a pandas or Spark DataFrame or an Arrow table"
+_ROWS = "write a list of rows, even for one: [(1, 2)]"
+_FILES = f'{_ROWS}; facts in files are read from a folder or RDF files: facts="folder/"'
 
 
 def encode_facts(data: FactData, relation: Relation, dictionary: Dictionary) -> Codes:
@@ -37,7 +40,7 @@ def encode_facts(data: FactData, relation: Relation, dictionary: Dictionary) -> 
     origin = f"facts for relation {relation.display}"
     if data.__class__ is list and _PLAIN.issuperset(map(type, data)):  # as nearly all updates have them
         return _encode_rows(data, relation, dictionary, origin)
-    table = _as_table(data)
+    table = _as_table(data, relation, origin)
     if table is not None and table.num_columns:
         return encode_table(table, relation, dictionary, origin)
     if table is not None or (isinstance(data, Mapping) and not data):
@@ -64,7 +67,10 @@ def sniff_python(data: FactData, names: Sequence[str] | None = None) -> tuple[Ty
     """The types of facts given from Python; nothing where there are none or where they differ in length."""
     if is_spark_frame(data):
         return _spark_types(data, names)
-    table = _as_table(data)
+    try:
+        table = _as_table(data)
+    except DataError:
+        return ()  # encoding it will say what is wrong
     if table is not None:
         types = tuple(map(arrow_type, table.schema)) if table.num_rows else ()
     elif isinstance(data, Mapping):
@@ -89,7 +95,7 @@ def _ordered(row: object, names: Sequence[str]) -> Sequence[Value] | None:
     return _sequence(row)
 
 
-def _as_table(data: FactData) -> pa.Table | None:
+def _as_table(data: FactData, relation: Relation | None = None, origin: str = "") -> pa.Table | None:
     """Tables, record batches and frames as an Arrow table, None for anything else."""
     if "pyarrow" in sys.modules:  # else nobody has made a table; to ask would import it
         match data:
@@ -106,7 +112,12 @@ def _as_table(data: FactData) -> pa.Table | None:
         return None
     if _is_pandas(data) and not hasattr(data, "columns"):
         return None  # a series is a sequence of rows
-    return _from_frame(data)
+    try:
+        return _from_frame(data)
+    except DataError:
+        if relation is not None and hasattr(data, "columns"):  # a column too many need not fit
+            column_places(list(map(str, data.columns)), relation, origin, None)
+        raise
 
 
 def _is_pandas(data: object) -> bool:
@@ -152,7 +163,7 @@ def _rows(data: FactData, relation: Relation) -> list[Sequence[Value]]:
             refuse(
                 "E0630",
                 f"row {number} of the facts for relation {relation.display} is {given!r}, not a tuple",
-                help=f"write ({given!r},) for a row of one value" if relation.arity == 1 else None,
+                help=f"write ({given!r},) for a row of one value" if relation.arity == 1 else _ROWS,
             )
         rows.append(row)
     return rows
@@ -162,7 +173,8 @@ def _iterate(data: FactData) -> Iterable[Any]:
     if isinstance(data, np.ndarray):
         return cast("Iterable[Any]", data.tolist())
     if isinstance(data, str | bytes) or not isinstance(data, Iterable):
-        refuse("E0630", f"facts are {_SHAPES}, not {type(data).__name__}")
+        help = _FILES if isinstance(data, str) else _ROWS
+        refuse("E0630", f"facts are {_SHAPES}, not {type(data).__name__}", help=help)
     return data
 
 

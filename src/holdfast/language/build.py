@@ -16,6 +16,7 @@ from holdfast.deadline import look_at_the_clock
 from holdfast.errors import Diagnostics, Source, Span
 from holdfast.language import refused, tree
 from holdfast.language.descriptions import described
+from holdfast.language.foreign import NO_BOOLEANS
 from holdfast.language.literals import LARGEST, integer, number_kind, range_mistake, unescape
 from holdfast.language.mistakes import Mistake
 from holdfast.language.operators import LEVELS, UNARY, right_level
@@ -402,7 +403,8 @@ class Builder:
     def _term(self, node: Expression) -> tree.Term:
         if not isinstance(node, _FORMULAS):
             return node
-        self._diagnostics.error("E0110", f"{described(node)} stands where a value is needed", node.span)
+        help = NO_BOOLEANS if isinstance(node, tree.Truth) else None
+        self._diagnostics.error("E0110", f"{described(node)} stands where a value is needed", node.span, help=help)
         return tree.Wildcard(span=node.span)
 
     def _formula(self, node: Expression) -> tree.Formula:

@@ -77,9 +77,9 @@ def _item_block(placed: _Placed) -> _Block:
     elif isinstance(placed.item, tree.Rule):
         lines, last = _commented_rule(placed.item, placed.inside)
     else:
-        lines, last = [show_item(placed.item)], placed.inside
+        lines, last = show_item(placed.item).split("\n"), placed.inside
     end = max([span.end_line, *map(_last_line, placed.behind)])
-    return _Block(_with_behind("\n".join(lines), "", [*last, *placed.behind]), span.line, end)
+    return _Block([*lines[:-1], *_with_behind(lines[-1], "", [*last, *placed.behind])], span.line, end)
 
 
 def _component(component: tree.Component, comments: list[Comment]) -> list[str]:
@@ -95,7 +95,7 @@ def _commented_rule(rule: tree.Rule, comments: list[Comment]) -> tuple[list[str]
     before, behind = _by_piece(parts, comments)
     leading = list(map(_text, before[0]))
     if not any(before[1:]) and not any(behind[:-1]):
-        return [*leading, show_item(rule)], behind[-1]
+        return [*leading, *show_item(rule).split("\n")], behind[-1]
     lines = [*leading, *map(show_attribute, rule.attributes)]
     for i, piece in enumerate(parts):
         lines += [piece.indent + _text(comment) for comment in before[i] if i]

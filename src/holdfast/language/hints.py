@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from holdfast.language.failure import OPERATORS, SIGNS, Failure
+from holdfast.language.foreign import foreign_hint
 from holdfast.language.recovery import BEGINS_CLAUSE
 from holdfast.language.vocabulary import AGGREGATES, KEYWORDS
 
@@ -100,6 +101,7 @@ def _aggregate_hint(failure: Failure) -> str | None:
 
 _HINTS: Final[tuple[Callable[[Failure], str | None], ...]] = (
     _modulo_hint,
+    foreign_hint,
     _word_hint,
     _colon_hint,
     _declaration_hint,

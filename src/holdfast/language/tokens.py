@@ -22,6 +22,7 @@ from holdfast.deadline import look_at_the_clock
 from holdfast.errors import Diagnostics, Source, Span
 from holdfast.language import mistakes
 from holdfast.language.comments import Comment
+from holdfast.language.foreign import QUESTION
 from holdfast.language.vocabulary import (
     AGGREGATES,
     ASKS_FOR_NAME,
@@ -228,7 +229,8 @@ class Lexer:
         self._in_body = self._in_body or type == "IF"
 
     def _other(self, text: str) -> None:
-        self._bad(mistakes.no_such_character(text), text)
+        is_question = self._text.startswith("?-", self._position)
+        self._bad(QUESTION if is_question else mistakes.no_such_character(text), text)
 
     # --- words and names ---
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import field
 
+from holdfast.arguments import expect
 from holdfast.errors import Diagnostic, UsageError
 from holdfast.maintenance import backward_forward, dred, dred_counting, modular, recompute
 from holdfast.maintenance.stratum import Stratum
@@ -59,12 +60,13 @@ class Choice:
     strategy: str = "counters"
 
     def __post_init__(self) -> None:
+        expect(self.of_predicate, Mapping, "the second of a Choice is a dict by relation", '{"path": "dred"}')
         if self.strategy not in STRATEGIES:
             help = f"there are: {', '.join(STRATEGIES)}"
             raise UsageError(Diagnostic("E0905", f"there is no strategy {self.strategy}", help=help))
         for name in (self.default, *self.of_predicate.values()):
             if name not in ALGORITHMS and name != AUTO:
-                help = similar(name, [*ALGORITHMS, AUTO]) or f"there are: {', '.join([*ALGORITHMS, AUTO])}"
+                help = similar(str(name), [*ALGORITHMS, AUTO]) or f"there are: {', '.join([*ALGORITHMS, AUTO])}"
                 raise UsageError(Diagnostic("E0905", f"there is no algorithm {name}", help=help))
 
     def named(self, node: HyperNode) -> str:

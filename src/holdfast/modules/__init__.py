@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from holdfast.arguments import expect
 from holdfast.errors import Diagnostic, UsageError
 from holdfast.modules.allotment import Allotment, allot
 from holdfast.modules.interface import Changed, Declined, Ground, Module, Rows, Service
@@ -21,6 +22,9 @@ MODULES: tuple[Module, ...] = (
 
 def named(modules: Iterable[str | Module]) -> tuple[Module, ...]:
     """Modules by name or as they are."""
+    if isinstance(modules, str):
+        modules = (modules,)
+    expect(modules, Iterable, "modules are a list of names and modules")
     known, found = {module.name: module for module in MODULES}, list[Module]()
     for module in modules:
         if isinstance(module, str):
@@ -29,6 +33,7 @@ def named(modules: Iterable[str | Module]) -> tuple[Module, ...]:
                 raise UsageError(Diagnostic("E0915", f"there is no module {module}", help=help))
             found.append(known[module])
         else:
+            expect(module, Module, "a module is a name or a Module")
             found.append(module)
     return tuple(found)
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from holdfast.compilation import boolean, int64, njit, types, uint8, uint64, void
 
-GAINS_BY_NEWER_CPUS = True  # bits are counted in half the time; see docs/decisions/0034-kernels-built-ahead.md
+GAINS_BY_NEWER_CPUS = True  # bits are counted in half the time; see docs/decisions/0028-kernels-built-ahead.md
 
 _numbers = int64[::1]
 _flags = uint8[::1]

@@ -2,6 +2,7 @@
 
 0. components   what each instance stands for               components.py, renaming.py, inlining.py
 1. names      what every name stands for                    names.py, type_names.py, misspelt.py, rdf_views.py
+              a subtraction that looks like a date          odd_dates.py
 2. desugar    one head, a conjunction, no aggregates        desugar.py, normal_form.py, flatten.py, aggregates.py
 3. safety     every variable is bound                       safety.py
 4. types      by name, then of storage                      nominal.py, inference.py, evidence.py, typing.py
@@ -26,6 +27,7 @@ from holdfast.program.misspelt import warn_of_misspelt
 from holdfast.program.model import Column, Program, Relation
 from holdfast.program.names import KnownRelation, Names, resolve
 from holdfast.program.nominal import check_nominal
+from holdfast.program.odd_dates import warn_of_dates
 from holdfast.program.rdf_views import check_views
 from holdfast.program.records import with_record_types
 from holdfast.program.refused import report_refused
@@ -48,6 +50,7 @@ def check(program: tree.Program, hints: Hints | None = None) -> Program:
     scope = resolve(program, diagnostics)
     warn_of_misspelt(program, scope, {predicate for predicate, _ in hints or {}})
     check_views(program, scope)
+    warn_of_dates(program, diagnostics)
     core = desugar(program, scope)
     declared = tuple(i for i in program.items if isinstance(i, tree.AnyType | tree.FunctorDeclaration))
     return replace(checked(core, scope, hints or {}, diagnostics), declared=declared)

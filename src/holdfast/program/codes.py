@@ -23,6 +23,7 @@ ALL_CODES: dict[str, str] = {
     "E0219": "a dotted name belongs to no instance of a component",
     "E0220": "a branch of an algebraic data type is not declared, or twice",
     "E0222": "statements of RDF are derived in one relation and read in another",
+    "E0223": "a relation has the name of a test of the language",
     "E0301": "a head uses a variable that the body does not bind",
     "E0302": "an argument of a fact is not constant",
     "E0303": "a negated atom uses a variable that nothing binds",
@@ -55,4 +56,5 @@ ALL_CODES: dict[str, str] = {
     "W0007": "a relation without rules, facts or .input has almost the name of another",
     "W0009": "a program in Soufflé's old style mixes types by name",
     "W0016": "two relations have the same statements of RDF",
+    "W0017": "a subtraction looks like a date",
 }

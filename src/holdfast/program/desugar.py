@@ -5,6 +5,7 @@ from __future__ import annotations
 from holdfast.deadline import look_at_the_clock
 from holdfast.errors import Label, Span
 from holdfast.language import tree
+from holdfast.language.foreign import HEAD_WILDCARD, value_help
 from holdfast.language.hints import aggregate_help
 from holdfast.program.aggregates import EXTREMES, Columns, Expander, Place, Source, direct_source, with_value
 from holdfast.program.core import (
@@ -86,17 +87,24 @@ def _numbered(rules: list[tree.Rule], result: list[str], taken: set[str]) -> lis
 
 def _fact(head: tree.Atom, scope: Names) -> CoreAtom | None:
     """A fact of the text; reports what is not constant."""
-    offender = next((t for argument in head.arguments for t in _not_constant(argument)), None)
-    if offender is not None:
-        variable = offender.name if isinstance(offender, tree.Variable) else None
-        what = f"{variable} is a variable" if variable else "this is none"
-        hint = f'a string is written "{variable}"' if variable else None
-        message = f"an argument of a fact must be constant, but {what}"
-        scope.diagnostics.error("E0302", message, offender.span, help=hint)
+    offenders = [t for argument in head.arguments for t in _not_constant(argument)]
+    if offenders:
+        _refuse_variables(offenders, scope)
         return None
     flattener, before = Flattener(scope, Fresh()), scope.error_count
     arguments = tuple(flattener.term(argument) for argument in head.arguments)
     return None if scope.error_count > before else CoreAtom(scope.predicate_of(head), arguments, head.span)
+
+
+def _refuse_variables(offenders: list[tree.Term], scope: Names) -> None:
+    names = list(dict.fromkeys(t.name for t in offenders if isinstance(t, tree.Variable)))
+    several = len(names) > 1
+    what = f"{' and '.join(names)} {'are variables' if several else 'is a variable'}" if names else "this is none"
+    subject = "the arguments of a fact must be constants" if several else "an argument of a fact must be constant"
+    strings = ", ".join(f'"{name}"' for name in names)
+    written = f"{'strings are' if several else 'a string is'} written {strings}" if names else None
+    help = next(filter(None, map(value_help, names)), written)
+    scope.diagnostics.error("E0302", f"{subject}, but {what}", offenders[0].span, help=help)
 
 
 def _not_constant(term: tree.Term) -> list[tree.Term]:
@@ -151,7 +159,7 @@ class _Desugarer:
 
     def _alternative(self, heads: list[tree.Atom], flat: Flat, several: bool) -> None:
         """The rules of one alternative; the heads share its body and its aggregates."""
-        flattener = Flattener(self.scope, self.fresh)
+        flattener = Flattener(self.scope, self.fresh, HEAD_WILDCARD)
         new_heads = [self._head(head, flattener) for head in heads]
         extra = flattener.flat(())
         whole = Flat((*flat.literals, *extra.literals), (*flat.pending, *extra.pending))
@@ -223,7 +231,7 @@ class _HeadAggregates:
                 self.spans[column] = term.target.span
                 return value
             case tree.Wildcard():
-                self._no_value(term)
+                self._no_value(term, HEAD_WILDCARD)
                 return term
         if isinstance(term, CONSTANTS):
             return term

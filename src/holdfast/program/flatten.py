@@ -82,9 +82,10 @@ class Fresh:
 class Flattener:
     """Flattens one alternative."""
 
-    def __init__(self, scope: Names, fresh: Fresh) -> None:
+    def __init__(self, scope: Names, fresh: Fresh, wildcard_help: str | None = None) -> None:
         self.scope = scope
         self.fresh = fresh
+        self.wildcard_help = wildcard_help
         self.literals: list[CoreLiteral] = []
         self.pending: list[Pending] = []
 
@@ -181,7 +182,8 @@ class Flattener:
                 self._range(variable, term)
                 return variable
             case tree.Wildcard():
-                self.scope.diagnostics.error("E0308", "`_` has no value that could be used here", term.span)
+                message = "`_` has no value that could be used here"
+                self.scope.diagnostics.error("E0308", message, term.span, help=self.wildcard_help)
                 return self.fresh.variable(term.span)
         self._check_functor(term)
         return rebuilt(term, [self.term(child) for child in children(term)])

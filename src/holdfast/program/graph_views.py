@@ -7,7 +7,36 @@ from holdfast.program.graph_svg import graph_svg
 from holdfast.program.model import HyperNode, Program
 from holdfast.program.show import show_rule
 
-__all__ = ["graph_dot", "graph_json", "graph_svg", "graph_text", "node_title"]
+__all__ = ["GraphView", "graph_dot", "graph_json", "graph_svg", "graph_text", "node_title"]
+
+
+class GraphView:
+    """The graph of a program's hyper-nodes, which shows itself: drawn in a notebook, printed as text."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+
+    def svg(self) -> str:
+        """The drawing."""
+        return graph_svg(self._program)
+
+    def dot(self) -> str:
+        """The graph for Graphviz."""
+        return graph_dot(self._program)
+
+    def json(self) -> dict[str, object]:
+        """The graph as data."""
+        return graph_json(self._program)
+
+    def __str__(self) -> str:
+        return graph_text(self._program)
+
+    def __repr__(self) -> str:
+        nodes = len(self._program.nodes)
+        return f"<graph: {nodes} hyper-node{'' if nodes == 1 else 's'}>"
+
+    def _repr_svg_(self) -> str:
+        return self.svg()
 
 
 def graph_text(program: Program) -> str:

@@ -99,8 +99,8 @@ class Names:
         return overloaded
 
     def is_test(self, atom: tree.Atom) -> bool:
-        """Whether what looks like an atom is a constraint functor: no relation has its name."""
-        return atom.name.kind is NameKind.PLAIN and atom.name.text in TESTS and atom.name.text not in self.relations
+        """Whether what looks like an atom is a test of the language: no relation has its name, unless in quotes."""
+        return is_test_name(atom.name)
 
     def add_auxiliary(self, stem: str, columns: tuple[str, ...], span: Span) -> str:
         """Add a relation that the checker needs, under a name that no other relation has."""
@@ -110,6 +110,11 @@ class Names:
         name = f"{stem}{number}"
         self.relations[name] = KnownRelation(name, name, columns, (None,) * len(columns), span, auxiliary=True)
         return name
+
+
+def is_test_name(name: tree.Name) -> bool:
+    """Whether a name means a test of the language."""
+    return name.kind is NameKind.PLAIN and name.text in TESTS
 
 
 def resolve(program: tree.Program, diagnostics: Diagnostics) -> Names:
@@ -183,6 +188,8 @@ def _declare(item: tree.Declaration, names: Names) -> None:
 
 
 def _declare_relation(name: tree.Name, item: tree.Declaration, names: Names) -> None:
+    if is_test_name(name):
+        _refuse_test_name(name, names)
     predicate = names.predicate(name)
     if (first := names.relations.get(predicate)) is not None:
         labels = [Label(first.span, "declared here first")] if first.span else []
@@ -211,10 +218,19 @@ def _use_relations(program: tree.Program, names: Names, declared: bool) -> None:
     for item in program.items:
         if isinstance(item, tree.Rule):
             before = names.error_count
+            for head in filter(names.is_test, item.heads):
+                if head.name.text not in names.relations:  # its declaration was refused already
+                    _refuse_test_name(head.name, names)
             for atom in rule_atoms(item):
                 _use(atom, names, declared)
             if names.error_count > before:
                 names.refused.add(id(item))
+
+
+def _refuse_test_name(name: tree.Name, names: Names) -> None:
+    message = f"{name.text} is a test of the language, so no relation can have this name"
+    help = f"choose another name, or write it in quotes everywhere: '{name.text}'"
+    names.diagnostics.error("E0223", message, name.span, help=help)
 
 
 def _use(atom: tree.Atom, names: Names, declared: bool) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from holdfast.errors import Diagnostics, Label
 from holdfast.language import tree
+from holdfast.language.foreign import type_help
 from holdfast.program.similar import similar
 from holdfast.structures import Kind, Structure
 from holdfast.values import Type
@@ -114,7 +115,7 @@ class TypeTable:
         """Whether there is such a type; if not, says so."""
         if name in PRIMITIVE or name in self._declared:
             return True
-        hint = similar(name, [*PRIMITIVE, *self._declared])
+        hint = type_help(name) or similar(name, [*PRIMITIVE, *self._declared])
         self._diagnostics.error("E0206", f"there is no type {name}", node.span, help=hint)
         return False
 

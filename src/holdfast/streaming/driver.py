@@ -11,6 +11,7 @@ from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from holdfast.boundary import public
 from holdfast.errors import Diagnostic, HoldfastError, UsageError
 from holdfast.maintenance.algorithms import AUTO, Choice
 from holdfast.maintenance.marking import Marking, Marks
@@ -118,6 +119,7 @@ class Stream:
     def __iter__(self) -> Iterator[Answer]:
         return self
 
+    @public
     def __next__(self) -> Answer:
         return next(self._answers)
 

@@ -8,8 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from threading import Condition
 
+from holdfast.arguments import expect
+from holdfast.boundary import public
 from holdfast.errors import Diagnostic, HoldfastError, UsageError
-from holdfast.updates import Update
+from holdfast.updates import Update, the_update
 
 ROOM = 64
 
@@ -37,6 +39,7 @@ class UpdateQueue:
     """
 
     def __init__(self, room: int = ROOM) -> None:
+        expect(room, int, "the room of a queue is a number of updates")
         if room < 1:
             raise UsageError(Diagnostic("E0919", f"a queue of updates has room for {room}", help="give it room for 1"))
         self.room = room
@@ -48,8 +51,10 @@ class UpdateQueue:
         self._closed = False
         self._failure: BaseException | None = None
 
+    @public
     def put(self, update: Update) -> None:
         """Hand an update over; waits while the queue is full."""
+        the_update(update)
         self.put_item(lambda number: Incoming(number, update))
 
     def put_item(self, made: Callable[[int], Incoming]) -> None:

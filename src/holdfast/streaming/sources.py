@@ -15,7 +15,7 @@ from holdfast.errors import Diagnostic, HoldfastError, UsageError
 from holdfast.formats.paths import inside
 from holdfast.streaming.queue import Incoming, UpdateQueue
 from holdfast.update_lines import UpdateLine, update_lines
-from holdfast.updates import Update
+from holdfast.updates import Update, the_update
 
 END = "END"
 """A file of this name in a watched folder ends the stream."""
@@ -43,7 +43,7 @@ def feed(queue: UpdateQueue, updates: Iterable[Update | UpdateLine]) -> threadin
 def _incoming(given: Update | UpdateLine) -> Callable[[int], Incoming]:
     """Lines are read as JSON here, in the thread that feeds."""
     if not isinstance(given, UpdateLine):
-        return lambda number: Incoming(number, given)
+        return lambda number: Incoming(number, the_update(given))
     try:
         update, error = given.update(), None
     except HoldfastError as failure:
