@@ -21,11 +21,14 @@ from holdfast.maintenance import (
     marking,
     modular,
     recompute,
+    walk,
 )
 from holdfast.maintenance.agenda import Agenda
+from holdfast.maintenance.ledger import Ledger
 from holdfast.maintenance.maintainer import Maintainer
 from holdfast.maintenance.served import Served, States
 from holdfast.maintenance.stratum import Stratum
+from holdfast.maintenance.transaction import Transactions
 from holdfast.modules import closure, graph
 from holdfast.modules.allotment import Allotment
 from holdfast.plans import planner
@@ -250,28 +253,36 @@ MUTANTS = [
     Mutant("two changed negations count twice", Stratum.changed, "Read.ABSENT_OLD: I | N", "Read.ABSENT_OLD: I", DREDC),
     Mutant("two new atoms count twice", Stratum.follows, "Read.OLD: Ip - Δ", "Read.OLD: Ip", DREDC),
     Mutant(
-        "recursion that comes or goes moves no counts", Maintainer._maintain, "self._move_counts(plan)", "pass", DREDC
+        "recursion that comes or goes moves no counts",
+        Maintainer._edited,
+        "self.ledger.move_counts(plan)",
+        "pass",
+        DREDC,
     ),
-    Mutant("moved counts do not arrive", Maintainer._move_counts, "gains.add(instances)", "pass", DREDC),
-    Mutant("moved counts stay as well", Maintainer._move_counts, "loses.subtract(instances)", "pass", DREDC),
+    Mutant("moved counts do not arrive", Ledger.move_counts, "gains.add(instances)", "pass", DREDC),
+    Mutant("moved counts stay as well", Ledger.move_counts, "loses.subtract(instances)", "pass", DREDC),
     Mutant(
         "counters that were not kept are believed",
-        Maintainer._count,
-        "recount(plan.planner, self.backend, rules)",
+        Ledger.make_right,
+        "recount(plan.planner, self._backend, _counting_before(plan, served=served))",
         "pass",
         MIXED,
     ),
     Mutant(
-        "counters of what was refused stay", Maintainer._take_back, "self.backend.recursive.take_back()", "pass", "auto"
+        "counters of what was refused stay",
+        Transactions.roll_back,
+        "self.backend.recursive.take_back()",
+        "pass",
+        "auto",
     ),
     Mutant(
         "a fact deleted and inserted is deleted",
-        Maintainer._maintain,
+        walk.explicit_change,
         "(deletions & E) - insertions",
         "deletions & E",
         "auto",
     ),
-    Mutant("a fact inserted twice is counted twice", Maintainer._maintain, "insertions - E", "insertions", "auto"),
+    Mutant("a fact inserted twice is counted twice", walk.explicit_change, ", insertions - E", ", insertions", "auto"),
     Mutant(
         "what changed is not passed on",
         Agenda.due,
@@ -282,7 +293,7 @@ MUTANTS = [
     Mutant("a hyper-node is done before what it reads", Agenda.due, "heapify(due)", "due.sort(reverse=True)", "auto"),
     Mutant(
         "explicit facts stay explicit",
-        Maintainer.become,
+        Transactions._commit_facts,
         "self.backend.explicit, *explicit",
         "self.backend.explicit, explicit[0].of(()), explicit[1]",
         "recompute",
@@ -414,7 +425,7 @@ MUTANTS += [
         ),
         # around them
         ("states of what was taken back stay", States.take_back, "self._next.clear()", "self.commit()", "auto"),
-        ("states outlive other algorithms", Maintainer._node, "self.states.drop(plan.predicates)", "pass", MIXED),
+        ("states outlive other algorithms", walk.Walk._maintained, "self.states.drop(plan.predicates)", "pass", MIXED),
         (
             "rules of modules come and go unseen",
             Allotment.same_as,
@@ -424,8 +435,8 @@ MUTANTS += [
         ),
         (
             "counts of served rules are believed",
-            Maintainer._count,
-            "served != bool(O & self._counts_served)",
+            Ledger._is_right,
+            "served != bool(O & self._served_count)",
             "False",
             DREDC,
         ),

@@ -305,6 +305,3 @@ def _sum(bags: Sequence[Bag]) -> Bag:
 
 
 PATIENCE = 8  # updates in which nothing is covered
-
-PASSING_ON = frozenset({"counting", "dred", "dred-counting"})
-"""The algorithms in which marked implicit facts mark others (section 4): they delete all that depends on a deletion."""

@@ -68,7 +68,7 @@ class Stratum:
     kept: RuleChange
     removed: RuleChange
     added: RuleChange
-    around: Collection[str]  # the predicates that the kept rules, aggregates and modules read, and its own
+    inputs: Collection[str]  # the predicates that the kept rules, aggregates and modules read, and its own
     figures: Figures = field(default_factory=Figures)
     served: Sequence[Served] = ()  # by modules; then the rules above are those of none
     states: States = field(default_factory=States)
@@ -78,8 +78,8 @@ class Stratum:
         self.E, self.I = backend.explicit, backend.materialisation
         self.D, self.A = backend.deleted, backend.added
         self.Cn, self.Cr = backend.nonrecursive, backend.recursive
-        self.gone = (self.D - self.A).of(self.around)  # D \ A of earlier hyper-nodes
-        self.come = (self.A - self.D).of(self.around)  # A \ D
+        self.gone = (self.D - self.A).of(self.inputs)  # D \ A of earlier hyper-nodes
+        self.come = (self.A - self.D).of(self.inputs)  # A \ D
 
     @property
     def node(self) -> HyperNode:
