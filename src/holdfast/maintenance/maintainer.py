@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeVar
 
-from holdfast.backends.abilities import housekeeping, module_budget, virtual_relations
+from holdfast.backends.abilities import housekeeping, virtual_relations
 from holdfast.backends.protocol import Backend, Facts
 from holdfast.maintenance.agenda import Agenda
 from holdfast.maintenance.algorithms import Choice
@@ -102,7 +101,6 @@ class Maintainer:
 
     def _outcome(self, walk: Walk, program: Program | None) -> Outcome:
         agenda = self._agenda if program is None else Agenda(self._edited(program))
-        self._refuse_modules(agenda.nodes, len(self.backend.explicit) - len(walk.E_minus) + len(walk.E_plus))
         figures, D, A = walk.through(agenda), self.backend.deleted, self.backend.added
         explicit = len(walk.E_minus) + len(walk.E_plus)
         return Outcome((D - A).snapshot(), (A - D).snapshot(), tuple(figures), explicit)
@@ -111,10 +109,10 @@ class Maintainer:
 
     def _edited(self, program: Program) -> list[NodePlan]:
         """The hyper-nodes of another program.  Those that are as they were are not looked at."""
-        known = (self.nodes, self.backend.statistics, self.modules, self.states)
-        nodes = changed_plans(self.program, program, *known)
+        statistics = self.backend.statistics
+        nodes = changed_plans(self.program, program, self.nodes, statistics, self.modules, self.states)
         stay = {name for plan in nodes if plan.stays_virtual for name in plan.predicates}
-        self._virtual.materialise_rows([name for name in self._virtual.virtual if name not in stay])
+        self._virtual.materialise_rows(self._virtual.virtual.keys() - stay)
         for plan in nodes:
             self.ledger.move_counts(plan)
         return nodes
@@ -122,12 +120,13 @@ class Maintainer:
     def adopt(self, program: Program, *, anew: bool = False) -> None:
         """Go on with a program whose rules have changed by the last update; `anew` if no plan is to be believed."""
         known = () if anew else self.nodes
-        self.nodes = settled_plans(self.program, program, known, self.backend.statistics, self.modules)
-        self.program, self._agenda = program, Agenda(self.nodes)
+        nodes = settled_plans(self.program, program, known, self.backend.statistics, self.modules)
+        changed = {name for plan in {*self.nodes} ^ {*nodes} for name in plan.predicates}
+        housekeeping(self.backend).forget_plans(changed)
+        self.program, self.nodes, self._agenda = program, nodes, Agenda(nodes)
         self.transactions.bump_version()
         self.ledger.keep_only(program.relations)
         self.states.keep_only(program.relations)
-        housekeeping(self.backend).forget_plans()
         if self.marking is not None:
             self.marking.rules_changed(program)
 
@@ -138,11 +137,6 @@ class Maintainer:
         self.adopt(self.program, anew=True)
 
     # --- modules ---------------------------------------------------------------------------------------
-
-    def _refuse_modules(self, nodes: Sequence[NodePlan], explicit: int) -> None:
-        most = module_budget(self.backend).most_for_modules
-        if most < math.inf and explicit > most and any(plan.allotment.services for plan in nodes):
-            raise TooManyForModulesError
 
     def _do_without_modules(self) -> None:
         """They would derive too much: all rules are evaluated from now on, and count."""

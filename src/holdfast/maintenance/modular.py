@@ -11,7 +11,7 @@ recursive rules reads no other relation.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence, Sized
+from collections.abc import Callable, Iterable, Sequence, Sized
 from functools import partial, reduce
 from operator import or_
 
@@ -31,6 +31,14 @@ from holdfast.program.show import shown_names
 
 class TooManyForModulesError(Exception):
     """Modules would derive more facts than the backend lets them."""
+
+
+def refuse_explicit(backend: Backend, allotments: Iterable[Allotment], E_minus: Facts, E_plus: Facts) -> None:
+    """Modules give up if an update leaves more explicit facts than the backend lets them serve."""
+    most, E = module_budget(backend).most_for_modules, backend.explicit
+    is_limited = most < math.inf and any(allotment.services for allotment in allotments)
+    if is_limited and len(E) - len(E_minus) + len(E_plus) > most:
+        raise TooManyForModulesError
 
 
 # --- Algorithm 2 ---------------------------------------------------------------------------------------

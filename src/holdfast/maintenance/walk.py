@@ -13,6 +13,7 @@ from holdfast.maintenance.algorithms import Algorithm, Choice
 from holdfast.maintenance.choose import Chooser
 from holdfast.maintenance.ledger import Ledger
 from holdfast.maintenance.marking import MarkedStratum, Marking
+from holdfast.maintenance.modular import refuse_explicit
 from holdfast.maintenance.node_plans import NodePlan
 from holdfast.maintenance.served import Served, States
 from holdfast.maintenance.stratum import Figures, Stratum
@@ -41,6 +42,7 @@ class Walk:
 
     def through(self, agenda: Agenda) -> list[Figures]:
         """D and A are complete afterwards."""
+        refuse_explicit(self.backend, (plan.allotment for plan in agenda.nodes), self.E_minus, self.E_plus)
         D, A = self.backend.deleted, self.backend.added
         given = {*self.E_minus.sizes(), *self.E_plus.sizes()}
         due = agenda.due(given, lambda: chain(D.predicates(), A.predicates()))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 from holdfast.backends.memory.facts import Momentary
 from holdfast.backends.memory.store import MemoryBackend
@@ -35,6 +35,11 @@ class Planners:
             planner = InstancePlanner(node, self._backend.statistics)
             self._planners[node.predicates] = node, planner
         return planner
+
+    def forget(self, heads: Container[str]) -> None:
+        """The rules with some heads have changed."""
+        left = {names: known for names, known in self._planners.items() if not any(name in heads for name in names)}
+        self._planners = left
 
 
 def compute(
