@@ -31,6 +31,7 @@ even(y) :- odd(x), next(x, y).
 beside(x) :- item(x).
 thing(x) :- item(x).
 """
+CLOSURE = "p(x, y) :- e(x, y).\np(x, z) :- p(x, y), p(y, z).\np(x, z) :- e(x, y), p(y, z)."
 FACTS = {
     "edge": [(x, (3 * x + 1) % 20) for x in range(20)],
     "node": [(x,) for x in range(20)],
@@ -96,6 +97,26 @@ def test_prepared_plans_of_untouched_hyper_nodes_stay() -> None:
     kb.apply(Update(add_rules=["beside(x) :- node(x)."]))
     assert before and before <= backend._pipelines.keys()
     assert not any(plan.rule.predicate == "beside" for plan in backend._pipelines)  # those of old rules are gone
+
+
+@pytest.mark.parametrize("algorithm", ["auto", "dred-counting", "backward-forward-counting"])
+def test_rules_go_while_their_counters_are_unknown(algorithm: str) -> None:
+    kb = holdfast.from_text("p(x) :- a(x).\np(x) :- b(x).", {"a": [(1,), (2,)], "b": [(2,), (3,)]})
+    kb.apply(Update(insert={"a": [(4,)]}), algorithm="dred")
+    kb.apply(Update(remove_rules=["p(x) :- b(x)."]), algorithm=algorithm)
+    assert kb.counters("p") == {(1,): (1, 0), (2,): (1, 0), (4,): (1, 0)}
+
+
+@pytest.mark.parametrize("algorithm", ["auto", "dred-counting", "backward-forward-counting"])
+def test_served_rules_go_while_they_are_counted(algorithm: str) -> None:
+    """`counters` counts the rules that a module serves; one of them goes, and the module goes on from its state."""
+    edges = [(1, 2), (2, 3), (3, 4)]
+    kb = holdfast.from_text(CLOSURE, {"e": edges})
+    kb.counters("p")
+    [figures] = kb.apply(Update(remove_rules=["p(x, z) :- e(x, y), p(y, z)."])).figures
+    assert figures.algorithm == "exact"
+    kb.apply(Update(delete={"e": [(2, 3)]}), algorithm=algorithm)
+    assert kb.counters("p") == {(1, 2): (1, 0), (3, 4): (1, 0)}
 
 
 @pytest.mark.parametrize("part", range(4))

@@ -72,7 +72,7 @@ def _delete(s: Stratum, N: Facts, proves: Proves) -> None:
         if not Δ:
             break
         own = [module.delete(I - (D - A), Δ) for module in s.served]
-        instances = s.follows(s.kept.recursive, I - (D - A), I | A, Δ)
+        instances = s.recursive_heads(s.kept.recursive, I - (D - A), I | A, Δ)
         if s.served:
             s.Cr.subtract(instances)
         s.figures.deletion += len(instances)
@@ -119,7 +119,7 @@ def saturate(s: Stratum, N: Facts) -> None:
         if not Δ:
             return
         P |= Δ
-        instances = s.follows(s.kept.recursive, s.backend.elsewhere(s.O, P, I - (D - A)), I | A, Δ)
+        instances = s.recursive_heads(s.kept.recursive, s.backend.elsewhere(s.O, P, I - (D - A)), I | A, Δ)
         s.figures.forward += len(instances)
         N = instances.support()
         if s.served:

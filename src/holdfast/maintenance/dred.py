@@ -16,7 +16,7 @@ def maintain(s: Stratum) -> None:
 def first_deletions(s: Stratum) -> Facts:
     """N := (E- ∩ O) ∪ Π[I : D\\A, A\\D], and what removed rules derived."""
     I, rules = s.I, s.kept.rules
-    bags = [s.changed(rules, I, s.gone, s.come)]
+    bags = [s.delta_heads(rules, I, s.removed_inputs, s.added_inputs)]
     if s.kept.aggregates:
         bags.append(s.aggregates_touched(I))
     if s.removed:
@@ -33,7 +33,7 @@ def overdelete(s: Stratum) -> None:
     I, D, A = s.I, s.D, s.A
     N = first_deletions(s)
     while Δ := N - D:
-        instances = s.follows(s.kept.recursive, I - (D - A), I | A, Δ)
+        instances = s.recursive_heads(s.kept.recursive, I - (D - A), I | A, Δ)
         s.figures.deletion += len(instances)
         s.figures.overdeleted += len(Δ)
         N = instances.support()

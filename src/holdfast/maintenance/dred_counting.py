@@ -22,9 +22,10 @@ def maintain(s: Stratum) -> None:
 
 def first_deletions(s: Stratum, *, counts_recursive: bool = True) -> Facts:
     """What loses a derivation by what happened outside this hyper-node; the counters are moved."""
-    Π_n, Π_r, gone, come, I = s.kept.nonrecursive, s.kept.recursive, s.gone, s.come, s.I
+    I, removed, added = s.I, s.removed_inputs, s.added_inputs
     s.Cn.subtract(s.E_minus)
-    nonrecursive, recursive = [s.changed(Π_n, I, gone, come)], [s.changed(Π_r, I, gone, come)]
+    nonrecursive = [s.delta_heads(s.kept.nonrecursive, I, removed, added)]
+    recursive = [s.delta_heads(s.kept.recursive, I, removed, added)]
     if s.kept.aggregates:
         nonrecursive.append(s.aggregates_touched(I))
     if s.removed:
@@ -47,7 +48,7 @@ def overdelete(s: Stratum) -> None:
     I, D, A = s.I, s.D, s.A
     N = first_deletions(s)
     while Δ := unsupported(s, N - D):
-        instances = s.follows(s.kept.recursive, I - (D - A), I | A, Δ)
+        instances = s.recursive_heads(s.kept.recursive, I - (D - A), I | A, Δ)
         s.Cr.subtract(instances)
         s.figures.deletion += len(instances)
         s.figures.overdeleted += len(Δ)
@@ -71,9 +72,9 @@ def rederive(s: Stratum) -> Facts:
 
 def first_insertions(s: Stratum) -> tuple[list[Bag], list[Bag]]:
     """What gains derivations by what happened outside this hyper-node: nonrecursive ones and recursive ones."""
-    J, gone, come = (s.I - s.D) | s.A, s.gone, s.come
-    nonrecursive = [s.changed(s.kept.nonrecursive, J, come, gone)]
-    recursive = [s.changed(s.kept.recursive, J, come, gone)]
+    J, removed, added = (s.I - s.D) | s.A, s.removed_inputs, s.added_inputs
+    nonrecursive = [s.delta_heads(s.kept.nonrecursive, J, added, removed)]
+    recursive = [s.delta_heads(s.kept.recursive, J, added, removed)]
     if s.kept.aggregates:
         nonrecursive.append(s.aggregates_touched(J))
     if s.added:
@@ -109,7 +110,7 @@ def insert(
         A |= Δ
         s.watch.round(len(Δ))
         J = (I - D) | A
-        instances = s.follows(Π_r, J, J, Δ)
+        instances = s.recursive_heads(Π_r, J, J, Δ)
         if counts_recursive:
             s.Cr.add(instances)
         s.figures.insertion += len(instances)

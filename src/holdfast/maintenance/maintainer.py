@@ -15,8 +15,8 @@ from holdfast.maintenance.commit import Step, commit
 from holdfast.maintenance.ledger import Ledger
 from holdfast.maintenance.marking import Marking
 from holdfast.maintenance.modular import TooManyForModulesError
+from holdfast.maintenance.module_adapter import States
 from holdfast.maintenance.node_plans import NodePlan, changed_plans, node_plans, settled_plans
-from holdfast.maintenance.served import States
 from holdfast.maintenance.transaction import Outcome, Transactions
 from holdfast.maintenance.walk import Walk, explicit_change
 from holdfast.maintenance.watch import Watch

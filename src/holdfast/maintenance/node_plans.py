@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeAlias
 
-from holdfast.maintenance.served import States
+from holdfast.maintenance.module_adapter import States
 from holdfast.maintenance.stratum import RuleChange, predicates_read
 from holdfast.modules import Allotment, Module, Service, allot
 from holdfast.plans import Planner, Statistics

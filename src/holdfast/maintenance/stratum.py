@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from holdfast.backends.protocol import Backend, Bag, Facts
-from holdfast.maintenance.served import Served, States
+from holdfast.maintenance.module_adapter import ModuleAdapter, States
 from holdfast.maintenance.watch import Watch
 from holdfast.plans import AggregatePlan, Planner, Read
 from holdfast.program.model import AggregateRule, Atom, HyperNode, Negated, Rule
@@ -70,7 +70,7 @@ class Stratum:
     added: RuleChange
     inputs: Collection[str]  # the predicates that the kept rules, aggregates and modules read, and its own
     figures: Figures = field(default_factory=Figures)
-    served: Sequence[Served] = ()  # by modules; then the rules above are those of none
+    served: Sequence[ModuleAdapter] = ()  # by modules; then the rules above are those of none
     states: States = field(default_factory=States)
 
     def __post_init__(self) -> None:
@@ -78,8 +78,8 @@ class Stratum:
         self.E, self.I = backend.explicit, backend.materialisation
         self.D, self.A = backend.deleted, backend.added
         self.Cn, self.Cr = backend.nonrecursive, backend.recursive
-        self.gone = (self.D - self.A).of(self.inputs)  # D \ A of earlier hyper-nodes
-        self.come = (self.A - self.D).of(self.inputs)  # A \ D
+        self.removed_inputs = (self.D - self.A).of(self.inputs)  # D \ A of earlier hyper-nodes
+        self.added_inputs = (self.A - self.D).of(self.inputs)  # A \ D
 
     @property
     def node(self) -> HyperNode:
@@ -106,7 +106,7 @@ class Stratum:
         """Π⟦Ip, In⟧."""
         return self.backend.apply(self.planner.whole(rules), {Read.ALL: I, Read.ABSENT: I})
 
-    def changed(self, rules: Iterable[Rule], I: Facts, P: Facts, N: Facts) -> Bag:
+    def delta_heads(self, rules: Iterable[Rule], I: Facts, P: Facts, N: Facts) -> Bag:
         """Π⟦I : P, N⟧."""
         plans = self.planner.changed(rules, P.sizes(), N.sizes()) if rules else ()
         if not plans:
@@ -121,7 +121,7 @@ class Stratum:
         }
         return self.backend.apply(plans, sources)
 
-    def follows(self, rules: Iterable[Rule], Ip: Facts, In: Facts, Δ: Facts) -> Bag:
+    def recursive_heads(self, rules: Iterable[Rule], Ip: Facts, In: Facts, Δ: Facts) -> Bag:
         """Π_r⟦Ip, In : Δ⟧ for new or deleted facts of this hyper-node."""
         plans = self.planner.recursive(Δ.sizes(), rules) if rules else ()
         if not plans:
@@ -155,7 +155,7 @@ class Stratum:
         """The kept aggregates of the groups that a changed fact belongs to; other groups are not looked at."""
         if not self.kept.aggregates:
             return self.backend.apply((), {})
-        changes = self.gone | self.come
+        changes = self.removed_inputs | self.added_inputs
         touched = [AggregatePlan(rule) for rule in self.kept.aggregates if changes.sizes().get(rule.source)]
         return self.backend.apply(touched, {Read.ALL: I, Read.DELTA: changes})
 

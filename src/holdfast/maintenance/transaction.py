@@ -16,9 +16,9 @@ from holdfast.backends.protocol import Backend, Facts, KeptFacts
 from holdfast.maintenance.commit import Step, commit
 from holdfast.maintenance.ledger import Ledger
 from holdfast.maintenance.marking import Marking
-from holdfast.maintenance.served import States
+from holdfast.maintenance.module_adapter import States
 from holdfast.maintenance.stratum import Figures
-from holdfast.maintenance.windows import Step as Move
+from holdfast.maintenance.windows import Move
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from holdfast.maintenance.choose import Chooser
 from holdfast.maintenance.ledger import Ledger
 from holdfast.maintenance.marking import MarkedStratum, Marking
 from holdfast.maintenance.modular import refuse_explicit
+from holdfast.maintenance.module_adapter import ModuleAdapter, States
 from holdfast.maintenance.node_plans import NodePlan
-from holdfast.maintenance.served import Served, States
 from holdfast.maintenance.stratum import Figures, Stratum
 from holdfast.maintenance.watch import Watch
 from holdfast.program.show import shown_names
@@ -59,7 +59,7 @@ class Walk:
         (modular or algorithm.maintain)(s)
         self.ledger.maintained(plan, algorithm)
         s.figures.algorithm, s.figures.why, s.figures.seconds = algorithm.name, why, self.watch.seconds - begun
-        s.figures.given = sum(map(len, (s.E_minus, s.E_plus, s.gone, s.come)))
+        s.figures.given = sum(map(len, (s.E_minus, s.E_plus, s.removed_inputs, s.added_inputs)))
         self.chooser.learn(plan.node, s.figures, self.backend.statistics)
         return s.figures
 
@@ -79,7 +79,9 @@ class Walk:
         self.watch.node(", ".join(shown))
         kept, added = (plan.generic, plan.added_generic) if modular else (plan.kept, plan.added)
         removed = plan.removed_generic if algorithm.by_module_alone else plan.removed
-        served: Sequence[Served] = [Served(service, backend) for service in plan.allotment.services] if modular else ()
+        served: Sequence[ModuleAdapter] = (
+            [ModuleAdapter(service, backend) for service in plan.allotment.services] if modular else ()
+        )
         given, change = (self.E_minus.of(node.predicates), self.E_plus.of(node.predicates)), (kept, removed, added)
         values = (plan.planner, backend, self.watch, *given, *change, plan.inputs, Figures(shown), served, self.states)
         if self.marks is not None:

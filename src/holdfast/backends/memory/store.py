@@ -41,7 +41,7 @@ from holdfast.program.model import Const, Relation
 if TYPE_CHECKING:
     from holdfast.backends.memory.links import MemoryLinks
     from holdfast.backends.memory.window.computing import Planners
-    from holdfast.maintenance.served import States
+    from holdfast.maintenance.module_adapter import States
     from holdfast.maintenance.watch import Watch as RunWatch
     from holdfast.maintenance.windows import ComputedWindow, NodeInWindow
 

@@ -10,7 +10,7 @@ from holdfast.backends.memory.window.module import ServedInWindow, Step
 from holdfast.backends.memory.window.stratum import Explicit, WindowStratum, explicit_states
 from holdfast.backends.memory.window.versions import Versions, steps
 from holdfast.backends.protocol import Facts
-from holdfast.maintenance.served import Served, States
+from holdfast.maintenance.module_adapter import ModuleAdapter, States
 from holdfast.maintenance.stratum import Figures
 from holdfast.maintenance.watch import Watch
 from holdfast.maintenance.windows import ComputedNode, ComputedWindow, NodeInWindow
@@ -82,7 +82,7 @@ def _maintained(
     begun, node, service = watch.seconds, window_node.node, window_node.service
     given = {name: explicit.facts[name] for name in node.predicates if name in explicit.facts}
     window_node.prepare()
-    module = None if service is None else Served(service, backend)
+    module = None if service is None else ModuleAdapter(service, backend)
     served = None if module is None else ServedInWindow(module, backend, states, window_node.is_read)
     watch.node(", ".join(shown_names(node.predicates, backend.relations)))
     figures = Figures(algorithm=ALGORITHM, why=f"{versions.last} updates in one pass")
