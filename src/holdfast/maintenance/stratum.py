@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from holdfast.backends.protocol import Backend, Bag, Facts
+from holdfast.backends.protocol import Backend, Bag, Counters, Facts
 from holdfast.maintenance.module_adapter import ModuleAdapter, States
 from holdfast.maintenance.watch import Watch
 from holdfast.plans import AggregatePlan, Planner, Read
@@ -56,6 +56,33 @@ class Figures:
         return self.deletion + self.backward + self.forward + self.insertion
 
 
+class _NotKept(Counters):
+    """Counters that an algorithm does not keep: it moves them as the paper does, to no effect."""
+
+    remembers = False
+
+    def take_back(self) -> None:
+        pass
+
+    def settle(self) -> None:
+        pass
+
+    def add(self, facts: Bag | Facts) -> None:
+        pass
+
+    def subtract(self, facts: Bag | Facts) -> None:
+        pass
+
+    def forget(self, predicates: Iterable[str]) -> None:
+        pass
+
+    def zero(self, facts: Facts) -> Facts:
+        raise AssertionError("an algorithm reads only counters that it keeps")
+
+
+_NOT_KEPT = _NotKept()
+
+
 @dataclass
 class Stratum:
     """What an algorithm sees of one hyper-node.  `kept` are its rules that were there before the update."""
@@ -72,12 +99,15 @@ class Stratum:
     figures: Figures = field(default_factory=Figures)
     served: Sequence[ModuleAdapter] = ()  # by modules; then the rules above are those of none
     states: States = field(default_factory=States)
+    keeps_nonrecursive: bool = True  # Cn
+    keeps_recursive: bool = True  # Cr
 
     def __post_init__(self) -> None:
         backend = self.backend
         self.E, self.I = backend.explicit, backend.materialisation
         self.D, self.A = backend.deleted, backend.added
-        self.Cn, self.Cr = backend.nonrecursive, backend.recursive
+        self.Cn: Counters = backend.nonrecursive if self.keeps_nonrecursive else _NOT_KEPT
+        self.Cr: Counters = backend.recursive if self.keeps_recursive else _NOT_KEPT
         self.removed_inputs = (self.D - self.A).of(self.inputs)  # D \ A of earlier hyper-nodes
         self.added_inputs = (self.A - self.D).of(self.inputs)  # A \ D
 

@@ -83,7 +83,9 @@ class Walk:
             [ModuleAdapter(service, backend) for service in plan.allotment.services] if modular else ()
         )
         given, change = (self.E_minus.of(node.predicates), self.E_plus.of(node.predicates)), (kept, removed, added)
-        values = (plan.planner, backend, self.watch, *given, *change, plan.inputs, Figures(shown), served, self.states)
+        keeps = algorithm.keeps_nonrecursive, algorithm.keeps_recursive or modular
+        beside_rules = (plan.inputs, Figures(shown), served, self.states, *keeps)
+        values = (plan.planner, backend, self.watch, *given, *change, *beside_rules)
         if self.marks is not None:
             self.marks.marked()
             passes_on, beside = algorithm.passes_marks_on, () if algorithm.keeps_nonrecursive else kept.recursive
