@@ -4,7 +4,7 @@ exact maintenance where one module has a hyper-node to itself.
 The generic module is semi-naive evaluation of the rules that no other module serves, with Cr.  It goes one step in
 each round and is given all of Δ, its own facts too; that comes to the same as closing its facts and giving it only
 what others found.  Here s.kept, s.added and s.removed have its rules only; rules that modules serve neither come nor
-go during an update (see `maintainer.py`).  Diff is not needed: what a module serves in a hyper-node with other
+go during an update (see `choose.py`).  Diff is not needed: what a module serves in a hyper-node with other
 recursive rules reads no other relation.
 """
 
