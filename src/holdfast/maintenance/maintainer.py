@@ -109,8 +109,7 @@ class Maintainer:
 
     def _edited(self, program: Program) -> list[NodePlan]:
         """The hyper-nodes of another program.  Those that are as they were are not looked at."""
-        statistics = self.backend.statistics
-        nodes = changed_plans(self.program, program, self.nodes, statistics, self.modules, self.states)
+        nodes = changed_plans(self.program, program, self.nodes, self.backend.statistics, self.modules, self.states)
         stay = {name for plan in nodes if plan.stays_virtual for name in plan.predicates}
         self._virtual.materialise_rows(self._virtual.virtual.keys() - stay)
         for plan in nodes:
