@@ -78,6 +78,7 @@ _HOME = {
     "Literal": "values",
     "Lookahead": "streaming.driver",
     "Progress": "settings",
+    "Record": "values",
     "RelationView": "relation_view",
     "Statistics": "materialised",
     "Type": "values",

@@ -28,8 +28,8 @@ from holdfast.loading import Facts, Loaded, load
 from holdfast.maintained import Maintained
 from holdfast.maintenance import modular
 from holdfast.maintenance.algorithms import AUTO, Choice
+from holdfast.maintenance.module_adapter import States
 from holdfast.maintenance.seminaive import NodeFigures, materialise
-from holdfast.maintenance.served import States
 from holdfast.maintenance.watch import Watch
 from holdfast.maintenance.windows import Windows
 from holdfast.materialised import Statistics, output_files

@@ -32,7 +32,7 @@ from holdfast.update_codes import Ahead, Encoded, UpdateCodes
 from holdfast.updates import Change, Impact, Update, Updating, the_update
 
 if TYPE_CHECKING:
-    from holdfast.maintenance.maintainer import Outcome
+    from holdfast.maintenance.transaction import Outcome
     from holdfast.maintenance.window_transaction import Window
 
 MOST_TOGETHER = 62  # updates in one pass: each has a bit of a word, and so has the state before them

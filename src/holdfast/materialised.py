@@ -20,8 +20,8 @@ from holdfast.language import parse_body, tree
 from holdfast.language.editing import rules_named
 from holdfast.language.printer import show
 from holdfast.loading import Loaded
+from holdfast.maintenance.module_adapter import States
 from holdfast.maintenance.seminaive import NodeFigures, materialise
-from holdfast.maintenance.served import States
 from holdfast.maintenance.watch import Watch
 from holdfast.modules import Module
 from holdfast.plans import Planner

@@ -105,8 +105,9 @@ def test_a_handler_that_does_not_raise_is_called_once(monkeypatch: pytest.Monkey
 
 def test_a_signal_without_a_checkpoint_is_heeded_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     kb = holdfast.from_text(REACH, FACTS)
-    finish = kb._maintainer._finish
-    monkeypatch.setattr(kb._maintainer, "_finish", lambda: (signal.raise_signal(signal.SIGINT), finish()))
+    transactions = kb._maintainer.transactions
+    finish = transactions._finish
+    monkeypatch.setattr(transactions, "_finish", lambda: (signal.raise_signal(signal.SIGINT), finish()))
     with pytest.raises(KeyboardInterrupt):
         kb.apply(Update(insert={"edge": [(3, 4)]}))
     monkeypatch.undo()

@@ -25,6 +25,9 @@ POLICIES = (*FIXED, MIXED, EACH, COUNTING)
 STRATEGIES = ("counters", "hyper-node")
 
 
+LOSING = "dred or dred-counting"  # the first keeps no counters, the second needs them
+
+
 class DisagreementError(AssertionError):
     """What was maintained is not what it should be."""
 
@@ -63,7 +66,7 @@ class Lane:
                 each = {predicate.name: dice.choice(FIXED) for predicate in self.script.predicates}
                 return Choice("auto", each, strategy=self.strategy)
             case policy:
-                return Choice(policy, strategy=self.strategy)
+                return Choice(dice.choice(policy.split(" or ")), strategy=self.strategy)
 
     def update(self, step: Step, dice: Random) -> Update:
         """The step in this lane's words: rules are removed by name or by text."""

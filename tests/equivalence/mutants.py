@@ -18,21 +18,26 @@ from holdfast.maintenance import (
     backward_forward,
     dred,
     dred_counting,
+    ledger,
     marking,
     modular,
+    node_plans,
     recompute,
+    walk,
 )
 from holdfast.maintenance.agenda import Agenda
+from holdfast.maintenance.ledger import Ledger
 from holdfast.maintenance.maintainer import Maintainer
-from holdfast.maintenance.served import Served, States
+from holdfast.maintenance.module_adapter import ModuleAdapter, States
 from holdfast.maintenance.stratum import Stratum
+from holdfast.maintenance.transaction import Transactions
 from holdfast.modules import closure, graph
 from holdfast.modules.allotment import Allotment
 from holdfast.plans import planner
 from holdfast.plans.planner import Planner
 from holdfast.program import patterns
 
-from .lanes import MIXED
+from .lanes import LOSING, MIXED
 
 
 @dataclass(frozen=True)
@@ -90,22 +95,22 @@ MUTANTS = [
     Mutant(
         "negation: what comes deletes nothing",
         first,
-        "s.changed(Π_n, I, gone, come)",
-        "s.changed(Π_n, I, gone, come - come)",
+        "s.delta_heads(s.kept.nonrecursive, I, removed, added)",
+        "s.delta_heads(s.kept.nonrecursive, I, removed, added - added)",
         DREDC,
     ),
     Mutant(
         "negation: what goes inserts nothing",
         first_ins,
-        "s.changed(s.kept.nonrecursive, J, come, gone)",
-        "s.changed(s.kept.nonrecursive, J, come, gone - gone)",
+        "s.delta_heads(s.kept.nonrecursive, J, added, removed)",
+        "s.delta_heads(s.kept.nonrecursive, J, added, removed - removed)",
         DREDC,
     ),
     Mutant(
         "negation in recursive rules is passed over",
         first_ins,
-        "s.changed(s.kept.recursive, J, come, gone)",
-        "s.changed(s.kept.recursive, J, come, gone - gone)",
+        "s.delta_heads(s.kept.recursive, J, added, removed)",
+        "s.delta_heads(s.kept.recursive, J, added, removed - removed)",
         DREDC,
     ),
     Mutant(
@@ -160,8 +165,8 @@ MUTANTS = [
     Mutant(
         "negation: what comes deletes nothing",
         dred.first_deletions,
-        "s.changed(rules, I, s.gone, s.come)",
-        "s.changed(rules, I, s.gone, s.come - s.come)",
+        "s.delta_heads(rules, I, s.removed_inputs, s.added_inputs)",
+        "s.delta_heads(rules, I, s.removed_inputs, s.added_inputs - s.added_inputs)",
         DRED,
     ),
     # B/F and B/F^c
@@ -235,43 +240,68 @@ MUTANTS = [
     Mutant(
         "groups that lose a fact are not touched",
         Stratum.aggregates_touched,
-        "self.gone | self.come",
-        "self.come",
+        "self.removed_inputs | self.added_inputs",
+        "self.added_inputs",
         "auto",
     ),
     Mutant(
         "groups that gain a fact are not touched",
         Stratum.aggregates_touched,
-        "self.gone | self.come",
-        "self.gone",
+        "self.removed_inputs | self.added_inputs",
+        "self.removed_inputs",
         "auto",
     ),
-    Mutant("two changed atoms count twice", Stratum.changed, "Read.OLD: I - P", "Read.OLD: I", DREDC),
-    Mutant("two changed negations count twice", Stratum.changed, "Read.ABSENT_OLD: I | N", "Read.ABSENT_OLD: I", DREDC),
-    Mutant("two new atoms count twice", Stratum.follows, "Read.OLD: Ip - Δ", "Read.OLD: Ip", DREDC),
+    Mutant("two changed atoms count twice", Stratum.delta_heads, "Read.OLD: I - P", "Read.OLD: I", DREDC),
     Mutant(
-        "recursion that comes or goes moves no counts", Maintainer._maintain, "self._move_counts(plan)", "pass", DREDC
+        "two changed negations count twice", Stratum.delta_heads, "Read.ABSENT_OLD: I | N", "Read.ABSENT_OLD: I", DREDC
     ),
-    Mutant("moved counts do not arrive", Maintainer._move_counts, "gains.add(instances)", "pass", DREDC),
-    Mutant("moved counts stay as well", Maintainer._move_counts, "loses.subtract(instances)", "pass", DREDC),
+    Mutant("two new atoms count twice", Stratum.recursive_heads, "Read.OLD: Ip - Δ", "Read.OLD: Ip", DREDC),
+    Mutant(
+        "recursion that comes or goes moves no counts",
+        Maintainer._edited,
+        "self.ledger.move_counts(plan)",
+        "pass",
+        DREDC,
+    ),
+    Mutant("moved counts do not arrive", Ledger.move_counts, "gains.add(instances)", "pass", DREDC),
+    Mutant("moved counts stay as well", Ledger.move_counts, "loses.subtract(instances)", "pass", DREDC),
     Mutant(
         "counters that were not kept are believed",
-        Maintainer._count,
-        "recount(plan.planner, self.backend, rules)",
+        Ledger.make_right,
+        "recount(plan.planner, self._backend, _counting_before(plan, served=served))",
         "pass",
         MIXED,
     ),
     Mutant(
-        "counters of what was refused stay", Maintainer._take_back, "self.backend.recursive.take_back()", "pass", "auto"
+        "rules that go are not counted before",
+        ledger._counting_before,
+        "*kept.nonrecursive, *removed.nonrecursive",
+        "*kept.nonrecursive,",
+        LOSING,
+    ),
+    Mutant("Cr is right after B/F^c", Ledger.maintained, "algorithm.keeps_recursive or modular", "True", MIXED),
+    Mutant(
+        "a hyper-node is the same with other rules",
+        node_plans._Same.plan,
+        "_listed(plan.node) == _listed(node)",
+        "True",
+        DREDC,
+    ),
+    Mutant(
+        "counters of what was refused stay",
+        Transactions.roll_back,
+        "self.backend.recursive.take_back()",
+        "pass",
+        "auto",
     ),
     Mutant(
         "a fact deleted and inserted is deleted",
-        Maintainer._maintain,
+        walk.explicit_change,
         "(deletions & E) - insertions",
         "deletions & E",
         "auto",
     ),
-    Mutant("a fact inserted twice is counted twice", Maintainer._maintain, "insertions - E", "insertions", "auto"),
+    Mutant("a fact inserted twice is counted twice", walk.explicit_change, ", insertions - E", ", insertions", "auto"),
     Mutant(
         "what changed is not passed on",
         Agenda.due,
@@ -282,7 +312,7 @@ MUTANTS = [
     Mutant("a hyper-node is done before what it reads", Agenda.due, "heapify(due)", "due.sort(reverse=True)", "auto"),
     Mutant(
         "explicit facts stay explicit",
-        Maintainer.become,
+        Transactions._commit_facts,
         "self.backend.explicit, *explicit",
         "self.backend.explicit, explicit[0].of(()), explicit[1]",
         "recompute",
@@ -337,21 +367,21 @@ MUTANTS += [
         ("the generic module leaves Cr", modular.overdelete, "s.Cr.subtract(instances)", "pass", DREDC),
         (
             "what counts only as recursive is internal",
-            Served.external,
+            ModuleAdapter.external,
             "self.backend.recursive.zero(self.backend.nonrecursive.zero(here))",
             "self.backend.nonrecursive.zero(here)",
             DREDC,
         ),
         (
             "explicit facts are internal",
-            Served.external,
+            ModuleAdapter.external,
             "self.backend.recursive.zero(self.backend.nonrecursive.zero(here))",
             "self.backend.recursive.zero(here)",
             DREDC,
         ),
         (
             "what is gone is not looked at",
-            Served.delete,
+            ModuleAdapter.delete,
             "Δ_rows = self.rows(given)",
             "Δ_rows = self.rows(given)[:0]",
             DREDC,
@@ -414,7 +444,7 @@ MUTANTS += [
         ),
         # around them
         ("states of what was taken back stay", States.take_back, "self._next.clear()", "self.commit()", "auto"),
-        ("states outlive other algorithms", Maintainer._node, "self.states.drop(plan.predicates)", "pass", MIXED),
+        ("states outlive other algorithms", walk.Walk._maintained, "self.states.drop(plan.predicates)", "pass", MIXED),
         (
             "rules of modules come and go unseen",
             Allotment.same_as,
@@ -424,8 +454,8 @@ MUTANTS += [
         ),
         (
             "counts of served rules are believed",
-            Maintainer._count,
-            "served != bool(O & self._counts_served)",
+            Ledger._is_right,
+            "served != bool(O & self._served_count)",
             "False",
             DREDC,
         ),
@@ -539,7 +569,7 @@ STREAM_MUTANTS = [
     Mutant(
         "what is not covered is not deleted",
         marking.MarkedStratum._deleted,
-        "if covered.copying is None or len(covered.facts) < self.gone.sizes()[covered.copying.read]:",
+        "if covered.copying is None or len(covered.facts) < self.removed_inputs.sizes()[covered.copying.read]:",
         "if False:",
         MARKS,
         hint=27,
@@ -547,7 +577,7 @@ STREAM_MUTANTS = [
     Mutant(
         "all that copying rules read is covered",
         marking.MarkedStratum._deleted,
-        "or len(covered.facts) < self.gone.sizes()[covered.copying.read]:",
+        "or len(covered.facts) < self.removed_inputs.sizes()[covered.copying.read]:",
         ":",
         MARKS,
         hint=27,
@@ -574,7 +604,7 @@ STREAM_MUTANTS = [
     Mutant(
         "what is not marked is not inserted",
         marking.MarkedStratum._inserted,
-        "_sum([*copied, met, self._without(rules.others, J, T, come, gone), *rest])",
+        "_sum([*copied, met, self._without(rules.others, J, T, added, removed), *rest])",
         "_sum([*copied, met, *rest])",
         MARKS,
         hint=33,
@@ -582,8 +612,8 @@ STREAM_MUTANTS = [
     Mutant(
         "rules that read nothing marked insert nothing",
         marking.MarkedStratum._inserted,
-        "self._changed(rules.uncopied, J, come, gone)",
-        "self._changed(rules.others, J, come, gone)",
+        "self._changed(rules.uncopied, J, added, removed)",
+        "self._changed(rules.others, J, added, removed)",
         MARKS,
         hint=2,
     ),

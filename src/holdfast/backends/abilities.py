@@ -12,7 +12,7 @@ nothing needs tidying), a function here gives that behaviour: `virtual_relations
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar, cast
 
@@ -236,8 +236,8 @@ def tuning(backend: Backend) -> Tuning:
 class Housekeeping(Protocol):
     """Keeps something that can be cleared up, and knows how much memory it takes."""
 
-    def forget_plans(self) -> None:
-        """Rules have changed: what was prepared for the old ones is of no use."""
+    def forget_plans(self, heads: Container[str]) -> None:
+        """The rules with some heads have changed: what was prepared for the old ones is of no use."""
         ...
 
     def tidy(self, removed: Facts) -> None:
@@ -253,7 +253,7 @@ class Housekeeping(Protocol):
 class _NothingKept(Housekeeping):
     nbytes = 0
 
-    def forget_plans(self) -> None:
+    def forget_plans(self, heads: Container[str]) -> None:
         pass
 
     def tidy(self, removed: Facts) -> None:

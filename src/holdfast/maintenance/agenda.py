@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import heapify, heappop, heappush
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from holdfast.maintenance.maintainer import NodePlan
+from holdfast.maintenance.node_plans import NodePlan
 
 
 class Agenda:
     """The hyper-nodes of a program by their predicates and by those that they read."""
 
     def __init__(self, nodes: Sequence[NodePlan]) -> None:
-        self._nodes = nodes
-        self._edited = [number for number, plan in enumerate(nodes) if plan.removed or plan.added or plan.regrouped]
+        self.nodes = nodes
+        self._edited = [number for number, plan in enumerate(nodes) if plan.edited]
         self._own = {name: number for number, plan in enumerate(nodes) for name in plan.predicates}
         self._readers: dict[str, list[int]] = {}
         for number, plan in enumerate(nodes):
@@ -32,7 +30,7 @@ class Agenda:
             number = heappop(due)
             if number == last:
                 continue
-            yield self._nodes[number]
+            yield self.nodes[number]
             last = number
             for name in changed():
                 if name not in seen:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 
 from holdfast.arguments import expect
 from holdfast.errors import Diagnostic, UsageError
 from holdfast.maintenance import backward_forward, dred, dred_counting, modular, recompute
 from holdfast.maintenance.stratum import Stratum
+from holdfast.modules import Service
 from holdfast.program.model import HyperNode
 from holdfast.program.similar import similar
 from holdfast.quick_dataclass import dataclass
@@ -16,31 +17,76 @@ from holdfast.quick_dataclass import dataclass
 
 @dataclass(frozen=True)
 class Algorithm:
-    """A way to bring one hyper-node up to date, and which counters are right afterwards."""
+    """A way to bring one hyper-node up to date, and what holds of it."""
 
     name: str
     maintain: Callable[[Stratum], None]
-    keeps_nonrecursive: bool
-    keeps_recursive: bool
     modular: Callable[[Stratum], None] | None = None  # the same with modules; without, all rules are treated alike
+    keeps_nonrecursive: bool = False  # Cn is right afterwards
+    keeps_recursive: bool = False  # Cr is right afterwards
+    counts_anew: bool = False  # the counters need not be right before, whatever rules and modules there were
+    nonrecursive_only: bool = False  # refuses recursive rules
+    by_module_alone: bool = False  # needs a module that has the hyper-node to itself, and goes on from its state
+    modules_may_read: bool = False  # `modular` copes with modules that read other relations
+    passes_marks_on: bool = False  # marked implicit facts mark others: it deletes all that depends on a deletion
+
+    def with_modules(self, services: Sequence[Service]) -> Callable[[Stratum], None] | None:
+        """How it works with the modules of a hyper-node; None if there are none or it treats all rules alike."""
+        if not services or (not self.modules_may_read and any(service.reads for service in services)):
+            return None
+        return self.modular
+
+    @property
+    def needs_counts(self) -> bool:
+        """Whether counters must be right before."""
+        return self.keeps_nonrecursive and not self.counts_anew
 
 
 ALGORITHMS: Mapping[str, Algorithm] = {
     algorithm.name: algorithm
     for algorithm in (
-        Algorithm("counting", dred_counting.maintain, True, True),
-        Algorithm("dred", dred.maintain, False, False),
-        Algorithm("dred-counting", dred_counting.maintain, True, True, modular.maintain),
-        Algorithm("backward-forward", backward_forward.maintain, False, False),
+        Algorithm(
+            "counting",
+            dred_counting.maintain,
+            keeps_nonrecursive=True,
+            keeps_recursive=True,
+            nonrecursive_only=True,
+            passes_marks_on=True,
+        ),
+        Algorithm("dred", dred.maintain, passes_marks_on=True),
+        Algorithm(
+            "dred-counting",
+            dred_counting.maintain,
+            modular.maintain,
+            keeps_nonrecursive=True,
+            keeps_recursive=True,
+            passes_marks_on=True,
+        ),
+        Algorithm("backward-forward", backward_forward.maintain),
         Algorithm(
             "backward-forward-counting",
             backward_forward.maintain_counting,
-            True,
-            False,
             backward_forward.maintain_modular,
+            keeps_nonrecursive=True,
         ),
-        Algorithm("recompute", recompute.maintain, True, True, modular.recompute),
-        Algorithm("exact", modular.exact, True, True, modular.exact),
+        Algorithm(
+            "recompute",
+            recompute.maintain,
+            modular.recompute,
+            keeps_nonrecursive=True,
+            keeps_recursive=True,
+            counts_anew=True,
+            modules_may_read=True,
+        ),
+        Algorithm(
+            "exact",
+            modular.exact,
+            modular.exact,
+            keeps_nonrecursive=True,
+            keeps_recursive=True,
+            by_module_alone=True,
+            modules_may_read=True,
+        ),
     )
 }
 AUTO = "auto"

@@ -32,13 +32,13 @@ Proves = Callable[[Stratum, Facts], Facts]
 def maintain(s: Stratum) -> None:
     """B/F: no counters are kept."""
     _delete(s, dred.first_deletions(s), _proved_backwards)
-    dred_counting.insert(s, s.nothing, counts=False, counts_recursive=False)
+    dred_counting.insert(s, s.nothing)
 
 
 def maintain_counting(s: Stratum) -> None:
     """B/F^c: Cn is kept."""
-    _delete(s, dred_counting.first_deletions(s, counts_recursive=False), _proved_by_counter)
-    dred_counting.insert(s, s.nothing, counts_recursive=False)
+    _delete(s, dred_counting.first_deletions(s), _proved_by_counter)  # line 54; lines 58 to 61 are the first
+    dred_counting.insert(s, s.nothing)  # line 55
 
 
 def maintain_modular(s: Stratum) -> None:
@@ -66,19 +66,18 @@ def _delete(s: Stratum, N: Facts, proves: Proves) -> None:
         s.figures.overdeleted += len(Δ)
         D |= Δ
         return
-    while S := N - D:
-        check(s, S, proves)
-        Δ = S - P
-        if not Δ:
+    while S := N - D:  # line 62
+        check(s, S, proves)  # lines 64 and 65
+        Δ = S - P  # line 66
+        if not Δ:  # line 67
             break
         own = [module.delete(I - (D - A), Δ) for module in s.served]
-        instances = s.follows(s.kept.recursive, I - (D - A), I | A, Δ)
-        if s.served:
-            s.Cr.subtract(instances)
+        instances = s.recursive_heads(s.kept.recursive, I - (D - A), I | A, Δ)  # line 68
+        s.Cr.subtract(instances)  # B/F^c-Mod only
         s.figures.deletion += len(instances)
         s.figures.overdeleted += len(Δ)
         N = reduce(or_, own, instances.support())
-        D |= Δ
+        D |= Δ  # line 69
     for proof in (s.backend.checked, P, s.backend.delayed):
         proof.clear()
     for module in s.served:
@@ -96,30 +95,30 @@ def check(s: Stratum, S: Facts, proves: Proves) -> None:
     W, waiting = S - C, dict[int, Facts]()  # waiting: by the number of instances that are due next
     while W or waiting:
         if W:
-            C |= W
-            saturate(s, (W & Y) | proves(s, W))
+            C |= W  # line 78
+            saturate(s, (W & Y) | proves(s, W))  # lines 72 and 79
             waiting[_FIRST] = waiting[_FIRST] | W if _FIRST in waiting else W
         most = min(waiting)
         goals = waiting.pop(most) - P
-        supports, exhausted = s.supporting(s.kept.recursive, goals, most)
+        supports, exhausted = s.supporting(s.kept.recursive, goals, most)  # lines 73 to 75
         if left := goals - exhausted:
             more = _GROWTH * most
             waiting[more] = waiting[more] | left if more in waiting else left
         if most == _FIRST:  # a module tells all at once
             supports = reduce(or_, (module.supports(s.I - (s.D - s.A), goals) for module in s.served), supports)
-        W = supports - C
+        W = supports - C  # lines 71 and 76
 
 
 def saturate(s: Stratum, N: Facts) -> None:
     """SATURATE: what follows from proved facts is proved, and waits in Y if it was not asked for yet."""
     I, D, A, C, P, Y = s.I, s.D, s.A, s.backend.checked, s.backend.proved, s.backend.delayed
     while True:
-        Δ = (N & C) - P
+        Δ = (N & C) - P  # line 82
         Y |= N - C
-        if not Δ:
+        if not Δ:  # line 83
             return
-        P |= Δ
-        instances = s.follows(s.kept.recursive, s.backend.elsewhere(s.O, P, I - (D - A)), I | A, Δ)
+        P |= Δ  # line 84
+        instances = s.recursive_heads(s.kept.recursive, s.backend.elsewhere(s.O, P, I - (D - A)), I | A, Δ)  # line 85
         s.figures.forward += len(instances)
         N = instances.support()
         if s.served:

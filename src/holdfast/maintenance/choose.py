@@ -1,9 +1,13 @@
-"""`auto`: which algorithm a hyper-node gets, by its rules and by what was measured on it so far."""
+"""Which algorithm a hyper-node gets: the one that was asked for, or by `auto` the one that its rules and what was
+measured on it so far suggest."""
 
 from __future__ import annotations
 
 from dataclasses import field
 
+from holdfast.backends.protocol import Backend
+from holdfast.maintenance.algorithms import ALGORITHMS, AUTO, Algorithm, Choice, refuse_company, refuse_recursion
+from holdfast.maintenance.node_plans import NodePlan
 from holdfast.maintenance.stratum import Figures
 from holdfast.plans import Statistics
 from holdfast.program.model import HyperNode
@@ -11,10 +15,12 @@ from holdfast.quick_dataclass import dataclass
 
 DRED = "dred-counting"
 PROOF = "backward-forward-counting"
+RECOMPUTE = "recompute"
 
 _WASTEFUL = 0.5  # of what was overdeleted came back: looking for proofs first may be cheaper
 _HOPELESS = 0.98  # nearly all came back: looking for proofs first is nearly always cheaper
 _CHEAP = 0.02  # seconds an update; a try that turns out badly then does not hurt
+_MANY_GONE = 10_000  # facts, from which on it is worth a thought whether to recompute
 _MANY = 64  # facts overdeleted, below which nothing is worth a thought
 _CLEARLY = 0.8  # of the time: a difference worth a change of mind
 _FORGETS = 0.7  # how much of the past remains in an average
@@ -36,6 +42,37 @@ class Chooser:
 
     def __init__(self) -> None:
         self._records: dict[tuple[str, ...], _Record] = {}
+
+    def forget(self) -> None:
+        """Nothing is known of any hyper-node."""
+        self._records = {}
+
+    def chosen(self, plan: NodePlan, choice: Choice, backend: Backend) -> tuple[Algorithm, str]:
+        """The algorithm for a hyper-node during an update, and why."""
+        name, why = choice.named(plan.node), "asked for"
+        if plan.removed and choice.strategy == "hyper-node":
+            name, why = RECOMPUTE, "rules went, and the strategy is hyper-node"
+        elif name == AUTO:
+            name, why = self._best(plan, backend)
+        algorithm = ALGORITHMS[name]
+        if algorithm.nonrecursive_only:
+            refuse_recursion(plan.node)
+        if algorithm.by_module_alone and plan.allotment.alone is None:
+            refuse_company(plan.node)
+        goes_on = algorithm.by_module_alone and plan.state_reusable
+        if plan.modules_changed and algorithm.needs_counts and not goes_on:
+            return ALGORITHMS[RECOMPUTE], "the rules that modules serve have changed"
+        return algorithm, why
+
+    def _best(self, plan: NodePlan, backend: Backend) -> tuple[str, str]:
+        alone = plan.allotment.alone
+        if alone is not None:
+            return "exact", f"{alone.module.name} serves all its recursive rules"
+        name, why = self.choose(plan.node)
+        if not plan.node.is_recursive and _mostly_gone(plan, backend):
+            return RECOMPUTE, "most of what its rules read has gone: there is less to count anew than to take off"
+        names = ", ".join(service.module.name for service in plan.allotment.services)
+        return name, f"{why}; with {names}" if names else why
 
     def choose(self, node: HyperNode) -> tuple[str, str]:
         """The algorithm's name, and why."""
@@ -74,6 +111,11 @@ class Chooser:
         if before < _CLEARLY * now and gain > facts * _RECOUNT:
             record.present = DRED
             record.why = f"{_micro(before)} a changed fact, B/F^c took {_micro(now)}"
+
+
+def _mostly_gone(plan: NodePlan, backend: Backend) -> bool:
+    gone = len(backend.deleted.of(plan.reads))
+    return gone > _MANY_GONE and 2 * gone > len(backend.materialisation.of(plan.reads))
 
 
 def _micro(seconds: float) -> str:

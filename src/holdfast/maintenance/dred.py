@@ -1,4 +1,7 @@
-"""DRed: delete and rederive (optimised-maintenance, Algorithm 1).  Keeps no counters."""
+"""DRed: delete and rederive (optimised-maintenance, Algorithm 1).  Keeps no counters.
+
+INSERT is that of DRed^c: counters that are not kept ignore what is added to them.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +12,14 @@ from holdfast.maintenance.stratum import Stratum
 
 def maintain(s: Stratum) -> None:
     """Bring one hyper-node up to date; the counters are not."""
-    overdelete(s)
-    insert(s, rederive(s), counts=False, counts_recursive=False)
+    overdelete(s)  # line 3
+    insert(s, rederive(s))  # lines 4 and 5
 
 
 def first_deletions(s: Stratum) -> Facts:
-    """N := (E- ∩ O) ∪ Π[I : D\\A, A\\D], and what removed rules derived."""
+    """Line 8: N := (E- ∩ O) ∪ Π[I : D\\A, A\\D], and what removed rules derived."""
     I, rules = s.I, s.kept.rules
-    bags = [s.changed(rules, I, s.gone, s.come)]
+    bags = [s.delta_heads(rules, I, s.removed_inputs, s.added_inputs)]
     if s.kept.aggregates:
         bags.append(s.aggregates_touched(I))
     if s.removed:
@@ -31,17 +34,17 @@ def first_deletions(s: Stratum) -> Facts:
 def overdelete(s: Stratum) -> None:
     """Everything that has a derivation from something deleted."""
     I, D, A = s.I, s.D, s.A
-    N = first_deletions(s)
-    while Δ := N - D:
-        instances = s.follows(s.kept.recursive, I - (D - A), I | A, Δ)
+    N = first_deletions(s)  # line 8
+    while Δ := N - D:  # lines 9 to 11
+        instances = s.recursive_heads(s.kept.recursive, I - (D - A), I | A, Δ)  # line 12
         s.figures.deletion += len(instances)
         s.figures.overdeleted += len(Δ)
         N = instances.support()
-        D |= Δ
+        D |= Δ  # line 13
 
 
 def rederive(s: Stratum) -> Facts:
-    """R := the facts of D ∩ O that are in E \\ E- or are the head of some instance over (I \\ (D\\A), I ∪ A)."""
+    """Line 4: R := facts of D ∩ O that are in E \\ E- or are the head of an instance over (I \\ (D\\A), I ∪ A)."""
     I, D, A = s.I, s.D, s.A
     overdeleted = s.of_node(D)
     explicit = (overdeleted & s.E) - s.E_minus

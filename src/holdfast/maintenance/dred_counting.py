@@ -16,15 +16,16 @@ from holdfast.maintenance.stratum import Stratum
 
 def maintain(s: Stratum) -> None:
     """Bring one hyper-node up to date; D, A and the counters are."""
-    overdelete(s)
-    insert(s, rederive(s))
+    overdelete(s)  # line 23
+    insert(s, rederive(s))  # lines 24 and 25
 
 
-def first_deletions(s: Stratum, *, counts_recursive: bool = True) -> Facts:
-    """What loses a derivation by what happened outside this hyper-node; the counters are moved."""
-    Π_n, Π_r, gone, come, I = s.kept.nonrecursive, s.kept.recursive, s.gone, s.come, s.I
+def first_deletions(s: Stratum) -> Facts:
+    """Lines 28 to 32: what loses a derivation by what happened outside this hyper-node; the counters are moved."""
+    I, removed, added = s.I, s.removed_inputs, s.added_inputs
     s.Cn.subtract(s.E_minus)
-    nonrecursive, recursive = [s.changed(Π_n, I, gone, come)], [s.changed(Π_r, I, gone, come)]
+    nonrecursive = [s.delta_heads(s.kept.nonrecursive, I, removed, added)]
+    recursive = [s.delta_heads(s.kept.recursive, I, removed, added)]
     if s.kept.aggregates:
         nonrecursive.append(s.aggregates_touched(I))
     if s.removed:
@@ -35,8 +36,7 @@ def first_deletions(s: Stratum, *, counts_recursive: bool = True) -> Facts:
         s.Cn.subtract(bag)
         N = N | bag.support()
     for bag in recursive:
-        if counts_recursive:
-            s.Cr.subtract(bag)
+        s.Cr.subtract(bag)
         N = N | bag.support()
     s.figures.deletion += sum(map(len, (*nonrecursive, *recursive)))
     return N
@@ -45,14 +45,14 @@ def first_deletions(s: Stratum, *, counts_recursive: bool = True) -> Facts:
 def overdelete(s: Stratum) -> None:
     """OVERDELETE."""
     I, D, A = s.I, s.D, s.A
-    N = first_deletions(s)
-    while Δ := unsupported(s, N - D):
-        instances = s.follows(s.kept.recursive, I - (D - A), I | A, Δ)
-        s.Cr.subtract(instances)
+    N = first_deletions(s)  # lines 28 to 32
+    while Δ := unsupported(s, N - D):  # lines 33 to 35
+        instances = s.recursive_heads(s.kept.recursive, I - (D - A), I | A, Δ)  # line 36
+        s.Cr.subtract(instances)  # line 37
         s.figures.deletion += len(instances)
         s.figures.overdeleted += len(Δ)
         N = instances.support()
-        D |= Δ
+        D |= Δ  # line 38
 
 
 def unsupported(s: Stratum, facts: Facts) -> Facts:
@@ -62,7 +62,7 @@ def unsupported(s: Stratum, facts: Facts) -> Facts:
 
 
 def rederive(s: Stratum) -> Facts:
-    """REDERIVE: R := {F in D ∩ O | Cr[F] > 0}."""
+    """Line 24: R := {F in D ∩ O | Cr[F] > 0}."""
     overdeleted = s.of_node(s.D)
     R = overdeleted - s.Cr.zero(overdeleted)
     s.figures.rederived += len(R)
@@ -70,10 +70,10 @@ def rederive(s: Stratum) -> Facts:
 
 
 def first_insertions(s: Stratum) -> tuple[list[Bag], list[Bag]]:
-    """What gains derivations by what happened outside this hyper-node: nonrecursive ones and recursive ones."""
-    J, gone, come = (s.I - s.D) | s.A, s.gone, s.come
-    nonrecursive = [s.changed(s.kept.nonrecursive, J, come, gone)]
-    recursive = [s.changed(s.kept.recursive, J, come, gone)]
+    """Lines 41 and 43: what happened outside this hyper-node gives nonrecursive derivations, and recursive ones."""
+    J, removed, added = (s.I - s.D) | s.A, s.removed_inputs, s.added_inputs
+    nonrecursive = [s.delta_heads(s.kept.nonrecursive, J, added, removed)]
+    recursive = [s.delta_heads(s.kept.recursive, J, added, removed)]
     if s.kept.aggregates:
         nonrecursive.append(s.aggregates_touched(J))
     if s.added:
@@ -86,32 +86,26 @@ def first_insertions(s: Stratum) -> tuple[list[Bag], list[Bag]]:
 def insert(
     s: Stratum,
     R: Facts,
-    *,
-    counts: bool = True,
-    counts_recursive: bool = True,
     modules: Callable[[Facts], Facts] | None = None,
 ) -> None:
-    """INSERT; algorithms without one or both of the counters leave them alone.  `modules` adds what these derive."""
+    """INSERT.  `modules` adds what these derive."""
     I, D, A = s.I, s.D, s.A
     nonrecursive, recursive = first_insertions(s)
-    if counts:
-        s.Cn.add(s.E_plus)
-        for bag in nonrecursive:
-            s.Cn.add(bag)
-    N = R | s.E_plus
-    for bag in (*nonrecursive, *recursive):
+    s.Cn.add(s.E_plus)
+    N = R | s.E_plus  # line 40
+    for bag in nonrecursive:  # lines 41 and 42
+        s.Cn.add(bag)
         N = N | bag.support()
-    if counts_recursive:
-        for bag in recursive:
-            s.Cr.add(bag)
+    for bag in recursive:  # lines 43 and 44
+        s.Cr.add(bag)
+        N = N | bag.support()
     Π_r = s.kept.recursive + s.added.recursive
-    while Δ := N - ((I - D) | A):
-        A |= Δ
+    while Δ := N - ((I - D) | A):  # lines 45 to 47
+        A |= Δ  # line 48
         s.watch.round(len(Δ))
         J = (I - D) | A
-        instances = s.follows(Π_r, J, J, Δ)
-        if counts_recursive:
-            s.Cr.add(instances)
+        instances = s.recursive_heads(Π_r, J, J, Δ)  # line 49
+        s.Cr.add(instances)  # line 50
         s.figures.insertion += len(instances)
         N = instances.support()
         if modules is not None:

@@ -211,13 +211,13 @@ class MarkedStratum(Stratum):
     beside: Sequence[Rule] = field(kw_only=True)  # the rules whose first deletions are the same step as the others'
     underived: Facts | None = None  # marked facts that are known to have no derivation left
 
-    def changed(self, rules: Iterable[Rule], I: Facts, P: Facts, N: Facts) -> Bag:
+    def delta_heads(self, rules: Iterable[Rule], I: Facts, P: Facts, N: Facts) -> Bag:
         """Π⟦I : P, N⟧, of what goes and of what comes."""
-        if P is self.gone and (rules is self.kept.nonrecursive or rules is self.kept.rules):
+        if P is self.removed_inputs and (rules is self.kept.nonrecursive or rules is self.kept.rules):
             return self._deleted(rules, I)
-        if P is self.come and rules is self.kept.nonrecursive:
+        if P is self.added_inputs and rules is self.kept.nonrecursive:
             return self._inserted(I)
-        return Stratum.changed(self, rules, I, P, N)
+        return Stratum.delta_heads(self, rules, I, P, N)
 
     def derived_goals(self, rules: Iterable[Rule], Ip: Facts, In: Facts, goals: Facts) -> Bag:
         """Rules run backwards; not for facts whose only derivation was marked and is gone."""
@@ -234,7 +234,7 @@ class MarkedStratum(Stratum):
         """Line 23, less what is known already."""
         known, bags = self.marking.covered(self), list[Bag]()
         if not known:
-            return Stratum.changed(self, rules, I, self.gone, self.come)
+            return Stratum.delta_heads(self, rules, I, self.removed_inputs, self.added_inputs)
         for covered in known:
             self.marking.saves(len(covered.instances))
             self.figures.deletion -= len(covered.instances)  # which the algorithm is about to count
@@ -242,32 +242,34 @@ class MarkedStratum(Stratum):
             if covered.copying is not None and covered.copying.is_all:
                 heads = covered.instances.support()
                 self.underived = heads if self.underived is None else self.underived | heads
-            if covered.copying is None or len(covered.facts) < self.gone.sizes()[covered.copying.read]:
-                bags.append(self._without(covered.rules, I, covered.facts, self.gone, self.come))
-        return _sum([*bags, *self._changed(self.marking.uncovered(rules, known), I, self.gone, self.come)])
+            if covered.copying is None or len(covered.facts) < self.removed_inputs.sizes()[covered.copying.read]:
+                bags.append(self._without(covered.rules, I, covered.facts, self.removed_inputs, self.added_inputs))
+        return _sum(
+            [*bags, *self._changed(self.marking.uncovered(rules, known), I, self.removed_inputs, self.added_inputs)]
+        )
 
     def _changed(self, rules: Sequence[Rule], I: Facts, P: Facts, N: Facts) -> list[Bag]:
         """Π⟦I : P, N⟧, if there are rules."""
-        return [Stratum.changed(self, rules, I, P, N)] if rules else []
+        return [Stratum.delta_heads(self, rules, I, P, N)] if rules else []
 
     def _inserted(self, J: Facts) -> Bag:
         """Line 28, by the rules that read nothing of their head's own hyper-node; and what is known of marked facts is
         kept (line 29)."""
-        marked, come, gone = self.marking.marked(), self.come, self.gone
+        marked, added, removed = self.marking.marked(), self.added_inputs, self.removed_inputs
         rules = self.marking.coverable(self.node, self.kept.nonrecursive, self.beside, passes_on=self.passes_on)
         copied = self._copied(rules, marked, J) if rules.copying else []
         T = marked.of(rules.joined) if marked is not None and rules.others else None
         if not T or T - (self.A - self.D):
-            return _sum([*copied, *self._changed(rules.uncopied, J, come, gone)])
-        met = cast("SummableBag", Stratum.changed(self, rules.others, J, T, self.nothing))
+            return _sum([*copied, *self._changed(rules.uncopied, J, added, removed)])
+        met = cast("SummableBag", Stratum.delta_heads(self, rules.others, J, T, self.nothing))
         self.marking.cover(self, Covered(T, rules.others, met), passes_on=self.passes_on)
-        rest = self._changed(rules.rest, J, come, gone)
-        return _sum([*copied, met, self._without(rules.others, J, T, come, gone), *rest])
+        rest = self._changed(rules.rest, J, added, removed)
+        return _sum([*copied, met, self._without(rules.others, J, T, added, removed), *rest])
 
     def _copied(self, rules: Coverable, marked: Facts | None, J: Facts) -> list[Bag]:
         """The instances of copying rules; those of marked facts are known, whenever they were met."""
-        copied = Stratum.changed(self, rules.copying, J, self.come, self.gone)
-        self.marking.links.learn(rules.copying, self.come, copied)
+        copied = Stratum.delta_heads(self, rules.copying, J, self.added_inputs, self.removed_inputs)
+        self.marking.links.learn(rules.copying, self.added_inputs, copied)
         if marked is None:
             return [copied]
         for copying in rules.each_copying:
@@ -306,6 +308,3 @@ def _sum(bags: Sequence[Bag]) -> Bag:
 
 
 PATIENCE = 8  # updates in which nothing is covered
-
-PASSING_ON = frozenset({"counting", "dred", "dred-counting"})
-"""The algorithms in which marked implicit facts mark others (section 4): they delete all that depends on a deletion."""

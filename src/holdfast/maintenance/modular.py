@@ -4,22 +4,22 @@ exact maintenance where one module has a hyper-node to itself.
 The generic module is semi-naive evaluation of the rules that no other module serves, with Cr.  It goes one step in
 each round and is given all of Δ, its own facts too; that comes to the same as closing its facts and giving it only
 what others found.  Here s.kept, s.added and s.removed have its rules only; rules that modules serve neither come nor
-go during an update (see `maintainer.py`).  Diff is not needed: what a module serves in a hyper-node with other
+go during an update (see `choose.py`).  Diff is not needed: what a module serves in a hyper-node with other
 recursive rules reads no other relation.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence, Sized
+from collections.abc import Callable, Iterable, Sequence, Sized
 from functools import partial, reduce
 from operator import or_
 
 from holdfast.backends.abilities import VirtualRelations, module_budget, relation_size, tuning, virtual_relations
 from holdfast.backends.protocol import Backend, Facts, KeptFacts
 from holdfast.maintenance import dred_counting
+from holdfast.maintenance.module_adapter import ModuleAdapter, States
 from holdfast.maintenance.seminaive import NodeFigures
-from holdfast.maintenance.served import Served, States
 from holdfast.maintenance.stratum import Stratum
 from holdfast.maintenance.watch import Watch
 from holdfast.modules import Allotment, Rows
@@ -31,6 +31,14 @@ from holdfast.program.show import shown_names
 
 class TooManyForModulesError(Exception):
     """Modules would derive more facts than the backend lets them."""
+
+
+def refuse_explicit(backend: Backend, allotments: Iterable[Allotment], E_minus: Facts, E_plus: Facts) -> None:
+    """Modules give up if an update leaves more explicit facts than the backend lets them serve."""
+    most, E = module_budget(backend).most_for_modules, backend.explicit
+    is_limited = most < math.inf and any(allotment.services for allotment in allotments)
+    if is_limited and len(E) - len(E_minus) + len(E_plus) > most:
+        raise TooManyForModulesError
 
 
 # --- Algorithm 2 ---------------------------------------------------------------------------------------
@@ -49,7 +57,7 @@ def materialise(planner: Planner, backend: Backend, watch: Watch, allotment: All
     watch.node(", ".join(shown))
     evaluation = Evaluation(planner, backend, watch, allotment.generic, I, I, backend.ability(VirtualRelations))
     evaluation.most_derived = module_budget(backend).most_by_modules
-    served = [Served(service, backend) for service in allotment.services]
+    served = [ModuleAdapter(service, backend) for service in allotment.services]
     evaluation.run(backend.explicit.of(O), served, allotment.alone is not None, states)
     states.commit()
     return NodeFigures(shown, watch.rounds, evaluation.instances, evaluation.facts, watch.seconds - begun)
@@ -73,7 +81,7 @@ class Evaluation:
         self.instances = self.facts = 0
         self.most_derived = math.inf  # by modules
 
-    def run(self, explicit: Facts, served: Sequence[Served], alone: bool, states: States) -> None:
+    def run(self, explicit: Facts, served: Sequence[ModuleAdapter], alone: bool, states: States) -> None:
         """Lines 9 to 15; a module that is alone closes the first facts by itself."""
         backend, J = self.backend, self.J
         N = backend.apply(self.planner.nonrecursive(), {Read.ALL: J, Read.ABSENT: J})
@@ -88,7 +96,7 @@ class Evaluation:
         else:
             self._loop(Δ, served)
 
-    def _loop(self, Δ: Facts, served: Sequence[Served]) -> None:
+    def _loop(self, Δ: Facts, served: Sequence[ModuleAdapter]) -> None:
         backend, K, J = self.backend, self.K, self.J
         while Δ:
             self._take(Δ)  # line 12
@@ -101,7 +109,7 @@ class Evaluation:
             self._bear(len(Δ) - len(found))
             self.watch.batch(len(Δ) - (len(found) if tuning(backend).reports_new_facts else 0))
 
-    def _close(self, Δ: Facts, module: Served, states: States) -> None:
+    def _close(self, Δ: Facts, module: ModuleAdapter, states: States) -> None:
         K = self.K
         self._take(Δ)
         slice_, algorithm = module.service.slice, module.service.module
@@ -142,7 +150,7 @@ class Evaluation:
 class Beginning:
     """The ground of a module before there is anything: all external facts come, and all that it reads."""
 
-    def __init__(self, module: Served, external: Facts, J: Facts) -> None:
+    def __init__(self, module: ModuleAdapter, external: Facts, J: Facts) -> None:
         self.module, self.external, self.J = module, external, J
 
     def before(self) -> Rows:
@@ -179,7 +187,7 @@ def overdelete(s: Stratum) -> None:
     N = dred_counting.first_deletions(s)  # lines 22 to 25
     while Δ := s.Cn.zero(N - D):
         own = [module.delete(I - (D - A), Δ) for module in s.served]  # line 28
-        instances = s.follows(s.kept.recursive, I - (D - A), I | A, Δ)
+        instances = s.recursive_heads(s.kept.recursive, I - (D - A), I | A, Δ)
         s.Cr.subtract(instances)
         s.figures.deletion += len(instances)
         s.figures.overdeleted += len(Δ)
@@ -264,7 +272,7 @@ def exact(s: Stratum) -> None:
 class During:
     """The ground of a module during an update."""
 
-    def __init__(self, s: Stratum, module: Served, lost: Facts, gained: Facts) -> None:
+    def __init__(self, s: Stratum, module: ModuleAdapter, lost: Facts, gained: Facts) -> None:
         self.s, self.module = s, module
         self.facts_lost, self.facts_gained = lost, gained
 
@@ -283,7 +291,7 @@ class During:
 
     def read(self, slice: Slice, when: str) -> Rows:
         """Facts of an earlier hyper-node."""
-        facts = {"before": self.s.I, "gone": self.s.gone, "come": self.s.come}[when]
+        facts = {"before": self.s.I, "gone": self.s.removed_inputs, "come": self.s.added_inputs}[when]
         return self.module.rows(facts, slice)
 
 

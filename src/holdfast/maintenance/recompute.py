@@ -22,7 +22,7 @@ def maintain(s: Stratum) -> None:
     while Δ:
         s.watch.round(len(Δ))
         new |= Δ
-        instances = s.follows(s.node.recursive, J, J, Δ)
+        instances = s.recursive_heads(s.node.recursive, J, J, Δ)
         s.Cr.add(instances)
         s.figures.insertion += len(instances)
         Δ = instances.support() - new

@@ -10,8 +10,8 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import field
 from functools import cached_property
 
-from holdfast.backends.protocol import Backend, Bag, Facts
-from holdfast.maintenance.served import Served, States
+from holdfast.backends.protocol import Backend, Bag, Counters, Facts
+from holdfast.maintenance.module_adapter import ModuleAdapter, States
 from holdfast.maintenance.watch import Watch
 from holdfast.plans import AggregatePlan, Planner, Read
 from holdfast.program.model import AggregateRule, Atom, HyperNode, Negated, Rule
@@ -57,6 +57,33 @@ class Figures:
         return self.deletion + self.backward + self.forward + self.insertion
 
 
+class _NotKept(Counters):
+    """Counters that an algorithm does not keep: it moves them as the paper does, to no effect."""
+
+    remembers = False
+
+    def take_back(self) -> None:
+        pass
+
+    def settle(self) -> None:
+        pass
+
+    def add(self, facts: Bag | Facts) -> None:
+        pass
+
+    def subtract(self, facts: Bag | Facts) -> None:
+        pass
+
+    def forget(self, predicates: Iterable[str]) -> None:
+        pass
+
+    def zero(self, facts: Facts) -> Facts:
+        raise AssertionError("an algorithm reads only counters that it keeps")
+
+
+_NOT_KEPT = _NotKept()
+
+
 @dataclass
 class Stratum:
     """What an algorithm sees of one hyper-node.  `kept` are its rules that were there before the update."""
@@ -69,18 +96,21 @@ class Stratum:
     kept: RuleChange
     removed: RuleChange
     added: RuleChange
-    around: Collection[str]  # the predicates that the kept rules, aggregates and modules read, and its own
+    inputs: Collection[str]  # the predicates that the kept rules, aggregates and modules read, and its own
     figures: Figures = field(default_factory=Figures)
-    served: Sequence[Served] = ()  # by modules; then the rules above are those of none
+    served: Sequence[ModuleAdapter] = ()  # by modules; then the rules above are those of none
     states: States = field(default_factory=States)
+    keeps_nonrecursive: bool = True  # Cn
+    keeps_recursive: bool = True  # Cr
 
     def __post_init__(self) -> None:
         backend = self.backend
         self.E, self.I = backend.explicit, backend.materialisation
         self.D, self.A = backend.deleted, backend.added
-        self.Cn, self.Cr = backend.nonrecursive, backend.recursive
-        self.gone = (self.D - self.A).of(self.around)  # D \ A of earlier hyper-nodes
-        self.come = (self.A - self.D).of(self.around)  # A \ D
+        self.Cn: Counters = backend.nonrecursive if self.keeps_nonrecursive else _NOT_KEPT
+        self.Cr: Counters = backend.recursive if self.keeps_recursive else _NOT_KEPT
+        self.removed_inputs = (self.D - self.A).of(self.inputs)  # D \ A of earlier hyper-nodes
+        self.added_inputs = (self.A - self.D).of(self.inputs)  # A \ D
 
     @property
     def node(self) -> HyperNode:
@@ -107,7 +137,7 @@ class Stratum:
         """Π⟦Ip, In⟧."""
         return self.backend.apply(self.planner.whole(rules), {Read.ALL: I, Read.ABSENT: I})
 
-    def changed(self, rules: Iterable[Rule], I: Facts, P: Facts, N: Facts) -> Bag:
+    def delta_heads(self, rules: Iterable[Rule], I: Facts, P: Facts, N: Facts) -> Bag:
         """Π⟦I : P, N⟧."""
         plans = self.planner.changed(rules, P.sizes(), N.sizes()) if rules else ()
         if not plans:
@@ -122,7 +152,7 @@ class Stratum:
         }
         return self.backend.apply(plans, sources)
 
-    def follows(self, rules: Iterable[Rule], Ip: Facts, In: Facts, Δ: Facts) -> Bag:
+    def recursive_heads(self, rules: Iterable[Rule], Ip: Facts, In: Facts, Δ: Facts) -> Bag:
         """Π_r⟦Ip, In : Δ⟧ for new or deleted facts of this hyper-node."""
         plans = self.planner.recursive(Δ.sizes(), rules) if rules else ()
         if not plans:
@@ -156,7 +186,7 @@ class Stratum:
         """The kept aggregates of the groups that a changed fact belongs to; other groups are not looked at."""
         if not self.kept.aggregates:
             return self.backend.apply((), {})
-        changes = self.gone | self.come
+        changes = self.removed_inputs | self.added_inputs
         touched = [AggregatePlan(rule) for rule in self.kept.aggregates if changes.sizes().get(rule.source)]
         return self.backend.apply(touched, {Read.ALL: I, Read.DELTA: changes})
 

@@ -8,14 +8,17 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
+from holdfast.backends.abilities import virtual_relations
 from holdfast.backends.protocol import Facts
-from holdfast.maintenance.commit import commit
+from holdfast.maintenance.commit import Step
+from holdfast.maintenance.node_plans import NodePlan
+from holdfast.maintenance.transaction import Outcome
 from holdfast.maintenance.windows import ComputedWindow, Windows
 from holdfast.modules import Service
 from holdfast.program.model import HyperNode
 
 if TYPE_CHECKING:
-    from holdfast.maintenance.maintainer import Maintainer, NodePlan, Outcome
+    from holdfast.maintenance.maintainer import Maintainer
     from holdfast.maintenance.watch import Watch
 
 
@@ -23,14 +26,14 @@ class Window:
     """States that were computed; each is to be made the state in its turn, as long as nothing else happens."""
 
     def __init__(self, maintainer: Maintainer, computed: ComputedWindow) -> None:
-        self._maintainer, self._computed = maintainer, computed
-        self._state, self._done = maintainer.state, 0
+        self._states, self._transactions, self._computed = maintainer.states, maintainer.transactions, computed
+        self._version, self._done = self._transactions.version, 0
         self.no_ops = computed.no_ops
 
     @property
     def is_current(self) -> bool:
         """Whether the state is still the one that the next update was computed for."""
-        return self._maintainer.state == self._state
+        return self._transactions.version == self._version
 
     @property
     def done(self) -> int:
@@ -39,8 +42,6 @@ class Window:
 
     def outcome(self, number: int) -> Outcome:
         """What one of the updates does, the first being 0; the figures of the pass stand with that."""
-        from holdfast.maintenance.maintainer import Outcome
-
         removed, added = self._computed.changes[number]
         return Outcome(removed, added, tuple(node.figures for node in self._computed.nodes) if not number else ())
 
@@ -51,27 +52,30 @@ class Window:
 
     def _advance(self) -> None:
         assert self.is_current
-        number, maintainer, changes = self._done, self._maintainer, self._computed.changes
-        become = maintainer.become(self._computed.explicit[number], changes[number])
-        done = [partial(self._is_done, number + 1), *([maintainer.settle] if number + 1 == len(changes) else ())]
-        commit(maintainer.backend, [partial(self._put_states, number), *become, maintainer.moved, *done])
+        number, computed = self._done, self._computed
+        then: list[Step] = [partial(self._is_done, number + 1)]
+        if number + 1 == len(computed.changes):
+            then.append(self._transactions.ledger.flush_deferred_counts)
+        states = partial(self._put_states, number)
+        self._transactions.commit(computed.explicit[number], computed.changes[number], first=[states], then=then)
 
     def _put_states(self, number: int) -> None:
         for node in self._computed.nodes:
             if node.service is None:
-                self._maintainer.states.drop(node.node.predicates)
+                self._states.drop(node.node.predicates)
             else:
-                self._maintainer.states.put(node.service, node.states[number])
+                self._states.put(node.service, node.states[number])
 
     def _is_done(self, number: int) -> None:
-        self._state, self._done, self._maintainer.pending = self._maintainer.state, number, self._count
+        self._version, self._done = self._transactions.version, number
+        self._transactions.ledger.defer(self._put_counts)
 
-    def _count(self) -> None:
+    def _put_counts(self) -> None:
         """Put the counters where the state is: only when they are needed."""
         for node in self._computed.nodes:
             node.put_counts(self._done)
             if node.node.is_recursive and node.service is None:
-                self._maintainer.recursive_counts_lost(node.node)
+                self._transactions.ledger.lose_recursive(node.node.predicates)
 
 
 def window(
@@ -80,7 +84,7 @@ def window(
     """The states after some updates, which are given as deletions and insertions; nothing changes yet."""
     windows = maintainer.backend.ability(Windows)
     assert windows is not None, "a backend that cannot compute windows is not asked for one"
-    maintainer.settle()
+    maintainer.ledger.flush_deferred_counts()
     nodes = (_Node(maintainer, plan) for plan in maintainer.nodes)
     return Window(maintainer, windows.window(nodes, updates, given, maintainer.states, watch))
 
@@ -92,7 +96,7 @@ class _Node:
 
     @property
     def node(self) -> HyperNode:
-        return self.plan.planner.node
+        return self.plan.node
 
     @property
     def reads(self) -> frozenset[str]:
@@ -108,4 +112,9 @@ class _Node:
         return any(not other.reads.isdisjoint(self.plan.predicates) for other in others)
 
     def prepare(self) -> None:
-        self.maintainer.prepare(self.plan, is_read=self.is_read)
+        """Rows of its own facts are not needed where a module has its recursive rules to itself and nothing else
+        reads them."""
+        plan, alone = self.plan, self.service is not None
+        rows = plan.reads - plan.predicates if alone and not self.is_read else plan.reads | plan.predicates
+        virtual_relations(self.maintainer.backend).materialise_rows(rows)
+        self.maintainer.ledger.make_right(plan, recursive=alone)

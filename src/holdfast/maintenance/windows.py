@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 from holdfast.backends.protocol import Facts
-from holdfast.maintenance.served import States
+from holdfast.maintenance.module_adapter import States
 from holdfast.maintenance.stratum import Figures
 from holdfast.maintenance.watch import Watch
 from holdfast.modules import Service
 from holdfast.program.model import HyperNode
 
-Step: TypeAlias = tuple[Facts, Facts]
+Move: TypeAlias = tuple[Facts, Facts]
 """The facts that go and those that come from one state to the next."""
 
 
@@ -58,10 +58,10 @@ class ComputedNode:
 
 @dataclass(frozen=True)
 class ComputedWindow:
-    """What several updates will do, step by step."""
+    """What several updates will do, state by state."""
 
-    explicit: Sequence[Step]  # of E
-    changes: Sequence[Step]  # of I
+    explicit: Sequence[Move]  # of E
+    changes: Sequence[Move]  # of I
     no_ops: Sequence[int]  # of each update
     nodes: Sequence[ComputedNode]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -41,7 +41,7 @@ from holdfast.program.model import Const, Relation
 if TYPE_CHECKING:
     from holdfast.backends.memory.links import MemoryLinks
     from holdfast.backends.memory.window.computing import Planners
-    from holdfast.maintenance.served import States
+    from holdfast.maintenance.module_adapter import States
     from holdfast.maintenance.watch import Watch as RunWatch
     from holdfast.maintenance.windows import ComputedWindow, NodeInWindow
 
@@ -233,16 +233,18 @@ class MemoryBackend(Able, VirtualRelations, PreparedFacts, Tuning, Housekeeping,
             counters.remembers = False
         for virtual in self.virtual.values():
             virtual.covered = {}
-        self.forget_plans()
+        self._pipelines.clear()
+        self._window_planners = None
 
     @property
     def _of_updates(self) -> tuple[Listed, ...]:
         return self.deleted, self.added, self.checked, self.proved, self.delayed
 
-    def forget_plans(self) -> None:
-        """Rules have changed: what was prepared for the old ones is of no use."""
-        self._pipelines.clear()
-        self._window_planners = None
+    def forget_plans(self, heads: Container[str]) -> None:
+        """The rules with some heads have changed: what was prepared for the old ones is of no use."""
+        self._pipelines = {p: pipeline for p, pipeline in self._pipelines.items() if p.rule.predicate not in heads}
+        if self._window_planners is not None:
+            self._window_planners.forget(heads)
 
     @property
     def nbytes(self) -> int:

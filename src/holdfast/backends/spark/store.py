@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeGuard
 
@@ -123,8 +123,8 @@ class SparkBackend(Able, ModuleBudget, Frames, Tuning, Housekeeping):
     def mend(self) -> None:
         """Only a commit changes anything in parts here."""
 
-    def forget_plans(self) -> None:
-        """Rules have changed: what was prepared for the old ones is of no use."""
+    def forget_plans(self, heads: Container[str]) -> None:
+        """Rules have changed: what was prepared for the old ones is of no use, and for the others quickly made."""
         self.functions.forget()
 
     def tidy(self, removed: Facts) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 from holdfast.backends.memory.facts import Momentary
 from holdfast.backends.memory.store import MemoryBackend
@@ -10,7 +10,7 @@ from holdfast.backends.memory.window.module import ServedInWindow, Step
 from holdfast.backends.memory.window.stratum import Explicit, WindowStratum, explicit_states
 from holdfast.backends.memory.window.versions import Versions, steps
 from holdfast.backends.protocol import Facts
-from holdfast.maintenance.served import Served, States
+from holdfast.maintenance.module_adapter import ModuleAdapter, States
 from holdfast.maintenance.stratum import Figures
 from holdfast.maintenance.watch import Watch
 from holdfast.maintenance.windows import ComputedNode, ComputedWindow, NodeInWindow
@@ -35,6 +35,11 @@ class Planners:
             planner = InstancePlanner(node, self._backend.statistics)
             self._planners[node.predicates] = node, planner
         return planner
+
+    def forget(self, heads: Container[str]) -> None:
+        """The rules with some heads have changed."""
+        left = {names: known for names, known in self._planners.items() if not any(name in heads for name in names)}
+        self._planners = left
 
 
 def compute(
@@ -77,7 +82,7 @@ def _maintained(
     begun, node, service = watch.seconds, window_node.node, window_node.service
     given = {name: explicit.facts[name] for name in node.predicates if name in explicit.facts}
     window_node.prepare()
-    module = None if service is None else Served(service, backend)
+    module = None if service is None else ModuleAdapter(service, backend)
     served = None if module is None else ServedInWindow(module, backend, states, window_node.is_read)
     watch.node(", ".join(shown_names(node.predicates, backend.relations)))
     figures = Figures(algorithm=ALGORITHM, why=f"{versions.last} updates in one pass")

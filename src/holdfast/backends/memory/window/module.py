@@ -14,7 +14,7 @@ from holdfast.backends.memory.facts import Momentary
 from holdfast.backends.memory.store import MemoryBackend
 from holdfast.backends.memory.window.versions import Heads, Versions, Words, steps
 from holdfast.backends.protocol import Facts
-from holdfast.maintenance.served import Served, States
+from holdfast.maintenance.module_adapter import ModuleAdapter, States
 from holdfast.maintenance.watch import Watch
 from holdfast.modules import Rows
 from holdfast.program.patterns import Slice
@@ -27,7 +27,7 @@ Step = tuple[Momentary, Momentary]
 class ServedInWindow:
     """A service in all states of a window.  Facts that a later hyper-node reads get words, others are only listed."""
 
-    module: Served
+    module: ModuleAdapter
     backend: MemoryBackend
     before: States
     is_read: bool  # by a later hyper-node

@@ -20,7 +20,7 @@ from holdfast.program.model import Const
 from holdfast.program.patterns import Slice
 
 
-class Served:
+class ModuleAdapter:
     """A service on a backend."""
 
     def __init__(self, service: Service, backend: Backend) -> None:

@@ -1,0 +1,116 @@
+"""The transaction around an update: it begins, and ends with a commit or is rolled back without a trace.
+
+Single updates and the updates of a window have the same commit point, `Transactions.commit`.  Until then E and I stay
+as they were; D, A, the counters, the states of modules and the ledger have what the update made of them, and
+`roll_back` undoes that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+from holdfast.backends.abilities import packings, virtual_relations
+from holdfast.backends.protocol import Backend, Facts, KeptFacts
+from holdfast.maintenance.commit import Step, commit
+from holdfast.maintenance.ledger import Ledger
+from holdfast.maintenance.marking import Marking
+from holdfast.maintenance.module_adapter import States
+from holdfast.maintenance.stratum import Figures
+from holdfast.maintenance.windows import Move
+from holdfast.quick_dataclass import dataclass
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What an update did: the facts that went and came, net, and what each hyper-node took."""
+
+    removed: Facts
+    added: Facts
+    figures: tuple[Figures, ...]
+    explicit: int = 0  # the facts among them that became explicit, or are no longer
+
+
+class Transactions:
+    """The transactions of one materialisation, one at a time; `version` tells its states apart."""
+
+    def __init__(self, backend: Backend, states: States, ledger: Ledger) -> None:
+        self.backend, self.states, self.ledger = backend, states, ledger
+        self._virtual = virtual_relations(backend)
+        self._version = 0
+        self._entries = ledger.entries()
+        self._marks: Marking | None = None
+
+    @property
+    def version(self) -> tuple[int, int]:
+        """Another one whenever facts, rules or row ids have changed."""
+        return self._version, packings(self.backend)
+
+    def bump_version(self) -> None:
+        """The state is another one now."""
+        self._version += 1
+
+    def begin(self, marks: Marking | None = None) -> None:
+        """From now on the counters record what is done to them; `marks` are made for the next update."""
+        self.ledger.flush_deferred_counts()
+        self._entries, self._marks = self.ledger.entries(), marks
+        self.backend.nonrecursive.remembers = self.backend.recursive.remembers = True
+        if marks is not None:
+            marks.begin(self.version)
+
+    def commit(self, explicit: Move, facts: Move, *, first: Sequence[Step] = (), then: Sequence[Step] = ()) -> None:
+        """E and I lose and gain facts, and what modules made of that holds; other steps before and after that."""
+        steps = [*first, *self._commit_facts(explicit, facts), self._finish, self.bump_version, *then]
+        commit(self.backend, [*steps, self._end_marks])
+
+    def roll_back(self) -> None:
+        """Everything is as it was before `begin`."""
+        if self._marks is not None:
+            self._marks.forget()
+            self._marks = None
+        self.backend.nonrecursive.take_back()
+        self.backend.recursive.take_back()
+        self.states.take_back()
+        self.ledger.restore(self._entries)
+        self.backend.restore()
+        self._finish()
+
+    def recover(self) -> None:
+        """An update was cut short, who knows where: it is taken back, or it was committed.  Counters are unknown."""
+        self.backend.mend()
+        self._finish()
+        self.states.take_back()
+        self.ledger.lose_all(self.backend.relations)
+
+    def _commit_facts(self, explicit: Move, facts: Move) -> list[Step]:
+        removed, added, virtual = facts[0].sizes(), facts[1].sizes(), self._virtual.virtual
+        sizes = {name: known.size + added.get(name, 0) - removed.get(name, 0) for name, known in virtual.items()}
+        return [
+            partial(_move, self.backend.explicit, *explicit),
+            partial(_move, self.backend.materialisation, *facts),
+            partial(self._resize, sizes),
+            self.states.commit,
+            self.backend.commit,
+        ]
+
+    def _resize(self, sizes: Mapping[str, int]) -> None:
+        for name, size in sizes.items():
+            self._virtual.virtual[name].size = size
+
+    def _finish(self) -> None:
+        backend = self.backend
+        for kept in (backend.deleted, backend.added, backend.checked, backend.proved, backend.delayed):
+            kept.clear()
+        for counters in (backend.nonrecursive, backend.recursive):
+            counters.settle()
+            counters.remembers = False
+
+    def _end_marks(self) -> None:
+        if self._marks is not None:
+            self._marks.end(self.version)
+            self._marks = None
+
+
+def _move(kept: KeptFacts, removed: Facts, added: Facts) -> None:
+    kept -= removed
+    kept |= added
