@@ -71,7 +71,7 @@ def applied_heads(kb: KnowledgeBase) -> Iterator[set[str]]:
         kind.apply, kind.expand = apply, expand  # type: ignore[method-assign]
 
 
-@pytest.mark.parametrize(("update", "touched"), CHANGES, ids=str)
+@pytest.mark.parametrize(("update", "touched"), CHANGES, ids=range(len(CHANGES)))
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_only_edited_hyper_nodes_are_evaluated(algorithm: str, update: Update, touched: set[str]) -> None:
     kb = holdfast.from_text(RULES, FACTS)
