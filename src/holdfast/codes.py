@@ -35,6 +35,7 @@ ALL_CODES: Final[dict[str, str]] = {
     "E0926": "an argument of a call is not of the kind that the call takes",
     "E0927": "a method is asked for that a knowledge base does not have",
     "E0930": "there are no compiled kernels for this machine, and no Numba to compile them",
+    "E0928": "a signal handler or functor uses a knowledge base inside one of its own calls",
     "W0008": "a file is called after an empty relation, but has not the ending of a facts file",
     "W0015": "compiled kernels cannot be kept, because no folder for them can be written",
     "E1001": "PySpark is needed and not installed",

@@ -13,8 +13,8 @@ from functools import wraps
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
 from holdfast.boundary import public
-from holdfast.errors import Diagnostic, HoldfastError
-from holdfast.interrupts import deferred, was_heeded
+from holdfast.errors import Diagnostic, HoldfastError, UsageError
+from holdfast.interrupts import deferred, foreign_depth, was_heeded
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -32,6 +32,7 @@ class Guard:
         self.lock = threading.RLock()
         self._mend = mend
         self._depth = 0
+        self._foreign = 0  # functions of the user that the thread was in at the outermost call
         self._deferred = deferred()
         self._broken: BaseException | None = None
 
@@ -41,6 +42,9 @@ class Guard:
         if not self._depth:
             self._deferred = deferred()
             self._deferred.__enter__()
+            self._foreign = foreign_depth()
+        elif foreign_depth() > self._foreign:
+            raise _inside_itself()
         self._depth += 1
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
@@ -82,6 +86,12 @@ def exclusive(method: Callable[Concatenate[_G, _P], _T]) -> Callable[Concatenate
             return method(self, *arguments, **named)
 
     return public(inside)
+
+
+def _inside_itself() -> UsageError:
+    message = "a signal handler or functor used a knowledge base inside one of its own calls"
+    help = "take note of what to do, and do it when the call is over"
+    return UsageError(Diagnostic("E0928", message, help=help))
 
 
 def _unusable(error: BaseException) -> HoldfastError:

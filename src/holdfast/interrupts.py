@@ -27,6 +27,32 @@ _get: Callable[[int], Any] = _functions.getsignal
 _set: Callable[[int, Any], Any] = _functions.signal
 
 
+class _Foreign(threading.local):
+    """How many functions of the user this thread is in, which holdfast called while it works."""
+
+    depth = 0
+
+
+_foreign: Final = _Foreign()
+
+
+class foreign:  # noqa: N801  used like a function
+    """Inside a `with`, a function of the user runs: a signal handler or a functor."""
+
+    __slots__ = ()
+
+    def __enter__(self) -> None:
+        _foreign.depth += 1
+
+    def __exit__(self, *_: object) -> None:
+        _foreign.depth -= 1
+
+
+def foreign_depth() -> int:
+    """How many functions of the user this thread is in."""
+    return _foreign.depth
+
+
 class _Main:
     """What waits in the main thread, the only one in which handlers run."""
 
@@ -49,7 +75,8 @@ class _Main:
         while self.waiting:
             number, frame = self.waiting.popitem()
             try:
-                self.handlers[number](number, frame)
+                with foreign():
+                    self.handlers[number](number, frame)
             except BaseException as error:
                 self.raised = error
                 raise

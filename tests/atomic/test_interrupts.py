@@ -226,3 +226,44 @@ def test_a_limit_while_counting(monkeypatch: pytest.MonkeyPatch) -> None:
         broken.setattr(Watch, "batch", _no_memory)
         kb.counters("reach")
     judge(kb, LATER)
+
+
+REENTRY = "near(x, z) :- edge(x, y), edge(y, z).\nthree(x, w) :- near(x, z), edge(z, w)."
+
+
+@pytest.mark.parametrize("use", ["apply", "what_if", "query", "view"])
+def test_a_handler_cannot_use_the_knowledge_base_inside_its_own_update(
+    use: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kb = holdfast.from_text(REENTRY, {"edge": [(1, 2), (2, 3), (3, 4)]})
+    other = holdfast.from_text(REENTRY, {"edge": [(1, 2), (2, 3)]})
+    beside: list[int] = []
+
+    def handler(*_: Any) -> None:
+        other.impact(Update(insert={"edge": [(3, 4)]}))  # another one may be used, with calls inside its calls
+        beside.append(len(other["near"]))
+        insert = Update(insert={"edge": [(9, 1)]})
+        uses = {"apply": kb.apply, "what_if": kb.what_if}
+        _ = uses[use](insert) if use in uses else kb.query("edge(x, y)") if use == "query" else kb["edge"]
+
+    _at_the_first_checkpoint(monkeypatch, signal.SIGUSR1)
+    with handled(signal.SIGUSR1, handler), pytest.raises(HoldfastError, match="E0928"):
+        kb.apply(Update(delete={"edge": [(2, 3)]}))
+    assert beside == [1]
+    judge(kb)
+    assert (2, 3) in kb["edge"] and (9, 1) not in kb["edge"]
+
+
+def test_a_functor_cannot_use_its_knowledge_base() -> None:
+    held: list[KnowledgeBase] = []
+
+    @holdfast.functor
+    def peek(x: int) -> int:
+        return len(held[0]["q"]) if held else x
+
+    text = ".functor peek(x: number): number\n.decl p(x: number)\n.decl q(x: number)\nq(@peek(x)) :- p(x)."
+    kb = holdfast.from_text(text, {"p": [(1,)]})
+    held.append(kb)
+    with pytest.raises(HoldfastError, match="E0928"):
+        kb.apply(Update(insert={"p": [(2,)]}))
+    assert set(kb["p"]) == {(1,)} and set(kb["q"]) == {(1,)}

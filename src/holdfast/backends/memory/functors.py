@@ -12,6 +12,7 @@ from holdfast.backends.memory import arithmetic
 from holdfast.backends.memory.arithmetic import Column, Undefined, codes_of, typed
 from holdfast.backends.memory.arrays import Rows
 from holdfast.encoding import Dictionary, EncodingError
+from holdfast.interrupts import foreign
 from holdfast.number_text import NumberError, parse_float, parse_integer
 from holdfast.program.folding import ON_STRINGS
 from holdfast.program.model import Apply, Compare, Const, Range, Term, Test, Var
@@ -206,10 +207,12 @@ def _called(functor: UserFunctor, rows: list[tuple[Value, ...]], types: Sequence
     """What a functor of the user gives for some arguments."""
     try:
         if not functor.vectorised or not types:
-            return [functor.function(*row) for row in rows]
+            with foreign():
+                return [functor.function(*row) for row in rows]
         columns = zip(*rows, strict=True) if rows else [()] * len(types)
         arrays = [np.array(c, object if t.in_dictionary else None) for c, t in zip(columns, types, strict=True)]
-        results = [plain(value) for value in functor.function(*arrays)]
+        with foreign():
+            results = [plain(value) for value in functor.function(*arrays)]
     except Exception as error:
         raise Undefined(f"@{functor.name} raised {error.__class__.__name__}: {error}") from error
     if len(results) != len(rows):
