@@ -85,10 +85,15 @@ PLANNER_MUTANTS = [
             "Read.ALL if position > self.pivot and isinstance(self.rule.body[self.pivot], Atom) else Read.OLD",
             "Read.ALL",
         ),
-        ("a bound variable is bound again", Steps._free_step, "if variable in bound else", "if False else"),
+        ("a bound variable is bound again", Steps._free, "if variable in bound else", "if False else"),
         ("bound columns are no key", planner._known, "or argument in bound", ""),
         ("an anti-join reads what is there", Steps._read, "return self._negated_read(position)", "return Read.ALL"),
-        ("variables that a later step needs are dropped", planner._live, "needed |= step_variables(step)", "pass"),
+        (
+            "variables that a later step needs are dropped",
+            planner._live,
+            "if last[variable] > number]",
+            "if last[variable] > number + 1]",
+        ),
     ]
 ]
 
