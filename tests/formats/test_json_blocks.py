@@ -157,7 +157,7 @@ def test_numbers_that_json_does_not_have_are_refused(number: str, type: Type) ->
 @pytest.mark.parametrize("type", [F, Type.ANY])
 def test_infinities_and_nan_are_written_as_literals_and_read_again(type: Type, headers: bool) -> None:
     rows = [(float("inf"),), (float("-inf"),), (float("nan"),), (1.5,)]
-    data = b"".join(json_lines.json_lines(relation((type,)), list(rows), headers))
+    data = b"".join(json_lines.json_lines(relation((type,)), [rows], headers))
     assert b"Infinity" not in data and data.count(b"XMLSchema#double") == 3
     assert read(data, (type,)) == repr(rows)
     assert json_lines.sniff_json_lines(FILE, data, "x") == (F,)

@@ -148,7 +148,7 @@ def test_a_tally_counts_what_a_nested_loop_meets(
     ):
         runnable = made_ready(step, BOUND, head, {"t": case.table}, Dictionary())
         assert isinstance(runnable, join.JoinStep)
-        assume(runnable.shape.tells_alike)
+        assume(runnable.shape.can_tally)
         runnable.may_tally, runnable.fan_out = True, 10.0
         runnable.prepare(Views({}, {(step.read, "t"): case.probe}))
         expected = Counter(tuple(extended[v] for v in head) for _, extended in nested_loop(case))
