@@ -9,6 +9,8 @@ from types import FrameType
 
 GUARDS = ("/holdfast/exclusive.py", "/holdfast/interrupts.py")
 """Only a signal comes there; an exception would have to be put there by another thread within a microsecond."""
+CALLED_FROM_C = ("/numpy/_core/_internal.py",)
+"""NumPy's C code calls these functions, and puts another exception in the place of any that they raise."""
 
 
 class RaisedError(BaseException):
@@ -45,7 +47,7 @@ def by_exception(number: int) -> Shot:
 
 
 def _may_raise(frame: FrameType, event: str, _: object) -> bool:
-    return event == "call" and not frame.f_code.co_filename.endswith(GUARDS)
+    return event == "call" and not frame.f_code.co_filename.endswith(GUARDS + CALLED_FROM_C)
 
 
 def _raise() -> None:
