@@ -214,3 +214,7 @@ def test_threads_do_not_mix_their_texts() -> None:
 def test_a_query_written_as_a_rule_is_told_what_a_query_is() -> None:
     with pytest.raises(ProgramError, match="a query is only what stands in a body"):
         parse_body("q(x) :- path(1, x).")
+
+
+def test_the_target_of_an_aggregate_may_be_a_record() -> None:
+    assert isinstance(parse_body("x = max [y, z] : { p(y, z) }"), tree.Comparison)

@@ -334,7 +334,7 @@ class Lexer:
             self._previous = ""  # no term ends here: `%` begins a comment
             return
         elif type in ("LPAR", "LBRACE", "LSQB"):
-            self._open()
+            self._open(type)
         elif type in ("RPAR", "RBRACE", "RSQB"):
             self._close()
         elif type == "COLON" and self._reads_target():
@@ -349,8 +349,8 @@ class Lexer:
             self._previous = "RSQB" if self._in_attribute else "RPAR"  # a record is a term, and an operator may follow
             self._in_attribute = False
 
-    def _open(self) -> None:
-        if self._targets and self._targets[-1].token is self.tokens[-1]:
+    def _open(self, type: str) -> None:
+        if type == "LPAR" and self._targets and self._targets[-1].token is self.tokens[-1]:
             self._targets[-1].in_parenthesis = True
         self._depth += 1
 
