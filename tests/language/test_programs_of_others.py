@@ -78,6 +78,7 @@ def _parsed(whole: WholeProgram) -> tree.Program:
     return parse(whole.text, whole.name, whole.given)
 
 
+@pytest.mark.slow
 @needs_data
 def test_every_file_of_whole_code_bases_is_read_by_itself_or_as_a_part(tmp_path: Path) -> None:
     """A file may be a part that only makes sense where its macros are defined: then a main program has read it."""
