@@ -71,6 +71,11 @@ class Source:
         """The text of a line, counted from 1, without its line end."""
         return self.lines[number - 1].rstrip("\r") if 0 < number <= len(self.lines) else ""
 
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The names of the files that the text was read from."""
+        return (self.name,)
+
     def origin(self, span: Span) -> tuple[Span, str]:
         """Where a stretch of this text was written, and by which macro; a text that is as written says so itself."""
         return span, ""

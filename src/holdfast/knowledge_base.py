@@ -222,7 +222,7 @@ def _materialised(
     loaded = load(program, facts, Dictionary(watch), keeps_frames=not (engine == "memory" or callable(engine)))
     program = instantiated(program, Diagnostics())
     require(loaded.program)
-    loaded = replace(loaded, files=(Path(name), *loaded.files))
+    loaded = replace(loaded, files=(Path(name), *map(Path, program.source.files), *loaded.files))
     if engine == "memory":
         loaded = _warned_of_compiling(loaded)
     if output is not None:

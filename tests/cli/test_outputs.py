@@ -158,6 +158,16 @@ def test_an_output_that_is_the_program(linked: None) -> None:
     assert tree() == before
 
 
+@pytest.mark.parametrize("words", [("--stats", "rules.dl"), ("--stats", "macros.h"), ("-D", ".")], ids=" ".join)
+def test_what_the_program_includes_is_not_overwritten(words: tuple[str, ...], linked: None) -> None:
+    Path("macros.h").write_text("#define ONE 1\n", encoding="utf-8")
+    Path("rules.dl").write_text('t(ONE).\n.output t(filename="macros.h")\n', encoding="utf-8")
+    Path("q.dl").write_text('#include "macros.h"\n.include "rules.dl"\n', encoding="utf-8")
+    before = tree()
+    assert "E0625" in holdfast("run", "q.dl", *words).err
+    assert tree() == before
+
+
 def test_what_was_not_read_may_be_in_the_same_folder(linked: None) -> None:
     Path("q.dl").write_text("t(x) :- s(x).\n.output t\n", encoding="utf-8")
     Path("facts/t.txt").write_text("other\n", encoding="utf-8")

@@ -32,6 +32,12 @@ class Composed(Source):
     """The text that the preprocessor made.  `name` is the file that it began with."""
 
     pieces: tuple[Piece, ...] = field(default=(), compare=False, repr=False)
+    read: tuple[str, ...] = field(default=(), compare=False, repr=False)
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The first file and all that it includes, also those that only define macros."""
+        return self.read
 
     @cached_property
     def _starts(self) -> list[int]:

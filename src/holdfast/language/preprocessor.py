@@ -53,7 +53,7 @@ def preprocessed(source: Source, given: Preprocessing, diagnostics: Diagnostics)
     diagnostics.raise_errors()
     text = "".join(piece.text for piece in run.pieces)
     pieces = tuple(run.pieces) or (Piece("", source, 1, 1),)
-    return Composed(source.name, text, pieces)
+    return Composed(source.name, text, pieces, tuple(run.files))
 
 
 @dataclass
@@ -71,6 +71,7 @@ class _Run:
 
     def __init__(self, given: Preprocessing, diagnostics: Diagnostics) -> None:
         self.pieces: list[Piece] = []
+        self.files: dict[str, None] = {}  # in the order in which they are read
         self._diagnostics, self._folders = diagnostics, given.folders
         self._once: set[Path] = set()
         self._macros: dict[str, Macro] = {}
@@ -88,6 +89,7 @@ class _Run:
 
     def read(self, source: Source, folder: Path, path: tuple[Path, ...]) -> None:
         """Read a file: directives are obeyed, all other lines go out."""
+        self.files[source.name] = None
         branches: list[_Branch] = []
         for line, text, found in _parts(source.text):
             reading = all(branch.active for branch in branches)
