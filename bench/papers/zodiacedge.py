@@ -314,8 +314,8 @@ _STRATEGIES = (
     "it, what depends on them is redone from scratch."
 )
 _OTHERS = (
-    "No other system stands here: none of those that are measured changes its rules, and not all of them can "
-    "be told of negation and aggregates."
+    "No other system is measured here: none of them changes its rules, and not all of them have negation "
+    "and aggregates."
 )
 _TEXT_ONLY = "The paper shows these in a plot, without numbers."
 TABLES = (

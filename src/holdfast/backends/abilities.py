@@ -59,7 +59,7 @@ class ImplicitRelation:
 class VirtualFacts:
     """Facts of the materialisation that a module knows and of which only a part are rows of the table.
 
-    A lookup by a key makes rows of what it finds; whoever needs all facts as rows asks for `materialise_rows`.
+    A lookup by a key makes rows of what it finds; `materialise_rows` makes rows of all.
     """
 
     size: int
