@@ -29,6 +29,7 @@ def test_closures_of_every_shape(part: int) -> None:
             raise
 
 
+@pytest.mark.only_in_memory("only the memory engine has windows and marks")
 def test_every_shape_comes() -> None:
     """In the sample each shape in several scripts, each combination in one, and each of them in each way in `make
     fuzz`."""
