@@ -35,5 +35,7 @@ def look_at_the_clock() -> None:
     end, seconds = _end.get()
     if time.monotonic() > end:
         message = f"limit reached: the run takes more than {seconds:g} seconds"
-        note = "nothing of this run was kept"
-        raise LimitReached(Diagnostic("E0803", message, notes=(note,), help="raise the limit, or bound the rules"))
+        note = "no result of this run was kept"
+        raise LimitReached(
+            Diagnostic("E0803", message, notes=(note,), help="raise the limit, or bound the values in the rules")
+        )

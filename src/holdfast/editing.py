@@ -104,14 +104,14 @@ def _refuse_other_types(old: Program, new: Program, place: Span | None, open: Co
         other = new.relations.get(name)
         if other is not None and other.types != relation.types and name not in open:
             was, would = (", ".join(type.value for type in r.types) for r in (relation, other))
-            message = f"with these rules {relation.display} would have the types ({would}), but it has ({was})"
-            help = "declare the relation's types from the start"
+            message = f"these rules would change the types of {relation.display} from ({was}) to ({would})"
+            help = "declare the relation's types in the program"
             if Type.ANY in relation.types and not relation.declared:
                 columns = ", ".join(
                     f"{column.name}: {type.value}" for column, type in zip(relation.columns, other.types, strict=True)
                 )
                 help = (
-                    f"nothing told the types of {relation.display} when it was opened without facts; "
+                    f"its types were unknown when the program was opened without facts; "
                     f"declare them: .decl {relation.display}({columns})"
                 )
             raise ProgramError(Diagnostic("E0912", message, place, help=help))

@@ -254,7 +254,7 @@ class LimitReached(HoldfastError):
 
 
 class DamagedData(HoldfastError):
-    """Stored data is not what was written."""
+    """Stored data is damaged."""
 
     exit_code = ExitCode.DAMAGED_DATA
 

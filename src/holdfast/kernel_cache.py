@@ -38,7 +38,7 @@ def uncached() -> Diagnostic | None:
     _uncached.clear()
     return Diagnostic(
         "W0015",
-        "compiled kernels cannot be kept: no folder for them can be written, so every process compiles them again",
+        "compiled kernels cannot be cached: no cache folder is writable, so every process compiles them again",
         help="make the user's cache folder or the folder for temporary files writable, or set NUMBA_CACHE_DIR",
         severity=Severity.WARNING,
     )

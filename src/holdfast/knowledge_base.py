@@ -58,7 +58,7 @@ T = TypeVar("T")
 _OF_PROGRESS = ("compiling", "started", "round", "finished")
 _LIKE_TEXT = re.compile(r":-|\n|\)\s*\.?$")
 _FILE_NAME = re.compile(r"[^\s()]+\.(dl|datalog|souffle|txt)")
-_FROM_TEXT = "a program that is no file is read by holdfast.from_text"
+_FROM_TEXT = "holdfast.from_text takes the program as text"
 _SILENCE = 2.0  # seconds of compiling before the user is told
 
 
@@ -182,7 +182,7 @@ def from_text(
     """
     expect(text, str, "a program is a text", "holdfast.open takes the path of a file")
     if _FILE_NAME.fullmatch(text):
-        raise UsageError(Diagnostic("E0926", f"{text} is no program", help="holdfast.open takes the path of a file"))
+        raise UsageError(Diagnostic("E0926", f"{text} is not a program", help="holdfast.open takes the path of a file"))
     _expect_settings(limits, progress, output)
     with within(limits.seconds if limits else None):
         tree_program = parse(text, name, Preprocessing(macros or {}, tuple(map(Path, include))))
@@ -294,8 +294,8 @@ def _is_engine(engine: object) -> bool:
 def _engine(engine: Engine, progress: Progress) -> Factory:
     """What makes the backend; Spark, or the kernels, are loaded now."""
     if not _is_engine(engine):
-        help = similar(str(engine), ENGINES) or "it is memory, spark, a Spark session, or a factory of backends"
-        raise UsageError(Diagnostic("E0916", f"there is no engine {engine}", help=help))
+        help = similar(str(engine), ENGINES) or "an engine is memory, spark, a Spark session, or a factory of backends"
+        raise UsageError(Diagnostic("E0916", f"unknown engine {engine}", help=help))
     if callable(engine):
         return engine
     if engine == "memory":

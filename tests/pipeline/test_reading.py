@@ -47,15 +47,15 @@ keep = true
 [extras]
 """
 TOLD = """\
-error[E1104]: there is no mode strem
-error[E1103]: sources.edges has no format, and none can be told from its path
+error[E1104]: unknown mode strem
+error[E1103]: sources.edges has no format, and its path does not imply one
 error[E1103]: sources.nodes has no table, which jdbc needs
 error[E1104]: url is a string, not 7
-error[E1104]: there is no format avro here
+error[E1104]: unknown format avro
 error[E1102]: [updates.more] has no colums
-error[E1104]: there is no write diff
+error[E1104]: unknown write diff
 error[E1104]: limit is at least 1, not 0
-error[E1104]: 'many' is no limit on rows
+error[E1104]: 'many' is not a limit on rows
 error[E1103]: [snapshots] lacks a folder: path = "snapshots"
 error[E1104]: keep is a whole number, not True
 error[E1102]: a pipeline file has no extras"""

@@ -146,5 +146,5 @@ def test_a_line_that_is_refused_has_no_effect_and_the_others_have() -> None:
 
 def test_memory_is_chosen_as_the_pipeline_says() -> None:
     state = Opener(Engine("memory", limit=1), NO_SESSION).open(DECLARED + RULES, "p.dl", {}, 0)
-    assert (state.engine, state.why) == ("memory", "the pipeline asks for it")
+    assert (state.engine, state.why) == ("memory", "the pipeline file sets it")
     assert isinstance(state, State)

@@ -93,7 +93,7 @@ def test_an_uninterrupted_stream(spark: SparkSession, tmp_path: Path) -> None:
     facts = len(story.edges[-1]) + len(story.paths[-1])
     assert [line.text for line in told[1:]] == [
         f"maintenance runs in this process: {facts} facts fit the limit of 10,000,000",
-        f"{changed} has changed since it was read, and is not read again: give it a new name",
+        f"{changed} has changed since it was read, and is not read again; give it a new name",
     ]
     check(story, tmp_path)
 
@@ -139,7 +139,7 @@ def test_above_the_limit_maintenance_moves_to_spark_with_the_same_results(spark:
     assert outcome.engine == "spark"
     said = [line.text for line in told if line.number is None]
     assert said[0] == f"maintenance runs in this process: {sizes[0]} facts fit the limit of {limit}"
-    assert said[1] == f"maintenance runs on Spark: with this update there are more facts than the limit of {limit}"
+    assert said[1] == f"maintenance runs on Spark: after this update there are more facts than the limit of {limit}"
     restored = pipeline.run(pipeline.read(tmp_path / "pipeline.toml"), spark=spark)
     assert set(restored.base["path"]) == story.paths[-1]
     assert (restored.engine, restored.why) == ("spark", "the facts did not fit before")

@@ -39,13 +39,13 @@ def compare(
             Diagnostic(
                 codes.BAD_THRESHOLD,
                 f"--threshold {threshold:g} is below 1",
-                help="1.1 means: a tenth slower is the same",
+                help="1.1 treats figures up to a tenth slower as the same",
             )
         )
     first, second = read(before), read(after)
     found = [one for one in differences(first, second) if system in (None, one.place[2])]
     if not found:
-        raise UsageError(Diagnostic(codes.NOTHING_IN_COMMON, f"there is nothing of {system} in both files"))
+        raise UsageError(Diagnostic(codes.NOTHING_IN_COMMON, f"the files have no figures of {system} in common"))
     slower = [one for one in found if one.slower(threshold)]
     quicker = [one for one in reversed(found) if one.quicker(threshold)]
     same = len(found) - len(slower) - len(quicker)
@@ -71,8 +71,8 @@ def compare(
     else:
         if first.machine != second.machine:
             terminal.line(
-                f"different machines: {before} is of {first.machine or 'one that it does not name'}, {after} "
-                f"of {second.machine or 'one that it does not name'}; times differ by that alone"
+                f"different machines: {before} is of {first.machine or 'an unnamed machine'}, {after} "
+                f"of {second.machine or 'an unnamed machine'}; times differ by that alone"
             )
         _show("slower", slower)
         _show("quicker", quicker)

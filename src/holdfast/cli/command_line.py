@@ -151,7 +151,7 @@ def wrong(path: str, message: str, meant: str = "", names: Sequence[str] = ()) -
     """The error for a command line that is none, with a similar name or the way to the help."""
     similar = difflib.get_close_matches(meant, names, 1) if meant else []
     command = " ".join(filter(None, ("holdfast", path)))
-    help = f"did you mean {similar[0]}?" if similar else f"`{command} --help` shows what it takes"
+    help = f"did you mean {similar[0]}?" if similar else f"`{command} --help` lists the options and arguments"
     return UsageError(Diagnostic(codes.BAD_USAGE, message, help=help))
 
 
@@ -201,7 +201,7 @@ class _Reading:
         name, equals, value = word.partition("=") if word.startswith("--") else (word[:2], word[2:], word[2:])
         parameter = self._options.get(name)
         if parameter is None:
-            raise wrong(self._command.path, f"there is no option {name}", name, self._command.option_names)
+            raise wrong(self._command.path, f"unknown option {name}", name, self._command.option_names)
         if not parameter.is_flag:
             self._add(parameter, value if equals else self._behind(name))
         elif equals:
@@ -211,7 +211,7 @@ class _Reading:
 
     def _behind(self, name: str) -> str:
         if not self._words:
-            raise self._wrong(f"{name} needs a value behind it")
+            raise self._wrong(f"{name} needs a value")
         return self._words.pop()
 
     def _take_places(self, words: list[str]) -> None:
@@ -222,7 +222,7 @@ class _Reading:
                     self._add(parameter, word)
                 words = words[count:]
         if words:
-            raise self._wrong(f"there is more than the command takes: {' '.join(words)}")
+            raise self._wrong(f"unexpected arguments: {' '.join(words)}")
 
     def _add(self, parameter: _Parameter, text: str) -> None:
         value = self._converted(parameter, text)
@@ -253,7 +253,7 @@ class _Reading:
 def _not_a_value(parameter: _Parameter, text: str) -> str:
     if issubclass(parameter.type, Enum):
         known = ", ".join(f"'{kind.value}'" for kind in parameter.type)
-        return f"{parameter.shown} is not {text}, but one of {known}"
+        return f"{parameter.shown} must be one of {known}, not {text}"
     return f"the value of {parameter.shown} is not a {'whole ' if parameter.type is int else ''}number"
 
 

@@ -50,18 +50,18 @@ def fmt(
 
 def _refuse_odd(programs: list[Path], check: bool, write: bool) -> None:
     if check and write:
-        raise UsageError(Diagnostic(codes.BAD_USAGE, "--check and --write exclude each other"))
+        raise UsageError(Diagnostic(codes.BAD_USAGE, "--check and --write cannot be used together"))
     if write and Path("-") in programs:
         raise UsageError(
             Diagnostic(
-                codes.BAD_USAGE, "standard input cannot be written back", help="without --write the result is printed"
+                codes.BAD_USAGE, "standard input cannot be written back", help="remove --write to print the result"
             )
         )
     if len(programs) > 1 and not (check or write):
         raise UsageError(
             Diagnostic(
                 codes.BAD_USAGE,
-                "several files would be printed into one another",
+                "only one file can be printed",
                 help="use --write to change the files, or --check to test them",
             )
         )

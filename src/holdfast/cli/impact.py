@@ -48,7 +48,7 @@ def impact(
     The hyper-nodes directly impacted, those that would be brought up to date, and the facts that would change.
     """
     if not add and not remove:
-        raise UsageError(Diagnostic(codes.BAD_USAGE, "there is no change to look at", help="give --add or --remove"))
+        raise UsageError(Diagnostic(codes.BAD_USAGE, "no rule change is given", help="give --add or --remove"))
     limits = (limit_facts, limit_rounds, limit_seconds, limit_memory)
     base = evaluate(program, facts, limits, no_module, macro=macro, include=include, functors=functors)
     from holdfast import Update

@@ -134,7 +134,7 @@ def _unknown(group: str, name: str) -> UsageError:
     kind = "option" if name.startswith("-") else "command"
     names = [*OPTIONS, "--help", *(path.partition(" ")[0] for path in COMMANDS)]
     inside = [path.removeprefix(f"{group} ") for path in COMMANDS if path.startswith(f"{group} ")]
-    return command_line.wrong(group, f"there is no {kind} {name}", name, inside if group else names)
+    return command_line.wrong(group, f"unknown {kind} {name}", name, inside if group else names)
 
 
 def _version() -> str:
@@ -151,8 +151,8 @@ def _as_ours(failure: Exception) -> HoldfastError:
             return LimitReached(
                 Diagnostic(
                     codes.OUT_OF_MEMORY,
-                    "the machine has no memory left; the run was stopped and nothing was written",
-                    help="--limit-memory stops a run before it comes to that",
+                    "the machine is out of memory; the run was stopped and nothing was written",
+                    help="--limit-memory stops a run before that happens",
                 )
             )
         case OSError() if failure.strerror is not None:

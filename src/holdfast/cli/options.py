@@ -152,11 +152,7 @@ def engine(name: str, master: str | None, conf: list[str]) -> str | SparkOptions
 
         return SparkOptions(master, parsed_conf(conf))
     if master is not None or conf:
-        raise UsageError(
-            Diagnostic(
-                "E1004", "--master and --conf are for Spark, and the engine is not spark", help="add --engine spark"
-            )
-        )
+        raise UsageError(Diagnostic("E1004", "--master and --conf need the spark engine", help="add --engine spark"))
     return name
 
 

@@ -28,7 +28,7 @@ def run(
             "--mode", metavar="MODE", show_default=False, help="batch, update or stream; the file's own if not given."
         ),
     ] = None,
-    anew: Annotated[bool, Option("--anew", help="Let a batch run put away earlier snapshots.")] = False,
+    anew: Annotated[bool, Option("--anew", help="Let a batch run discard earlier snapshots.")] = False,
     master: Annotated[
         str | None,
         Option(
@@ -49,7 +49,7 @@ def run(
     from holdfast.spark_session import SparkOptions, parsed_conf
 
     if mode is not None and mode not in MODES:
-        raise UsageError(Diagnostic(codes.BAD_USAGE, f"there is no mode {mode}", help=f"it is {' or '.join(MODES)}"))
+        raise UsageError(Diagnostic(codes.BAD_USAGE, f"unknown mode {mode}", help=f"the modes are {', '.join(MODES)}"))
     declared = read(pipeline)
     asked = SparkOptions(master or declared.master, {**declared.conf, **parsed_conf(conf)}, ui)
     with warnings.catch_warnings():

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 SILENT_SECONDS = 2.0
 UPDATE_SECONDS = 0.1  # rounds can be very short; a person cannot read faster than this
-COMPILING = "getting the kernels ready; should this be the first run, they are compiled, which takes some ten seconds …"
+COMPILING = "preparing the kernels; a first run compiles them, which takes about ten seconds …"
 
 
 class PlainProgress:

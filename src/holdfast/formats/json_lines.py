@@ -96,7 +96,7 @@ def _load_together(text: str) -> Iterator[list[Any]]:
             raise ValueError("a line is neither an array nor an object")
         facts = load_json("[" + ",".join(chunk) + "]", _object)
         if len(facts) != len(chunk):
-            raise ValueError("a line is more or less than one fact")
+            raise ValueError("a line does not hold exactly one fact")
         yield facts
 
 

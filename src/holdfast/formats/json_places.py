@@ -14,8 +14,8 @@ _WORDS: Final = {
     "Illegal trailing comma before end of object": "a name in double quotes is missing here",
     "Illegal trailing comma before end of array": "a value is missing here",
     "Unterminated string starting at": "this string is not closed",
-    "Extra data": "the line goes on behind its end",
-    "Invalid control character at": "a control character stands in a string; there it is written as \\u00XX",
+    "Extra data": "the line continues after its end",
+    "Invalid control character at": "a string has a control character; write it as \\u00XX",
     "Invalid \\escape": "a backslash has no meaning before this; a backslash itself is written \\\\",
     "Invalid \\uXXXX escape": "four hexadecimal digits follow \\u",
 }

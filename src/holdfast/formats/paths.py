@@ -87,7 +87,7 @@ def output_path(folder: Path, relation: Relation, parameters: Mapping[str, str])
     if suffix in _OTHERS:
         refuse(
             "E0618",
-            f"{name} cannot be written: facts do not go out as {suffix}",
+            f"{name} cannot be written: {suffix} is not an output format",
             _span_of(relation, parameters),
             help="the formats are .csv, .tsv, .jsonl and .parquet, and for RDF .nt, .nq, .ttl, .trig and .rdf",
         )
@@ -104,7 +104,7 @@ def refuse_shared_file(files: Iterable[tuple[Path, Relation]], does: str) -> Non
                 "E0624",
                 f"{first.display} and {relation.display} both {does} {path.as_posix()}",
                 relation.span,
-                help='give each of them a file of its own: filename="…"',
+                help='give each its own file: filename="…"',
             )
 
 

@@ -42,7 +42,7 @@ def other_columns(names: Collection[str], wanted: Collection[str]) -> str:
     """What is wrong with some columns: which are lacking, and which are too many."""
     missing, extra = [name for name in wanted if name not in names], [name for name in names if name not in wanted]
     told = [f"lacks column{'s' if missing[1:] else ''} {', '.join(missing)}"] if missing else []
-    told += [f"has {'the columns' if extra[1:] else 'a column'} {', '.join(extra)} too many"] if extra else []
+    told += [f"has the extra column{'s' if extra[1:] else ''} {', '.join(extra)}"] if extra else []
     return " and ".join(told) or "has its columns in another order"
 
 

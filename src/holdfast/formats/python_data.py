@@ -106,7 +106,7 @@ def _as_table(data: FactData, relation: Relation | None = None, origin: str = ""
     if is_spark_frame(data):
         from holdfast.spark_session import spark_errors
 
-        with spark_errors("the facts of a Spark DataFrame cannot be had"):
+        with spark_errors("the facts of a Spark DataFrame cannot be read"):
             return data.toArrow()
     if not hasattr(data, "__dataframe__") and not hasattr(data, "__arrow_c_stream__"):
         return None
@@ -134,7 +134,7 @@ def _from_frame(frame: Any) -> pa.Table:
         what = f"column {told[1]} of the frame" if told else "the frame has a column that"
         refuse(
             "E0630",
-            f"{what} mixes kinds of values, or has values of no kind that we know",
+            f"{what} mixes kinds of values, or has values of an unsupported kind",
             help="give the rows as a list of tuples instead",
         )
     except OverflowError:

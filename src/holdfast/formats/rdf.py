@@ -98,8 +98,8 @@ def rdf_facts(
     if format is None:
         refuse(
             "E0618",
-            f"{path.as_posix()} is no RDF file by its name",
-            help=f"the names end with {', '.join(RDF_FORMATS)}, with .gz after it if compressed",
+            f"{path.as_posix()} does not have the name of an RDF file",
+            help=f"RDF file names end in {', '.join(RDF_FORMATS)}, with .gz after it if compressed",
         )
     with ExitStack() as held, reading(path, dictionary.memory) as content:
         data = content.removeprefix(BOM)
@@ -127,7 +127,7 @@ def _statements(path: Path, data: bytes, format: ox.RdfFormat, base: str, held: 
     except MemoryError as error:
         if "maximal size" not in str(error):
             raise
-        refuse("E0620", "a term is longer than 16 MB, which is more than is read", file_span(path))
+        refuse("E0620", "a term is longer than 16 MB, the longest that is read", file_span(path))
     except SyntaxError as error:
         _refuse_syntax(path, data, error)
 

@@ -120,4 +120,4 @@ def to_term(value: Value) -> Term:
                 return ox.Literal(value.lexical, datatype=ox.NamedNode(value.datatype or XSD_STRING))
     except ValueError as error:
         raise TermError(f"{value} is not valid RDF: {error}") from None
-    raise TermError(f"{value} is a record, and RDF has none")
+    raise TermError(f"{value} is a record, which RDF does not support")

@@ -37,7 +37,11 @@ def write_rdf(
     """
     format = rdf_format(path)
     if format is None:
-        refuse("E0618", f"{path.as_posix()} is no RDF file by its name", help="the names end with .nt or .ttl")
+        refuse(
+            "E0618",
+            f"{path.as_posix()} does not have the name of an RDF file",
+            help="RDF file names end in .nt or .ttl",
+        )
     triples = (triple for relation, codes in facts for triple in _triples(relation, codes, dictionary))
     shown = None if format in (ox.RdfFormat.N_TRIPLES, ox.RdfFormat.N_QUADS) else dict(prefixes)
     with writing(path, replacing=replacing) as file:

@@ -282,8 +282,8 @@ class Builder:
         if children[0] == "nil":
             return tree.Nil(span=self._here(children[0]))
         if "." in children[0]:
-            help = "a dotted name is that of a relation in a component, and has arguments: a.b(x)"
-            message = f"{children[0]} stands where a value is needed"
+            help = "a dotted name is a relation of a component and has arguments: a.b(x)"
+            message = f"{children[0]} is used where a value is needed"
             self._diagnostics.error("E0110", message, self._here(children[0]), help=help)
         return tree.Variable(str(children[0]), span=self._here(children[0]))
 
@@ -334,7 +334,7 @@ class Builder:
             "E0109",
             "a name in single quotes must be followed by its arguments",
             self._here(token),
-            help=f'a string constant stands in double quotes: "{text}"',
+            help=f'write a string constant in double quotes: "{text}"',
         )
         return tree.String(text, span=self._here(token))
 
@@ -403,7 +403,7 @@ class Builder:
         if not isinstance(node, _FORMULAS):
             return node
         help = NO_BOOLEANS if isinstance(node, tree.Truth) else None
-        self._diagnostics.error("E0110", f"{described(node)} stands where a value is needed", node.span, help=help)
+        self._diagnostics.error("E0110", f"{described(node)} is used where a value is needed", node.span, help=help)
         return tree.Wildcard(span=node.span)
 
     def _formula(self, node: Expression) -> tree.Formula:
@@ -416,7 +416,7 @@ class Builder:
                 return node
         help = f"an atom without arguments is written {node.name}()" if isinstance(node, tree.Variable) else None
         self._diagnostics.error(
-            "E0111", f"{described(node)} stands where an atom or a comparison is needed", node.span, help=help
+            "E0111", f"{described(node)} is used where an atom or a comparison is needed", node.span, help=help
         )
         return tree.Atom(tree.Name("", span=node.span), (), span=node.span)
 

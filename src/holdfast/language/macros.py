@@ -179,7 +179,7 @@ def _matched(macro: Macro, given: list[list[PpToken]], use: PpToken) -> dict[str
         given = []
     if len(given) != len(parameters):
         expected = "no arguments" if not parameters else f"{len(parameters)} argument{'s' * (len(parameters) > 1)}"
-        raise MacroCallError(f"the macro {macro.name} takes {expected}, but is given {len(given)}", use)
+        raise MacroCallError(f"the macro {macro.name} takes {expected}, not {len(given)}", use)
     return {name: _stripped(argument) for name, argument in zip(parameters, given, strict=True)}
 
 

@@ -30,7 +30,7 @@ def without_deep_clauses(tokens: list[Token], source: Source, diagnostics: Diagn
         if culprit is None:
             kept += clause
             continue
-        help = "give parts of it relations or rules of their own"
+        help = "split it into several rules or relations"
         message = f"this is nested too deeply: more than {DEEPEST} operators and brackets around one value"
         diagnostics.error("E0117", message, span_of(source, culprit), help=help)
         kept += [culprit.of_type("BAD"), *clause[-1:]]

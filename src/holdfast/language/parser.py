@@ -45,7 +45,7 @@ def parse_with_comments(text: str, name: str = "<text>") -> tuple[tree.Program, 
     """The program of a text as it stands, and the comments that the tree leaves out."""
     source = Source(name, text)
     if uses_preprocessor(text):
-        message = "a file with lines for the preprocessor has no canonical form: macros may stand for anything"
+        message = "a file with preprocessor lines has no canonical form, because macros can stand for anything"
         raise ProgramError(Diagnostic("E0121", message, Span(source, 1, 1, 1, 2)))
     program, comments = _parse(source, "program")
     assert isinstance(program, tree.Program)

@@ -165,16 +165,16 @@ class _Run:
     def _include(self, rest: str, span: Span, folder: Path, path: tuple[Path, ...]) -> None:
         written = re.match(r"""\s*["<]([^">\n]+)[">]""", rest)
         if written is None:
-            self._error("E0118", "the file to include stands in quotes", span, 'for example #include "types.dl"')
+            self._error("E0118", "the file to include must be in quotes", span, 'for example #include "types.dl"')
             return
         tried = [place / written[1] for place in (folder, *self._folders)]
         file = next((place for place in tried if place.is_file()), None)
         if file is None:
             others = "" if len(tried) == 1 else f", nor in {len(tried) - 1} other folders"
-            help = "folders in which to look are given by -I, or include= in Python"
+            help = "add folders to search with -I, or include= in Python"
             self._error("E0118", f"there is no file {tried[0].as_posix()}{others}", span, help)
         elif len(path) >= _DEEPEST:
-            self._error("E0118", f"files include each other more than {_DEEPEST} deep", span, "write .once in them")
+            self._error("E0118", f"files include each other more than {_DEEPEST} deep", span, "add .once to them")
         elif _real(file) not in self._once:
             text = self._read_file(file, span)
             self.read(Source(file.as_posix(), text), file.parent, (*path, _real(file)))

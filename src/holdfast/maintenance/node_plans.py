@@ -26,7 +26,7 @@ class NodePlan:
 
     `recursion_changed` lists the kept rules that become recursive or cease to be, each with whether it was.
     `allotment` says which rules modules serve, `modules_changed` that they served others before.  If `state_reusable`,
-    the module that has the hyper-node to itself goes on from the state that was kept for those.
+    the module that serves the hyper-node alone goes on from the state that was kept for those.
     """
 
     planner: Planner

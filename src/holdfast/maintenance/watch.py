@@ -65,11 +65,11 @@ class Watch:
         checkpoint()
         self.facts += new_facts
         if self.limits.facts is not None and self.facts > self.limits.facts:
-            self._stop("E0802", f"there are more than {self.limits.facts:,} facts")
+            self._stop("E0802", f"more than {self.limits.facts:,} facts")
         if self.limits.seconds is not None and self.seconds > self.limits.seconds:
             self._stop("E0803", f"the run takes more than {self.limits.seconds:g} seconds")
         if self._until is not None and time.thread_time() > self._until:
-            self._stop("E0803", "the run takes more processor time than it was given")
+            self._stop("E0803", "the run takes more processor time than allowed")
 
     def settle(self, more: int) -> None:
         """In the end there are so many more facts than before the run, whatever came and went on the way."""
@@ -100,6 +100,6 @@ class Watch:
 
     def _stop(self, code: str, reason: str) -> None:
         where = f" while evaluating {self._node}, round {self.rounds}" if self._node else ""
-        note = f"{self.facts:,} facts after {self.seconds:.1f} s{where}; nothing of this run was kept"
-        help = "raise the limit, or bound the rules"
+        note = f"{self.facts:,} facts after {self.seconds:.1f} s{where}; no result of this run was kept"
+        help = "raise the limit, or bound the values in the rules"
         raise LimitReached(Diagnostic(code, f"limit reached: {reason}", notes=(note,), help=help))

@@ -20,7 +20,7 @@ class Allotment:
 
     @property
     def alone(self) -> Service | None:
-        """The service that has the hyper-node to itself."""
+        """The service that serves the hyper-node alone."""
         return self.services[0] if len(self.services) == 1 and self.services[0].alone else None
 
     def same_as(self, other: Allotment) -> bool:

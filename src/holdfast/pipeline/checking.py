@@ -114,13 +114,13 @@ def _column(frame: DataFrame, source: Source, name: str) -> tuple[Column, str]:
     try:
         return sf.expr(wanted), frame.select(sf.expr(wanted)).dtypes[0][1]
     except PySparkException as error:
-        message = f"{source.name} has no column {wanted}, and it is no SQL expression: {spark_cause(error)}"
+        message = f"{source.name} has no column {wanted}, and it is not an SQL expression: {spark_cause(error)}"
         raise UsageError(Diagnostic("E1106", message, source.span)) from error
 
 
 def _missing(wanted: str, frame: DataFrame, source: Source, setting: str) -> UsageError:
     there = [name for name in frame.columns if name not in OURS]
-    help = f"{setting} says what it is called there"
+    help = f"name its column in the source: {setting}"
     if close := similar(wanted, there):
         help = f"{close} {help}"
     return UsageError(

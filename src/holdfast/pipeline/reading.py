@@ -107,7 +107,9 @@ class _Reader:
         if program is None:
             return None
         if not (self._folder / program).is_file():
-            self._error("E1104", f"there is no program {(self._folder / program).as_posix()}", ("pipeline", "program"))
+            self._error(
+                "E1104", f"there is not a program {(self._folder / program).as_posix()}", ("pipeline", "program")
+            )
         return model.Pipeline(program=self._folder / program, **built)
 
     def _sources(self, table: str, formats: tuple[str, ...]) -> Iterable[model.Source]:
@@ -147,12 +149,15 @@ class _Reader:
         if format is None:
             help = f"format = one of {', '.join(formats)}"
             if "format" not in content:
-                message = f"{'.'.join(path)} has no format, and none can be told from its path"
+                message = f"{'.'.join(path)} has no format, and its path does not imply one"
                 self._error("E1103", message, path, help=help)
             return None
         if format not in formats and not format.startswith(model.CUSTOM):
-            help = similar(format, formats) or f"there are {', '.join(formats)}, and spark:NAME for any of Spark's own"
-            self._error("E1104", f"there is no format {format} here", (*path, "format"), help=help)
+            help = (
+                similar(format, formats)
+                or f"the formats are {', '.join(formats)}, and spark:NAME for any of Spark's own"
+            )
+            self._error("E1104", f"unknown format {format}", (*path, "format"), help=help)
             return None
         for needed in _needs(format):
             if given[needed] is None and needed not in content:
@@ -184,9 +189,9 @@ class _Reader:
                 return model.Quarantine(place, limit)
         self._error(
             "E1104",
-            f"{limit!r} is no limit on rows",
+            f"{limit!r} is not a limit on rows",
             ("quarantine", "limit"),
-            help='a number of rows, limit = 100, or a share, limit = "1%"',
+            help='write a number of rows, limit = 100, or a share, limit = "1%"',
         )
         return model.Quarantine(place)
 
@@ -259,15 +264,15 @@ class _Reader:
         value = self._value(path, table, key, str)
         if value is None or value in choices:
             return value or default
-        help = similar(value, choices) or f"it is one of {', '.join(choices)}"
-        self._error("E1104", f"there is no {key} {value}", (*path, key), help=help)
+        help = similar(value, choices) or f"choose one of {', '.join(choices)}"
+        self._error("E1104", f"unknown {key} {value}", (*path, key), help=help)
         return default
 
     def _check_keys(self, path: tuple[str, ...], table: Mapping[str, Any], known: Iterable[str]) -> None:
         for key in table:
             if key not in known:
                 where = f"[{'.'.join(path)}]" if path else "a pipeline file"
-                help = similar(key, list(known)) or f"there are {', '.join(known)}"
+                help = similar(key, list(known)) or f"the keys are {', '.join(known)}"
                 self._error("E1102", f"{where} has no {key}", (*path, key), help=help)
 
     def _error(self, code: str, message: str, path: tuple[str, ...], *, help: str | None = None) -> None:

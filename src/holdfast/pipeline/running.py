@@ -174,15 +174,17 @@ class _Run:
         newest = None if self._store is None or (anew and self._pipeline.mode == "batch") else self._store.current()
         if newest is not None and self._pipeline.mode == "batch":
             assert self._store is not None
-            message = f"a batch run would put away the state after update {newest.number} in {self._store.folder}"
-            raise UsageError(Diagnostic("E1109", message, help="go on with mode update or stream, or say --anew"))
+            message = f"a batch run would discard the state after update {newest.number} in {self._store.folder}"
+            raise UsageError(
+                Diagnostic("E1109", message, help="use mode update or stream, or discard the state with --anew")
+            )
         if newest is not None and self._keeper is not None:
             if newest.source not in (self._source, _hash(self._text)):  # an older holdfast took the text as it stands
                 raise UsageError(
                     Diagnostic(
                         "E1115",
-                        f"{self._pipeline.program} is not what the snapshots began with",
-                        help="put rules in and take them out by updates, or begin anew: --anew",
+                        f"{self._pipeline.program} has changed since the first snapshot",
+                        help="add and remove rules by updates, or start over: --anew",
                     )
                 )
             newest = replace(newest, source=self._source)
@@ -237,8 +239,8 @@ class _Run:
             raise DamagedData(
                 Diagnostic(
                     "E1112",
-                    f"the snapshot does not give the state it was made from: {wrong[0]}",
-                    help="begin anew with --mode batch --anew, and tell us: this is a bug",
+                    f"the snapshot does not restore the state it was made from: {wrong[0]}",
+                    help="start over with --mode batch --anew, and report this bug",
                 )
             )
 
@@ -291,7 +293,7 @@ class _Run:
             if self._pipeline.engine.kind != "auto" or self.state.is_distributed or not too_many_facts(error):
                 raise
         refused.clear()
-        why = f"with this update there are more facts than the limit of {self._pipeline.engine.limit:,}"
+        why = f"after this update there are more facts than the limit of {self._pipeline.engine.limit:,}"
         self._adopt(self._keeper.restore(self._keeper.newest, self._pipeline.program.as_posix(), spark_why=why))
         return self.state.apply(self._keeper.rows(parts, self.state), lines, refuse)
 
@@ -312,9 +314,9 @@ class _Run:
             where = f"they are in {quarantine.place}" if quarantine.place else None
             message = f"{taken.rejections:,} of {taken.seen:,} rows fail their checks, and {quarantine.limit} may"
             help = (
-                "mend them, or raise the limit of [quarantine]"
+                "correct them, or raise the limit of [quarantine]"
                 if quarantine.place
-                else "a [quarantine] in the pipeline file takes such rows and lets the run go on"
+                else "add a [quarantine] to the pipeline file to set such rows aside and continue"
             )
             raise DataError(Diagnostic("E1107", message, notes=(*reasons, *([where] if where else [])), help=help))
 
@@ -325,11 +327,13 @@ class _Run:
         if frame is None:
             raise UsageError(Diagnostic("E1103", "a stream needs an [updates.NAME] to read"))
         for file in changed_since(self._store.checkpoint):
-            self._tell(Told(f"{file} has changed since it was read, and is not read again: give it a new name"))
+            self._tell(Told(f"{file} has changed since it was read, and is not read again; give it a new name"))
         try:
             follow(frame, self._store.checkpoint, self._pipeline.trigger, self._micro_batch)
         except KeyboardInterrupt:
-            raise KeyboardInterrupt(f"stopped by Ctrl-C after update {self._number}; it can go on from there") from None
+            raise KeyboardInterrupt(
+                f"stopped by Ctrl-C after update {self._number}; the next run continues from there"
+            ) from None
 
     def _micro_batch(self, frame: DataFrame, place: int, stream: str) -> None:
         """A micro-batch by its place in the stream: its files one after the other, each an update.
@@ -344,18 +348,16 @@ class _Run:
         if place > at.place + (at.parts >= at.parts_of):
             message = f"the stream is at micro-batch {place}, and the snapshots end with "
             message += f"micro-batch {at.place}" if at.parts >= at.parts_of else f"a part of micro-batch {at.place}"
-            help = "restore the newest snapshots, or begin anew with --mode batch --anew and put the updates in again"
+            help = "restore the newest snapshots, or start over with --mode batch --anew and supply the updates again"
             raise DamagedData(Diagnostic("E1113", message, help=help))
         if place < at.place:
             return
         done, taken = (at.parts, at.taken) if place == at.place else (0, "")
         batch = self._updates.by_file(frame, here=not self.state.is_distributed)
         if taken and hash_of(batch.files[:done]) != taken:
-            message = f"files of micro-batch {place} changed while it was under way, after {done} of them were taken"
-            note = "which of them were taken is not known any more: they are in the order of their times"
-            help = (
-                "give the files back their times, or begin anew with --mode batch --anew and put the updates in again"
-            )
+            message = f"files of micro-batch {place} changed during the batch, after {done} of them were applied"
+            note = "files are applied in the order of their times, so it is no longer known which ones were"
+            help = "restore the times of the files, or start over with --mode batch --anew and supply the updates again"
             raise DamagedData(Diagnostic("E1113", message, notes=(note,), help=help))
         for number, rows in enumerate(batch.rows(done), done):
             taken = hash_of([batch.files[number]], taken)

@@ -186,8 +186,8 @@ def _refuse_foreign(sink: Sink, place: Place, names: Iterable[str]) -> None:
     """A folder is only replaced if all that is in it was written by a sink."""
     foreign = [name for name in names if not _OURS.fullmatch(name)]
     if foreign:
-        message = f"{place} is not written over: it holds {foreign[0]}, which no sink wrote"
-        raise UsageError(Diagnostic("E1108", message, sink.span, help="give the sink a folder of its own"))
+        message = f"{place} is not overwritten: it holds {foreign[0]}, which no sink wrote"
+        raise UsageError(Diagnostic("E1108", message, sink.span, help="give the sink its own folder"))
 
 
 def _beside(path: Path, what: str) -> Path:

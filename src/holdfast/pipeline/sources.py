@@ -68,7 +68,7 @@ class Reader:
                         f"its header is {', '.join(names)}",
                         f"{source.name} reads {', '.join(fields)}, in this order",
                     ),
-                    help="mend the header where the file is, and run again: nothing of it was taken",
+                    help="correct the header in place, and run again: nothing of this file was applied",
                 )
 
     def frame(self, source: Source, relation: Relation | None, *, stream: bool = False) -> DataFrame:
@@ -146,7 +146,9 @@ class Reader:
         frame = self._frames[source.name]
         if frame.isStreaming != stream:
             message = f"the frame given for {source.name} is " + (
-                "a stream, which only mode stream can read" if frame.isStreaming else "no stream, as mode stream needs"
+                "a stream, which only mode stream can read"
+                if frame.isStreaming
+                else "not a stream, which mode stream needs"
             )
             raise UsageError(Diagnostic("E1108", message, source.span))
         return frame
@@ -230,7 +232,7 @@ def _refuse_absent(source: Source, stream: bool) -> None:
     if re.search(r"[*?\[{]", path):  # Hadoop's patterns are its own affair
         return
     message = f"there is no file or folder {source.place} for {source.name} to read"
-    help = "make the folder; files may come into it later" if stream else None
+    help = "create the folder; files may arrive later" if stream else None
     raise UsageError(Diagnostic("E0903", message, source.span, help=help))
 
 

@@ -130,7 +130,7 @@ class Opener:
         kind, limit = self._engine.kind, self._engine.limit
         given = {relation: Several(tuple(parts)) for relation, parts in facts.items()}
         if kind == "memory":
-            return State(from_text(text, given, name=name), "memory", "the pipeline asks for it")
+            return State(from_text(text, given, name=name), "memory", "the pipeline file sets it")
         if kind == "auto" and spark_why is None and rows <= limit:
             try:
                 base = from_text(text, given, name=name, limits=Limits(facts=limit))
@@ -140,7 +140,7 @@ class Opener:
                     raise
                 spark_why = f"the rules derive more facts than the limit of {limit:,}"
         why = spark_why or (
-            "the pipeline asks for it" if kind == "spark" else f"{rows:,} facts are more than the limit of {limit:,}"
+            "the pipeline file sets it" if kind == "spark" else f"{rows:,} facts are more than the limit of {limit:,}"
         )
         return State(from_text(text, given, name=name, engine=self._session), "spark", why)
 

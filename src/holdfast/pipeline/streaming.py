@@ -95,5 +95,5 @@ def _name(checkpoint: Path) -> str:
 def _interval(trigger: str) -> str:
     words = trigger.split()
     if len(words) != 2 or not words[0].isdigit():
-        raise UsageError(Diagnostic("E1104", f"{trigger!r} is no trigger", help='"available", or "2 seconds"'))
+        raise UsageError(Diagnostic("E1104", f"{trigger!r} is not a trigger", help='"available", or "2 seconds"'))
     return trigger

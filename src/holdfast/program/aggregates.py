@@ -124,7 +124,7 @@ class Expander:
 
     def _mutual(self, one: Pending, other: Pending, by: list[str]) -> None:
         what = ", ".join(by)
-        message = f"two aggregates depend on each other: this one takes {what} from outside, the other one binds {what}"
+        message = f"two aggregates depend on each other: this one takes {what} from outside, the other binds {what}"
         labels = [Label(other.aggregate.span, "the other one")]
         help = "split the rule in two: first(…) :- all but one aggregate; head(…) :- first(…), that aggregate"
         self.scope.diagnostics.error("E0306", message, one.aggregate.span, labels=labels, help=help)
@@ -232,7 +232,7 @@ class Expander:
             for name in sorted(set(other) ^ set(found[0])):
                 what = "`_`" if is_fresh(name) else name
                 message = f"{what} does not occur in every alternative of the aggregate's body"
-                help = "then it is not clear what counts as different; give the alternatives a relation of their own"
+                help = "the distinct substitutions are then undefined; move the alternatives into a separate relation"
                 self.scope.diagnostics.error("E0307", message, span, help=help)
         return found[0] if found else []
 

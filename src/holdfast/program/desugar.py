@@ -68,7 +68,7 @@ def rule_names(rules: list[tree.Rule], scope: Names) -> list[str]:
         attribute = next((a for a in rule.attributes if a.name == "name"), None)
         if attribute is not None and (first := given.setdefault(attribute.value, attribute.span)) is not attribute.span:
             labels = [Label(first, "the first one")]
-            scope.diagnostics.error("E0208", f"two rules are called {attribute.value}", attribute.span, labels=labels)
+            scope.diagnostics.error("E0208", f"two rules are named {attribute.value}", attribute.span, labels=labels)
         result.append(attribute.value if attribute is not None else "")
     return _numbered(rules, result, set(given))
 
@@ -242,7 +242,7 @@ class _HeadAggregates:
         return tree.Variable(name, span=term.span)
 
     def _no_value(self, term: tree.Wildcard, help: str | None = None) -> None:
-        self.scope.diagnostics.error("E0308", "`_` has no value that could be used here", term.span, help=help)
+        self.scope.diagnostics.error("E0308", "`_` has no value to use here", term.span, help=help)
 
 
 def _span_of(literals: tuple[CoreLiteral, ...]) -> Span | None:

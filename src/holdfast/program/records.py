@@ -165,7 +165,7 @@ class _Rule:
             return fitting[0]
         listed = ", ".join(sorted(each.name for each in fitting))
         what = f"it may be any of {listed}" if fitting else f"no record type with {_counted(arity)} fits"
-        help = "say which by as([…], T)" if fitting else "declare one: .type T = [x: number, …]"
+        help = "choose one with as([…], T)" if fitting else "declare one: .type T = [x: number, …]"
         self._diagnostics.error("E0411", f"the type of this record is not known: {what}", term.span, help=help)
         return None
 

@@ -180,8 +180,8 @@ class Typer:
             try:
                 anchored(written.value)
             except PatternError as error:
-                help = r'a sign such as ( stands for itself behind two backslashes, as in "\\("'
-                note = "patterns are matched in linear time, so they have no backreferences and no look-around"
+                help = r'a character such as ( is literal after two backslashes, as in "\\("'
+                note = "patterns are matched in linear time, so they have no backreferences or look-around"
                 self._diagnostics.error("E0410", str(error), written.span, notes=[note], help=help)
 
     def _check_range(self, literal: CoreRange) -> None:

@@ -89,12 +89,12 @@ class Lookahead:
 
     def __post_init__(self) -> None:
         if self.kind not in LOOKAHEADS:
-            help = f"there are: {', '.join(LOOKAHEADS)}"
-            raise UsageError(Diagnostic("E0905", f"there is no lookahead {self.kind}", help=help))
+            help = f"the choices are {', '.join(LOOKAHEADS)}"
+            raise UsageError(Diagnostic("E0905", f"unknown lookahead {self.kind}", help=help))
         if not 1 <= self.window <= MOST:
             raise UsageError(Diagnostic("E0919", f"a window has 1 to {MOST} updates, not {self.window}"))
         if self.coalesce is not None and self.coalesce < 1:
-            raise UsageError(Diagnostic("E0919", f"updates cannot be merged when {self.coalesce} wait"))
+            raise UsageError(Diagnostic("E0919", f"updates cannot be merged when {self.coalesce} are waiting"))
 
 
 class Stream:

@@ -39,9 +39,9 @@ class UpdateQueue:
     """
 
     def __init__(self, room: int = ROOM) -> None:
-        expect(room, int, "the room of a queue is a number of updates")
+        expect(room, int, "the size of a queue is a number of updates")
         if room < 1:
-            raise UsageError(Diagnostic("E0919", f"a queue of updates has room for {room}", help="give it room for 1"))
+            raise UsageError(Diagnostic("E0919", f"a queue cannot hold {room} updates", help="it holds at least 1"))
         self.room = room
         self.longest = 0
         self.held_up = 0.0
@@ -64,7 +64,7 @@ class UpdateQueue:
             self._moved.wait_for(lambda: self._closed or len(self._waiting) < self.room)
             self.held_up += time.monotonic() - begun
             if self._closed:
-                raise UsageError(Diagnostic("E0920", "the queue of updates is closed", help="nobody takes from it"))
+                raise UsageError(Diagnostic("E0920", "the queue of updates is closed", help="its stream has ended"))
             self._number += 1
             self._waiting.append(made(self._number))
             self.longest = max(self.longest, len(self._waiting))

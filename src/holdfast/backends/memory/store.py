@@ -142,8 +142,8 @@ class MemoryCounters:
 
     def _count(self, predicate: str, ids: Ids, weights: Weights, step: int) -> None:
         if not kernels.count(ids, weights, self.of(predicate), step):
-            message = f"a fact of {predicate} has more than {2**31 - 1:,} derivations, which is more than is counted"
-            help = "`_` or an unused variable in a rule's body may multiply them: project it away in a rule of its own"
+            message = f"a fact of {predicate} has more than {2**31 - 1:,} derivations, more than a counter holds"
+            help = "`_` or an unused variable in a rule's body may multiply them: project it away in a separate rule"
             raise LimitReached(Diagnostic("E0805", message, help=help))
 
     def _move(self, facts: Bag | Facts, step: int) -> None:

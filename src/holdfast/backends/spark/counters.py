@@ -161,8 +161,8 @@ class SparkCounters:
         if self.remembers:
             self._undo.append(partial(self._uncount, stored, rows, step))
         if any(stored.records[row][self.place] > _MOST for row in rows):
-            message = f"a fact of {predicate} has more than {_MOST:,} derivations, which is more than is counted"
-            help = "`_` or an unused variable in a rule's body may multiply them: project it away in a rule of its own"
+            message = f"a fact of {predicate} has more than {_MOST:,} derivations, more than a counter holds"
+            help = "`_` or an unused variable in a rule's body may multiply them: project it away in a separate rule"
             raise LimitReached(Diagnostic("E0805", message, help=help))
 
     def _uncount(self, stored: Stored, rows: Mapping[NativeRow, int], step: int) -> None:

@@ -110,7 +110,7 @@ def native_frame(space: Space, frame: DataFrame, relation: Relation) -> Frame:
         else:
             told = _checked(value, field.dataType, column, frame.columns[source], relation)
         columns.append(told.alias(f"c{place}"))
-    with spark_errors(f"the {origin} cannot be had", "E0630"):
+    with spark_errors(f"the {origin} cannot be read", "E0630"):
         made = Named(space, frame.select(*columns).distinct())
         made.rows = _most_rows(frame)
         return made

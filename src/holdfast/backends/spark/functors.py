@@ -75,7 +75,7 @@ class Functions:
                 raise
             rule = self._rules[int(found[1])]
             message = f"rule {rule.name} has no value for some facts: {found[2]}"
-            help = "keep such facts out of the rule by a comparison before it is computed, or mend the data"
+            help = "exclude such facts with a comparison in the rule, or correct the data"
             raise EvaluationError(Diagnostic("E0701", message, rule.span, help=help)) from failure
 
     def term(self, term: Term, columns: Columns, rule: Rule) -> str:
@@ -162,10 +162,12 @@ def _used(what: Term | Compare | Test | Range) -> Iterator[Var]:
 def _refuse_ord(term: Term, rule: Rule) -> None:
     if isinstance(term, Apply):
         if term.function.startswith("@"):
-            message = f"rule {rule.name} uses the functor {term.function}, and the spark engine has none of the user's"
+            message = f"rule {rule.name} uses {term.function}; the spark engine does not support user functors"
             raise UsageError(Diagnostic("E0917", message, rule.span, help='use engine="memory" for this program'))
         if term.function == "ord":
-            message = f"rule {rule.name} uses ord, which the spark engine does not have: there, symbols have no numbers"
+            message = (
+                f"rule {rule.name} uses ord, which the spark engine does not support: symbols have no numbers there"
+            )
             raise UsageError(Diagnostic("E0917", message, rule.span, help='use engine="memory" for this program'))
         for argument in term.arguments:
             _refuse_ord(argument, rule)

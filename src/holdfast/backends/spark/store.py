@@ -108,7 +108,7 @@ class SparkBackend(Able, ModuleBudget, Frames, Tuning, Housekeeping):
     def add_relation(self, relation: Relation) -> None:
         """Make room for the facts of one more relation."""
         if Type.RECORD in relation.types:
-            message = f"{relation.display} holds records, which the spark engine does not have"
+            message = f"{relation.display} holds records, which the spark engine does not support"
             help = 'use engine="memory" for this program'
             raise UsageError(Diagnostic("E0917", message, relation.span, help=help))
         self.relations[relation.name] = relation

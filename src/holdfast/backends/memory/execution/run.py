@@ -40,7 +40,7 @@ class naming_the_rule:  # noqa: N801  it reads as a function; a generator takes 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         if isinstance(error, Undefined):
             message = f"rule {self._rule.name} has no value for some facts: {error}"
-            help = "keep such facts out of the rule by a comparison before it is computed, or mend the data"
+            help = "exclude such facts with a comparison in the rule, or correct the data"
             raise EvaluationError(Diagnostic("E0701", message, self._rule.span, help=help)) from error
 
 
