@@ -17,9 +17,9 @@ EXAMPLE = "holdfast bench compare before.json after.json --threshold 1.2"
 
 def compare(
     before: Annotated[Path, Argument(metavar="A.json", help="The earlier result.")],
-    after: Annotated[Path, Argument(metavar="B.json", help="The later one.")],
+    after: Annotated[Path, Argument(metavar="B.json", help="The later result.")],
     threshold: Annotated[
-        float, Option("--threshold", metavar="X", help="Less than this many times as long is the same.")
+        float, Option("--threshold", metavar="X", help="Treat figures below this ratio as the same.")
     ] = 1.1,
     system: Annotated[
         str | None,

@@ -128,7 +128,7 @@ class Command:
             usage,
             *_paragraphs(inspect.getdoc(self.function) or "", width),
             _table("Arguments:", [_described(parameter) for parameter in places], width),
-            _table("Options:", [*options, ("--help", "Show this text and stop.")], width),
+            _table("Options:", [*options, ("--help", "Show this help and exit.")], width),
             f"Example:\n    {self.example}",
         ]
         return "\n\n".join(filter(None, sections)) + "\n"
@@ -140,7 +140,7 @@ def group_help(path: str, about: str, rows: Sequence[tuple[str, str]], example: 
     sections = [
         f"Usage: {' '.join(filter(None, ('holdfast', path)))} [OPTIONS] COMMAND [ARGS]...",
         f"  {about}",
-        _table("Options:", [*options, ("--help", "Show this text and stop.")], width),
+        _table("Options:", [*options, ("--help", "Show this help and exit.")], width),
         _table("Commands:", [row for row in rows if row not in options], width),
         f"Example:\n    {example}",
     ]

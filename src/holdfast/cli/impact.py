@@ -30,7 +30,7 @@ def impact(
     remove: Annotated[
         list[str],
         Option(
-            "--remove", metavar="RULE", show_default=False, help="A rule to remove, by name or text; several times."
+            "--remove", metavar="RULE", show_default=False, help="A rule to remove, by name or text; may be given several times."
         ),
     ] = [],  # noqa: B006
     limit_facts: options.LimitFacts = None,
@@ -100,10 +100,10 @@ def _tell(found: Impact) -> None:
 
 def _reasons(node: Impacted) -> Iterator[str]:
     """Why a hyper-node is impacted directly."""
-    for names, verb in ((node.removed, "goes"), (node.added, "comes")):
+    for names, verb in ((node.removed, "is removed"), (node.added, "is added")):
         yield from (f"{name} {verb}" for name in names)
     if node.is_regrouped:
-        yield "is put together or split"
+        yield "merges or splits"
     if node.was_recursive != node.node.is_recursive:
         yield "becomes recursive" if node.node.is_recursive else "is no longer recursive"
 

@@ -36,20 +36,20 @@ COMMANDS: Final = {
 
 GROUPS: Final = {
     "": (
-        "Datalog: write rules, hand in facts, read what follows.",
+        "Datalog: write rules, load facts, read what follows.",
         "holdfast run examples/reachability/reachability.dl -F examples/reachability/facts",
     ),
     "pipeline": ("Run a declared pipeline on Spark.", "holdfast pipeline run examples/windfarm/pipeline.toml"),
     "bench": (
-        "Look at results of `make bench`.",
+        "Compare results of `make bench`.",
         "holdfast bench compare before.json after.json --threshold 1.2",
     ),
 }
 """What stands before commands, with what it is about and an example."""
 
 OPTIONS: Final = {
-    "--version": "Print the version and stop.",
-    "--debug": "Show tracebacks; may stand anywhere.",
+    "--version": "Print the version and exit.",
+    "--debug": "Show tracebacks; allowed anywhere.",
 }
 
 

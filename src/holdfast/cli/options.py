@@ -42,8 +42,8 @@ LimitFacts = Annotated[
 LimitRounds = Annotated[
     int | None, Option(metavar="N", min=1, help="Stop when a recursive hyper-node takes more rounds than this.")
 ]
-LimitSeconds = Annotated[float | None, Option(metavar="S", min=0, help="Stop when the run takes longer than this.")]
-LimitMemory = Annotated[str | None, Option(metavar="SIZE", help="Stop when more memory is used than this: 512M, 4G.")]
+LimitSeconds = Annotated[float | None, Option(metavar="S", min=0, help="Stop when the run takes longer than this, in seconds.")]
+LimitMemory = Annotated[str | None, Option(metavar="SIZE", help="Stop when the run uses more memory than this: 512M, 4G.")]
 
 Algorithms = Annotated[
     list[str],
@@ -55,7 +55,7 @@ Algorithms = Annotated[
     ),
 ]
 Strategy = Annotated[
-    str, Option("--strategy", metavar="NAME", help="How rules go: counters, or hyper-node to redo theirs.")
+    str, Option("--strategy", metavar="NAME", help="How to remove rules: counters, or hyper-node to recompute.")
 ]
 
 Macros = Annotated[
@@ -71,7 +71,7 @@ Include = Annotated[
         "--include",
         metavar="FOLDER",
         show_default=False,
-        help="Look for included files here too; several times.",
+        help="Search for included files here too; may be given several times.",
     ),
 ]
 FunctorFiles = Annotated[
@@ -89,20 +89,20 @@ NoModules = Annotated[
         "--no-module",
         metavar="NAME",
         show_default=False,
-        help="A module that is not to serve any rules, or all of them: `all`.",
+        help="Turn a module off, or all of them: `all`.",
     ),
 ]
 Engine = Annotated[
     str,
-    Option("--engine", metavar="NAME", help="Where facts live and rules run: memory, this process; or spark."),
+    Option("--engine", metavar="NAME", help="The engine: memory, in this process, or spark."),
 ]
 Master = Annotated[
     str | None,
-    Option("--master", metavar="URL", show_default=False, help="Spark's master; this machine if none is named."),
+    Option("--master", metavar="URL", show_default=False, help="Spark's master; by default this machine."),
 ]
 Conf = Annotated[
     list[str],
-    Option("--conf", metavar="K=V", show_default=False, help="A setting of Spark; may be given several times."),
+    Option("--conf", metavar="K=V", show_default=False, help="A Spark setting; may be given several times."),
 ]
 
 LimitValues = tuple[int | None, int | None, float | None, str | None]

@@ -25,7 +25,7 @@ def run(
     mode: Annotated[
         str | None,
         Option(
-            "--mode", metavar="MODE", show_default=False, help="batch, update or stream; the file's own if not given."
+            "--mode", metavar="MODE", show_default=False, help="batch, update or stream; by default that of the file."
         ),
     ] = None,
     anew: Annotated[bool, Option("--anew", help="Let a batch run discard earlier snapshots.")] = False,
@@ -37,7 +37,7 @@ def run(
     ] = None,
     conf: Annotated[
         list[str],
-        Option("--conf", metavar="K=V", show_default=False, help="A setting of Spark's; may be given several times."),
+        Option("--conf", metavar="K=V", show_default=False, help="A Spark setting; may be given several times."),
     ] = [],  # noqa: B006
     ui: Annotated[bool, Option("--ui", help="Serve Spark's web page.")] = False,
     json: options.AsJson = False,
@@ -141,7 +141,7 @@ def restore(
         Option("--update", metavar="N", show_default=False, help="The update after which the snapshot was taken."),
     ],
     unverified: Annotated[
-        bool, Option("--unverified", help="Take a snapshot of an older holdfast, whose manifest has no hash.")
+        bool, Option("--unverified", help="Restore a snapshot of an older holdfast, whose manifest has no hash.")
     ] = False,
 ) -> None:
     """Go back to an earlier snapshot; later ones go."""

@@ -21,7 +21,7 @@ def query(
     program: options.ProgramFile,
     question: Annotated[
         str,
-        Argument(metavar="QUERY", help="What would stand in the body of a rule, in quotes."),
+        Argument(metavar="QUERY", help="The query: the body of a rule, in quotes."),
     ],
     facts: options.Facts = [],  # noqa: B006  it is copied
     limit_facts: options.LimitFacts = None,

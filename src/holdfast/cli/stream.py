@@ -36,8 +36,8 @@ def stream(
             "--updates",
             metavar="FILE",
             show_default=False,
-            help="Updates, a JSON object on each line; .gz too; - is standard input; "
-            "of a folder all files, also those to come, until one is called END.",
+            help="Updates, one JSON object per line; may be .gz; - for standard input; "
+            "for a folder, its files and new ones until one named END appears.",
         ),
     ],
     facts: options.Facts = [],  # noqa: B006  it is copied
@@ -52,23 +52,23 @@ def stream(
     algorithm: options.Algorithms = [],  # noqa: B006  it is copied
     strategy: options.Strategy = "counters",
     explain_choice: Annotated[
-        bool, Option("--explain-choice", help="Say which algorithm each hyper-node got, and why.")
+        bool, Option("--explain-choice", help="Show the algorithm of each hyper-node and the reason.")
     ] = False,
     keep_going: Annotated[
-        bool, Option("--keep-going", help="Skip updates that are refused; exit code 1 if any was.")
+        bool, Option("--keep-going", help="Skip refused updates; exit code 1 if there were any.")
     ] = False,
     lookahead: Annotated[
         str,
         Option("--lookahead", metavar="NAME", help="What to do with updates that wait: auto, none, marks, window."),
     ] = "auto",
-    window: Annotated[int, Option("--window", metavar="N", help="At most so many updates in one pass.")] = 32,
+    window: Annotated[int, Option("--window", metavar="N", help="The most updates in one pass.")] = 32,
     coalesce: Annotated[
         int | None,
         Option(
-            "--coalesce", metavar="N", show_default=False, help="When more than N updates wait, merge them; says which."
+            "--coalesce", metavar="N", show_default=False, help="Merge waiting updates when more than N wait."
         ),
     ] = None,
-    queue: Annotated[int, Option("--queue", metavar="N", help="Read at most so many updates ahead.")] = 64,
+    queue: Annotated[int, Option("--queue", metavar="N", help="The most updates to read ahead.")] = 64,
     engine: options.Engine = "memory",
     master: options.Master = None,
     conf: options.Conf = [],  # noqa: B006  it is copied
