@@ -29,8 +29,8 @@ def compare(
 ) -> None:
     """Compare two results; exit code 1 if something got slower.
 
-    Figures belong together by table, row, system and variant. One is slower if its median is beyond the threshold and
-    its runs do not overlap with the earlier ones; one that no longer comes to an end is slower, too.
+    Figures are matched by table, row, system and variant. A figure is slower if its median is beyond the threshold and
+    its runs do not overlap with the earlier ones, or if it no longer finishes.
     """
     from holdfast.cli.bench_results import differences, read
 

@@ -22,7 +22,7 @@ def check(
 ) -> None:
     """Check a program without running it.
 
-    Names, types, unbound variables, negation in cycles: all that is wrong is said at once.
+    All errors are reported at once: names, types, unbound variables, negation in cycles.
     """
     checked = load(program, macro, include)
     counts = _counts(checked)

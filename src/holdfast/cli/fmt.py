@@ -33,7 +33,7 @@ def fmt(
     write: Annotated[bool, Option("--write", help="Change the files; otherwise the text is printed.")] = False,
     json: options.AsJson = False,
 ) -> None:
-    """Lay programs out canonically."""
+    """Format programs."""
     _refuse_odd(programs, check, write)
     results = [_format(path) for path in programs]
     if write:

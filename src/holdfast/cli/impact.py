@@ -45,7 +45,7 @@ def impact(
 ) -> None:
     """Show what adding or removing rules would do.
 
-    The hyper-nodes directly impacted, those that would be brought up to date, and the facts that would change.
+    Shows the hyper-nodes that the update would maintain, those it affects directly, and the facts that would change.
     """
     if not add and not remove:
         raise UsageError(Diagnostic(codes.BAD_USAGE, "no rule change is given", help="give --add or --remove"))

@@ -96,7 +96,7 @@ def _say_json(told: Told) -> None:
 
 
 def check(pipeline: PipelineFile) -> None:
-    """Check a pipeline file and its program; Spark is not started."""
+    """Check a pipeline file and its program, without starting Spark."""
     from holdfast.pipeline import read
     from holdfast.pipeline.running import checked
 
@@ -110,7 +110,7 @@ def check(pipeline: PipelineFile) -> None:
 
 
 def snapshots(pipeline: PipelineFile) -> None:
-    """List the snapshots that are kept; exit code 4 if the newest is damaged."""
+    """List the snapshots; exit code 4 if the newest is damaged."""
     store = _store(pipeline)
     newest = store.current()
     if newest is None:
@@ -144,7 +144,7 @@ def restore(
         bool, Option("--unverified", help="Restore a snapshot of an older holdfast, whose manifest has no hash.")
     ] = False,
 ) -> None:
-    """Go back to an earlier snapshot; later ones go."""
+    """Go back to an earlier snapshot and delete later ones."""
     store = _store(pipeline)
     with store.alone():
         store.go_back(update, unverified=unverified)

@@ -88,9 +88,9 @@ def stream(
     ] = None,
     json: options.AsJson = False,
 ) -> None:
-    """Apply updates one by one; say what each changed.
+    """Apply updates one by one; print what each changed.
 
-    Facts and rules come and go; after each update a line of JSON has what was added and removed.
+    Updates change facts and rules. A line of JSON for each has the facts that were added and removed.
     """
     from holdfast.streaming.driver import Lookahead
     from holdfast.streaming.queue import UpdateQueue
