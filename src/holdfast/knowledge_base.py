@@ -63,7 +63,12 @@ _SILENCE = 2.0  # seconds of compiling before the user is told
 
 
 class KnowledgeBase(Maintained):
-    """A materialised program.  Made by `holdfast.open` and `holdfast.from_text`."""
+    """A program with everything that follows from its facts; made by `holdfast.open` and `holdfast.from_text`.
+
+    `kb["path"]` is a relation, `kb.query("path(1, x)")` answers a query.  `kb.update()` and `kb.apply` change facts and
+    rules, `kb.what_if` and `kb.impact` try a change, and `kb.stream` applies many.  Calls from several threads run one
+    at a time.
+    """
 
     if not TYPE_CHECKING:  # a type checker knows what there is
 
@@ -79,9 +84,9 @@ class KnowledgeBase(Maintained):
         lookahead: str | Lookahead = AUTO,
         keep_going: bool = False,
     ) -> Stream:
-        """Apply updates as they come, and answer each with its change, in order; those that wait are looked at.
+        """Apply updates in order and yield an `Answer` for each; `lookahead` sets the use of waiting updates.
 
-        What is not a queue is read by a thread of its own.
+        A thread reads updates ahead from anything but an `UpdateQueue`.
         """
         from holdfast.streaming.driver import Lookahead, Stream
         from holdfast.streaming.queue import UpdateQueue
@@ -97,7 +102,7 @@ class KnowledgeBase(Maintained):
 
     @exclusive
     def marking(self, ahead: UpdateQueue | None) -> Marking | None:
-        """Mark what the next update in a queue deletes while another one is applied; with None, no more."""
+        """Mark what the next update in a queue deletes while another one is applied; None turns marking off."""
         self._maintainer.marking = self._ahead = None
         if ahead is None:  # nothing is imported then: the interpreter may be about to end
             return None
@@ -137,12 +142,12 @@ def open(
     >>> kb = holdfast.open("family.dl", facts="facts/")  # doctest: +SKIP
     >>> kb = holdfast.open("family.dl", facts={"parent": [("Bela", "Anna"), ("Carl", "Anna")]})  # doctest: +SKIP
 
-    The engine is "memory", "spark", a Spark session, or a factory of backends (`backends/protocol.py`).
-    `modules` are those that may serve recursive rules, by name or as they are; by default all.  On Spark they work on
-    the driver, and serve no rules when there are more than `spark.holdfast.moduleRows` explicit facts.
-    With the `output` folder that `write_outputs` will be given, an output that cannot be written there raises before
+    `engine` is "memory", "spark", a Spark session, or a factory of backends (`backends/protocol.py`).
+    `modules` may serve recursive rules: names or `Module` objects, by default all built-in ones.  On Spark they run on
+    the driver, and serve no rules if there are more than `spark.holdfast.moduleRows` explicit facts.
+    If you pass the folder of a later `write_outputs` as `output`, an output that cannot be written raises before
     anything is computed.
-    `macros` are defined for the preprocessor, and `include` are folders in which included files are looked for.
+    `macros` defines macros for the preprocessor, and `include` lists folders to search for included files.
     """
     expect(program, (str, Path), "a program is the path of a file", "from_text takes the program itself")
     path = Path(program)
@@ -174,7 +179,7 @@ def from_text(
     macros: Mapping[str, str] | None = None,
     include: Iterable[str | Path] = (),
 ) -> KnowledgeBase:
-    """As `open`, for a program given as text.
+    """Like `open`, for a program given as text.
 
     >>> kb = holdfast.from_text("p(x) :- q(x).", facts={"q": [(1,), (2,)]})
     >>> sorted(kb["p"])

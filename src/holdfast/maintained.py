@@ -50,18 +50,18 @@ class Maintained(Materialised):
 
     @public
     def update(self, *, algorithm: str | Choice = AUTO) -> Updating:
-        """Collect an update in a `with` block; it is applied at the end, and its `change` is there afterwards."""
+        """Collect an update in a `with` block and apply it at the end; `u.change` is then its change."""
         _chosen(algorithm)  # what is wrong is said before the block
         return Updating(lambda update: self.apply(update, algorithm=algorithm))
 
     @exclusive
     def apply(self, update: Update, *, algorithm: str | Choice = AUTO) -> Change:
-        """Make an update the new state; says exactly what that changed.  If it raises, nothing has changed."""
+        """Apply an update and return the exact change.  If this raises, nothing has changed."""
         return self._maintained(update, algorithm, keep=True)
 
     @exclusive
     def apply_all(self, updates: Sequence[Update], *, seconds: float | None = None) -> list[Change]:
-        """Make several updates of facts the new state in one pass; says exactly what each of them changed.
+        """Apply several updates of facts in one pass and return the exact change of each.
 
         All of them or none: if it raises, nothing has changed, be it that it takes more than some `seconds` of
         processor time.  What the pass took stands with the first change.
@@ -71,7 +71,7 @@ class Maintained(Materialised):
 
     @exclusive
     def window(self, updates: Sequence[Update], *, seconds: float | None = None) -> ChangeWindow:
-        """The states after several updates of facts, computed in one pass; each `advance()` makes the next one so."""
+        """Compute several updates of facts in one pass; each `advance()` of the result commits the next one."""
         return self._window(updates, seconds)
 
     def _window(self, updates: Sequence[Update], seconds: float | None) -> ChangeWindow:
@@ -87,7 +87,7 @@ class Maintained(Materialised):
 
     @exclusive
     def apply_net(self, updates: Sequence[Update], *, algorithm: str | Choice = AUTO) -> Change:
-        """Make several updates of facts the new state, passing over the states between them; says the net change."""
+        """Apply the net effect of several updates of facts and return the net change."""
         prepared = self._prepared(updates)
         nothing = self._backend.facts({})
         gone, come = nothing, nothing
@@ -147,12 +147,12 @@ class Maintained(Materialised):
 
     @exclusive
     def what_if(self, update: Update, *, algorithm: str | Choice = AUTO) -> Change:
-        """The change that an update would make, without making it."""
+        """Return the change that an update would make, without applying it."""
         return self._maintained(update, algorithm, keep=False)
 
     @exclusive
     def impact(self, update: Update, *, algorithm: str | Choice = AUTO) -> Impact:
-        """The hyper-nodes that an update would bring up to date, and the change it would make, without making it."""
+        """Return the hyper-nodes that an update would maintain, and its change, without applying it."""
         change = self.what_if(update, algorithm=algorithm)
         _, program = self._edited(update)
         during = with_relations(program, _missing(self.program, program))

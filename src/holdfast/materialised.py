@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Statistics:
-    """Figures of a materialisation."""
+    """Figures of a materialisation, for `kb.statistics`."""
 
     facts: int  # explicit
     derived: int
@@ -74,7 +74,7 @@ class Materialised:
         self.program: Program = loaded.program
         self.statistics = statistics
         self.files = loaded.files
-        """The files that this was read from: the program, if it was one, and its facts."""
+        """The files that were read: the program, if it is a file, and the facts."""
         self._maintainer = _maintainer(self.program, backend, modules, states)
         self._guard = Guard(self._mend)
 
@@ -84,12 +84,12 @@ class Materialised:
 
     @property
     def warnings(self) -> tuple[Diagnostic, ...]:
-        """What the checker found odd, without refusing it."""
+        """The warnings of the checker."""
         return self.program.warnings
 
     @property
     def relations(self) -> Mapping[str, RelationView]:
-        """All relations by name, without those that the checker made for itself."""
+        """All relations by name, without auxiliary ones; each is read on access."""
         visible = {name: relation for name, relation in self.program.relations.items() if not relation.auxiliary}
         return _Views(visible, self.__getitem__)
 
@@ -106,14 +106,14 @@ class Materialised:
 
     @exclusive
     def explicit(self, name: str) -> RelationView:
-        """The facts of a relation that were given, whether rules derive them as well or not."""
+        """The explicit facts of a relation: those that were loaded or inserted."""
         relation = self._relation(name)
         rows = self._backend.rows(relation.name, self._backend.explicit)
         return RelationView(relation, rows, self._dictionary, self._guard)
 
     @exclusive
     def sizes(self) -> dict[str, int]:
-        """The number of facts of each relation, without fetching them."""
+        """The number of facts of each relation."""
         backend = self._backend
         sizes = {
             **backend.materialisation.sizes(),
@@ -122,12 +122,12 @@ class Materialised:
         return {name: sizes.get(name, 0) for name in self.relations}
 
     def rules_text(self) -> str:
-        """The declarations and rules as they are now, with the rules' names, as text."""
+        """The current declarations and rules as text, with the names of the rules."""
         return show(self._tree)
 
     @exclusive
     def query(self, text: str) -> RelationView:
-        """The answers to a query, which is what may stand in a rule's body: `path(1, x), !blocked(x)`."""
+        """Answer a query, which is the body of a rule: `path(1, x), !blocked(x)`."""
         expect(text, str, "a query is a text", "kb.query('path(1, x)')")
         with within(self._limits.seconds if self._limits else None):
             return self._answered(text)
@@ -149,7 +149,7 @@ class Materialised:
 
     @exclusive
     def counters(self, name: str) -> dict[Row, tuple[int, int]]:
-        """For each fact its number of nonrecursive derivations, plus 1 if it is explicit, and of recursive ones."""
+        """For each fact, its nonrecursive derivations (plus 1 if it is explicit) and its recursive derivations."""
         relation = self._relation(name)
         self._maintainer.counted()
         codes, nonrecursive, recursive = self._backend.derivations(relation.name)
@@ -158,9 +158,9 @@ class Materialised:
 
     @public
     def write_outputs(self, folder: str | Path) -> list[Path]:
-        """Write each `.output` relation to a file in the folder; gives the files.  An RDF file may hold several.
+        """Write each `.output` relation to a file in the folder and return the paths.  RDF files may be shared.
 
-        All of them appear or none does; a file that the program or its facts were read from is never overwritten.
+        All files are written or none.  A file of the program or its facts is never overwritten.
         """
         from holdfast.formats.staging import all_or_none
 
@@ -200,7 +200,7 @@ class Materialised:
         return self.program, codes
 
     def graph(self) -> GraphView:
-        """The hyper-nodes and what they read: a picture in a notebook, text elsewhere."""
+        """The graph of hyper-nodes: a picture in a notebook, text elsewhere."""
         from holdfast.program.graph_views import GraphView
 
         return GraphView(self.program)
@@ -218,7 +218,7 @@ class Materialised:
             if name in sizes
         ]
         caption = f"knowledge base: {self._told(explicit, sizes)}"
-        return table(caption, ("relation", "columns", "facts", "of them explicit"), rows)
+        return table(caption, ("relation", "columns", "facts", "explicit"), rows)
 
     @exclusive
     def _counts(self) -> tuple[Mapping[str, int], Mapping[str, int]]:

@@ -23,10 +23,10 @@ _KEYS = ("delete", "insert", "add_rules", "remove_rules")
 
 @dataclass(frozen=True)
 class Update:
-    """Facts to delete and to insert, rules to add (texts) and to remove (names or texts).
+    """Facts to delete and to insert, rules to add (as text) and to remove (by name or text).
 
-    It is atomic: it becomes the new state or leaves no trace.  Deleting a fact that is not explicit and inserting one
-    that is are no-ops; a fact that is both deleted and inserted is inserted.
+    It is atomic: it is applied as a whole or leaves no trace.  Deleting a fact that is not explicit and inserting
+    one that is have no effect; a fact that is both deleted and inserted is inserted.
     """
 
     delete: Mapping[str, FactData | Several] = field(default_factory=lambda: _NONE)
@@ -48,7 +48,7 @@ class Update:
     @classmethod
     @public
     def from_json(cls, value: Any) -> Update:
-        """From a decoded JSON object, as an update stream has one on each line."""
+        """Make an update from a decoded JSON object, the form of a line of an update stream."""
         if not isinstance(value, dict):
             raise _malformed("an update is a JSON object", value)
         unknown = [key for key in value if key not in _KEYS]
@@ -113,7 +113,7 @@ def _expect_name(relation: object, method: str) -> None:
 
 
 class Updating:
-    """Collects an update inside `with kb.update() as u:`; nothing happens if the block raises."""
+    """Collects an update in `with kb.update() as u:` and applies it at the end; nothing changes if the block raises."""
 
     def __init__(self, apply: Callable[[Update], Change]) -> None:
         self._apply = apply
@@ -124,21 +124,21 @@ class Updating:
         self.change: Change | None = None
 
     def insert(self, relation: str, facts: FactData) -> None:
-        """Facts to insert, in any form that `holdfast.open` takes."""
+        """Insert facts, in any form that `holdfast.open` accepts."""
         _expect_name(relation, "insert")
         self._insert.setdefault(relation, []).append(kept(facts))
 
     def delete(self, relation: str, facts: FactData) -> None:
-        """Facts to delete."""
+        """Delete facts."""
         _expect_name(relation, "delete")
         self._delete.setdefault(relation, []).append(kept(facts))
 
     def add_rules(self, *rules: str) -> None:
-        """Texts of rules to add."""
+        """Add rules, given as text."""
         self._add_rules += _texts("add_rules", rules)
 
     def remove_rules(self, *rules: str) -> None:
-        """Names or texts of rules to remove."""
+        """Remove rules, given by name or as text."""
         self._remove_rules += _texts("remove_rules", rules)
 
     def __enter__(self) -> Updating:
@@ -155,9 +155,9 @@ class Updating:
 
 @dataclass(frozen=True)
 class Change:
-    """What an update changed, net, in every relation that it changed, and what that took.
+    """The net facts that an update added and removed, by relation, and figures of its computation.
 
-    Two changes are equal if they add and remove the same facts, whatever they took.
+    Two changes are equal if they add and remove the same facts.
     """
 
     added: Mapping[str, RelationView]
@@ -182,14 +182,14 @@ class Change:
 
 @dataclass(frozen=True)
 class Impact:
-    """What an update would do: the hyper-nodes that it would bring up to date, in order, and the change."""
+    """What an update would do: the hyper-nodes that it would maintain, in order, and the change."""
 
     plan: tuple[Impacted, ...]
     change: Change
 
     @property
     def direct(self) -> tuple[Impacted, ...]:
-        """The hyper-nodes whose rules or explicit facts change, or that are put together or split."""
+        """The hyper-nodes whose rules or explicit facts change, or that merge or split."""
         return tuple(node for node in self.plan if node.is_direct)
 
     def __repr__(self) -> str:

@@ -30,7 +30,10 @@ def impact(
     remove: Annotated[
         list[str],
         Option(
-            "--remove", metavar="RULE", show_default=False, help="A rule to remove, by name or text; may be given several times."
+            "--remove",
+            metavar="RULE",
+            show_default=False,
+            help="A rule to remove, by name or text; may be given several times.",
         ),
     ] = [],  # noqa: B006
     limit_facts: options.LimitFacts = None,

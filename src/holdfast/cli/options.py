@@ -42,8 +42,12 @@ LimitFacts = Annotated[
 LimitRounds = Annotated[
     int | None, Option(metavar="N", min=1, help="Stop when a recursive hyper-node takes more rounds than this.")
 ]
-LimitSeconds = Annotated[float | None, Option(metavar="S", min=0, help="Stop when the run takes longer than this, in seconds.")]
-LimitMemory = Annotated[str | None, Option(metavar="SIZE", help="Stop when the run uses more memory than this: 512M, 4G.")]
+LimitSeconds = Annotated[
+    float | None, Option(metavar="S", min=0, help="Stop when the run takes longer than this, in seconds.")
+]
+LimitMemory = Annotated[
+    str | None, Option(metavar="SIZE", help="Stop when the run uses more memory than this: 512M, 4G.")
+]
 
 Algorithms = Annotated[
     list[str],

@@ -37,7 +37,7 @@ class PlainProgress:
         """A round has ended."""
 
     def finished(self) -> None:
-        """The run is over."""
+        """Called at the end of the run."""
 
 
 class TerminalProgress:

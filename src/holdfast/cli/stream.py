@@ -64,9 +64,7 @@ def stream(
     window: Annotated[int, Option("--window", metavar="N", help="The most updates in one pass.")] = 32,
     coalesce: Annotated[
         int | None,
-        Option(
-            "--coalesce", metavar="N", show_default=False, help="Merge waiting updates when more than N wait."
-        ),
+        Option("--coalesce", metavar="N", show_default=False, help="Merge waiting updates when more than N wait."),
     ] = None,
     queue: Annotated[int, Option("--queue", metavar="N", help="The most updates to read ahead.")] = 64,
     engine: options.Engine = "memory",
@@ -96,7 +94,7 @@ def stream(
     from holdfast.streaming.queue import UpdateQueue
     from holdfast.streaming.sources import feed
 
-    asked, ahead, room = Asked.parsed(algorithm, strategy), Lookahead(lookahead, window, coalesce), UpdateQueue(queue)
+    asked, ahead, incoming = Asked.parsed(algorithm, strategy), Lookahead(lookahead, window, coalesce), UpdateQueue(queue)
     if str(program) == str(updates) == "-":
         raise UsageError(Diagnostic(codes.BAD_USAGE, "program and updates cannot both be on standard input"))
     refuse_overwriting(updates, changes)
@@ -108,7 +106,7 @@ def stream(
         raise UsageError(Diagnostic(codes.BAD_USAGE, f"{stats} cannot be both --stats and --changes"))
     with ExitStack() as opened:
         longest = None if limit_memory is None else options.bytes_of(limit_memory) // 8  # its objects take more
-        feed(room, opened.enter_context(open_updates(updates, longest)))
+        feed(incoming, opened.enter_context(open_updates(updates, longest)))
         base = evaluate(
             program,
             facts,
@@ -123,7 +121,7 @@ def stream(
         asked.check(base)
         files.refuse_overwriting(changes, base.files)
         sink = opened.enter_context(open_changes(changes))
-        run = _Run(base, asked, room, sink, explain_choice, keep_going, json)
+        run = _Run(base, asked, incoming, sink, explain_choice, keep_going, json)
         run.all(ahead)
     others = files.each_file([updates, *([] if changes is None else [changes])])
     written = write_all(base, output, stats, run.figures.to_json(), others)

@@ -93,13 +93,13 @@ AUTO = "auto"
 
 
 STRATEGIES = ("counters", "hyper-node")
-"""How rules go: by taking their derivations from the counters, or, as ZodiacEdge does it, by redoing their
-hyper-node from scratch.  (How they come is the same in both: semi-naive evaluation of the new rules.)"""
+"""How rules are removed: their derivations are subtracted from the counters, or, as in ZodiacEdge, their hyper-node is
+evaluated from scratch.  Both add rules by semi-naive evaluation of the new rules."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """Which algorithm to use: one for all hyper-nodes, others for those of some predicates; and how rules go."""
+    """The algorithm for all hyper-nodes, others for those of some relations, and the strategy for removing rules."""
 
     default: str = AUTO
     of_predicate: Mapping[str, str] = field(default_factory=dict)

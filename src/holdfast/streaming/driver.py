@@ -65,7 +65,7 @@ class Base(Protocol):
 
 @dataclass(frozen=True)
 class Answer:
-    """What became of one update of a stream."""
+    """The result of one update of a stream."""
 
     number: int
     change: Change | None  # None if it was refused, or its state was passed over
@@ -80,8 +80,8 @@ class Answer:
 
 @dataclass(frozen=True)
 class Lookahead:
-    """How to use the updates that wait: `none`; `marks`, as the paper does with the next one; `window`, several in
-    one pass; or `auto`.  `coalesce` is the number of waiting updates from which on they are merged."""
+    """What to do with waiting updates: `none`; `marks`, the paper's marking for the next update; `window`, several in
+    one pass; or `auto`.  When more than `coalesce` updates wait, they are merged."""
 
     kind: str = AUTO
     window: int = WINDOW
@@ -98,7 +98,7 @@ class Lookahead:
 
 
 class Stream:
-    """The answers to the updates of a queue, as an iterator; `queue` may be looked at any time."""
+    """An iterator over the answers to the updates of a queue; `queue` may be inspected at any time."""
 
     def __init__(
         self,
@@ -124,7 +124,7 @@ class Stream:
         return next(self._answers)
 
     def close(self) -> None:
-        """Take no more; who puts updates into the queue is told."""
+        """End the stream; `put` into its queue then raises."""
         self._answers.close()
         self.queue.close()
 

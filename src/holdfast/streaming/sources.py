@@ -24,7 +24,7 @@ _PAUSE = 0.05  # seconds between two looks at a folder
 
 
 def feed(queue: UpdateQueue, updates: Iterable[Update | UpdateLine]) -> threading.Thread:
-    """Put updates into a queue from another thread, as fast as they come and there is room; closes it at the end."""
+    """Put updates into a queue from another thread, waiting while it is full; closes it at the end."""
 
     def run() -> None:
         try:
