@@ -94,7 +94,11 @@ def stream(
     from holdfast.streaming.queue import UpdateQueue
     from holdfast.streaming.sources import feed
 
-    asked, ahead, incoming = Asked.parsed(algorithm, strategy), Lookahead(lookahead, window, coalesce), UpdateQueue(queue)
+    asked, ahead, incoming = (
+        Asked.parsed(algorithm, strategy),
+        Lookahead(lookahead, window, coalesce),
+        UpdateQueue(queue),
+    )
     if str(program) == str(updates) == "-":
         raise UsageError(Diagnostic(codes.BAD_USAGE, "program and updates cannot both be on standard input"))
     refuse_overwriting(updates, changes)
