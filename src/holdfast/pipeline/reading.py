@@ -191,7 +191,7 @@ class _Reader:
             "E1104",
             f"{limit!r} is not a limit on rows",
             ("quarantine", "limit"),
-            help='write write write a number of rows, limit = 100, or a share, limit = "1%"',
+            help='write a number of rows, limit = 100, or a share, limit = "1%"',
         )
         return model.Quarantine(place)
 
