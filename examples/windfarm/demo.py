@@ -63,7 +63,7 @@ def first_facts(declared: pipeline.Pipeline) -> holdfast.KnowledgeBase:
     """Read the files and derive everything."""
     print("Starting Spark on this machine, reading the map and the thermometers, deriving what follows …")
     start = time.perf_counter()
-    outcome = pipeline.run(declared, tell=tell)
+    outcome = pipeline.run(declared, on_event=show)
     base = outcome.base
     print(f"  in {time.perf_counter() - start:.1f} s, Spark's start included\n")
     for name, size in base.sizes().items():
@@ -89,25 +89,25 @@ def minutes(declared: pipeline.Pipeline, which: range) -> holdfast.KnowledgeBase
         generate.write_minute(path, minute)
         os.utime(path, (time.time() + minute, time.time() + minute))  # files are taken in the order of their times
     start = time.perf_counter()
-    outcome = pipeline.run(declared, mode="stream", tell=tell)
+    outcome = pipeline.run(declared, mode="stream", on_event=show)
     assert outcome.number == len(list(WORK.glob("readings/*"))) + len(list(WORK.glob("rules/*"))), outcome.number
     compare(outcome.base, which[-1])
     print(f"  in {time.perf_counter() - start:.1f} s; checked against plain Python\n")
     return outcome.base
 
 
-def tell(told: pipeline.Told) -> None:
+def show(event: pipeline.Event) -> None:
     """What the pipeline says about itself."""
-    if told.change is None:
-        print(f"  {told.text}")
+    if event.change is None:
+        print(f"  {event.text}")
         return
     parts = {
-        name: (len(told.change.removed.get(name, ())), len(told.change.added.get(name, ())))
+        name: (len(event.change.removed.get(name, ())), len(event.change.added.get(name, ())))
         for name in ("temperature", "median_nearby", "sensor_anomaly", "silent", "visit")
     }
     shown = ", ".join(f"{name} -{gone} +{come}" for name, (gone, come) in parts.items() if gone or come)
-    bad = f"; {told.rejections} reading put in quarantine" if told.rejections else ""
-    print(f"  update {told.number}: {shown}{bad}")
+    bad = f"; {event.rejections} reading put in quarantine" if event.rejections else ""
+    print(f"  update {event.number}: {shown}{bad}")
 
 
 def rule(what: str, text: str) -> None:

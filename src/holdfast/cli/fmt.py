@@ -43,7 +43,7 @@ def fmt(
     if json:
         terminal.json({"ok": not (check and any(r.changed for r in results)), "files": [_as_json(r) for r in results]})
     else:
-        _tell(results, check, write)
+        _show(results, check, write)
     if check and any(result.changed for result in results):
         raise Exit(ExitCode.CHECK_FAILED)
 
@@ -74,7 +74,7 @@ def _format(path: Path) -> Formatted:
     return Formatted(path, before, format_source(before, files.shown_name(path)))
 
 
-def _tell(results: list[Formatted], check: bool, write: bool) -> None:
+def _show(results: list[Formatted], check: bool, write: bool) -> None:
     if not (check or write):
         terminal.text(results[0].after)
         return

@@ -60,7 +60,7 @@ def impact(
     if json:
         terminal.json(_as_json(found))
     else:
-        _tell(found)
+        _show(found)
 
 
 def _as_json(found: Impact) -> dict[str, object]:
@@ -88,7 +88,7 @@ def _node_as_json(node: Impacted) -> dict[str, object]:
     }
 
 
-def _tell(found: Impact) -> None:
+def _show(found: Impact) -> None:
     shown = [node for node in found.plan if node.relations]
     terminal.heading("execution plan, directly impacted hyper-nodes marked by *")
     for place, node in enumerate(shown, 1):
@@ -98,7 +98,7 @@ def _tell(found: Impact) -> None:
     if not shown:
         terminal.line("  nothing: the rules stay the same")
     terminal.line("")
-    _tell_facts(found)
+    _show_facts(found)
 
 
 def _reasons(node: Impacted) -> Iterator[str]:
@@ -111,7 +111,7 @@ def _reasons(node: Impacted) -> Iterator[str]:
         yield "becomes recursive" if node.node.is_recursive else "is no longer recursive"
 
 
-def _tell_facts(found: Impact) -> None:
+def _show_facts(found: Impact) -> None:
     change = found.change
     if not change:
         terminal.line("no fact would change")

@@ -32,7 +32,7 @@ COMMANDS: Final = {
     "bench compare": "bench.compare",
     "completion": "completion.completion",
 }
-"""Each command's function, in the files of this folder; only that of the command that is asked for is imported."""
+"""Each command's function, in the files of this folder; only the file of the given command is imported."""
 
 GROUPS: Final = {
     "": (
@@ -180,5 +180,5 @@ def _report(error: HoldfastError, words: Sequence[str]) -> int:
 
 
 def _leave_pipe() -> None:
-    """The reader went away (`| head`): leave quietly, also when Python flushes on its way out."""
+    """The reader closed the pipe (`| head`): exit silently, also when Python flushes at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

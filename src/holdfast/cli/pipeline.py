@@ -11,7 +11,7 @@ from holdfast.cli.command_line import Argument, Option
 from holdfast.errors import Diagnostic, UsageError
 
 if TYPE_CHECKING:
-    from holdfast.pipeline import Told
+    from holdfast.pipeline import Event
     from holdfast.pipeline.model import Pipeline
     from holdfast.pipeline.snapshots import SnapshotStore
 
@@ -54,7 +54,7 @@ def run(
     asked = SparkOptions(master or declared.master, {**declared.conf, **parsed_conf(conf)}, ui)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the libraries' own, to whoever programs with them
-        outcome = run_pipeline(declared, mode=mode, spark=asked, anew=anew, tell=_say_json if json else _say)
+        outcome = run_pipeline(declared, mode=mode, spark=asked, anew=anew, on_event=_say_json if json else _say)
     if json:
         terminal.json_line(
             {
@@ -78,19 +78,19 @@ def run(
     terminal.note(f"{done} applied, the state is that after update {outcome.number}{bad}")
 
 
-def _say(told: Told) -> None:
-    bad = f"; {terminal.counted(told.rejections, 'rows')} rejected" if told.rejections else ""
-    terminal.note(told.text + bad)
+def _say(event: Event) -> None:
+    bad = f"; {terminal.counted(event.rejections, 'rows')} rejected" if event.rejections else ""
+    terminal.note(event.text + bad)
 
 
-def _say_json(told: Told) -> None:
-    if told.number is not None and told.change is not None:
+def _say_json(event: Event) -> None:
+    if event.number is not None and event.change is not None:
         terminal.json_line(
             {
-                "update": told.number,
-                "rejected": told.rejections,
-                "added": {name: len(view) for name, view in told.change.added.items()},
-                "removed": {name: len(view) for name, view in told.change.removed.items()},
+                "update": event.number,
+                "rejected": event.rejections,
+                "added": {name: len(view) for name, view in event.change.added.items()},
+                "removed": {name: len(view) for name, view in event.change.removed.items()},
             }
         )
 

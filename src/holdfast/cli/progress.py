@@ -22,16 +22,16 @@ class PlainProgress:
     """For logs and pipes: a word when the user has to wait for the compiler, and nothing else."""
 
     def __init__(self) -> None:
-        self._told = False
+        self._announced = False
 
     def started(self, nodes: int) -> None:
         """The run begins."""
 
     def compiling(self) -> None:
         """Kernels are loaded, or compiled if they never were on this machine, and it takes long."""
-        if not self._told:
+        if not self._announced:
             terminal.note(COMPILING)
-        self._told = True
+        self._announced = True
 
     def round(self, node: str, round: int, new_facts: int, facts: int) -> None:
         """A round has ended."""

@@ -45,7 +45,7 @@ def query(
     if json:
         terminal.json(answer_as_json(answer))
     else:
-        _tell(answer)
+        _show(answer)
 
 
 def _check_syntax(question: str) -> None:
@@ -85,7 +85,7 @@ def rows_as_text(answer: RelationView) -> Iterator[list[str]]:
     return (row_as_text(row, answer.types) for row in answer.sorted_rows())
 
 
-def _tell(answer: RelationView) -> None:
+def _show(answer: RelationView) -> None:
     if not answer.columns:
         terminal.line("true" if len(answer) else "false")
     elif not terminal.is_terminal(sys.stdout):

@@ -123,7 +123,7 @@ def _with_directive(base: KnowledgeBase, kind: str) -> Iterator[str]:
 
 
 def _shown(base: KnowledgeBase) -> list[str]:
-    """The relations whose rows are printed: the outputs, or everything that rules derive when there are none."""
+    """The relations whose rows are printed: the outputs, or without any, everything that rules derive."""
     derived = {rule.predicate for rule in base.program.rules} | {rule.predicate for rule in base.program.aggregates}
     return list(_with_directive(base, "output")) or [name for name in base.relations if name in derived]
 

@@ -42,7 +42,7 @@ def _standard_input() -> BinaryIO:
     """Standard input for a thread that may still be reading when the process ends: not the one Python closes then."""
     try:
         return os.fdopen(os.dup(sys.stdin.fileno()), "rb")
-    except (OSError, ValueError):  # it is none of the system's
+    except (OSError, ValueError):  # not a file of the system
         return sys.stdin.buffer
 
 

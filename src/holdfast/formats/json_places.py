@@ -22,9 +22,9 @@ _WORDS: Final = {
 
 
 def not_json(error: json.JSONDecodeError) -> str:
-    """What is wrong with a line, to be told at the error's column."""
-    told = next((words for theirs, words in _WORDS.items() if error.msg.startswith(theirs)), "it is malformed")
-    return f"the line is not JSON: {told}"
+    """The message for a bad line, reported at the error's column."""
+    reason = next((words for theirs, words in _WORDS.items() if error.msg.startswith(theirs)), "it is malformed")
+    return f"the line is not JSON: {reason}"
 
 
 def value_places(line: str) -> dict[int | str, tuple[int, int]]:

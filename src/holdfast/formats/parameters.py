@@ -50,7 +50,7 @@ class Layout:
 
 
 def kind_of(path: Path) -> str:
-    """The suffix that tells the format; `.facts` for names that tell nothing."""
+    """The suffix that determines the format; `.facts` for other names."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes[-1:] == [".gz"]:
         suffixes.pop()
@@ -63,7 +63,7 @@ def is_rdf(path: Path) -> bool:
 
 
 def rdf_format_name(path: Path) -> str | None:
-    """The RDF format that a file's name tells, None if it is another kind of file."""
+    """The RDF format that a file's name implies, None for other files."""
     return RDF_FORMATS.get(Path(path.name.lower().removesuffix(".gz")).suffix)
 
 

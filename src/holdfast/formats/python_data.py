@@ -34,7 +34,7 @@ _FILES = f'{_ROWS}; facts in files are read from a folder or RDF files: facts="f
 def encode_facts(data: FactData, relation: Relation, dictionary: Dictionary) -> Codes:
     """The facts that a Python user gave for a relation, as codes.
 
-    Dicts are matched by the columns' names; frames and tables by those that the program declares.  Position tells
+    Dicts are matched by the columns' names; frames and tables by those that the program declares.  Position decides
     only where it declares none, or where the frame's columns have no names.
     """
     origin = f"facts for relation {relation.display}"
@@ -56,7 +56,7 @@ def encode_several(parts: Sequence[FactData], relation: Relation, dictionary: Di
         try:
             codes = dictionary.encode_rows([row for part in parts for row in part], relation.kinds)
         except EncodingError:
-            pass  # one by one it is told where
+            pass  # row by row, to find the place of the error
         else:
             ends = list(accumulate(map(len, parts)))
             return [codes[begin:end] for begin, end in zip([0, *ends], ends, strict=False)]
@@ -64,7 +64,7 @@ def encode_several(parts: Sequence[FactData], relation: Relation, dictionary: Di
 
 
 def sniff_python(data: FactData, names: Sequence[str] | None = None) -> tuple[Type, ...]:
-    """The types of facts given from Python; nothing where there are none or where they differ in length."""
+    """The types of facts given from Python; nothing if there are no facts or if they differ in length."""
     if is_spark_frame(data):
         return _spark_types(data, names)
     try:
@@ -97,7 +97,7 @@ def _ordered(row: object, names: Sequence[str]) -> Sequence[Value] | None:
 
 def _as_table(data: FactData, relation: Relation | None = None, origin: str = "") -> pa.Table | None:
     """Tables, record batches and frames as an Arrow table, None for anything else."""
-    if "pyarrow" in sys.modules:  # else nobody has made a table; to ask would import it
+    if "pyarrow" in sys.modules:  # otherwise no table exists; a test would import it
         match data:
             case pa.Table():
                 return data
@@ -130,8 +130,8 @@ def _from_frame(frame: Any) -> pa.Table:
             return pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata()
         return pa.table(frame)
     except (pa.ArrowException, TypeError, ValueError) as error:
-        told = re.search(r"Conversion failed for column (.*) with type", str(error))
-        what = f"column {told[1]} of the frame" if told else "the frame has a column that"
+        match = re.search(r"Conversion failed for column (.*) with type", str(error))
+        what = f"column {match[1]} of the frame" if match else "the frame has a column that"
         refuse(
             "E0630",
             f"{what} mixes kinds of values, or has values of an unsupported kind",

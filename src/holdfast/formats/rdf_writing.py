@@ -31,7 +31,7 @@ def write_rdf(
     prefixes: Mapping[str, str] = _NO_PREFIXES,
     replacing: Replacing = replacing,
 ) -> None:
-    """Write facts as RDF, in the format that the name tells; the file appears whole or not at all.
+    """Write facts as RDF, in the format that the name implies; the file appears whole or not at all.
 
     Unary relations are classes, binary ones properties, `triple` is triples; no other can be written.
     """

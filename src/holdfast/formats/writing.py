@@ -1,7 +1,7 @@
 """Facts as lines of separated values: sorted, and such that reading them gives the same facts.
 
 Strings that the lines cannot hold (with the delimiter or a line end in them) are refused rather than written
-so that they read back as something else; `escape=true` and `rfc4180=true` have room for them.
+so that they read back as something else; `escape=true` and `rfc4180=true` can write them.
 """
 
 from __future__ import annotations

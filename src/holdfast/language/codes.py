@@ -1,4 +1,4 @@
-"""Every code that reading a text gives out, with its one meaning; docs/errors.md tells more of each."""
+"""Every code of reading a text, with its meaning; docs/errors.md describes each."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ _OPERATIONS: Final[dict[str, Callable[[int, int], int]]] = {
 
 
 class ConditionError(Exception):
-    """A condition that is none; the text says why."""
+    """A malformed condition; the text has the reason."""
 
 
 def condition(tokens: list[PpToken], macros: Macros) -> int:

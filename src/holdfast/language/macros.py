@@ -87,7 +87,7 @@ def tokens_of(text: str, source: Source, line: int, column: int) -> list[PpToken
 
 
 def macro_of(tokens: list[PpToken]) -> Macro | None:
-    """The macro that stands behind `#define`; None if that is none."""
+    """The macro after `#define`, or None."""
     tokens = _stripped([replace(t, kind="SPACE", text=" ") if t.kind == "COMMENT" else t for t in tokens])
     if not tokens or tokens[0].kind != "WORD":
         return None

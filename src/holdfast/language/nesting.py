@@ -1,4 +1,4 @@
-"""How deeply a clause is nested, told from its tokens.
+"""How deeply a clause is nested, found from its tokens.
 
 The parser keeps its own stack, but whatever walks a tree afterwards calls itself for what stands inside.  So that
 no text can send it too deep, a clause that nests deeper than anybody writes is refused before it is parsed.

@@ -42,7 +42,7 @@ def parse(text: str, name: str = "<text>", given: Preprocessing = NOTHING_GIVEN)
 
 
 def parse_with_comments(text: str, name: str = "<text>") -> tuple[tree.Program, list[Comment]]:
-    """The program of a text as it stands, and the comments that the tree leaves out."""
+    """The unexpanded program of a text, and the comments, which the tree leaves out."""
     source = Source(name, text)
     if uses_preprocessor(text):
         message = "a file with preprocessor lines has no canonical form, because macros can stand for anything"

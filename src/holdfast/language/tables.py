@@ -25,7 +25,7 @@ def stored(tables: Tables) -> bytes:
 
 
 def fitting(file: Path = TABLES) -> Tables | None:
-    """The stored tables, None where there are none for this grammar."""
+    """The stored tables, None if they do not match this grammar."""
     try:
         grammar, states, rules, starts, ends = pickle.loads(file.read_bytes())
     except (OSError, pickle.UnpicklingError, EOFError, AttributeError, ImportError, ValueError, TypeError):

@@ -1,6 +1,6 @@
 """From text to tokens.
 
-Most tokens are told by their characters alone.  Four are told by what stands before them, and the rules are
+Characters alone determine most tokens.  Four depend on the token before them, and the rules are
 these:
 
 - `%` is modulo where an operator can stand (after a term, in a rule) and is not the first thing on its line;

@@ -162,7 +162,7 @@ class Record(Node):
 
 @dataclass(frozen=True)
 class Nil(Node):
-    """`nil`, the record that is none."""
+    """`nil`, the empty record."""
 
 
 @dataclass(frozen=True)

@@ -342,7 +342,7 @@ class Closure(Module):
                     for old, slices in ((state.before, form.before), (state.after, form.after))
                 ),
             )
-        else:  # other rules: another graph, and the difference is looked for all the same
+        else:  # other rules: another graph, and the difference is computed as well
             before, after = (Edges(_steps_now(numbering, slices, ground)) for slices in (form.before, form.after))
             new = State(numbering, form, state.base.edited(*base), before, after)
         old_graph, new_graph = state.graph, new.graph

@@ -6,7 +6,7 @@ that it can affect.  If little is in reach of these, it is walked; else reachabi
 (the strongly connected components), with a row of bits for each component where that is small and most of it is
 wanted.
 
-The kernels are imported where they are used: whoever only asks which module serves a rule does not wait for Numba.
+The kernels are imported where they are used: finding the module for a rule does not wait for Numba.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ Pairs = NDArray[np.int64]  # of two columns
 Rows = tuple[Numbers, Numbers]
 
 MOST_BITS = 1 << 30  # 128 MiB for all rows of bits of one graph
-_ROOM = 1 << 20  # pairs that are written at a time
-_FIRST_ROOM, _EACH = 1 << 10, 16  # pairs that are written at first, all and for each source: most changes are small
+_CAPACITY = 1 << 20  # pairs that are written at a time
+_FIRST_CAPACITY, _EACH = 1 << 10, 16  # pairs that are written at first, all and for each source: most changes are small
 _SHORT = 64  # edges beside the keys; more are worth a merge
 _PATIENCE = 16  # times a graph's nodes and edges: so many steps take as long as condensing it, about
 _FEW = 16  # edges that are tried one by one, however long it takes
@@ -294,7 +294,7 @@ class Condensed:
         return sum(array.nbytes for array in arrays) + (self.bits.nbytes if "bits" in self.__dict__ else 0)
 
     def arrays(self, groups: int) -> tuple[Any, ...]:
-        """As the kernels take them, with bits if they fit and so many components are asked for that they pay."""
+        """As the kernels take them, with bits if they fit and enough components are requested."""
         bits = self.bits if self.may_want_bits(groups) else _NO_BITS
         return self.first, self.targets, self.came, self.went, self.member_first, self.members, self.cyclic, bits
 
@@ -305,8 +305,8 @@ EMPTY = Condensed(NONE, np.zeros(1, np.int64), NONE, NONE, NONE, np.zeros(1, np.
 def closure(graph: Graph, nodes: Numbers, *, backward: bool = False) -> Iterator[Pairs]:
     """All pairs of some nodes and what they reach, as numbers of values, a part at a time.
 
-    Backward, the nodes are such as one arrives at, told as if their values were to be started from; the pairs begin
-    with them all the same.
+    Backward, the nodes are targets, given as if they were sources; the pairs begin with
+    them too.
     """
     for _, gained in _differences(EMPTY, graph.for_some(len(nodes), backward=backward), nodes, graph):
         yield gained
@@ -404,7 +404,7 @@ def _changed(old: Edges, new: Edges) -> tuple[Numbers, Numbers]:
 
 
 def _detoured(graph: Graph, keys: Numbers) -> NDArray[np.bool_]:
-    """Of some edges that a graph does not have, whether it has a detour; of many only as long as it is told soon."""
+    """Of some edges that a graph does not have, whether it has a detour; of many only as long as this is quick."""
     from holdfast.modules import graph_kernels as kernels
 
     found = np.zeros(len(keys), np.uint8)
@@ -436,13 +436,13 @@ def _differences(
         graph.no_loops,
         budget,
     )
-    begin, room = 0, min(_ROOM, _FIRST_ROOM + _EACH * len(sources))
+    begin, capacity = 0, min(_CAPACITY, _FIRST_CAPACITY + _EACH * len(sources))
     while begin < len(groups):
-        lost, gained = np.empty((room if old is not EMPTY else 0, 2), np.int64), np.empty((room, 2), np.int64)
+        lost, gained = np.empty((capacity if old is not EMPTY else 0, 2), np.int64), np.empty((capacity, 2), np.int64)
         begin, n_lost, n_gained, needed = kernels.differences(*(begin, *arguments, lost, gained))
         if begin < 0:
             raise _TooFarError
-        room = max(_ROOM, needed)
+        capacity = max(_CAPACITY, needed)
         yield lost[:n_lost], gained[:n_gained]
 
 

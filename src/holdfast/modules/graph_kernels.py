@@ -366,9 +366,9 @@ def differences(
     """What the sources of each group reached and no longer do, and what they reach and did not, as pairs.
 
     The sources of group g are in component old[g] of the old graph and new[g] of the new one, -1 for an empty graph.
-    A graph has bits for each component, or none, and is walked.  Stops before a group that has no room; gives that
-    group, the pairs written to `lost` and `gained`, and the room that it needs.  Gives up, with -1 for the group, when
-    it has walked more edges than the budget; if that is negative, it only makes a pause.
+    A graph without bits for its components is walked.  Stops before a group that exceeds the buffers, and returns
+    that group, the pairs written to `lost` and `gained`, and the capacity that it needs.  Gives up, with -1 for the
+    group, after more edges than the budget; a negative budget only pauses.
     """
     nodes = max(len(old_members), len(new_members))
     was = np.empty(nodes, np.int64)
@@ -448,9 +448,9 @@ def differences(
                     kept += 1
             n_was = kept
         first, end = source_first[g], source_first[g + 1]
-        room = (end - first) * max(n_was, n_now)
+        capacity = (end - first) * max(n_was, n_now)
         if n_lost + (end - first) * n_was > len(lost) or n_gained + (end - first) * n_now > len(gained):
-            return g, n_lost, n_gained, room
+            return g, n_lost, n_gained, capacity
         n_lost = _write(sources, first, end, was, n_was, stride, no_loops, lost, n_lost)
         n_gained = _write(sources, first, end, now, n_now, stride, no_loops, gained, n_gained)
         if steps[0] > _LONG:

@@ -74,8 +74,8 @@ def checked(frame: DataFrame, source: Source, relation: Relation) -> DataFrame:
     row = sf.when(sf.col(CORRUPT).isNotNull(), sf.col(CORRUPT)) if CORRUPT in frame.columns else sf.lit(None)
     whole = sf.col(JSON) if JSON in frame.columns else sf.struct(*(sf.col(f"`{name}`") for name in raw))
     row = sf.coalesce(row, sf.to_json(whole))
-    told = (change.alias(CHANGE_TYPE), sf.coalesce(*reasons).alias(REASON), row.alias(ROW))
-    typed_frame = frame.select(*typed, *told, FILE, TIME)
+    added = (change.alias(CHANGE_TYPE), sf.coalesce(*reasons).alias(REASON), row.alias(ROW))
+    typed_frame = frame.select(*typed, *added, FILE, TIME)
     failed = sf.col(REASON)
     for check in source.checks:
         try:
@@ -195,7 +195,7 @@ def _texts_of_values(values: pa.Array) -> pa.Array:
 
 
 def _converted(given: Column, kind: str, wanted: Type) -> Column:
-    """A value of the wanted type, null where there is none: nothing is rounded, cut or guessed."""
+    """A value of the wanted type, or null: nothing is rounded, truncated or guessed."""
     from pyspark.sql import functions as sf
 
     value = given.try_cast(_CAST[wanted])

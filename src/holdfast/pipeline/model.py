@@ -50,7 +50,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Source:
-    """Rows for a relation.  `columns` tells for a column of the relation how the source calls it."""
+    """Rows for a relation.  `columns` maps a column of the relation to its name in the source."""
 
     name: str
     place: Place

@@ -77,7 +77,7 @@ def _not_toml(error: tomllib.TOMLDecodeError, source: Text) -> Diagnostic:
 
 
 class _Reader:
-    """Goes through the tables once; a value that is wrong is told and left away."""
+    """Reads the tables once; a wrong value is reported and skipped."""
 
     def __init__(self, content: Mapping[str, Any], places: TomlPlaces, folder: Path) -> None:
         self._content, self._places, self._folder = content, places, folder
@@ -107,9 +107,7 @@ class _Reader:
         if program is None:
             return None
         if not (self._folder / program).is_file():
-            self._error(
-                "E1104", f"there is not a program {(self._folder / program).as_posix()}", ("pipeline", "program")
-            )
+            self._error("E1104", f"there is no program {(self._folder / program).as_posix()}", ("pipeline", "program"))
         return model.Pipeline(program=self._folder / program, **built)
 
     def _sources(self, table: str, formats: tuple[str, ...]) -> Iterable[model.Source]:

@@ -40,8 +40,8 @@ Step = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Told:
-    """What a run says about itself: the engine first, then a line for each update."""
+class Event:
+    """A message of a run: first the engine, then a line for each update."""
 
     text: str
     number: int | None = None
@@ -51,7 +51,7 @@ class Told:
 
 @dataclass
 class Outcome:
-    """What came of a run: the state at its end, the last update's number and change, and what was rejected."""
+    """The result of a run: its final state, the number and change of the last update, and the rejected rows."""
 
     base: KnowledgeBase
     engine: str
@@ -70,18 +70,18 @@ def run(
     spark: SparkOptions | SparkSession | None = None,
     frames: Mapping[str, DataFrame] | None = None,
     anew: bool = False,
-    tell: Callable[[Told], None] | None = None,
+    on_event: Callable[[Event], None] | None = None,
     reached: Step | None = None,
 ) -> Outcome:
     """Run a pipeline once; a stream runs until it has caught up, or for ever, as its trigger says.
 
-    `frames` are for sources of format "frame", by the source's name.  With `anew` a batch run puts away what was.
+    `frames` has the rows of sources of format "frame", by name.  With `anew` a batch run discards earlier snapshots.
     `reached` is called with the name of each step on the way, for tests that stop a run there.
     """
     pipeline, text, program = checked(replace(pipeline, mode=mode or pipeline.mode))
     options = spark if spark is not None else SparkOptions(pipeline.master, pipeline.conf)
     session = spark_session(options)
-    return _Run(pipeline, text, program.relations, session, frames, tell or _silent, reached or _on).outcome(anew)
+    return _Run(pipeline, text, program.relations, session, frames, on_event or _silent, reached or _on).outcome(anew)
 
 
 def checked(pipeline: Pipeline) -> tuple[Pipeline, str, Program]:
@@ -95,7 +95,7 @@ def _hash(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _silent(told: Told) -> None: ...
+def _silent(event: Event) -> None: ...
 
 
 def _on(step: str) -> None: ...
@@ -111,12 +111,12 @@ class _Run:
         relations: Mapping[str, Relation],
         session: SparkSession,
         frames: Mapping[str, DataFrame] | None,
-        tell: Callable[[Told], None],
+        on_event: Callable[[Event], None],
         reached: Step,
     ) -> None:
         self._pipeline, self._text, self._relations = pipeline, text, relations
         self._source = _hash(show(parse(text, "")))
-        self._tell, self._reached = tell, reached
+        self._on_event, self._reached = on_event, reached
         reader = Reader(session, frames)
         self._first = Intake(pipeline.sources, relations, reader)
         self._updates = Intake(pipeline.updates, relations, reader)
@@ -188,10 +188,10 @@ class _Run:
                     )
                 )
             newest = replace(newest, source=self._source)
-            self._tell(Told(f"the snapshot after update {newest.number} is loaded"))
+            self._on_event(Event(f"the snapshot after update {newest.number} is loaded"))
             if old := self._keeper.unverified():
-                self._tell(
-                    Told(f"the snapshots before update {old[-1] + 1} have no hashes: an older holdfast wrote them")
+                self._on_event(
+                    Event(f"the snapshots before update {old[-1] + 1} have no hashes: an older holdfast wrote them")
                 )
             self._adopt(self._keeper.restore(newest, self._pipeline.program.as_posix()))
             self._check_sizes(newest.sizes)
@@ -225,7 +225,7 @@ class _Run:
         self._state = state
         self._writer.distributed = state.is_distributed
         where = "in this process" if state.engine == "memory" else "on Spark"
-        self._tell(Told(f"maintenance runs {where}: {state.why}"))
+        self._on_event(Event(f"maintenance runs {where}: {state.why}"))
 
     def _check_sizes(self, sizes: Mapping[str, int]) -> None:
         """The state that was found again has the sizes that were written down."""
@@ -276,7 +276,7 @@ class _Run:
             self._writer.state(self.state.base)  # this stream has no end at which to write it
         self._done += 1
         self._change = change
-        self._tell(Told(f"update {number}: {change!r}", number, change, taken.rejections))
+        self._on_event(Event(f"update {number}: {change!r}", number, change, taken.rejections))
 
     def _applied(
         self, parts: tuple[Part, ...], lines: tuple[Line, ...], refused: list[tuple[Line, HoldfastError]]
@@ -327,7 +327,7 @@ class _Run:
         if frame is None:
             raise UsageError(Diagnostic("E1103", "a stream needs an [updates.NAME] to read"))
         for file in changed_since(self._store.checkpoint):
-            self._tell(Told(f"{file} has changed since it was read, and is not read again; give it a new name"))
+            self._on_event(Event(f"{file} has changed since it was read, and is not read again; give it a new name"))
         try:
             follow(frame, self._store.checkpoint, self._pipeline.trigger, self._micro_batch)
         except KeyboardInterrupt:

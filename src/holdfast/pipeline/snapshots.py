@@ -173,7 +173,7 @@ class SnapshotStore:
     # --- reading ---------------------------------------------------------------------------------------
 
     def current(self) -> Manifest | None:
-        """The newest snapshot, every file of it checked against its hash; None if there is none yet."""
+        """The newest snapshot, with every file checked against its hash, or None."""
         if not self._pointer.exists():
             if self._numbers():
                 self._damaged("CURRENT is missing")
@@ -186,8 +186,8 @@ class SnapshotStore:
     def _pointed(self) -> tuple[int | None, str] | None:
         """What CURRENT says: the number, None before the first snapshot, and the hash; None if it says nothing."""
         try:
-            told = json.loads(self._pointer.read_text(encoding="utf-8"))
-            return (None, "") if told["snapshot"] is None else (int(told["snapshot"]), str(told["sha256"]))
+            pointer = json.loads(self._pointer.read_text(encoding="utf-8"))
+            return (None, "") if pointer["snapshot"] is None else (int(pointer["snapshot"]), str(pointer["sha256"]))
         except (ValueError, KeyError, TypeError, OSError):
             return None
 
@@ -339,7 +339,7 @@ class SnapshotStore:
         self._forget(manifest)
 
     def clear(self, folder: str) -> None:
-        """Take away what an interrupted run left in a place that is about to be written."""
+        """Remove what an interrupted run left in a place that is about to be written."""
         shutil.rmtree(self.folder / folder, ignore_errors=True)
 
     def next_number(self) -> int:
@@ -363,7 +363,7 @@ class SnapshotStore:
     def _forget(self, newest: Manifest) -> None:
         """The last few snapshots stay; facts and updates that none of them names go.
 
-        While one of them is damaged nobody knows what it names, and nothing goes.
+        While one of them is damaged its content is unknown, and nothing is deleted.
         """
         self._forget_after(newest.number)
         numbers = self._numbers()

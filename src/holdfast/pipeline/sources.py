@@ -45,7 +45,7 @@ class Reader:
 
     @contextmanager
     def reading(self, what: str = "the sources") -> Iterator[None]:
-        """Failures of Spark inside the block become ours; a file with other columns is told as what it is."""
+        """Failures of Spark inside the block become ours; a file with other columns is reported as such."""
         try:
             with spark_errors(f"cannot read {what}"):
                 yield
@@ -166,7 +166,7 @@ def text_size(place: Place) -> int | None:
 
 
 def _is_empty_folder(path: str) -> bool:
-    """A folder of this machine in which Spark sees nothing, so that it cannot tell what columns there are."""
+    """A folder of this machine in which Spark sees nothing, so that it cannot infer columns."""
     return (
         "://" not in path and Path(path).is_dir() and not any(file.name[0] not in "._" for file in Path(path).iterdir())
     )
@@ -225,7 +225,7 @@ def _path(path: str | None) -> str:
 
 
 def _refuse_absent(source: Source, stream: bool) -> None:
-    """Refuse a path of this machine where there is nothing."""
+    """Refuse a path of this machine that does not exist."""
     path = source.place.path
     if path is None or "://" in path or Path(path).exists():
         return

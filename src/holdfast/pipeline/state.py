@@ -60,7 +60,7 @@ class State:
     def apply(
         self, rows: Iterable[Given], lines: Iterable[Line], refused: Callable[[Line, HoldfastError], None]
     ) -> Change:
-        """One update: the rows at once, then the lines one by one; a line that is refused is told and has no effect."""
+        """One update: the rows at once, then the lines one by one; a refused line is reported and has no effect."""
         parts: dict[str, dict[str, list[pa.Table | DataFrame]]] = {DELETE: {}, INSERT: {}}
         for kind, relation, data in rows:
             parts[kind].setdefault(relation, []).append(data)

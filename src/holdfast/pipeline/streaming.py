@@ -59,7 +59,7 @@ def follow(frame: DataFrame, checkpoint: Path, trigger: str, take: Take) -> None
 def changed_since(checkpoint: Path) -> list[str]:
     """The files of this machine that Spark has read, and will not read again, and that have changed since.
 
-    By what it notes: a file's name and time, and how far each micro-batch went.  A file is told of until another
+    By what it notes: a file's name and time, and how far each micro-batch went.  A file is reported until another
     micro-batch is done; with a checkpoint that is written otherwise, none is.
     """
     changed: set[str] = set()

@@ -1,4 +1,4 @@
-"""Where the keys of a TOML text stand: `tomllib` reads the values and does not tell.
+"""The places of the keys of a TOML text, which `tomllib` does not give.
 
 This looks at headers and at the beginnings of lines only; what stands inside a value is found at the value's key.
 """

@@ -93,7 +93,7 @@ class _Costs:
         return cost
 
     def _to_index(self, position: int, bound: set[Var]) -> float:
-        """How many facts the index of a later pivot must take in: the new ones, or all, if there is none yet."""
+        """How many facts the index of a later pivot must take in: the new ones, or all, if it does not exist yet."""
         return max(self.delta, self.statistics.unindexed(*self._known(position, bound)))
 
     def _known(self, position: int, bound: set[Var]) -> tuple[str, tuple[int, ...]]:

@@ -102,7 +102,7 @@ class Planner:
         """Recursive rules to which new facts give so much to do that the others should come to an end before.
 
         What they would get round by round they then see at once, and much that they would emit more than once
-        they tell only once.
+        they emit only once.
         """
         if len(self.node.recursive) < 2 or math.isinf(self.statistics.many):
             return ()
@@ -196,7 +196,7 @@ class Planner:
         return plan
 
     def make(self, rule: Rule, pivot: int | None, order: Sequence[int], changing: Collection[str] | None) -> Plan:
-        """A plan that tells heads; other planners have theirs tell more."""
+        """A plan that emits heads; other planners emit more."""
         return make_plan(rule, pivot, order, changing)
 
 
@@ -352,7 +352,7 @@ class _Steps:
     def _waits(self, position: int) -> bool:
         """A literal that may have no value should only see what passes all others.
 
-        A variable that another literal needs is computed at once all the same.
+        A variable that another literal needs is nevertheless computed at once.
         """
         literal = self.left[position]
         if len(self.left) == 1 or not may_fail(literal):

@@ -1,4 +1,4 @@
-"""Every code that the checks of a program give out, with its one meaning; docs/errors.md tells more of each."""
+"""Every code of checking a program, with its meaning; docs/errors.md describes each."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ def _fact(head: tree.Atom, scope: Names) -> CoreAtom | None:
 def _refuse_variables(offenders: list[tree.Term], scope: Names) -> None:
     names = list(dict.fromkeys(t.name for t in offenders if isinstance(t, tree.Variable)))
     several = len(names) > 1
-    what = f"{' and '.join(names)} {'are variables' if several else 'is a variable'}" if names else "this is none"
+    what = f"{' and '.join(names)} {'are variables' if several else 'is a variable'}" if names else "this is not"
     subject = "the arguments of a fact must be constants" if several else "an argument of a fact must be constant"
     strings = ", ".join(f'"{name}"' for name in names)
     written = f"{'strings are' if several else 'a string is'} written {strings}" if names else None

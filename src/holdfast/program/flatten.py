@@ -143,7 +143,7 @@ class Flattener:
         self.literals.append(CoreCompare("=", variable, self.pattern(right), span))
 
     def pattern(self, term: tree.Term) -> tree.Term:
-        """A record that may be taken apart: a `_` in it is a variable that nobody reads."""
+        """A record that may be taken apart: a `_` in it is an unused variable."""
         if not isinstance(term, STRUCTURED):
             return self.term(term)
         inside = [self.fresh.unused(f.span) if isinstance(f, tree.Wildcard) else self.pattern(f) for f in term.fields]

@@ -95,7 +95,7 @@ def _replaced(text: str, old: str, new: str) -> str:
 
 
 def _part(text: str, separator: str, number: int) -> str:
-    """The part at a position, counted from 0; "" where there is none.  Without a separator each character is one."""
+    """The part at a position, counted from 0, or "".  Without a separator each character is a part."""
     parts = text.split(separator) if separator else text
     return parts[number] if 0 <= number < len(parts) else ""
 

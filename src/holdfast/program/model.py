@@ -54,7 +54,7 @@ class Wildcard:
 @dataclass(frozen=True)
 class Apply:
     """A functor on terms.  `function` is a key of `holdfast.program.functors.FUNCTORS`; its arguments' types
-    tell which meaning of an overloaded operator is meant."""
+    select the meaning of an overloaded operator."""
 
     function: str
     arguments: tuple[Term, ...]

@@ -214,7 +214,7 @@ def _declare_relation(name: tree.Name, item: tree.Declaration, names: Names) -> 
 
 
 def _use_relations(program: tree.Program, names: Names, declared: bool) -> None:
-    """Check each atom against its relation; without declarations the first atom tells the arity."""
+    """Check each atom against its relation; without declarations the first atom sets the arity."""
     for item in program.items:
         if isinstance(item, tree.Rule):
             before = names.error_count
@@ -286,7 +286,7 @@ def _declare_it(name: tree.Name) -> str:
 
 
 def check_arity(atom: tree.Atom, relation: KnownRelation, diagnostics: Diagnostics) -> None:
-    """Report an atom that has not as many arguments as its relation has columns."""
+    """Report an atom with the wrong number of arguments."""
     if len(atom.arguments) == relation.arity:
         return
     how = "declared" if relation.declared else "used first"

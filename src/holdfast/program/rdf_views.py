@@ -85,14 +85,14 @@ def check_views(program: tree.Program, names: Names) -> None:
     heads = {id(head) for rule in rules for head in rule.heads}
     bodies = (atom for rule in rules for atom in rule_atoms(rule) if id(atom) not in heads)
     read = _distinct((*(_use(atom, names) for atom in bodies), *_named(program, names)))
-    told = set[frozenset[str]]()
+    reported = set[frozenset[str]]()
     for use, other in _pairs(written, read):
-        if frozenset((use.predicate, other.predicate)) not in told:
-            told.add(frozenset((use.predicate, other.predicate)))
+        if frozenset((use.predicate, other.predicate)) not in reported:
+            reported.add(frozenset((use.predicate, other.predicate)))
             _report(use, other, names.diagnostics)
     for use, other in _pairs([*written, *read], [*written, *read]):
-        if frozenset((use.predicate, other.predicate)) not in told:
-            told.add(frozenset((use.predicate, other.predicate)))
+        if frozenset((use.predicate, other.predicate)) not in reported:
+            reported.add(frozenset((use.predicate, other.predicate)))
             _warn(use, other, names.diagnostics)
 
 
@@ -200,7 +200,7 @@ def _may_hold_terms(known: KnownRelation, names: Names) -> bool:
 
 
 def _named(program: tree.Program, names: Names) -> Iterator[_Use]:
-    """Relations that are declared, or that a directive names: whoever does so means to look at them."""
+    """Relations that are declared, or that a directive names, and so are meant to be read."""
     for item in program.items:
         if not isinstance(item, tree.Declaration | tree.Directive):
             continue

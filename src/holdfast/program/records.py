@@ -1,4 +1,4 @@
-"""Pass 2b: which type each record of a rule has, told by the columns and fields around it; and which way it is read.
+"""Pass 2b: the type of each record of a rule, from the columns and fields around it; and the way it is read.
 
 A record `[x, y]` does not name its type.  The type comes from the column it stands in, from the variable it is equal
 to, or from the record that it is a field of; where nothing says so, from the one record type with as many fields.

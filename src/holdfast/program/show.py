@@ -27,7 +27,7 @@ Relations = Mapping[str, Relation]
 
 
 def shown_names(predicates: Iterable[str], relations: Relations) -> tuple[str, ...]:
-    """Predicates for people: those that the checker made for itself are told by what they hold."""
+    """Predicates for display: auxiliary ones are shown by their content."""
     return tuple(relations[name].display if relations[name].auxiliary else name for name in predicates)
 
 

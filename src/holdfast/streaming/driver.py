@@ -1,7 +1,7 @@
 """Takes updates from a queue and answers each with its change, in order, using what is known of those that wait.
 
 The next updates are looked at, never waited for.  What is made of them is a matter of speed only: each answer is
-exactly what its update changed.  Only `coalesce`, if asked for, passes states over, and says which.
+exactly what its update changed.  Only `coalesce` skips states, and lists them.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ class MemoryCounters:
         self.settle()
 
     def settle(self) -> None:
-        """What was done before this is not taken back any more."""
+        """Changes before this are no longer rolled back."""
         self._undo.clear()
 
     def _restore(self, predicate: str, numbers: NDArray[np.int32]) -> None:

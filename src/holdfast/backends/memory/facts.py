@@ -1,4 +1,4 @@
-"""Sets of facts over tables: expressions that cost nothing to make and are worked out when they are needed.
+"""Sets of facts over tables: expressions that cost nothing to make and are evaluated on demand.
 
 A kept set (E, I, D, A …) is a bit of every row's status byte.  A momentary set (Δ, N) is a list of row ids.  A
 combination such as `I - Δ` is only a formula.  To probe it, the formula becomes 256 truth values, one for each status
@@ -189,7 +189,7 @@ class Momentary(FactSet):
 
 
 class Support(FactSet):
-    """The facts of a bag, taken once each; the bag's repetitions are dropped only when the set is worked out."""
+    """The distinct facts of a bag; duplicates are dropped only when the set is evaluated."""
 
     is_momentary = True
 

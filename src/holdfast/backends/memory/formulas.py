@@ -1,4 +1,4 @@
-"""Formulas: sets of facts under a connective, and the momentary sets that they are worked out to."""
+"""Formulas: sets of facts under a connective, and the momentary sets that they evaluate to."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ class Kept(Lasting):
         self._prefixes.pop(predicate, None)
 
     def mend(self) -> None:
-        """A change was cut short: only the bits are believed."""
+        """A change was interrupted: trust the bits only."""
         self._prefixes = dict.fromkeys(self.tables)
 
     def __ior__(self, more: Facts) -> Kept:
@@ -119,7 +119,7 @@ class Listed(Kept):
         return self
 
     def mend(self) -> None:
-        """A change was cut short; the bits are cleared already."""
+        """A change was interrupted; the bits are already cleared."""
         self._lists = {}
 
     def clear(self) -> None:

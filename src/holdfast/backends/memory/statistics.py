@@ -31,7 +31,7 @@ class TableStatistics:
         self._sampled = {place: known for place, known in self._sampled.items() if place[0] != predicate}
 
     def size(self, predicate: str) -> float:
-        """How many facts a table has room taken for, or should have."""
+        """The number of facts a table has capacity for, or should have."""
         virtual = self._virtual.get(predicate)
         return float(self._tables[predicate].size if virtual is None else virtual.size)
 

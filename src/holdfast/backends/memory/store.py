@@ -78,7 +78,7 @@ class MemoryBackend(Able, VirtualRelations, PreparedFacts, Tuning, Housekeeping,
             self.add_relation(relation)
 
     def add_relation(self, relation: Relation) -> None:
-        """Make room for the facts of one more relation."""
+        """Add storage for one more relation."""
         table = Table(relation.name, relation.arity, lambda nbytes: self.watch.grown(relation.name, nbytes))
         self.watch.grown(relation.name, table.nbytes)
         self.tables[relation.name] = table
@@ -113,7 +113,7 @@ class MemoryBackend(Able, VirtualRelations, PreparedFacts, Tuning, Housekeeping,
                 self.materialisation |= Momentary(self.tables, {name: self.materialisation.ids(name)})
 
     def mend(self) -> None:
-        """An update was cut short, who knows where: E, I and the rows are believed, all else is made again or empty.
+        """An update was interrupted at an unknown point: trust E, I and the rows; rebuild or empty everything else.
 
         The counters are not right afterwards.
         """
@@ -239,7 +239,7 @@ class MemoryBackend(Able, VirtualRelations, PreparedFacts, Tuning, Housekeeping,
         return Seen.of(walked, probed, sources)
 
     def expand(self, plans: Sequence[Plan], sources: Mapping[Read, Facts], most: int) -> tuple[MemoryBag, FactSet]:
-        """What at most so many instances a goal and plan tell, and the goals of which that was all."""
+        """The outputs of a bounded number of instances for each goal and plan, and the goals that had no more."""
         goals = own_snapshot(sources[Read.DELTA]).snapshot()
         quotas: dict[Plan, Ids] = {p: np.full(len(goals.ids(p.rule.predicate)), most, np.int32) for p in plans}
         bag = self.apply(plans, {**sources, Read.DELTA: goals}, quotas)
@@ -252,7 +252,7 @@ class MemoryBackend(Able, VirtualRelations, PreparedFacts, Tuning, Housekeeping,
         """The state is in this process and nowhere else."""
 
     def restore(self) -> None:
-        """E and I change only when an update is committed, and the counters were taken back."""
+        """E and I change only at a commit, and the counters were rolled back."""
 
     def links(self) -> MemoryLinks:
         """An empty set of links."""

@@ -111,7 +111,7 @@ class SparkCounters:
         self.settle()
 
     def settle(self) -> None:
-        """What was done before this is not taken back any more."""
+        """Changes before this are no longer rolled back."""
         self._undo.clear()
 
     def _restore(self, stored: Stored, base: Frame | None, numbers: Mapping[NativeRow, int], logs: list[Log]) -> None:

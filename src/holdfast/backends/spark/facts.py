@@ -1,9 +1,9 @@
-"""Sets of facts on Spark, told for each predicate in one of three forms.
+"""Sets of facts on Spark, held for each predicate in one of three forms.
 
 `Local` facts are rows on the driver: few.  `Near` facts are those of E or I, without some rows and with some others:
 how `I \\ (D \\ A)` looks while D and A are small, whatever the size of I.  `Far` facts are a DataFrame: anything.
 Local and near forms are combined on the driver without a job, because of each local row it is known whether E and I
-have it (see `relations.py`).  A far form is computed when its size is asked for, and then it is local if it is small.
+have it (see `relations.py`).  A far form is computed when its size is needed, and becomes local if it is small.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Near:
 class Far:
     """A DataFrame of distinct rows, its size if that is known; `apart` names kept sets that it has nothing of.
 
-    `rest`, if it is there, is what is left of it without the kept set of that name.  What `stays` is worked out, and
+    `rest`, if it is there, is what is left of it without the kept set of that name.  What `stays` is computed, and
     does not come to the driver, however small.
     """
 
@@ -181,7 +181,7 @@ class Listed(SparkFacts):
         self._version = 0
 
     def mark(self, predicate: str) -> object:
-        """Whoever is apart from it now need not be compared with it when it is put in."""
+        """A set that is disjoint from it now need not be compared with it when it is added."""
         return (id(self), predicate, self._version)
 
     def __ior__(self, more: Facts) -> Listed:

@@ -34,7 +34,7 @@ def fold(space: Space, several: Iterable[Stored]) -> None:
 
 
 def _unfolded(stored: Stored) -> Frame | None:
-    """Records and what waits as one state, if they are many; none if there is nothing to work out."""
+    """Records and pending changes as one state, if they are many; nothing if there is nothing to compute."""
     if any(map(stored.waits, (E, I))) or any(stored.logs.values()):
         return _unfolded_sets(stored)
     if len(stored.records) > stored.space.fold_rows:
@@ -48,8 +48,8 @@ def _unfolded(stored: Stored) -> Frame | None:
 def _state(stored: Stored) -> Frame:
     """Base and records as one."""
     live = {row: record for row, record in stored.records.items() if any(record[:4])}
-    told = {name: [record[place] for record in live.values()] for place, name in enumerate(STATE)}
-    needs: list[Frame] = [stored.space.given(table_of_rows(live, stored.types, **told))]
+    columns = {name: [record[place] for record in live.values()] for place, name in enumerate(STATE)}
+    needs: list[Frame] = [stored.space.given(table_of_rows(live, stored.types, **columns))]
     parts = [f"SELECT * FROM {needs[0].table}"]
     if stored.base is not None:
         needs += [stored.base]

@@ -66,7 +66,7 @@ class Functions:
 
     @contextmanager
     def naming_the_rule(self) -> Iterator[None]:
-        """A functor without a value becomes an error that says which rule asked for it."""
+        """Turn a functor without a value into an error that names the rule."""
         try:
             yield
         except SparkFailure as failure:

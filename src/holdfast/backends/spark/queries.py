@@ -1,6 +1,6 @@
 """From plans to queries: a plan's steps become nested selects, one inside the other.
 
-A binding is a row, each live variable a column.  Where the driver can tell that bindings are few and facts many, the
+A binding is a row, each live variable a column.  Where the driver knows that bindings are few and facts many, the
 bindings are sent to the facts (a broadcast), so that a small delta does not move a large relation.
 """
 
@@ -42,7 +42,7 @@ class Writer:
         self.few = few
 
     def outputs(self, plan: Plan) -> list[tuple[str, Query]]:
-        """For each fact that an instance of a plan tells, its predicate and a query that gives its columns."""
+        """For each output of a plan, its predicate and a query that returns its columns."""
         query = Query("SELECT 0L AS none", {}, 1.0)
         for step, live in zip(plan.steps, plan.live, strict=True):
             query = self._step(step, query, [v for v in live if v is not GOAL], plan.rule)

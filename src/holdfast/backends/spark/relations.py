@@ -1,7 +1,7 @@
 """What is kept of each relation between updates: E, I and the two counters.
 
 The facts are in one DataFrame, the *base*: a fact's columns, whether it is in E and in I, and its numbers Cn and Cr.
-A small update does not touch it.  What it changes is told on the driver, in *records*: a record overrides the base
+A small update does not touch it.  Its changes are held on the driver, in *records*: a record overrides the base
 for its fact, and the driver has one for every row that it met since the base was made, those it only looked at
 included.  When there are many records they are folded into a new base.  What is too large for records, sets that were
 added to or taken from E or I and counted derivations, waits in DataFrames of its own until the end of the update,
@@ -178,9 +178,9 @@ class Stored:
                 )
             parts.append(held)
         if rows or not parts:
-            told = self.space.given(table_of_rows(rows, self.types, k=[self.records[row][place] for row in rows]))
-            needs.append(told)
-            parts.append(f"SELECT * FROM {told.table}")
+            given = self.space.given(table_of_rows(rows, self.types, k=[self.records[row][place] for row in rows]))
+            needs.append(given)
+            parts.append(f"SELECT * FROM {given.table}")
         parts += [
             f"SELECT {self.list}, {log.sign} * {log.times} AS k FROM {log.frame.table}" for log in self.logs[place]
         ]
@@ -209,7 +209,7 @@ class Stored:
         return [] if known and self.size < 4 * known else [f"approx_count_distinct({name})" for name in self.columns]
 
     def sampled(self, facts: int, distinct: Sequence[float]) -> None:
-        """So many facts have so many values in each column; of several sets the largest tells the most."""
+        """Note the number of facts and of values in each column; of several sets the largest is the best estimate."""
         for place, number in enumerate(distinct):
             if facts >= self._distinct.get(place, (0.0, 0.0))[0]:
                 self._distinct[place] = (float(facts), float(number))

@@ -108,7 +108,7 @@ class SparkBackend(Able, ModuleBudget, Frames, Tuning, Housekeeping):
     # --- relations -----------------------------------------------------------------------------------
 
     def add_relation(self, relation: Relation) -> None:
-        """Make room for the facts of one more relation."""
+        """Add storage for one more relation."""
         if Type.RECORD in relation.types:
             message = f"{relation.display} holds records, which the spark engine does not support"
             help = 'use engine="memory" for this program'
@@ -277,7 +277,7 @@ class SparkBackend(Able, ModuleBudget, Frames, Tuning, Housekeeping):
         """Frames and records are the state as they are."""
 
     def restore(self) -> None:
-        """E and I change only when an update is committed, and the counters were taken back."""
+        """E and I change only at a commit, and the counters were rolled back."""
 
     # --- Π -------------------------------------------------------------------------------------------
 

@@ -172,6 +172,6 @@ def inline_rows(rows: Sequence[NativeRow], width: int) -> str | None:
     names = ", ".join(f"c{place}" for place in range(width))
     if not rows or len(rows) > _INLINE:
         return None
-    told = ", ".join(f"({', '.join(map(sql_value, row))})" for row in rows)
+    listed = ", ".join(f"({', '.join(map(sql_value, row))})" for row in rows)
     # in one partition, so that joins of such rows move nothing
-    return f"SELECT /*+ COALESCE(1) */ * FROM VALUES {told} AS t({names})"
+    return f"SELECT /*+ COALESCE(1) */ * FROM VALUES {listed} AS t({names})"

@@ -29,7 +29,7 @@ _ONE_BINDING: Rows = np.empty((1, 0), np.int64)
 
 
 class naming_the_rule:  # noqa: N801  it reads as a function; a generator takes longer to begin than a small rule to run
-    """A functor without a value becomes an error that says which rule asked for it."""
+    """Turn a functor without a value into an error that names the rule."""
 
     def __init__(self, rule: Rule | AggregateRule) -> None:
         self._rule = rule

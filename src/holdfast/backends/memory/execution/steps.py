@@ -29,12 +29,12 @@ class Runnable(ABC):
 
     @abstractmethod
     def run(self, bindings: Rows) -> Iterable[Rows]:
-        """The next bindings, in batches; a batch is only valid until the next one is asked for.  A tuple has one or
+        """The next bindings, in batches; a batch is valid until the next one is requested.  A tuple has one or
         none: there are no more."""
 
 
 class CompareStep(Runnable):
-    """A test whether two values are the same: codes tell."""
+    """A test whether two values are equal, by their codes."""
 
     def __init__(self, left: Term, right: Term, equal: bool, after: Sequence[Term], columns: Columns) -> None:
         self.sides, self.equal = codes([columns.origin(left), columns.origin(right)]), equal

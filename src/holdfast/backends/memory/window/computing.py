@@ -22,7 +22,7 @@ ALGORITHM = "window"
 
 
 class Planners:
-    """The plans that tell whole instances, by hyper-node, for as long as the rules stay."""
+    """The plans that emit whole instances, by hyper-node, while the rules stay."""
 
     def __init__(self, backend: MemoryBackend) -> None:
         self._backend = backend

@@ -1,5 +1,5 @@
 """A module that has a hyper-node's recursive rules to itself, in a window: what is external is known in all states by
-one pass, and the module says exactly what each step from one state to the next takes away and adds."""
+one pass, and the module gives the exact facts that each step from one state to the next removes and adds."""
 
 from __future__ import annotations
 
