@@ -14,8 +14,8 @@ import holdfast
 from holdfast.backends.memory.store import MemoryBackend
 from holdfast.encoding import Dictionary
 from holdfast.formats.python_data import encode_facts
+from holdfast.knowledge.loading import load
 from holdfast.language import parse, tree
-from holdfast.loading import load
 from holdfast.maintenance.seminaive import materialise
 from holdfast.maintenance.watch import Watch
 from holdfast.plans import Planner

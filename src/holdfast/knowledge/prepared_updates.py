@@ -1,4 +1,4 @@
-"""The facts of updates as codes and as facts; of several that wait together, which takes little longer than one."""
+"""The facts of updates, encoded and looked up: of several that wait together, which takes little longer than of one."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from holdfast.backends.abilities import facts_each, given_facts, packings
-from holdfast.backends.protocol import Backend, Facts
+from holdfast.backends.abilities import Frames, facts_each, given_facts, packings
+from holdfast.backends.protocol import Backend
+from holdfast.backends.protocol import Facts as FactSet
 from holdfast.encoding import Codes, Dictionary
 from holdfast.errors import HoldfastError
 from holdfast.formats.fact_data import FactData, Several
 from holdfast.formats.rdf_mirrors import refuse_unmirrored
-from holdfast.program.model import Program, Relation
+from holdfast.knowledge.relations import the_relation
+from holdfast.program.model import Program
 from holdfast.quick_dataclass import dataclass
 from holdfast.updates import Update
 
@@ -23,8 +25,42 @@ Encoded: TypeAlias = tuple[dict[str, Codes], dict[str, list[Any]]]
 Both: TypeAlias = tuple[Encoded, Encoded]
 """What an update deletes and what it inserts."""
 
+TOGETHER = 8  # updates that are prepared at a time
 
-TOGETHER = 8  # updates that are made ready at a time
+
+@dataclass(frozen=True)
+class FactChange:
+    """What is deleted and what is inserted, and how many facts were given for that, repeated ones too."""
+
+    deletions: FactSet
+    insertions: FactSet
+    given: int
+
+
+def looked_up(both: Both, backend: Backend) -> FactChange:
+    """The facts of an encoded update."""
+    deletions, insertions = both
+    facts = given_facts(backend, *deletions, known=True), given_facts(backend, *insertions)
+    return FactChange(*facts, _number(both))
+
+
+def looked_up_each(several: Sequence[Both], backend: Backend) -> list[FactChange]:
+    """As `looked_up`, for several updates together."""
+    insertions = _facts_each([insertions for _, insertions in several], backend)  # a fact may go before it has come
+    deletions = _facts_each([deletions for deletions, _ in several], backend, known=True)
+    return list(map(FactChange, deletions, insertions, map(_number, several)))
+
+
+def _facts_each(several: Sequence[Encoded], backend: Backend, *, known: bool = False) -> Sequence[FactSet]:
+    if any(frames for _, frames in several):
+        return [given_facts(backend, *encoded, known=known) for encoded in several]
+    return facts_each(backend, [codes for codes, _ in several], known=known)
+
+
+def _number(both: Both) -> int:
+    codes = sum(len(rows) for codes, _ in both for rows in codes.values())
+    frames = [frame for _, frames in both for several in frames.values() for frame in several]
+    return codes + sum(int(frame.count()) for frame in frames)
 
 
 class Waiting(Protocol):
@@ -41,15 +77,14 @@ class Waiting(Protocol):
         ...
 
 
-class UpdateCodes:
+class UpdateEncoder:
     """Encodes updates, under one program or another."""
 
-    def __init__(
-        self, dictionary: Dictionary, takes: Callable[[object], bool], find: Callable[[str, Program], Relation]
-    ) -> None:
-        self._dictionary, self._takes, self._find = dictionary, takes, find
+    def __init__(self, dictionary: Dictionary, backend: Backend) -> None:
+        frames = backend.ability(Frames)
+        self._dictionary, self._takes = dictionary, frames.takes if frames else _takes_nothing
 
-    def of(self, updates: Sequence[Update], program: Program) -> list[Both]:
+    def encode(self, updates: Sequence[Update], program: Program) -> list[Both]:
         """What each of some updates deletes and inserts."""
         from holdfast.formats.python_data import encode_several
 
@@ -79,51 +114,45 @@ class UpdateCodes:
         return [
             (relation.name, part)
             for name, data in facts.items()
-            for relation in (self._find(name, program),)
+            for relation in (the_relation(name, program),)
             for part in (data.parts if isinstance(data, Several) else (data,))
         ]
 
 
 @dataclass(frozen=True)
-class Ready:
+class PreparedUpdate:
     """An update with its facts: all that it inserts, and those that it deletes, as far as they were known then."""
 
     update: Update
     packings: int  # how often facts had been moved
     codes: Both
-    gone: Facts
-    come: Facts
+    facts: FactChange
 
     @property
-    def given(self) -> int:
-        """The facts in it, repeated ones too."""
-        return sum(len(rows) for codes, _ in self.codes for rows in codes.values())
-
-    @property
-    def tells_all(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether no fact that it deletes can have become known since."""
-        return len(self.gone) == sum(map(len, self.codes[0][0].values()))
+        return len(self.facts.deletions) == sum(map(len, self.codes[0][0].values()))
 
 
-class Ahead:
-    """Makes updates ready with those that wait behind them, of a stream that looks ahead: each is used once."""
+class Prefetcher:
+    """Prepares updates with those that wait behind them, of a stream that looks ahead: each is used once."""
 
-    def __init__(self, codes: UpdateCodes, backend: Backend, waiting: Callable[[int], Sequence[Waiting]]) -> None:
-        self._codes, self._backend, self._waiting = codes, backend, waiting
-        self._ready: dict[int, Ready] = {}
+    def __init__(self, encoder: UpdateEncoder, backend: Backend, waiting: Callable[[int], Sequence[Waiting]]) -> None:
+        self._encoder, self._backend, self._waiting = encoder, backend, waiting
+        self._prepared: dict[int, PreparedUpdate] = {}
 
-    def take(self, update: Update, program: Program) -> Ready:
-        """An update that is about to be applied; it changes no rules."""
+    def take(self, update: Update, program: Program) -> FactChange:
+        """The facts of an update that is about to be applied; it changes no rules."""
         known = self._current(update)
         if known is None:
             following = [item.update for item in takewhile(lambda item: item.is_plain, self._waiting(TOGETHER - 1))]
             updates = [update, *(other for other in following if other is not None)]
-            self._ready = {id(ready.update): ready for ready in self._made(updates, program)}
-            known = self._ready[id(update)]
-        del self._ready[id(update)]
-        return known
+            self._prepared = {id(prepared.update): prepared for prepared in self._prepare(updates, program)}
+            known = self._prepared[id(update)]
+        del self._prepared[id(update)]
+        return FactChange(self._deletions(known), known.facts.insertions, known.facts.given)
 
-    def look(self, program: Program) -> Facts | None:
+    def next_deletions(self, program: Program) -> FactSet | None:
         """What the next update deletes, if it is there, changes no rules and is not going to be refused."""
         waiting = self._waiting(1)
         if not waiting or waiting[0].update is None or not waiting[0].is_plain:
@@ -131,39 +160,43 @@ class Ahead:
         update = waiting[0].update
         known = self._current(update)
         if known is not None:
-            return self.deleted(known)
+            return self._deletions(known)
         try:
-            [((deletions, frames), _)] = self._codes.of([update], program)
+            [((deletions, frames), _)] = self._encoder.encode([update], program)
         except HoldfastError:
             return None
         return given_facts(self._backend, deletions, frames, known=True)
 
     def forget(self) -> None:
         """Rules may change, and types and tables with them."""
-        self._ready = {}
+        self._prepared = {}
 
-    def deleted(self, ready: Ready) -> Facts:
-        """The facts that an update deletes."""
-        return ready.gone if ready.tells_all else given_facts(self._backend, *ready.codes[0], known=True)
+    def _deletions(self, prepared: PreparedUpdate) -> FactSet:
+        if prepared.is_complete:
+            return prepared.facts.deletions
+        return given_facts(self._backend, *prepared.codes[0], known=True)
 
-    def _current(self, update: Update) -> Ready | None:
-        known = self._ready.get(id(update))
+    def _current(self, update: Update) -> PreparedUpdate | None:
+        known = self._prepared.get(id(update))
         return known if known is not None and known.packings == packings(self._backend) else None
 
-    def _made(self, updates: Sequence[Update], program: Program) -> list[Ready]:
+    def _prepare(self, updates: Sequence[Update], program: Program) -> list[PreparedUpdate]:
         try:
-            both = self._codes.of(updates, program)
+            codes = self._encoder.encode(updates, program)
         except HoldfastError:  # perhaps not because of the first
             updates = updates[:1]
-            both = self._codes.of(updates, program)
-        come = facts_each(self._backend, [insert for _, (insert, _) in both])  # a fact may go before it has come
-        gone = facts_each(self._backend, [delete for (delete, _), _ in both], known=True)
+            codes = self._encoder.encode(updates, program)
+        facts = looked_up_each(codes, self._backend)
         moved = packings(self._backend)
         return [
-            Ready(update, moved, codes, goes, comes)
-            for update, codes, goes, comes in zip(updates, both, gone, come, strict=True)
+            PreparedUpdate(update, moved, both, change)
+            for update, both, change in zip(updates, codes, facts, strict=True)
         ]
 
 
 def _one(parts: Sequence[Codes]) -> Codes:
     return np.ascontiguousarray(parts[0] if len(parts) == 1 else np.concatenate(parts))
+
+
+def _takes_nothing(data: object) -> bool:
+    return False
