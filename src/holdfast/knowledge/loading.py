@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -12,6 +13,7 @@ import numpy as np
 from holdfast.arguments import expect
 from holdfast.encoding import Codes, Dictionary
 from holdfast.errors import DataError, Diagnostic, UsageError
+from holdfast.formats.contents import Contents
 from holdfast.formats.fact_data import FactData, Several, is_spark_frame, kept
 from holdfast.formats.rdf_mirrors import refuse_unmirrored
 from holdfast.knowledge.input_files import InputFile, given_paths, input_files, rdf_files, warnings_of_unread
@@ -21,7 +23,6 @@ from holdfast.program.maintainable import maintainable
 from holdfast.program.model import Program, Relation
 from holdfast.program.similar import similar
 from holdfast.quick_dataclass import dataclass
-from holdfast.settings import Memory
 from holdfast.values import Type
 
 Facts: TypeAlias = str | Path | Sequence[str | Path] | Mapping[str, FactData] | None
@@ -52,24 +53,25 @@ def load(tree_program: tree.Program, facts: Facts, dictionary: Dictionary, *, ke
     files: tuple[Path, ...] = ()
     if isinstance(facts, Mapping):
         facts = {name: kept(data) for name, data in facts.items()}  # types are told from it before it is read
-    program = _checked(tree_program, facts, dictionary.memory)
-    match facts:
-        case Mapping():
-            given = _by_relation(program.relations, facts)
-            for name, data in given if keeps_frames else ():
-                if is_spark_frame(data):
-                    frames.setdefault(name, []).append(data)
-            read = [(name, data) for name, data in given if not (keeps_frames and is_spark_frame(data))]
-            parts: Iterable[tuple[str, Codes]] = list(_python_rows(program, read, dictionary))
-            refuse_unmirrored(program.relations, _together(program, parts), dictionary, frames)
-        case _:
-            paths = given_paths(facts)
-            parts = _file_rows(program, paths, dictionary)
-            files = (*(input.path for input in input_files(program.relations, paths)), *rdf_files(paths))
-            program = replace(program, warnings=(*program.warnings, *warnings_of_unread(program, paths)))
-    program = maintainable(program)
-    rows = _together(program, [*_text_rows(program, dictionary), *parts])
-    return Loaded(program, rows, dictionary, frames, files)
+    with Contents(dictionary.memory) as contents:
+        program = _checked(tree_program, facts, contents)
+        match facts:
+            case Mapping():
+                given = _by_relation(program.relations, facts)
+                for name, data in given if keeps_frames else ():
+                    if is_spark_frame(data):
+                        frames.setdefault(name, []).append(data)
+                read = [(name, data) for name, data in given if not (keeps_frames and is_spark_frame(data))]
+                parts: Iterable[tuple[str, Codes]] = list(_python_rows(program, read, dictionary))
+                refuse_unmirrored(program.relations, _together(program, parts), dictionary, frames)
+            case _:
+                paths = given_paths(facts)
+                parts = _file_rows(program, paths, dictionary, contents)
+                files = (*(input.path for input in input_files(program.relations, paths)), *rdf_files(paths))
+                program = replace(program, warnings=(*program.warnings, *warnings_of_unread(program, paths)))
+        program = maintainable(program)
+        rows = _together(program, [*_text_rows(program, dictionary), *parts])
+        return Loaded(program, rows, dictionary, frames, files)
 
 
 def _expect_facts(facts: object) -> None:
@@ -82,24 +84,24 @@ def _expect_facts(facts: object) -> None:
         expect(name, str, "a relation's name is a string", help)
 
 
-def _checked(tree_program: tree.Program, facts: Facts, memory: Memory) -> Program:
+def _checked(tree_program: tree.Program, facts: Facts, contents: Contents) -> Program:
     """The program with the types that the data suggests for columns that it leaves open.
 
     A program that is wrong whatever the data is told so, even if the data is wrong as well.
     """
     try:
-        return check(tree_program, _hints(outline(tree_program), facts, memory))
+        return check(tree_program, _hints(outline(tree_program), facts, contents))
     except (UsageError, DataError):
         check(tree_program)
         raise
 
 
-def _hints(relations: Mapping[str, Relation], facts: Facts, memory: Memory) -> Hints:
+def _hints(relations: Mapping[str, Relation], facts: Facts, contents: Contents) -> Hints:
     match facts:
         case Mapping():
             return _python_hints(relations, _by_relation(relations, facts))
         case _:
-            return _file_hints(input_files(relations, given_paths(facts)), memory)
+            return _file_hints(input_files(relations, given_paths(facts)), contents)
 
 
 def _is_open(relation: Relation) -> bool:
@@ -163,27 +165,31 @@ def _python_rows(
 # --- facts in files ----------------------------------------------------------------------------------
 
 
-def _file_hints(inputs: Iterable[InputFile], memory: Memory) -> dict[tuple[str, int], Type]:
+def _file_hints(inputs: Iterable[InputFile], contents: Contents) -> dict[tuple[str, int], Type]:
     hints: dict[tuple[str, int], Type] = {}
     for input in inputs:
         if _is_open(input.relation):
             from holdfast.formats.facts_files import sniff_types
 
             names = [column.name for column in input.relation.columns]
-            types = sniff_types(input.path, names, input.parameters, memory)
+            sniff = partial(sniff_types, input.path, names, input.parameters, contents)
+            types = contents.with_room(sniff)
             hints.update({(input.relation.name, i): type for i, type in enumerate(types)})
     return hints
 
 
-def _file_rows(program: Program, paths: Sequence[Path], dictionary: Dictionary) -> Iterator[tuple[str, Codes]]:
+def _file_rows(
+    program: Program, paths: Sequence[Path], dictionary: Dictionary, contents: Contents
+) -> Iterator[tuple[str, Codes]]:
     problems: list[Diagnostic] = []
     found: list[tuple[str, Codes]] = []
     for input in input_files(program.relations, paths):
         from holdfast.formats.facts_files import read_relation
 
         relation = program.relations[input.relation.name]
+        read = partial(read_relation, input.path, relation, dictionary, input.parameters, contents)
         try:
-            found.append((relation.name, read_relation(input.path, relation, dictionary, input.parameters)))
+            found.append((relation.name, contents.with_room(read)))
         except DataError as error:
             problems += error.diagnostics
     if problems:
