@@ -7,7 +7,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from holdfast.encoding import Codes, Dictionary
 from holdfast.formats.contents import Contents
 from holdfast.formats.delimited import delimited_size, read_delimited, sniff_delimited
 from holdfast.formats.files import reading_of
@@ -19,6 +18,7 @@ from holdfast.formats.staging import Replacing, replacing, write_bytes
 from holdfast.formats.writing import delimited_lines, pieces
 from holdfast.program.model import Relation
 from holdfast.values import Type
+from holdfast.values.dictionary import Codes, Dictionary
 
 _LINES = 20_000  # of JSON made at a time
 _TOGETHER = 1 << 20  # rows of a Parquet file's group

@@ -11,7 +11,6 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from holdfast.arguments import expect
-from holdfast.encoding import Codes, Dictionary
 from holdfast.errors import DataError, Diagnostic, UsageError
 from holdfast.formats.contents import Contents
 from holdfast.formats.fact_data import FactData, Several, is_spark_frame, kept
@@ -24,6 +23,7 @@ from holdfast.program.model import Program, Relation
 from holdfast.program.similar import similar
 from holdfast.quick_dataclass import dataclass
 from holdfast.values import Type
+from holdfast.values.dictionary import Codes, Dictionary
 
 Facts: TypeAlias = str | Path | Sequence[str | Path] | Mapping[str, FactData] | None
 """A folder, RDF files, several of these, or data by relation name."""

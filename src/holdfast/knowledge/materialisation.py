@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from holdfast.backends.protocol import Backend
 from holdfast.deadline import within
-from holdfast.encoding import Dictionary
 from holdfast.language import tree
 from holdfast.language.editing import rules_named
 from holdfast.maintenance.commit import Step
@@ -19,6 +18,7 @@ from holdfast.program.model import Program
 from holdfast.quick_dataclass import dataclass
 from holdfast.settings import Limits
 from holdfast.updates import Change, Update
+from holdfast.values.dictionary import Dictionary
 
 if TYPE_CHECKING:
     from holdfast.maintenance.maintainer import Maintainer

@@ -11,7 +11,6 @@ from types import NoneType
 from holdfast.arguments import expect, refuse_kind
 from holdfast.boundary import public
 from holdfast.deadline import within
-from holdfast.encoding import Dictionary
 from holdfast.errors import Diagnostic, Diagnostics, UsageError
 from holdfast.interrupts import deferred
 from holdfast.knowledge.engines import Engine, backend_factory, keeps_frames
@@ -27,6 +26,7 @@ from holdfast.modules import MODULES, Module, named
 from holdfast.program.components import instantiated
 from holdfast.settings import Limits, Progress, Silent
 from holdfast.user_functors import require
+from holdfast.values.dictionary import Dictionary
 
 _OF_PROGRESS = ("compiling", "started", "round", "finished")
 _LIKE_TEXT = re.compile(r":-|\n|\)\s*\.?$")

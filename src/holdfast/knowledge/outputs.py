@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from holdfast.encoding import Codes, Dictionary
 from holdfast.program.model import Program, Relation
 from holdfast.quick_dataclass import dataclass
 from holdfast.relation_view import RelationView
+from holdfast.values.dictionary import Codes, Dictionary
 
 if TYPE_CHECKING:
     from holdfast.formats.staging import Staged

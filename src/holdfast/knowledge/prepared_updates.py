@@ -11,7 +11,6 @@ import numpy as np
 from holdfast.backends.abilities import Frames, facts_each, given_facts, packings
 from holdfast.backends.protocol import Backend
 from holdfast.backends.protocol import Facts as FactSet
-from holdfast.encoding import Codes, Dictionary
 from holdfast.errors import HoldfastError
 from holdfast.formats.fact_data import FactData, Several
 from holdfast.formats.rdf_mirrors import refuse_unmirrored
@@ -19,6 +18,7 @@ from holdfast.knowledge.relations import the_relation
 from holdfast.program.model import Program
 from holdfast.quick_dataclass import dataclass
 from holdfast.updates import Update
+from holdfast.values.dictionary import Codes, Dictionary
 
 Encoded: TypeAlias = tuple[dict[str, Codes], dict[str, list[Any]]]
 """Facts as codes, and those that the backend takes as they are, by predicate."""

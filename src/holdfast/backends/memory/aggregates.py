@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from holdfast.backends.memory.arithmetic import Column, Undefined, codes_of, typed
 from holdfast.backends.memory.arrays import Rows
 from holdfast.backends.memory.table import Table
-from holdfast.encoding import Dictionary, float_codes
 from holdfast.program.model import AggregateRule
 from holdfast.quick_dataclass import dataclass
 from holdfast.values import Type
+from holdfast.values.dictionary import Dictionary, float_codes
 
 _Places = NDArray[np.int64]
 

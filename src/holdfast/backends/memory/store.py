@@ -32,11 +32,11 @@ from holdfast.backends.memory.pages import in_small_pages
 from holdfast.backends.memory.statistics import TableStatistics
 from holdfast.backends.memory.table import Table
 from holdfast.backends.protocol import Bag, Facts, Watch
-from holdfast.encoding import Dictionary
 from holdfast.errors import Diagnostic, LimitReached
 from holdfast.maintenance.windows import Windows
 from holdfast.plans.model import AggregatePlan, AntiJoin, AnyPlan, Join, Plan, Read, Scan
 from holdfast.program.model import Const, Relation
+from holdfast.values.dictionary import Dictionary
 
 if TYPE_CHECKING:
     from holdfast.backends.memory.links import MemoryLinks
