@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.cli import terminal
-from holdfast.cli.command_line import Argument, Command, Option
+from holdfast.cli.command_line import Command, Option, Positional
 from holdfast.errors import UsageError
 from tests.cli.shell import holdfast
 
@@ -21,7 +21,7 @@ TAKEN: list[dict[str, Any]] = []
 
 
 def taking(
-    files: Annotated[list[Path], Argument(metavar="FILES", help="Some.")],
+    files: Annotated[list[Path], Positional(metavar="FILES", help="Some.")],
     folder: Annotated[list[Path], Option("-F", "--folder", help="Several.")] = [],  # noqa: B006
     number: Annotated[int | None, Option(min=2, metavar="N", help="At least two.")] = None,
     loud: Annotated[bool, Option("--loud", help="A flag.")] = False,

@@ -470,28 +470,34 @@ MUTANTS += [
 ]
 
 """Those that closures of every shape must show, each with a seed that does."""
-walked, whether_plain = closure.State.__dict__["walked"].func, closure.State.__dict__["graph"].func
+walked, whether_plain = closure.ClosureState.__dict__["walked"].func, closure.ClosureState.__dict__["graph"].func
 SHAPE_MUTANTS = [
     Mutant(name, function, line, instead, "in any way", hint=hint)
     for hint, name, function, line, instead in [
         (4, "steps are always edges", whether_plain, "all(base.has(step.all).all() for step in steps) and", ""),
-        (96, "what is plain has always enough steps", closure.State._stays_plain, "self._is_enough(walked)", "True"),
-        (79, "steps are always enough", closure.State._is_enough, "len(base) in map(len, steps)", "True"),
+        (
+            96,
+            "what is plain has always enough steps",
+            closure.ClosureState._stays_plain,
+            "self._is_enough(walked)",
+            "True",
+        ),
+        (79, "steps are always enough", closure.ClosureState._is_enough, "len(base) in map(len, steps)", "True"),
         (
             655,
             "steps that come are edges",
-            closure.State._stays_plain,
+            closure.ClosureState._stays_plain,
             "all(base.has(gained).all() for _, gained in moves)",
             "True",
         ),
         (
             624,
             "edges that go are no steps",
-            closure.State._stays_plain,
+            closure.ClosureState._stays_plain,
             "not any(step.has(lost).any() for step in steps)",
             "True",
         ),
-        (87, "a doubled graph becomes plain", closure.State._stays_plain, "self.graph.stride == 1", "True"),
+        (87, "a doubled graph becomes plain", closure.ClosureState._stays_plain, "self.graph.stride == 1", "True"),
         (15, "edges are not turned round", walked, "_joined(B, B)", "B"),
         (33, "steps are not turned round", walked, "_joined(L, T), _joined(T, L)", "L, T"),
         (85, "an edge goes both ways at once", closure._joined_change, "& ~others.has(flipped(lost))", ""),
@@ -500,14 +506,14 @@ SHAPE_MUTANTS = [
         (
             48,
             "steps after move no steps before",
-            closure.State._both_ways,
+            closure.ClosureState._both_ways,
             "(L, T, before, after)",
             "(L, T, before, before)",
         ),
         (
             166,
             "no loops come with reflexive rules",
-            closure.State._with_loops,
+            closure.ClosureState._with_loops,
             "if shape in self.form.shapes",
             "if shape in ()",
         ),

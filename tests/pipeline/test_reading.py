@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from holdfast import pipeline
-from holdfast.errors import Source, UsageError
+from holdfast.errors import SourceText, UsageError
 from holdfast.pipeline.running import checked
 from holdfast.pipeline.toml_places import TomlPlaces
 from holdfast.redaction import masked
@@ -113,7 +113,7 @@ def test_a_source_of_an_undeclared_relation_is_told_the_declaration() -> None:
 
 def test_places_of_keys() -> None:
     text = 'a = 1\n[b.c]\nd = """\nd = 2\n"""\n"e f" = [\n  "d = 3",\n]\ng.h = { i = 1 }\n'
-    places = TomlPlaces(Source("x", text))
+    places = TomlPlaces(SourceText("x", text))
     wanted = {
         ("a",): 1,
         ("b",): 2,

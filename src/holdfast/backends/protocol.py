@@ -53,7 +53,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, Self, TypeAlias, TypeVar, runtime_checkable
 
-from holdfast.plans import AnyPlan, Plan, Read, Statistics
+from holdfast.plans import AnyPlan, Plan, Read, SizeStatistics
 from holdfast.program.model import Relation
 from holdfast.values.dictionary import Codes, Dictionary
 
@@ -262,7 +262,7 @@ class Backend(Protocol):
         ...
 
     @property
-    def statistics(self) -> Statistics:
+    def statistics(self) -> SizeStatistics:
         """What the planner may know of the facts."""
         ...
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from holdfast.cli import codes, options, terminal
-from holdfast.cli.command_line import Argument, Exit, Option
+from holdfast.cli.command_line import Exit, Option, Positional
 from holdfast.errors import Diagnostic, ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -16,8 +16,8 @@ EXAMPLE = "holdfast bench compare before.json after.json --threshold 1.2"
 
 
 def compare(
-    before: Annotated[Path, Argument(metavar="A.json", help="The earlier result.")],
-    after: Annotated[Path, Argument(metavar="B.json", help="The later result.")],
+    before: Annotated[Path, Positional(metavar="A.json", help="The earlier result.")],
+    after: Annotated[Path, Positional(metavar="B.json", help="The later result.")],
     threshold: Annotated[
         float, Option("--threshold", metavar="X", help="Treat figures below this ratio as the same.")
     ] = 1.1,

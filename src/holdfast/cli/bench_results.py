@@ -19,7 +19,7 @@ from holdfast.errors import Diagnostic, UsageError
 FORMAT = 1
 _QUARTILES = 5  # runs: of as many or more, the middle half is their range
 
-Place: TypeAlias = tuple[str, str, str, str]
+FigureKey: TypeAlias = tuple[str, str, str, str]
 """The key of a table, the name of a row, the system, and which way of it."""
 
 
@@ -53,14 +53,14 @@ class Results:
     size: str
     commit: str
     machine: str  # where it was measured, in words; empty if the file does not say
-    figures: Mapping[Place, Figure]
+    figures: Mapping[FigureKey, Figure]
 
 
 @dataclass(frozen=True)
 class Difference:
     """A place in both files: how many times as long the second takes, and whether the runs say so."""
 
-    place: Place
+    place: FigureKey
     before: Figure
     after: Figure
 
@@ -151,7 +151,7 @@ class _Reader:
                 )
             )
         machine = self._object(top.get("machine"), "machine")
-        figures = dict[Place, Figure]()
+        figures = dict[FigureKey, Figure]()
         for place, figure in self._figures(top["tables"]):
             if place in figures:
                 raise self._bad(" / ".join(place), "is there twice")
@@ -164,7 +164,7 @@ class _Reader:
             figures,
         )
 
-    def _figures(self, tables: object) -> Iterator[tuple[Place, Figure]]:
+    def _figures(self, tables: object) -> Iterator[tuple[FigureKey, Figure]]:
         for number, table in enumerate(self._list(tables, "tables")):
             at = f"tables[{number}]"
             fields = self._object(table, at)
@@ -172,7 +172,7 @@ class _Reader:
             for place, row in enumerate(self._list(fields.get("rows"), f"{at}.rows")):
                 yield from self._row(key, row, f"{at}.rows[{place}]")
 
-    def _row(self, key: str, row: object, at: str) -> Iterator[tuple[Place, Figure]]:
+    def _row(self, key: str, row: object, at: str) -> Iterator[tuple[FigureKey, Figure]]:
         fields = self._object(row, at)
         name = self._text(fields.get("name"), f"{at}.name")
         for number, figure in enumerate(self._list(fields.get("figures"), f"{at}.figures")):

@@ -16,7 +16,7 @@ EXAMPLE = "holdfast check examples/policy/policy.dl"
 
 def check(
     program: options.ProgramFile,
-    macro: options.Macros = [],  # noqa: B006  it is copied
+    macro: options.MacrosOption = [],  # noqa: B006  it is copied
     include: options.Include = [],  # noqa: B006  it is copied
     json: options.AsJson = False,
 ) -> None:

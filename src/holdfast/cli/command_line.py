@@ -28,7 +28,7 @@ class Exit(Exception):
 
 
 @dataclass(frozen=True)
-class Argument:
+class Positional:
     """A positional parameter."""
 
     metavar: str
@@ -64,13 +64,13 @@ class _Parameter:
 
     name: str
     type: Any  # of one value
-    declared: Argument | Option
+    declared: Positional | Option
     default: Any
     is_list: bool
 
     @property
     def names(self) -> tuple[str, ...]:
-        if isinstance(self.declared, Argument):
+        if isinstance(self.declared, Positional):
             return ()
         return self.declared.names or (f"--{self.name.replace('_', '-')}",)
 
@@ -85,7 +85,7 @@ class _Parameter:
     @property
     def shown(self) -> str:
         """What it is called in a message."""
-        return self.declared.metavar if isinstance(self.declared, Argument) else self.names[-1]
+        return self.declared.metavar if isinstance(self.declared, Positional) else self.names[-1]
 
     @property
     def start(self) -> Any:
@@ -216,7 +216,7 @@ class _Reading:
 
     def _take_places(self, words: list[str]) -> None:
         for parameter in self._command.parameters:
-            if isinstance(parameter.declared, Argument):
+            if isinstance(parameter.declared, Positional):
                 count = len(words) if parameter.is_list else 1
                 for word in words[:count]:
                     self._add(parameter, word)
@@ -266,7 +266,7 @@ def _usage(parameter: _Parameter) -> str:
 
 def _described(parameter: _Parameter) -> tuple[str, str]:
     declared, names = parameter.declared, ", ".join(parameter.names)
-    if isinstance(declared, Argument):
+    if isinstance(declared, Positional):
         return declared.metavar, f"{declared.help}  [required]" if parameter.is_required else declared.help
     metavar = declared.metavar or ""
     if isinstance(parameter.type, type) and issubclass(parameter.type, Enum):

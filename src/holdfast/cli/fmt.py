@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 from holdfast.cli import codes, files, options, terminal
-from holdfast.cli.command_line import Argument, Exit, Option
+from holdfast.cli.command_line import Exit, Option, Positional
 from holdfast.errors import Diagnostic, ExitCode, UsageError
 
 EXAMPLE = "holdfast fmt --check examples/*/*.dl"
@@ -28,7 +28,7 @@ class Formatted:
 
 
 def fmt(
-    programs: Annotated[list[Path], Argument(metavar="FILES", help="Programs; - is standard input.")],
+    programs: Annotated[list[Path], Positional(metavar="FILES", help="Programs; - is standard input.")],
     check: Annotated[bool, Option("--check", help="Change nothing; exit code 1 if a file would change.")] = False,
     write: Annotated[bool, Option("--write", help="Change the files; otherwise the text is printed.")] = False,
     json: options.AsJson = False,

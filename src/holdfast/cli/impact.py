@@ -22,7 +22,7 @@ ROWS_SHOWN = 5
 
 def impact(
     program: options.ProgramFile,
-    facts: options.Facts = [],  # noqa: B006  it is copied
+    facts: options.FactsOption = [],  # noqa: B006  it is copied
     add: Annotated[
         list[str],
         Option("--add", metavar="RULES", show_default=False, help="Rules to add, as text; may be given several times."),
@@ -41,7 +41,7 @@ def impact(
     limit_seconds: options.LimitSeconds = None,
     limit_memory: options.LimitMemory = None,
     no_module: options.NoModules = [],  # noqa: B006  it is copied
-    macro: options.Macros = [],  # noqa: B006  it is copied
+    macro: options.MacrosOption = [],  # noqa: B006  it is copied
     include: options.Include = [],  # noqa: B006  it is copied
     functors: options.FunctorFiles = [],  # noqa: B006  it is copied
     json: options.AsJson = False,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from holdfast.cli import codes
-from holdfast.cli.command_line import Argument, Option
+from holdfast.cli.command_line import Option, Positional
 from holdfast.errors import Diagnostic, UsageError
 
 if TYPE_CHECKING:
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 ProgramFile = Annotated[
     Path,
-    Argument(
+    Positional(
         metavar="PROGRAM",
         help="The program, a .dl file; - for standard input.",
     ),
 ]
 AsJson = Annotated[bool, Option("--json", help="Print JSON, errors included.")]
-Facts = Annotated[
+FactsOption = Annotated[
     list[Path],
     Option(
         "-F",
@@ -62,7 +62,7 @@ Strategy = Annotated[
     str, Option("--strategy", metavar="NAME", help="How to remove rules: counters, or hyper-node to recompute.")
 ]
 
-Macros = Annotated[
+MacrosOption = Annotated[
     list[str],
     Option(
         "-M", "--macro", metavar="NAME[=TEXT]", show_default=False, help="Define a macro; may be given several times."
@@ -96,7 +96,7 @@ NoModules = Annotated[
         help="Turn a module off, or all of them: `all`.",
     ),
 ]
-Engine = Annotated[
+EngineOption = Annotated[
     str,
     Option("--engine", metavar="NAME", help="The engine: memory, in this process, or spark."),
 ]

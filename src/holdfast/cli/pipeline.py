@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from holdfast.cli import codes, options, terminal
-from holdfast.cli.command_line import Argument, Option
+from holdfast.cli.command_line import Option, Positional
 from holdfast.errors import Diagnostic, UsageError
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 EXAMPLE = "holdfast pipeline run examples/windfarm/pipeline.toml"
 
-PipelineFile = Annotated[Path, Argument(metavar="PIPELINE", help="The pipeline, a .toml file.")]
+PipelineFile = Annotated[Path, Positional(metavar="PIPELINE", help="The pipeline, a .toml file.")]
 
 
 def run(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from holdfast.cli import options, terminal
 from holdfast.cli.cells import row_as_json, row_as_text
-from holdfast.cli.command_line import Argument
+from holdfast.cli.command_line import Positional
 from holdfast.cli.evaluate import evaluate
 
 if TYPE_CHECKING:
@@ -21,15 +21,15 @@ def query(
     program: options.ProgramFile,
     question: Annotated[
         str,
-        Argument(metavar="QUERY", help="The query: the body of a rule, in quotes."),
+        Positional(metavar="QUERY", help="The query: the body of a rule, in quotes."),
     ],
-    facts: options.Facts = [],  # noqa: B006  it is copied
+    facts: options.FactsOption = [],  # noqa: B006  it is copied
     limit_facts: options.LimitFacts = None,
     limit_rounds: options.LimitRounds = None,
     limit_seconds: options.LimitSeconds = None,
     limit_memory: options.LimitMemory = None,
     no_module: options.NoModules = [],  # noqa: B006  it is copied
-    macro: options.Macros = [],  # noqa: B006  it is copied
+    macro: options.MacrosOption = [],  # noqa: B006  it is copied
     include: options.Include = [],  # noqa: B006  it is copied
     functors: options.FunctorFiles = [],  # noqa: B006  it is copied
     json: options.AsJson = False,

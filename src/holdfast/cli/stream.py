@@ -40,7 +40,7 @@ def stream(
             "for a folder, its files and new ones until one named END appears.",
         ),
     ],
-    facts: options.Facts = [],  # noqa: B006  it is copied
+    facts: options.FactsOption = [],  # noqa: B006  it is copied
     changes: Annotated[
         Path | None,
         Option("--changes", metavar="FILE", show_default=False, help="Write what changed here instead of printing it."),
@@ -67,7 +67,7 @@ def stream(
         Option("--coalesce", metavar="N", show_default=False, help="Merge waiting updates when more than N wait."),
     ] = None,
     queue: Annotated[int, Option("--queue", metavar="N", help="The most updates to read ahead.")] = 64,
-    engine: options.Engine = "memory",
+    engine: options.EngineOption = "memory",
     master: options.Master = None,
     conf: options.Conf = [],  # noqa: B006  it is copied
     limit_facts: options.LimitFacts = None,
@@ -75,7 +75,7 @@ def stream(
     limit_seconds: options.LimitSeconds = None,
     limit_memory: options.LimitMemory = None,
     no_module: options.NoModules = [],  # noqa: B006  it is copied
-    macro: options.Macros = [],  # noqa: B006  it is copied
+    macro: options.MacrosOption = [],  # noqa: B006  it is copied
     include: options.Include = [],  # noqa: B006  it is copied
     functors: options.FunctorFiles = [],  # noqa: B006  it is copied
     stats: Annotated[

@@ -7,7 +7,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import NoReturn
 
-from holdfast.errors import DataError, Diagnostic, Source, Span
+from holdfast.errors import DataError, Diagnostic, SourceText, Span
 from holdfast.quick_dataclass import dataclass
 
 SHOWN = 5  # problems reported one by one; the others are counted
@@ -15,7 +15,7 @@ _LONGEST_EXCERPT = 160
 
 
 @dataclass(frozen=True)
-class FileLine(Source):
+class FileLine(SourceText):
     """A source of which only one line is held: data files are too large to carry in an error."""
 
     number: int = 1

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from holdfast.spark_session import SparkOptions
 
 ENGINES = ("memory", "spark")
-Engine: TypeAlias = "str | SparkOptions | SparkSession | Factory"
+EngineChoice: TypeAlias = "str | SparkOptions | SparkSession | Factory"
 _SILENCE = 2.0  # seconds of compiling before the user is told
 
 
-def backend_factory(engine: Engine, progress: Progress) -> Factory:
+def backend_factory(engine: EngineChoice, progress: Progress) -> Factory:
     """What makes the backend; Spark, or the kernels, are loaded now."""
     if not _is_engine(engine):
         help = similar(str(engine), ENGINES) or "an engine is memory, spark, a Spark session, or a factory of backends"
@@ -42,7 +42,7 @@ def backend_factory(engine: Engine, progress: Progress) -> Factory:
     return partial(SparkBackend, session)
 
 
-def keeps_frames(engine: Engine) -> bool:
+def keeps_frames(engine: EngineChoice) -> bool:
     """Whether facts that are given as Spark DataFrames stay what they are."""
     return not (engine == "memory" or callable(engine))
 

@@ -25,7 +25,7 @@ from holdfast.quick_dataclass import dataclass
 from holdfast.values import Type
 from holdfast.values.dictionary import Codes, Dictionary
 
-Facts: TypeAlias = str | Path | Sequence[str | Path] | Mapping[str, FactData] | None
+GivenFacts: TypeAlias = str | Path | Sequence[str | Path] | Mapping[str, FactData] | None
 """A folder, RDF files, several of these, or data by relation name."""
 
 
@@ -43,7 +43,9 @@ class Loaded:
     files: tuple[Path, ...] = ()  # that facts were read from
 
 
-def load(tree_program: tree.Program, facts: Facts, dictionary: Dictionary, *, keeps_frames: bool = False) -> Loaded:
+def load(
+    tree_program: tree.Program, facts: GivenFacts, dictionary: Dictionary, *, keeps_frames: bool = False
+) -> Loaded:
     """Check a program and read its facts; column types that the program leaves open follow the data.
 
     With `keeps_frames`, facts given as Spark DataFrames are not read here.
@@ -84,7 +86,7 @@ def _expect_facts(facts: object) -> None:
         expect(name, str, "a relation's name is a string", help)
 
 
-def _checked(tree_program: tree.Program, facts: Facts, contents: Contents) -> Program:
+def _checked(tree_program: tree.Program, facts: GivenFacts, contents: Contents) -> Program:
     """The program with the types that the data suggests for columns that it leaves open.
 
     A program that is wrong whatever the data is told so, even if the data is wrong as well.
@@ -96,7 +98,7 @@ def _checked(tree_program: tree.Program, facts: Facts, contents: Contents) -> Pr
         raise
 
 
-def _hints(relations: Mapping[str, Relation], facts: Facts, contents: Contents) -> Hints:
+def _hints(relations: Mapping[str, Relation], facts: GivenFacts, contents: Contents) -> Hints:
     match facts:
         case Mapping():
             return _python_hints(relations, _by_relation(relations, facts))

@@ -13,10 +13,10 @@ from holdfast.boundary import public
 from holdfast.deadline import within
 from holdfast.errors import Diagnostic, Diagnostics, UsageError
 from holdfast.interrupts import deferred
-from holdfast.knowledge.engines import Engine, backend_factory, keeps_frames
+from holdfast.knowledge.engines import EngineChoice, backend_factory, keeps_frames
 from holdfast.knowledge.evaluation import Evaluated, evaluate_program
 from holdfast.knowledge.facade import KnowledgeBase
-from holdfast.knowledge.loading import Facts, Loaded, load
+from holdfast.knowledge.loading import GivenFacts, Loaded, load
 from holdfast.knowledge.materialisation import Materialisation
 from holdfast.knowledge.outputs import output_files
 from holdfast.language import parse, tree
@@ -37,9 +37,9 @@ _FROM_TEXT = "holdfast.from_text takes the program as text"
 @public
 def open(
     program: str | Path,
-    facts: Facts = None,
+    facts: GivenFacts = None,
     *,
-    engine: Engine = "memory",
+    engine: EngineChoice = "memory",
     limits: Limits | None = None,
     progress: Progress | None = None,
     modules: Iterable[str | Module] = MODULES,
@@ -78,9 +78,9 @@ def open(
 @public
 def from_text(
     text: str,
-    facts: Facts = None,
+    facts: GivenFacts = None,
     *,
-    engine: Engine = "memory",
+    engine: EngineChoice = "memory",
     name: str = "<text>",
     limits: Limits | None = None,
     progress: Progress | None = None,
@@ -125,8 +125,8 @@ def _expect_settings(limits: object, progress: object, output: object) -> None:
 
 def _opened(
     tree_program: tree.Program,
-    facts: Facts,
-    engine: Engine,
+    facts: GivenFacts,
+    engine: EngineChoice,
     limits: Limits,
     progress: Progress,
     modules: tuple[Module, ...],

@@ -13,7 +13,7 @@ from holdfast.errors import Diagnostic, UsageError
 from holdfast.knowledge.materialisation import Materialisation
 from holdfast.knowledge.prepared_updates import FactChange, Prefetcher, UpdateEncoder, looked_up, looked_up_each
 from holdfast.knowledge.relations import own_relations, the_relation
-from holdfast.knowledge.rule_changes import RuleChange, rule_change
+from holdfast.knowledge.rule_changes import EditedRules, rule_change
 from holdfast.knowledge.views import Views
 from holdfast.maintenance.algorithms import Choice
 from holdfast.program.impact import Impacted, impact
@@ -119,7 +119,7 @@ class Updater:
         facts: FactChange,
         choice: Choice,
         updates: Sequence[Update],
-        rules: RuleChange | None = None,
+        rules: EditedRules | None = None,
         *,
         keep: bool,
     ) -> Change:

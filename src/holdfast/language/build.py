@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
 from holdfast.deadline import look_at_the_clock
-from holdfast.errors import Diagnostics, Source, Span
+from holdfast.errors import Diagnostics, SourceText, Span
 from holdfast.language import refused, tree
 from holdfast.language.descriptions import described
 from holdfast.language.foreign import NO_BOOLEANS
@@ -41,12 +41,12 @@ class Builder:
     """The callbacks of the grammar's rules; each has the name of its rule."""
 
     def __init__(self) -> None:
-        self._source = Source("", "")
+        self._source = SourceText("", "")
         self._diagnostics = Diagnostics()
         self._loose: dict[int, tree.Call] = {}  # by id, `count(t)`, `max(t)`: good only as an argument of a head
         self._edge: dict[int, tree.Number] = {}  # by id, 2^63: good only behind a minus
 
-    def begin(self, source: Source, diagnostics: Diagnostics) -> None:
+    def begin(self, source: SourceText, diagnostics: Diagnostics) -> None:
         """Point the callbacks at another text."""
         self._source, self._diagnostics = source, diagnostics
         self._loose, self._edge = {}, {}
@@ -156,9 +156,9 @@ class Builder:
         """`x: number`, `number`."""
         return str(children[-1])
 
-    def plan(self, children: Children) -> tree.Plan:
+    def plan(self, children: Children) -> tree.PlanDirective:
         """`.plan 0:(2,1)`."""
-        return tree.Plan(tuple(children[1::2]), span=self._here(children[0]))
+        return tree.PlanDirective(tuple(children[1::2]), span=self._here(children[0]))
 
     def order(self, children: Children) -> tuple[int, tuple[int, ...]]:
         """`0:(2,1)`."""

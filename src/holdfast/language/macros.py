@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
-from holdfast.errors import Source
+from holdfast.errors import SourceText
 from holdfast.quick_dataclass import dataclass
 from holdfast.values import quote
 
@@ -38,7 +38,7 @@ class PpToken:
 
     kind: str
     text: str
-    source: Source
+    source: SourceText
     line: int
     column: int
     length: int
@@ -71,7 +71,7 @@ class MacroCallError(Exception):
         self.token = token
 
 
-def tokens_of(text: str, source: Source, line: int, column: int) -> list[PpToken]:
+def tokens_of(text: str, source: SourceText, line: int, column: int) -> list[PpToken]:
     """The tokens of a stretch of a source that begins at a place."""
     found = []
     for match in _TOKEN.finditer(text):

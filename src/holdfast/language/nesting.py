@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from holdfast.errors import Diagnostics, Source
+from holdfast.errors import Diagnostics, SourceText
 from holdfast.language.failure import span_of
 from holdfast.language.recovery import BEGINS_ITEM
 from holdfast.language.token import Token
@@ -22,7 +22,7 @@ _SPLITS: Final = frozenset({"COMMA", "SEMICOLON", "IF", "EQUALS", "COMPARE", "CO
 _OPERATES: Final = frozenset({"OPERATOR", "MINUS", "BITS_NOT", "NOT"})
 
 
-def without_deep_clauses(tokens: list[Token], source: Source, diagnostics: Diagnostics) -> list[Token]:
+def without_deep_clauses(tokens: list[Token], source: SourceText, diagnostics: Diagnostics) -> list[Token]:
     """The tokens, with a `BAD` one in place of each clause that nests too deeply; those are reported."""
     kept: list[Token] = []
     for clause in _clauses(tokens):

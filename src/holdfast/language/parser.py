@@ -7,7 +7,7 @@ from functools import cache
 from threading import Lock
 from typing import Any
 
-from holdfast.errors import Diagnostic, Diagnostics, ProgramError, Source, Span
+from holdfast.errors import Diagnostic, Diagnostics, ProgramError, SourceText, Span
 from holdfast.language import tables, tree
 from holdfast.language.build import Builder
 from holdfast.language.comments import Comment
@@ -36,14 +36,14 @@ def _parser() -> Parser:
 def parse(text: str, name: str = "<text>", given: Preprocessing = NOTHING_GIVEN) -> tree.Program:
     """The program of a text, with all files that it includes; raises `ProgramError` with all syntax errors."""
     diagnostics = Diagnostics()
-    program, _ = _parse(preprocessed(Source(name, text), given, diagnostics), "program")
+    program, _ = _parse(preprocessed(SourceText(name, text), given, diagnostics), "program")
     assert isinstance(program, tree.Program)
     return program
 
 
 def parse_with_comments(text: str, name: str = "<text>") -> tuple[tree.Program, list[Comment]]:
     """The unexpanded program of a text, and the comments, which the tree leaves out."""
-    source = Source(name, text)
+    source = SourceText(name, text)
     if uses_preprocessor(text):
         message = "a file with preprocessor lines has no canonical form, because macros can stand for anything"
         raise ProgramError(Diagnostic("E0121", message, Span(source, 1, 1, 1, 2)))
@@ -54,11 +54,11 @@ def parse_with_comments(text: str, name: str = "<text>") -> tuple[tree.Program, 
 
 def parse_body(text: str, name: str = "<query>") -> tree.Formula:
     """The formula of a query such as `path(1, x), !blocked(x)`; a dot at its end is allowed."""
-    formula: tree.Formula = _parse(Source(name, text), "query")[0]
+    formula: tree.Formula = _parse(SourceText(name, text), "query")[0]
     return formula
 
 
-def _parse(written: Source, start: str) -> tuple[Any, list[Comment]]:
+def _parse(written: SourceText, start: str) -> tuple[Any, list[Comment]]:
     diagnostics = Diagnostics()
     source = _unicode(written, diagnostics)
     lexer = Lexer(source, diagnostics, in_body=start == "query")
@@ -70,7 +70,7 @@ def _parse(written: Source, start: str) -> tuple[Any, list[Comment]]:
     return result, lexer.comments
 
 
-def _unicode(source: Source, diagnostics: Diagnostics) -> Source:
+def _unicode(source: SourceText, diagnostics: Diagnostics) -> SourceText:
     """The text without lone surrogates, which nothing could print; the first one is reported."""
     found = _SURROGATE.search(source.text)
     if found is None:
@@ -79,13 +79,13 @@ def _unicode(source: Source, diagnostics: Diagnostics) -> Source:
         source.text.count("\n", 0, found.start()) + 1,
         found.start() - source.text.rfind("\n", 0, found.start()),
     )
-    clean = Source(source.name, _SURROGATE.sub("\ufffd", source.text))
+    clean = SourceText(source.name, _SURROGATE.sub("\ufffd", source.text))
     place = Span(clean, line, column, line, column + 1)
     lone_surrogate("E0104", f"U+{ord(found.group()):04X}").report(diagnostics, place)
     return clean
 
 
-def _run(source: Source, tokens: list[Token], start: str, diagnostics: Diagnostics) -> Any:
+def _run(source: SourceText, tokens: list[Token], start: str, diagnostics: Diagnostics) -> Any:
     """Parse; after an error, report it and go on behind it to find the next one."""
     position = 0
     while True:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from holdfast.deadline import look_at_the_clock
-from holdfast.errors import Diagnostics, Source, Span
+from holdfast.errors import Diagnostics, SourceText, Span
 from holdfast.language import mistakes
 from holdfast.language.comments import Comment
 from holdfast.language.foreign import QUESTION
@@ -59,7 +59,7 @@ class _Candidate:
 class Lexer:
     """Turns one source into tokens and comments; what is no token at all becomes a diagnostic."""
 
-    def __init__(self, source: Source, diagnostics: Diagnostics, in_body: bool = False) -> None:
+    def __init__(self, source: SourceText, diagnostics: Diagnostics, in_body: bool = False) -> None:
         self.tokens: list[Token] = []
         self.comments: list[Comment] = []
         self._source, self._text, self._diagnostics = source, source.text, diagnostics

@@ -15,11 +15,11 @@ from holdfast.backends.protocol import Backend
 from holdfast.exclusive import CutShortError
 from holdfast.interrupts import shielded
 
-Step: TypeAlias = Callable[[], None]
+CommitStep: TypeAlias = Callable[[], None]
 """May be done again, also when it was done in part."""
 
 
-def commit(backend: Backend, steps: Sequence[Step]) -> None:
+def commit(backend: Backend, steps: Sequence[CommitStep]) -> None:
     """Do all steps; what cuts one short is raised when all are done."""
     cut: BaseException | None = None
     with shielded():

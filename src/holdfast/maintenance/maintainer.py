@@ -11,7 +11,7 @@ from holdfast.backends.protocol import Backend, Facts
 from holdfast.maintenance.agenda import Agenda
 from holdfast.maintenance.algorithms import Choice
 from holdfast.maintenance.choose import Chooser
-from holdfast.maintenance.commit import Step, commit
+from holdfast.maintenance.commit import CommitStep, commit
 from holdfast.maintenance.ledger import Ledger
 from holdfast.maintenance.marking import Marking
 from holdfast.maintenance.modular import TooManyForModulesError
@@ -57,7 +57,7 @@ class Maintainer:
         report: Callable[[Outcome], _T],
         *,
         keep: bool = True,
-        adopt: Sequence[Step] = (),
+        adopt: Sequence[CommitStep] = (),
     ) -> _T:
         """One update, to the rules of another `program` if there is one; with `keep` false it leaves no trace.
 
@@ -79,7 +79,7 @@ class Maintainer:
         choice: Choice,
         watch: Watch,
         report: Callable[[Outcome], _T],
-        adopt: Sequence[Step] | None,
+        adopt: Sequence[CommitStep] | None,
     ) -> _T:
         """Without steps to `adopt` it, it is rolled back."""
         marks = self.marking if adopt is not None and program is None else None

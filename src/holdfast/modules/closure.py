@@ -43,7 +43,7 @@ STEPS = (Shape.STEP_BEFORE, Shape.STEP_AFTER)
 
 
 @dataclass(frozen=True)
-class Form:
+class ClosureForm:
     """Which shapes of rules a service has, and which relations its steps read."""
 
     shapes: frozenset[Shape]
@@ -60,29 +60,29 @@ class Form:
         return bool(self.before) and not self.after and not self.shapes
 
 
-Change = tuple[Numbers, Numbers]
+EdgeChange = tuple[Numbers, Numbers]
 """Edges that are lost and gained."""
 Parts = tuple[Edges, Edges, Edges]
 """B, L and T."""
 
-_NO_CHANGE: Change = (NONE, NONE)
+_NO_CHANGE: EdgeChange = (NONE, NONE)
 _REFLEXIVE = frozenset({Shape.REFLEXIVE_SOURCE, Shape.REFLEXIVE_TARGET})
 _SPARE = 1024  # values without edges that do not matter
 
 
 @dataclass(frozen=True, eq=False)
-class State:
+class ClosureState:
     """The edges of a closure between two updates, as keys over numbers for their values."""
 
     numbering: Numbering
-    form: Form
+    form: ClosureForm
     base: Edges
     before: Edges = field(default_factory=lambda: Edges(NONE))  # L
     after: Edges = field(default_factory=lambda: Edges(NONE))  # T
     known_walk: Parts | None = None  # what `walked` gives, if it is known already
     known: Graph | None = None  # the same for `graph`
 
-    def is_stale(self, form: Form) -> bool:
+    def is_stale(self, form: ClosureForm) -> bool:
         """Whether most numbers are of values that no edge has any more: a long stream would have ever more nodes."""
         edges = sum(map(len, self._parts))
         return len(self.numbering.values) > _SPARE + 4 * edges and self.form == form
@@ -118,7 +118,7 @@ class State:
         parts = [_between(L, 0, 0), _between(base, 0, 1), _between(T, 1, 1), keys_of(2 * back + 1, 2 * back)]
         return Graph(2 * nodes, Edges(together(*parts)), 2)
 
-    def edited(self, *changes: Change) -> State:
+    def edited(self, *changes: EdgeChange) -> ClosureState:
         """The state after B, L and T lost and gained edges; its graph is the old one edited where it can be."""
         parts = walked = _edited(self._parts, changes)
         if Shape.SYMMETRIC in self.form.shapes:
@@ -127,15 +127,15 @@ class State:
         graph = None
         if not self.form.shapes & _REFLEXIVE and self._stays_plain(walked, changes):
             graph = Graph(len(self.numbering.values), walked[0], 1, self.form.no_loops)
-        return State(self.numbering, self.form, *parts, walked, graph)
+        return ClosureState(self.numbering, self.form, *parts, walked, graph)
 
-    def _both_ways(self, parts: Parts, changes: Sequence[Change]) -> tuple[Change, ...]:
+    def _both_ways(self, parts: Parts, changes: Sequence[EdgeChange]) -> tuple[EdgeChange, ...]:
         """What changes of B, L and T are with what a symmetric rule adds to the old and the new ones."""
         (B, L, T), (base, before, after) = parts, changes
         sides = ((B, B, base, base), (L, T, before, after), (T, L, after, before))
         return tuple(_joined_change(was, *side) for was, side in zip(self.walked, sides, strict=True))
 
-    def _stays_plain(self, walked: Parts, changes: Sequence[Change]) -> bool:
+    def _stays_plain(self, walked: Parts, changes: Sequence[EdgeChange]) -> bool:
         """Whether the steps added nothing to walking along the edges themselves, and still add nothing."""
         (base, *steps), ((lost, _), *moves) = walked, changes
         return (
@@ -223,7 +223,7 @@ class Closure(Module):
         transitive = [shape for shape in own if shape.shape is Shape.TRANSITIVE]
         no_loops = bool(transitive) and all(shape.no_loops for shape in transitive)
         if steps and alone and not no_loops and missing in ([], [frozenset({Shape.TRANSITIVE})]):
-            form = Form(frozenset(here), False, *(_sources(steps, shape) for shape in STEPS))
+            form = ClosureForm(frozenset(here), False, *(_sources(steps, shape) for shape in STEPS))
             rules = tuple(shape.rule for shape in (*own, *steps))
             return Service(self, slice_, rules, True, (*form.before, *form.after), form)
         if missing:
@@ -233,7 +233,7 @@ class Closure(Module):
                 why += ", and steps are served only where there are no other recursive rules"
             return Declined(tuple(shape.rule for shape in shaped), why)
         rules = tuple(shape.rule for shape in own)
-        return Service(self, slice_, rules, alone and not steps, (), Form(frozenset(here), no_loops))
+        return Service(self, slice_, rules, alone and not steps, (), ClosureForm(frozenset(here), no_loops))
 
     # --- in a hyper-node with other rules --------------------------------------------------------------
 
@@ -243,7 +243,7 @@ class Closure(Module):
             return Δ
         state, form = _state(service.form, np.concatenate([X, Δ])), service.form
         graph = state.graph
-        edges = State(state.numbering, form, Edges(_keys(state.numbering, Δ))).graph.keys
+        edges = ClosureState(state.numbering, form, Edges(_keys(state.numbering, Δ))).graph.keys
         nodes = graph.nodes
         # one node for each value before an edge of Δ is passed, and one after it
         passing = Graph(
@@ -288,27 +288,27 @@ class Closure(Module):
 
     def start(self, service: Service, ground: Ground) -> tuple[Iterator[Rows], Any]:
         """The closure, written out a part at a time."""
-        form: Form = service.form
+        form: ClosureForm = service.form
         state = _state(form, ground.gained(), *(_read(ground, slices, "come") for slices in (form.before, form.after)))
         return self.listed(state), state
 
-    def listed(self, state: State) -> Iterator[Rows]:
+    def listed(self, state: ClosureState) -> Iterator[Rows]:
         """Written out by components."""
         graph = state.graph
         for pairs in graphs.closure(graph, np.arange(0, graph.nodes, graph.stride)):
             yield state.written(pairs, graph)
 
-    def sizes(self, state: State) -> Iterator[int]:
+    def sizes(self, state: ClosureState) -> Iterator[int]:
         """Counted by components."""
         return graphs.sizes(state.graph)
 
-    def matching(self, state: State, column: int, values: Rows) -> Iterator[Rows]:
+    def matching(self, state: ClosureState, column: int, values: Rows) -> Iterator[Rows]:
         """Walked to from these values, or listed by their rows of bits."""
         graph, numbers, backward = state.graph, state.numbers(values), (column == 1) != state.is_flipped
         for pairs in graphs.closure(graph, graph.stride * numbers[numbers >= 0], backward=backward):
             yield state.values(pairs[:, ::-1] if column == 1 else pairs)
 
-    def has(self, state: State, rows: Rows) -> NDArray[np.bool_]:
+    def has(self, state: ClosureState, rows: Rows) -> NDArray[np.bool_]:
         """Looked up as bits, or walked to."""
         graph, numbers = state.graph, state.numbers(rows[:, ::-1] if state.is_flipped else rows)
         found: NDArray[np.bool_] = np.all(numbers >= 0, axis=1)
@@ -316,18 +316,18 @@ class Closure(Module):
         found[found] = graphs.has(graph, starts, stops + graph.stride - 1)
         return found
 
-    def nbytes(self, state: State) -> int:
+    def nbytes(self, state: ClosureState) -> int:
         """Numbers, edges, and what has been made of them."""
         return state.nbytes
 
     def takes_over(self, service: Service, state: Any) -> bool:
         """From any closure of the same pairs; where loops come in or go out by themselves, all is computed anew."""
-        form: Form = service.form
-        return isinstance(state, State) and state.form.no_loops == form.no_loops
+        form: ClosureForm = service.form
+        return isinstance(state, ClosureState) and state.form.no_loops == form.no_loops
 
     def change(self, service: Service, state: Any, ground: Ground) -> Changed:
         """The difference between two closures, for the affected sources only; nothing is overdeleted."""
-        form: Form = service.form
+        form: ClosureForm = service.form
         if state is None or state.is_stale(form):
             state = _state(
                 form, ground.before(), *(_read(ground, slices, "before") for slices in (form.before, form.after))
@@ -344,7 +344,7 @@ class Closure(Module):
             )
         else:  # other rules: another graph, and the difference is computed as well
             before, after = (Edges(_steps_now(numbering, slices, ground)) for slices in (form.before, form.after))
-            new = State(numbering, form, state.base.edited(*base), before, after)
+            new = ClosureState(numbering, form, state.base.edited(*base), before, after)
         old_graph, new_graph = state.graph, new.graph
         if old_graph.stride != new_graph.stride or state.is_flipped != new.is_flipped:
             old_graph, new_graph = state.doubled(form.is_flipped), new.doubled(form.is_flipped)
@@ -370,15 +370,17 @@ def _known(numbering: Numbering, values: Numbers) -> Numbers:
     return numbers[numbers >= 0]
 
 
-def _state(form: Form, base: Rows, before: Rows = graphs.NO_PAIRS, after: Rows = graphs.NO_PAIRS) -> State:
+def _state(
+    form: ClosureForm, base: Rows, before: Rows = graphs.NO_PAIRS, after: Rows = graphs.NO_PAIRS
+) -> ClosureState:
     numbering = Numbering()
     numbering.enter(distinct(np.concatenate([base.ravel(), before.ravel(), after.ravel()])))
-    return State(
+    return ClosureState(
         numbering, form, Edges(_keys(numbering, base)), Edges(_keys(numbering, before)), Edges(_keys(numbering, after))
     )
 
 
-def _edited(parts: Parts, changes: Sequence[Change]) -> Parts:
+def _edited(parts: Parts, changes: Sequence[EdgeChange]) -> Parts:
     B, L, T = (part.edited(*change) for part, change in zip(parts, changes, strict=True))
     return B, L, T
 
@@ -387,7 +389,7 @@ def _joined(edges: Edges, others: Edges) -> Edges:
     return Edges(together(edges.all, turned(others.all)))
 
 
-def _joined_change(was: Edges, edges: Edges, others: Edges, change: Change, other: Change) -> Change:
+def _joined_change(was: Edges, edges: Edges, others: Edges, change: EdgeChange, other: EdgeChange) -> EdgeChange:
     """What changes of edges and of others are for both `_joined`: an edge may be there, or have been, as an other."""
     lost, gained = (together(one, turned(two)) for one, two in zip(change, other, strict=True))
     return lost[~edges.has(lost) & ~others.has(flipped(lost))], gained[~was.has(gained)]
@@ -397,7 +399,7 @@ def _read(ground: Ground, slices: tuple[Slice, ...], when: str) -> Rows:
     return np.concatenate([graphs.NO_PAIRS, *(ground.read(slice_, when) for slice_ in slices)])
 
 
-def _stepped(numbering: Numbering, old: Edges, slices: tuple[Slice, ...], ground: Ground) -> Change:
+def _stepped(numbering: Numbering, old: Edges, slices: tuple[Slice, ...], ground: Ground) -> EdgeChange:
     """How steps change; of several relations each is read anew, for a step may be in two of them."""
     if not slices:
         return _NO_CHANGE

@@ -23,7 +23,7 @@ from holdfast.quick_dataclass import dataclass
 
 Numbers = NDArray[np.int64]
 Pairs = NDArray[np.int64]  # of two columns
-Rows = tuple[Numbers, Numbers]
+ReachRows = tuple[Numbers, Numbers]
 
 MOST_BITS = 1 << 30  # 128 MiB for all rows of bits of one graph
 _CAPACITY = 1 << 20  # pairs that are written at a time
@@ -139,7 +139,7 @@ class Edges:
     keys: Numbers
     came: Numbers = field(default_factory=lambda: NONE)
     went: Numbers = field(default_factory=lambda: NONE)
-    _indexes: dict[bool, Rows] = field(default_factory=dict)  # of the keys, forward and backward
+    _indexes: dict[bool, ReachRows] = field(default_factory=dict)  # of the keys, forward and backward
 
     def __len__(self) -> int:
         return len(self.keys) + len(self.came) - len(self.went)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from holdfast.errors import Diagnostic, Diagnostics, Span, UsageError
-from holdfast.errors import Source as Text
+from holdfast.errors import SourceText as Text
 from holdfast.pipeline import model
 from holdfast.pipeline.toml_places import TomlPlaces
 from holdfast.program.similar import similar
@@ -193,10 +193,10 @@ class _Reader:
         )
         return model.Quarantine(place)
 
-    def _engine(self) -> model.Engine:
+    def _engine(self) -> model.EngineSettings:
         table = self._table("engine")
         kind = self._choice(("engine",), table, "kind", ("auto", "memory", "spark"), "auto")
-        return model.Engine(kind, self._amount(("engine",), table, "limit", model.Engine.limit))
+        return model.EngineSettings(kind, self._amount(("engine",), table, "limit", model.EngineSettings.limit))
 
     def _snapshots(self) -> model.Snapshots | None:
         table, path = self._table("snapshots"), ("snapshots",)

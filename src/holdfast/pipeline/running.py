@@ -24,10 +24,10 @@ from holdfast.pipeline.batches import hash_of
 from holdfast.pipeline.intake import Intake, Line, Taken, rejected
 from holdfast.pipeline.model import Pipeline, Snapshots
 from holdfast.pipeline.resolving import resolved
-from holdfast.pipeline.sinks import Writer
+from holdfast.pipeline.sinks import SinkWriter
 from holdfast.pipeline.snapshots import Part, Position, SnapshotStore
 from holdfast.pipeline.sources import Reader
-from holdfast.pipeline.state import Keeper, Opener, State, too_many_facts
+from holdfast.pipeline.state import Keeper, Opener, PipelineState, too_many_facts
 from holdfast.pipeline.streaming import CAUGHT_UP, changed_since, follow
 from holdfast.program import check
 from holdfast.program.model import Program, Relation
@@ -37,7 +37,7 @@ from holdfast.updates import Change
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-Step = Callable[[str], None]
+Checkpoint = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Event:
 
 
 @dataclass
-class Outcome:
+class RunResult:
     """The result of a run: its final state, the number and change of the last update, and the rejected rows."""
 
     base: KnowledgeBase
@@ -72,8 +72,8 @@ def run(
     frames: Mapping[str, DataFrame] | None = None,
     anew: bool = False,
     on_event: Callable[[Event], None] | None = None,
-    reached: Step | None = None,
-) -> Outcome:
+    reached: Checkpoint | None = None,
+) -> RunResult:
     """Run a pipeline once; a stream runs until it has caught up, or for ever, as its trigger says.
 
     `frames` has the rows of sources of format "frame", by name.  With `anew` a batch run discards earlier snapshots.
@@ -113,7 +113,7 @@ class _Run:
         session: SparkSession,
         frames: Mapping[str, DataFrame] | None,
         on_event: Callable[[Event], None],
-        reached: Step,
+        reached: Checkpoint,
     ) -> None:
         self._pipeline, self._text, self._relations = pipeline, text, relations
         self._source = _hash(show(parse(text, "")))
@@ -121,18 +121,18 @@ class _Run:
         reader = Reader(session, frames)
         self._first = Intake(pipeline.sources, relations, reader)
         self._updates = Intake(pipeline.updates, relations, reader)
-        self._writer = Writer(session, pipeline)
+        self._writer = SinkWriter(session, pipeline)
         self._opener = Opener(pipeline.engine, session)
         snapshots = pipeline.snapshots
         self._store = SnapshotStore(snapshots.path, snapshots.keep, pipeline.file) if snapshots else None
         every = snapshots.every if snapshots else Snapshots.every
         self._keeper = Keeper(self._store, self._opener, session, every) if self._store else None
-        self._state: State | None = None
+        self._state: PipelineState | None = None
         self._done = 0
         self._change: Change | None = None
         self._rejections = 0
 
-    def outcome(self, anew: bool) -> Outcome:
+    def outcome(self, anew: bool) -> RunResult:
         """Run it."""
         with ExitStack() as held:
             if self._store is not None:
@@ -147,7 +147,7 @@ class _Run:
             elif self._pipeline.mode == "stream":
                 self._stream(frame)
             written = self._writer.state(self.state.base)
-        return Outcome(
+        return RunResult(
             self.state.base,
             self.state.engine,
             self.state.why,
@@ -159,7 +159,7 @@ class _Run:
         )
 
     @property
-    def state(self) -> State:
+    def state(self) -> PipelineState:
         """The maintained state; there is one once the run has begun."""
         assert self._state is not None
         return self._state
@@ -204,7 +204,7 @@ class _Run:
             self._store.forget_stream()
             self._reached("begun")
 
-    def _loaded(self) -> State:
+    def _loaded(self) -> PipelineState:
         """The sources' facts, materialised."""
         frame = self._first.frame()
         needs_count = frame is not None and self._pipeline.engine.kind == "auto"
@@ -222,7 +222,7 @@ class _Run:
             frame.unpersist()
         return state
 
-    def _adopt(self, state: State) -> None:
+    def _adopt(self, state: PipelineState) -> None:
         self._state = state
         self._writer.distributed = state.is_distributed
         where = "in this process" if state.engine == "memory" else "on Spark"

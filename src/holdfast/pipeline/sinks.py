@@ -33,7 +33,7 @@ _OPTIONS: Final = {"csv": {"header": "true"}, "tsv": {"header": "true", "sep": "
 _OURS: Final = re.compile(r"part-.*|_SUCCESS|\..*\.crc|_temporary|_update=\d+")
 
 
-class Writer:
+class SinkWriter:
     """Writes to the sinks of a pipeline."""
 
     def __init__(self, session: SparkSession, pipeline: Pipeline) -> None:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 FORMAT: Final = 2
 _WITHOUT_HASH: Final = 1  # the format without hashes of manifests
-Rows = "pa.Table | DataFrame"
+RowTable = "pa.Table | DataFrame"
 
 
 @dataclass(frozen=True)

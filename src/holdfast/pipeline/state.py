@@ -15,7 +15,7 @@ from holdfast.knowledge.facade import KnowledgeBase
 from holdfast.knowledge.opening import from_text
 from holdfast.pipeline.checking import DELETE, INSERT
 from holdfast.pipeline.intake import Line
-from holdfast.pipeline.model import Engine
+from holdfast.pipeline.model import EngineSettings
 from holdfast.pipeline.snapshots import Logged, Manifest, Part, Position, SnapshotStore
 from holdfast.relation_view import RelationView
 from holdfast.settings import Limits
@@ -33,7 +33,7 @@ _TOO_MANY_FACTS = "E0802"
 
 
 @dataclass
-class State:
+class PipelineState:
     """What is maintained, on which engine, and why there."""
 
     base: KnowledgeBase
@@ -110,7 +110,7 @@ def _rows(view: RelationView | None) -> set[tuple[int, ...]]:
 class Opener:
     """Materialises a program and facts on the engine that a pipeline asks for."""
 
-    def __init__(self, engine: Engine, session: SparkSession) -> None:
+    def __init__(self, engine: EngineSettings, session: SparkSession) -> None:
         self._engine = engine
         self._session = session
 
@@ -126,16 +126,16 @@ class Opener:
         rows: int,
         *,
         spark_why: str | None = None,
-    ) -> State:
+    ) -> PipelineState:
         """A state from a program and its explicit facts; `spark_why` is a reason that it must be on Spark."""
         kind, limit = self._engine.kind, self._engine.limit
         given = {relation: Several(tuple(parts)) for relation, parts in facts.items()}
         if kind == "memory":
-            return State(from_text(text, given, name=name), "memory", "the pipeline file sets it")
+            return PipelineState(from_text(text, given, name=name), "memory", "the pipeline file sets it")
         if kind == "auto" and spark_why is None and rows <= limit:
             try:
                 base = from_text(text, given, name=name, limits=Limits(facts=limit))
-                return State(base, "memory", limit=limit)
+                return PipelineState(base, "memory", limit=limit)
             except LimitReached as error:
                 if not too_many_facts(error):
                     raise
@@ -143,7 +143,7 @@ class Opener:
         why = spark_why or (
             "the pipeline file sets it" if kind == "spark" else f"{rows:,} facts are more than the limit of {limit:,}"
         )
-        return State(from_text(text, given, name=name, engine=self._session), "spark", why)
+        return PipelineState(from_text(text, given, name=name, engine=self._session), "spark", why)
 
 
 def too_many_facts(error: LimitReached) -> bool:
@@ -161,7 +161,7 @@ class Keeper:
         self._store, self._opener, self._session, self._every = store, opener, session, every
         self.newest: Manifest | None = None
 
-    def restore(self, manifest: Manifest, name: str, *, spark_why: str | None = None) -> State:
+    def restore(self, manifest: Manifest, name: str, *, spark_why: str | None = None) -> PipelineState:
         """The state of a snapshot: its facts materialised, then the updates since."""
         if manifest.engine == "spark":
             spark_why = spark_why or "the facts did not fit before"
@@ -195,12 +195,17 @@ class Keeper:
         )
         return tuple(part for part in parts if part.rows)
 
-    def rows(self, parts: Iterable[Part], state: State) -> list[Given]:
+    def rows(self, parts: Iterable[Part], state: PipelineState) -> list[Given]:
         """Rows that were put on the disk, for the engine that a state is on."""
         return [(part.kind, part.relation, self._data(part, state.is_distributed)) for part in parts]
 
     def commit(
-        self, number: int, state: State, parts: tuple[Part, ...], lines: Iterable[str], stream: Position | None = None
+        self,
+        number: int,
+        state: PipelineState,
+        parts: tuple[Part, ...],
+        lines: Iterable[str],
+        stream: Position | None = None,
     ) -> bool:
         """The state after an update becomes the newest snapshot; whether its facts were written whole."""
         assert self.newest is not None
@@ -213,7 +218,9 @@ class Keeper:
         self._commit(replace(newest, **stream._asdict()))
         return False
 
-    def commit_whole(self, number: int, state: State, *, source: str = "", stream: Position = _BEGINNING) -> None:
+    def commit_whole(
+        self, number: int, state: PipelineState, *, source: str = "", stream: Position = _BEGINNING
+    ) -> None:
         """As `commit`, with all explicit facts written anew."""
         folder = f"facts/{number}"
         self._store.clear(folder)

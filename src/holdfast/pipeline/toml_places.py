@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from holdfast.errors import Source, Span
+from holdfast.errors import SourceText, Span
 
 _PART = r"""(?:[\w-]+|"[^"]*"|'[^']*')"""
 _HEADER = re.compile(rf"\s*\[\s*({_PART}(?:\s*\.\s*{_PART})*)\s*\]")
@@ -18,7 +18,7 @@ _KEY = re.compile(rf"\s*({_PART}(?:\s*\.\s*{_PART})*)\s*=(.*)")
 class TomlPlaces:
     """The places of keys, by their path from the top."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: SourceText) -> None:
         self._source = source
         self._found: dict[tuple[str, ...], Span] = {}
         table: tuple[str, ...] = ()

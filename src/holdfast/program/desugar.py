@@ -7,7 +7,15 @@ from holdfast.errors import Label, Span
 from holdfast.language import tree
 from holdfast.language.foreign import HEAD_WILDCARD, value_help
 from holdfast.language.hints import aggregate_help
-from holdfast.program.aggregates import EXTREMES, Columns, Expander, Place, Source, direct_source, with_value
+from holdfast.program.aggregates import (
+    EXTREMES,
+    AggregateSource,
+    Columns,
+    Expander,
+    WrittenRule,
+    direct_source,
+    with_value,
+)
 from holdfast.program.core import (
     CoreAtom,
     CoreLiteral,
@@ -174,8 +182,8 @@ class _Desugarer:
         arguments = tuple(flattener.term(argument) for argument in head.arguments)
         return CoreAtom(self.scope.predicate_of(head), arguments, head.span)
 
-    def _place(self, head: tree.Atom) -> Place:
-        return Place(self.name, self.scope.predicate_of(head), self.span, self.fresh)
+    def _place(self, head: tree.Atom) -> WrittenRule:
+        return WrittenRule(self.name, self.scope.predicate_of(head), self.span, self.fresh)
 
     def _head_aggregate(self, head: tree.Atom, inner: list[Flat]) -> None:
         """`h(x, count(t)) :- body`: aggregates over the distinct substitutions of the body, then a projection."""
@@ -189,14 +197,18 @@ class _Desugarer:
         for value, aggregate, column in taken.aggregates:
             target = None if aggregate.function == "count" else source.position(column)
             relation = self.expander.relation(
-                place, Source(source.predicate, source.columns, target), taken.group, aggregate.function, aggregate.span
+                place,
+                AggregateSource(source.predicate, source.columns, target),
+                taken.group,
+                aggregate.function,
+                aggregate.span,
             )
             keys = (tree.Variable(name, span=aggregate.span) for name in taken.group)
             body.append(CoreAtom(relation, (*keys, value), aggregate.span))
         core_head = CoreAtom(place.predicate, arguments, head.span)
         self.expander.rules.append(CoreRule(self.name, core_head, tuple(body), self.span))
 
-    def _head_source(self, place: Place, taken: _HeadAggregates, span: Span) -> Source | None:
+    def _head_source(self, place: WrittenRule, taken: _HeadAggregates, span: Span) -> AggregateSource | None:
         needed = list(dict.fromkeys([*taken.group, *(column for _, _, column in taken.aggregates)]))
         extremes = all(aggregate.function in EXTREMES for _, aggregate, _ in taken.aggregates)
         direct = direct_source(taken.inner, None, needed)

@@ -30,7 +30,7 @@ def _ignored(program: tree.Program) -> Iterator[tuple[str, tree.Node]]:
                 continue
             case tree.Pragma(key=key):
                 yield f'the pragma "{key}"', item
-            case tree.Plan():
+            case tree.PlanDirective():
                 yield ".plan", item
             case tree.Declaration(qualifiers=qualifiers):
                 yield from ((f"`{qualifier}`", item) for qualifier in qualifiers if qualifier in _STORAGE)

@@ -9,9 +9,9 @@ from holdfast.program.model import (
     Apply,
     Assign,
     Atom,
+    BodyLiteral,
     Compare,
     Const,
-    Literal,
     Negated,
     Range,
     Relation,
@@ -48,7 +48,7 @@ def _show_aggregate(rule: AggregateRule, relations: Relations) -> str:
     return f"{relations[rule.predicate].display}({', '.join(head)}) :- {body}."
 
 
-def show_literal(literal: Literal, relations: Relations) -> str:
+def show_literal(literal: BodyLiteral, relations: Relations) -> str:
     """A literal of a body."""
     match literal:
         case Atom(predicate=predicate, arguments=arguments):

@@ -12,7 +12,7 @@ from holdfast.values import Type
 from holdfast.values.structures import Kind, Structure
 
 PRIMITIVE = {kind.value: kind for kind in Type if kind is not Type.RECORD}
-Names = frozenset[str]
+TypeNames = frozenset[str]
 
 
 class TypeTable:
@@ -161,7 +161,7 @@ class TypeTable:
         """Whether every value of the one type is a value of the other."""
         return self.resolved(name) in self.below(of)
 
-    def meet(self, first: Names, second: Names) -> Names:
+    def meet(self, first: TypeNames, second: TypeNames) -> TypeNames:
         """The largest types that lie below both sets; empty when they clash."""
         if first == second:
             return first

@@ -31,7 +31,7 @@ from holdfast.values.single_values import (
     with_one_nan,
     wrong,
 )
-from holdfast.values.structures import Form, Kind, Structure
+from holdfast.values.structures import Kind, RecordForm, Structure
 from holdfast.values.term_text import MAX_NUMBER, MIN_NUMBER, parse_term, term_text
 from holdfast.values.value_ids import EACH, ValueIds
 
@@ -99,18 +99,18 @@ class Dictionary:
 
     # --- records -------------------------------------------------------------------------------------
 
-    def make_records(self, form: Form, columns: Sequence[Codes], types: Sequence[Type], size: int) -> Codes:
+    def make_records(self, form: RecordForm, columns: Sequence[Codes], types: Sequence[Type], size: int) -> Codes:
         """The ids of the records with these fields, given as columns of codes."""
         rows = np.empty((size, form.arity), np.int64)
         for number, (codes, type) in enumerate(zip(columns, types, strict=True)):
             rows[:, number] = codes if type.in_dictionary else self._ids_of_numbers(codes, type)
         return self._ids.records.make(form, rows)
 
-    def have_form(self, form: Form, ids: Codes) -> npt.NDArray[np.bool_]:
+    def have_form(self, form: RecordForm, ids: Codes) -> npt.NDArray[np.bool_]:
         """Which ids are records of this form."""
         return self._ids.records.have_form(form, ids)
 
-    def take_field(self, form: Form, ids: Codes, number: int, type: Type) -> Codes:
+    def take_field(self, form: RecordForm, ids: Codes, number: int, type: Type) -> Codes:
         """The codes of a field of records; of what has another form, codes that mean nothing."""
         fields = self._ids.records.field(form, ids, number)
         return fields if type.in_dictionary else self._numbers_of_ids(fields, type)

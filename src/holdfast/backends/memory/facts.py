@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from holdfast.backends.memory import kernels
 from holdfast.backends.memory.arrays import Ids
 from holdfast.backends.memory.table import Table
-from holdfast.backends.memory.truth import ALWAYS, NO_BITS, NO_IDS, Run, Truth, distinct, has_bit, run_of
+from holdfast.backends.memory.truth import ALWAYS, NO_BITS, NO_IDS, Run, TruthTable, distinct, has_bit, run_of
 from holdfast.backends.protocol import Facts
 
 Tables = Mapping[str, Table]
@@ -53,7 +53,7 @@ class FactSet:
         """Row ids that include all of the set's, perhaps more, perhaps repeated."""
         raise NotImplementedError
 
-    def truth(self, bits: Mapping[Momentary, np.uint8]) -> Truth:
+    def truth(self, bits: Mapping[Momentary, np.uint8]) -> TruthTable:
         """For each status byte, whether a fact with it is in the set."""
         raise NotImplementedError
 
@@ -169,7 +169,7 @@ class Momentary(FactSet):
     def __bool__(self) -> bool:
         return any(map(len, self.rows.values()))
 
-    def truth(self, bits: Mapping[Momentary, np.uint8]) -> Truth:
+    def truth(self, bits: Mapping[Momentary, np.uint8]) -> TruthTable:
         return has_bit(int(bits[self]))
 
     def run(self, predicate: str) -> Run | None:
@@ -204,7 +204,7 @@ class Support(FactSet):
     def candidates(self, predicate: str) -> Ids:
         return self.rows.get(predicate, NO_IDS)
 
-    def truth(self, bits: Mapping[Momentary, np.uint8]) -> Truth:
+    def truth(self, bits: Mapping[Momentary, np.uint8]) -> TruthTable:
         return ALWAYS  # only ever asked about its own candidates
 
 
@@ -234,7 +234,7 @@ class ByPredicate(FactSet):
     def run(self, predicate: str) -> Run | None:
         return self.formula(predicate).run(predicate)
 
-    def truth(self, bits: Mapping[Momentary, np.uint8]) -> Truth:
+    def truth(self, bits: Mapping[Momentary, np.uint8]) -> TruthTable:
         raise AssertionError("ask the formula of a predicate")
 
 

@@ -23,7 +23,7 @@ from holdfast.backends.memory.arrays import Ids, Rows
 from holdfast.backends.memory.bags import HeadBuffer, MemoryBag
 from holdfast.backends.memory.counters import MemoryCounters
 from holdfast.backends.memory.execution.buffers import NO_WEIGHTS
-from holdfast.backends.memory.execution.run import Pipeline, naming_the_rule
+from holdfast.backends.memory.execution.run import CompiledPlan, naming_the_rule
 from holdfast.backends.memory.execution.views import Seen, own_snapshot
 from holdfast.backends.memory.facts import ByPredicate, FactSet, Momentary, Support
 from holdfast.backends.memory.kept import Kept, Listed
@@ -71,7 +71,7 @@ class MemoryBackend(Able, VirtualRelations, PreparedFacts, Tuning, Housekeeping,
         self.statistics = TableStatistics(self.tables, self.virtual)
         self.packings = 0  # how often row ids have changed
         self._gone: dict[str, int] = {}  # rows of each table whose facts went since it was packed
-        self._pipelines: dict[Plan, Pipeline] = {}
+        self._pipelines: dict[Plan, CompiledPlan] = {}
         self._no_heads = MemoryBag(self.tables, {})
         self._window_planners: Planners | None = None
         for relation in relations.values():
@@ -232,7 +232,7 @@ class MemoryBackend(Able, VirtualRelations, PreparedFacts, Tuning, Housekeeping,
             {name: found.weights[: found.size] for name, found in heads.items() if len(found.weights)},
         )
 
-    def seen(self, pipelines: Sequence[Pipeline], sources: Mapping[Read, Facts]) -> Seen:
+    def seen(self, pipelines: Sequence[CompiledPlan], sources: Mapping[Read, Facts]) -> Seen:
         """What some pipelines see of the sources, for a while."""
         walked = (place for pipeline in pipelines for place in pipeline.walked)
         probed = (place for pipeline in pipelines for place in pipeline.probed)
@@ -282,10 +282,10 @@ class MemoryBackend(Able, VirtualRelations, PreparedFacts, Tuning, Housekeeping,
         read, predicate = plan.delta
         return predicate in sources[read].predicates()
 
-    def _pipeline(self, plan: Plan) -> Pipeline:
+    def _pipeline(self, plan: Plan) -> CompiledPlan:
         pipeline = self._pipelines.get(plan)
         if pipeline is None:
-            pipeline = self._pipelines[plan] = Pipeline(plan, self.tables, self.dictionary, self.watch)
+            pipeline = self._pipelines[plan] = CompiledPlan(plan, self.tables, self.dictionary, self.watch)
         return pipeline
 
     def _aggregate(self, plan: AggregatePlan, sources: Mapping[Read, Facts]) -> Ids:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from holdfast.backends.protocol import Bag, Facts
-from holdfast.backends.spark.facts import Engine, Far, Form, Local, SparkFacts, own
+from holdfast.backends.spark.facts import Far, Form, FormContext, Local, SparkFacts, own
 from holdfast.backends.spark.frames import Frame
 from holdfast.backends.spark.relations import STATE, Log, Stored
 from holdfast.backends.spark.values import NativeRow
@@ -32,7 +32,7 @@ class SparkBag:
 
     def __init__(
         self,
-        engine: Engine,
+        engine: FormContext,
         few: Mapping[str, Mapping[NativeRow, int]],
         many: Mapping[str, Many] | None = None,
         rest: Mapping[str, tuple[object, Local]] | None = None,
@@ -68,7 +68,7 @@ class SparkCounters:
     """One of the two counters."""
 
     def __init__(
-        self, engine: Engine, stored: Mapping[str, Stored], place: int, undo: list[Callable[[], None]]
+        self, engine: FormContext, stored: Mapping[str, Stored], place: int, undo: list[Callable[[], None]]
     ) -> None:
         self.engine = engine
         self.stored = stored

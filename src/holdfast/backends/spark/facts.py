@@ -16,18 +16,18 @@ from holdfast.backends.protocol import Facts
 from holdfast.backends.spark.frames import Frame
 from holdfast.backends.spark.values import NativeRow
 
-Rows: TypeAlias = frozenset[NativeRow]
-_NO_ROWS: Rows = frozenset()
+NativeRows: TypeAlias = frozenset[NativeRow]
+_NO_ROWS: NativeRows = frozenset()
 
 
 class Standing(Protocol):
     """E or I, as a near form sees it."""
 
-    def having(self, predicate: str, rows: Collection[NativeRow]) -> Rows:
+    def having(self, predicate: str, rows: Collection[NativeRow]) -> NativeRows:
         """Those of some rows that it has."""
         ...
 
-    def here(self, predicate: str) -> Rows | None:
+    def here(self, predicate: str) -> NativeRows | None:
         """Its facts of a predicate, if the driver has them all."""
         ...
 
@@ -44,7 +44,7 @@ class Standing(Protocol):
 class Local:
     """Rows on the driver; what else may be known of them is explained at `Far`."""
 
-    rows: Rows
+    rows: NativeRows
     apart: frozenset[object] = frozenset()
     rest: tuple[object, Local] | None = None
 
@@ -54,8 +54,8 @@ class Near:
     """The facts of E or I without `less`, all of which it has, and with `more`, none of which it has."""
 
     standing: Standing
-    less: Rows = _NO_ROWS
-    more: Rows = _NO_ROWS
+    less: NativeRows = _NO_ROWS
+    more: NativeRows = _NO_ROWS
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +77,7 @@ Form: TypeAlias = Local | Near | Far
 NOTHING = Local(_NO_ROWS)
 
 
-class Engine(Protocol):
+class FormContext(Protocol):
     """What forms need of the backend."""
 
     def width(self, predicate: str) -> int:
@@ -108,7 +108,7 @@ class Engine(Protocol):
 class SparkFacts:
     """A set of facts: a form for each predicate."""
 
-    def __init__(self, engine: Engine, forms: Mapping[str, Form] | None = None) -> None:
+    def __init__(self, engine: FormContext, forms: Mapping[str, Form] | None = None) -> None:
         self.engine = engine
         self.forms: dict[str, Form] = dict(forms or {})
 
@@ -176,7 +176,7 @@ class SparkFacts:
 class Listed(SparkFacts):
     """A set that changes during an update and is empty after it: D, A, C, P, Y."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: FormContext) -> None:
         super().__init__(engine)
         self._version = 0
 
@@ -206,7 +206,7 @@ class Listed(SparkFacts):
 class Elsewhere(SparkFacts):
     """One set for some predicates, another for the rest; whatever becomes of them is seen here too."""
 
-    def __init__(self, engine: Engine, predicates: Iterable[str], here: SparkFacts, rest: SparkFacts) -> None:
+    def __init__(self, engine: FormContext, predicates: Iterable[str], here: SparkFacts, rest: SparkFacts) -> None:
         super().__init__(engine)
         self._names, self.here, self.rest = frozenset(predicates), here, rest
 
@@ -248,7 +248,7 @@ def size(predicate: str, form: Form) -> int:
             return number
 
 
-def has(predicate: str, form: Local | Near, rows: Rows) -> Rows:
+def has(predicate: str, form: Local | Near, rows: NativeRows) -> NativeRows:
     """Those of some rows that are in a form."""
     match form:
         case Local(rows=mine):
@@ -257,7 +257,7 @@ def has(predicate: str, form: Local | Near, rows: Rows) -> Rows:
             return (standing.having(predicate, rows) - less) | (rows & more)
 
 
-def union(engine: Engine, predicate: str, left: Form, right: Form) -> Form:
+def union(engine: FormContext, predicate: str, left: Form, right: Form) -> Form:
     """`left ∪ right`."""
     if _is_empty(left) or _is_empty(right):
         return right if _is_empty(left) else left
@@ -272,7 +272,7 @@ def union(engine: Engine, predicate: str, left: Form, right: Form) -> Form:
     return Far(engine.together(predicate, left, right))
 
 
-def without(engine: Engine, predicate: str, left: Form, right: Form, mark: object = None) -> Form:
+def without(engine: FormContext, predicate: str, left: Form, right: Form, mark: object = None) -> Form:
     """`left \\ right`; `mark` is the name of the right one if it is a kept set."""
     if _is_empty(left) or _is_empty(right):
         return left
@@ -290,7 +290,7 @@ def without(engine: Engine, predicate: str, left: Form, right: Form, mark: objec
     return Far(engine.joined(predicate, left, right, "ANTI"), apart=known | {mark})
 
 
-def both(engine: Engine, predicate: str, left: Form, right: Form) -> Form:
+def both(engine: FormContext, predicate: str, left: Form, right: Form) -> Form:
     """`left ∩ right`."""
     if _is_empty(left) or _is_empty(right):
         return NOTHING
@@ -312,7 +312,7 @@ def _is_empty(form: Form) -> bool:
     return False
 
 
-def _appended(engine: Engine, predicate: str, left: Form, right: Form) -> Form:
+def _appended(engine: FormContext, predicate: str, left: Form, right: Form) -> Form:
     """`left ∪ right` of forms that have nothing in common, of known size if theirs are known."""
     form = union(engine, predicate, left, right)
     if isinstance(form, Far) and not _is_empty(left) and not _is_empty(right):

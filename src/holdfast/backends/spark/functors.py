@@ -78,7 +78,7 @@ class Functions:
             help = "exclude such facts with a comparison in the rule, or correct the data"
             raise EvaluationError(Diagnostic("E0701", message, rule.span, help=help)) from failure
 
-    def term(self, term: Term, columns: Columns, rule: Rule) -> str:
+    def term(self, term: Term, columns: ColumnNames, rule: Rule) -> str:
         """A term in a query."""
         match term:
             case Var():
@@ -110,7 +110,7 @@ class Functions:
         )
         return f"CAST(raise_error(concat({', '.join(parts)})) AS BIGINT)"
 
-    def condition(self, condition: Compare | Test, columns: Columns, rule: Rule) -> str:
+    def condition(self, condition: Compare | Test, columns: ColumnNames, rule: Rule) -> str:
         """A condition in a query."""
         match condition:
             case Compare(operator=operator, left=left, right=right) if operator in ("=", "!=") or left.type in _ORDERED:
@@ -120,14 +120,14 @@ class Functions:
             _refuse_ord(term, rule)
         return self._call(condition, Type.NUMBER, _holds, "BOOLEAN", columns, rule)
 
-    def range(self, range: Range, columns: Columns, rule: Rule) -> str:
+    def range(self, range: Range, columns: ColumnNames, rule: Rule) -> str:
         """The values of a range, as an array."""
         return self._call(
             range, range.variable.type, _spread, f"ARRAY<{spark_type(range.variable.type)}>", columns, rule
         )
 
     def _call(
-        self, what: Any, type: Type, function: Callable[..., pa.Array], returns: str, columns: Columns, rule: Rule
+        self, what: Any, type: Type, function: Callable[..., pa.Array], returns: str, columns: ColumnNames, rule: Rule
     ) -> str:
         used = list(dict.fromkeys(_used(what)))
         place = (what, self.number(rule))
@@ -141,7 +141,7 @@ class Functions:
         return f"{self._names[place]}({given})"
 
 
-Columns = dict[Var, str]
+ColumnNames = dict[Var, str]
 """The columns that hold variables."""
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import pyarrow as pa
 
 from holdfast.backends.spark.counters import Many, SparkBag
-from holdfast.backends.spark.facts import NOTHING, Engine, Local, SparkFacts
+from holdfast.backends.spark.facts import NOTHING, FormContext, Local, SparkFacts
 from holdfast.backends.spark.frames import Frame, Space, Wanted
 from holdfast.backends.spark.relations import STATE, Stored
 from holdfast.backends.spark.values import NativeRow, rows_of, spark_type
@@ -23,7 +23,7 @@ _LITTLE = 10_000
 _KINDS = ("BIGINT", "DOUBLE", "STRING")
 
 
-class Heads:
+class HeadQueries:
     """Queries by the predicate whose facts they give."""
 
     def __init__(self, space: Space, stored: Mapping[str, Stored]) -> None:
@@ -48,7 +48,7 @@ class Heads:
 
     def found(
         self,
-        engine: Engine,
+        engine: FormContext,
         expected: float,
         *,
         once: bool = False,
@@ -124,7 +124,7 @@ class Heads:
 
     # --- much ----------------------------------------------------------------------------------------
 
-    def _many(self, engine: Engine, once: bool, known: SparkFacts | None, most: int) -> SparkBag:
+    def _many(self, engine: FormContext, once: bool, known: SparkFacts | None, most: int) -> SparkBag:
         made = self.space.snapshot(
             *(
                 Wanted(
@@ -135,7 +135,7 @@ class Heads:
                 for predicate in self._frames
             )
         )
-        small = Heads(self.space, self.stored)
+        small = HeadQueries(self.space, self.stored)
         small._are_counted = True
         many: dict[str, Many] = {}
         for predicate, (frame, (facts, instances, unknown, *distinct)) in zip(self._frames, made, strict=True):
@@ -156,7 +156,7 @@ class Heads:
         rest = {p: (mark, Local(frozenset(new.get(p, ())), frozenset({mark}))) for p, mark in marks.items()}
         return SparkBag(engine, few, many, rest)
 
-    def _compared(self, engine: Engine, predicate: str, query: str, known: SparkFacts | None) -> str:
+    def _compared(self, engine: FormContext, predicate: str, query: str, known: SparkFacts | None) -> str:
         """A query's facts, with whether they are new to a known set."""
         form = NOTHING if known is None else known.form(predicate)
         if form is NOTHING:

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 
 from holdfast.backends.spark.facts import Far, Form, Local, Near, size
 from holdfast.backends.spark.frames import Frame
-from holdfast.backends.spark.functors import Columns, Functions
+from holdfast.backends.spark.functors import ColumnNames, Functions
 from holdfast.backends.spark.values import native_of, sql_value
 from holdfast.plans.model import GOAL, AntiJoin, Compute, Filter, Join, Plan, Read, Scan, Unnest
-from holdfast.plans.statistics import Statistics
+from holdfast.plans.statistics import SizeStatistics
 from holdfast.program.model import Atom, Const, Negated, Rule, Var
 
 Reading = Callable[[Read, str], tuple[Form, Frame]]
@@ -26,16 +26,16 @@ class Query:
     """A query under way: its text, the columns of its variables, and about how many rows it gives and reads."""
 
     text: str
-    columns: Columns
+    columns: ColumnNames
     rows: float
     needs: list[Frame] = field(default_factory=list)
     read: float = 0.0
 
 
-class Writer:
+class QueryWriter:
     """Writes the queries of plans."""
 
-    def __init__(self, functions: Functions, statistics: Statistics, reading: Reading, few: int) -> None:
+    def __init__(self, functions: Functions, statistics: SizeStatistics, reading: Reading, few: int) -> None:
         self.functions = functions
         self.statistics = statistics
         self.reading = reading
@@ -145,11 +145,11 @@ class Writer:
         return min(_size(predicate, form), max(1.0, self.statistics.fanout(predicate, key, arity)))
 
 
-def _of(table: str, columns: Columns) -> Columns:
+def _of(table: str, columns: ColumnNames) -> ColumnNames:
     return {variable: f"{table}.{column}" for variable, column in columns.items()}
 
 
-def _select(live: Sequence[Var], held: Mapping[Var, str]) -> tuple[str, Columns]:
+def _select(live: Sequence[Var], held: Mapping[Var, str]) -> tuple[str, ColumnNames]:
     """The columns that go on."""
     columns = {variable: f"v{place}" for place, variable in enumerate(live)}
     return ", ".join(f"{held[variable]} AS {column}" for variable, column in columns.items()) or "0L AS none", columns

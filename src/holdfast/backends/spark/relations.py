@@ -15,14 +15,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from holdfast.backends.spark.facts import Rows
+from holdfast.backends.spark.facts import NativeRows
 from holdfast.backends.spark.frames import Frame, Space, Wanted
 from holdfast.backends.spark.values import NativeRow, rows_of, table_of_rows, types_of
 from holdfast.program.model import Relation
 
 E, I, N, R = range(4)  # noqa: E741  the papers' letters; places in a record: in E, in I, Cn, Cr; behind them, whether the base has the fact in E and I
 STATE = ("e", "i", "n", "r")
-Record = list[int]
+FactRecord = list[int]
 _SAMPLE = 2_000
 _SEGMENTS = 16  # of a set that waits, before they are put together
 
@@ -45,7 +45,7 @@ class Stored:
         self.types = types_of(relation)
         self.columns = [f"c{place}" for place in range(len(self.types))]
         self.base: Frame | None = None
-        self.records: dict[NativeRow, Record] = {}
+        self.records: dict[NativeRow, FactRecord] = {}
         self.counts = [0, 0]  # of E and I
         self.version = 0
         self.folds = 0
@@ -90,7 +90,7 @@ class Stored:
         for row, state in zip(rows, states, strict=True):
             self.records.setdefault(row, [*state, state[E], state[I]])
 
-    def put(self, flag: int, rows: Rows, value: int) -> None:
+    def put(self, flag: int, rows: NativeRows, value: int) -> None:
         """Take rows into E or I, or out."""
         self.learn(rows)
         for row in rows:
@@ -148,7 +148,7 @@ class Stored:
         self.counts[flag] += number
         self.version += 1
 
-    def mirror(self, less: Rows, more: Rows) -> None:
+    def mirror(self, less: NativeRows, more: NativeRows) -> None:
         """I, which is empty, becomes E without some rows and with some others."""
         self.learn(less | more)
         if self.base is not None:

@@ -31,8 +31,8 @@ from holdfast.backends.spark.facts import (
 from holdfast.backends.spark.folding import fold
 from holdfast.backends.spark.frames import Frame, Space, free_unused
 from holdfast.backends.spark.functors import Functions
-from holdfast.backends.spark.heads import Heads
-from holdfast.backends.spark.queries import Writer
+from holdfast.backends.spark.heads import HeadQueries
+from holdfast.backends.spark.queries import QueryWriter
 from holdfast.backends.spark.relations import STATE, N, R, Stored
 from holdfast.backends.spark.relations import E as IN_E
 from holdfast.backends.spark.relations import I as IN_I
@@ -240,7 +240,7 @@ class SparkBackend(Able, ModuleBudget, Frames, Tuning, Housekeeping):
 
         What would be folded soon may `stay` where it is.
         """
-        result, heads, expected = dict(forms), Heads(self.space, self.stored), 0.0
+        result, heads, expected = dict(forms), HeadQueries(self.space, self.stored), 0.0
         for predicate, form in forms.items():
             if isinstance(form, Far) and form.size == 0:
                 result[predicate] = NOTHING
@@ -292,8 +292,8 @@ class SparkBackend(Able, ModuleBudget, Frames, Tuning, Housekeeping):
                 known[read, predicate] = (form, self.frame(predicate, form))
             return known[read, predicate]
 
-        heads, rows = Heads(self.space, self.stored), 0.0
-        writer = Writer(self.functions, self.statistics, reading, self.space.broadcast_rows)
+        heads, rows = HeadQueries(self.space, self.stored), 0.0
+        writer = QueryWriter(self.functions, self.statistics, reading, self.space.broadcast_rows)
         for plan in plans:
             if isinstance(plan, AggregatePlan):
                 heads.add(
