@@ -56,12 +56,12 @@ def test_a_recursion_that_appears_and_one_that_goes(reach: Path) -> None:
     out = holdfast("impact", reach, "-F", "facts", "--remove", "r2").out
     assert "1. * path: r2 is removed; is no longer recursive" in out
     out = holdfast("impact", reach, "-F", "facts", "--add", "edge(x, y) :- path(y, x), y > 3.").out
-    assert "1. * path, edge: r3 comes; merges or splits" in out
+    assert "1. * path, edge: r3 is added; merges or splits" in out
 
 
 def test_several_changes_at_once(chain: Path) -> None:
     out = holdfast("impact", chain, "--remove", "r4", "--remove", "a(x) :- e(x, _).", "--add", "a(x) :- e(_, x).").out
-    assert "  1. * a: r1 goes; r5 is added" in out
+    assert "  1. * a: r1 is removed; r5 is added" in out
     assert "* d: r4 goes" in out
 
 

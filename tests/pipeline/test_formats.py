@@ -37,7 +37,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("rules.dl").write_text(PROGRAM, encoding="utf-8")
 
 
-def run(spark: SparkSession, text: str, **more: Any) -> pipeline.Outcome:
+def run(spark: SparkSession, text: str, **more: Any) -> pipeline.RunResult:
     return pipeline.run(pipeline.from_text(f'[pipeline]\nprogram = "rules.dl"\n{text}'), spark=spark, **more)
 
 

@@ -289,7 +289,7 @@ def check_arity(atom: tree.Atom, relation: KnownRelation, diagnostics: Diagnosti
     """Report an atom with the wrong number of arguments."""
     if len(atom.arguments) == relation.arity:
         return
-    how = "declared" if relation.declared else "used first"
+    how = "declared" if relation.declared else "first used"
     labels = [Label(relation.span, f"{how} here with {_count(relation.arity, 'column')}")] if relation.span else []
     given = len(atom.arguments)
     message = f"{relation.display} has {_count(relation.arity, 'column')}, but here "
