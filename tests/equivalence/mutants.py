@@ -532,14 +532,14 @@ SHAPE_MUTANTS = [
             "if shape in ()",
         ),
         (
-            166,
+            378,
             "loops stay when their edges go",
             State._loops_edited,
             "((lost, -1), (gained, 1))",
             "((gained, 1),)",
         ),
         (
-            166,
+            378,
             "loops do not come with new edges",
             State._loops_edited,
             "((lost, -1), (gained, 1))",
