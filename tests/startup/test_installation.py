@@ -100,7 +100,7 @@ def test_the_grammar_is_read_where_its_tables_do_not_fit(content: bytes | None, 
     else:
         tables.write_bytes(content)
     code = (
-        "from holdfast.language import parse, tables; print(tables.fitting(None) is None);"
+        "from holdfast.language import parse, tables; print(tables.fitting() is None);"
         "print(len(parse('p(1). q(x) :- p(x).').items))"
     )
     assert run(code, package).split() == ["True", "2"]
