@@ -104,7 +104,7 @@ def spread_slots(slots, fewer, aside):
         _enter_slot(aside[k], slots, mask, drop)
 
 
-@njit(inline="always")
+@njit
 def look_up(wanted, i, state, slot, rows, slots):
     """The row that begins with the values of wanted[i], whose hash is `state`; -1 if there is none.
 

@@ -37,7 +37,7 @@ def find_key(rows, row, key, wanted, entries, slots):
     return number, slot, state
 
 
-@njit(inline="always")
+@njit
 def run_of(entries, number, width):
     """Where the run of a key begins, its last place, and the newest row of its tail."""
     run = entries[number, width]
