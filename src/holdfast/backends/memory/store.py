@@ -33,10 +33,10 @@ from holdfast.backends.memory.table import Table
 from holdfast.backends.memory.truth import NO_IDS
 from holdfast.backends.memory.virtual import VirtualTables
 from holdfast.backends.protocol import Facts, Watch
-from holdfast.encoding import Dictionary
 from holdfast.maintenance.windows import Windows
 from holdfast.plans.model import AggregatePlan, AnyPlan, Plan, Read
 from holdfast.program.model import Relation
+from holdfast.values.dictionary import Dictionary
 
 if TYPE_CHECKING:
     from holdfast.backends.memory.links import MemoryLinks

@@ -44,11 +44,11 @@ from holdfast.backends.spark.values import (
     table_of,
     table_of_rows,
 )
-from holdfast.encoding import Codes, Dictionary
 from holdfast.errors import Diagnostic, UsageError
 from holdfast.plans.model import AggregatePlan, AnyPlan, Plan, Read
 from holdfast.program.model import Atom, Relation
 from holdfast.values import Type
+from holdfast.values.dictionary import Codes, Dictionary
 
 
 class StoredStatistics:
