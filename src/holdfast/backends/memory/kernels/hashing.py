@@ -51,6 +51,15 @@ def hash_row(rows, row):
 
 
 @njit(inline="always")
+def hash_key(rows, row, key):
+    """The hash of a row's values in some columns."""
+    state = _SEED
+    for k in range(len(key)):
+        state = mix(state, rows[row, key[k]])
+    return state * MULTIPLIER
+
+
+@njit(inline="always")
 def same_row(wanted, i, rows, row):
     """Whether a row begins with the wanted values."""
     for column in range(wanted.shape[1]):
@@ -105,26 +114,6 @@ def spread_slots(slots, fewer, aside):
 
 
 @njit
-def look_up(wanted, i, state, slot, rows, slots):
-    """The row that begins with the values of wanted[i], whose hash is `state`; -1 if there is none.
-
-    Probes from a slot on.  Gives also the slot where the search ended: that of the row, or the empty one to take.
-    """
-    mask = np.uint64(len(slots) - 1)
-    row = int64(-1)
-    entry = slots[slot]
-    while entry != 0:
-        if ((entry ^ state) & HIGH) == 0:
-            candidate = np.int64(entry & LOW) - 1
-            if same_row(wanted, i, rows, candidate):
-                row = candidate
-                break
-        slot = (slot + ONE) & mask
-        entry = slots[slot]
-    return row, slot
-
-
-@njit
 def find_tags(hashes, block, slots, starts, facts):
     """For a block of hashes, the first slot that is empty or has the tag; reads the facts there, so that they are near.
 
@@ -161,7 +150,7 @@ def look_up_block(wanted, block, rows, slots, found):
     for k in range(block):
         hashes[k] = hash_row(wanted, k)
     find_tags(hashes, block, slots, starts, rows)
-    for k in range(block):  # as `look_up`, which as a call costs a third more here
+    for k in range(block):
         slot = starts[k]
         entry = slots[slot]
         found[k] = -1

@@ -125,7 +125,7 @@ def _move_known(here, begin, end, tally, heads, out):
     key, slots, entries, ids, values = heads
     if not len(entries):
         return False
-    number, _, _ = find_key(out, begin, key, np.empty((1, len(key)), np.int64), entries, slots)
+    number, _, _ = find_key(out, begin, key, entries, slots)
     if number < 0:
         return False
     first, last, _ = run_of(entries, number, len(key))
