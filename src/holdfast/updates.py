@@ -10,7 +10,7 @@ from typing import Any, cast
 from holdfast.arguments import expect
 from holdfast.boundary import public
 from holdfast.errors import Diagnostic, UsageError, printable
-from holdfast.formats.fact_data import FactData, Several, kept
+from holdfast.formats.fact_data import FactData, FactParts, kept
 from holdfast.maintenance.stratum import Figures
 from holdfast.program.impact import Impacted
 from holdfast.quick_dataclass import dataclass
@@ -29,8 +29,8 @@ class Update:
     one that is have no effect; a fact that is both deleted and inserted is inserted.
     """
 
-    delete: Mapping[str, FactData | Several] = field(default_factory=lambda: _NONE)
-    insert: Mapping[str, FactData | Several] = field(default_factory=lambda: _NONE)
+    delete: Mapping[str, FactData | FactParts] = field(default_factory=lambda: _NONE)
+    insert: Mapping[str, FactData | FactParts] = field(default_factory=lambda: _NONE)
     add_rules: Sequence[str] = ()
     remove_rules: Sequence[str] = ()
 
@@ -148,7 +148,8 @@ class Updating:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         if kind is None:
             delete, insert = (
-                {name: Several(tuple(parts)) for name, parts in given.items()} for given in (self._delete, self._insert)
+                {name: FactParts(tuple(parts)) for name, parts in given.items()}
+                for given in (self._delete, self._insert)
             )
             self.change = self._apply(Update(delete, insert, self._add_rules, self._remove_rules))
 

@@ -353,7 +353,7 @@ def counters_obey(engine: Engine, data: st.DataObject) -> None:
                 count.counters.take_back()
                 count.numbers = old
         for count in counts:
-            count.counters.settle()
+            count.counters.clear_undo()
             count.counters.remembers = False
         (backend.commit if is_kept else backend.restore)()
         for count in counts:

@@ -36,8 +36,8 @@ Sets
 Counters
     12. `add` and `subtract` move the number of each fact by its multiplicity (by 1 for a set); `zero(facts)` are those
         of the facts whose number is 0; `forget` sets all numbers of a predicate to 0.
-    13. While `remembers` is set, changes are recorded.  `settle` drops the record.  `take_back` restores the numbers
-        of the last `settle`, whatever was done in between.  Both counters are rolled back together or not at all.
+    13. While `remembers` is set, changes are recorded.  `clear_undo` drops the record.  `take_back` restores the numbers
+        of the last `clear_undo`, whatever was done in between.  Both counters are rolled back together or not at all.
 
 Transactions and relations
     14. Between updates D, A, C, P and Y are empty.  An update ends with one `commit()`, after E and I have changed, or
@@ -133,10 +133,10 @@ class Counters(Protocol):
     remembers: bool  # whether changes are recorded, so that they can be taken back
 
     def take_back(self) -> None:
-        """Undo everything since `settle`."""
+        """Undo everything since `clear_undo`."""
         ...
 
-    def settle(self) -> None:
+    def clear_undo(self) -> None:
         """Drop the record: what was done before this stays."""
         ...
 

@@ -11,7 +11,7 @@ FactData: TypeAlias = Any  # what a user may give; `python_data` tells apart and
 
 
 @dataclass(frozen=True)
-class Several:
+class FactParts:
     """Facts of one relation given in several parts."""
 
     parts: tuple[FactData, ...]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 
 from holdfast.errors import Diagnostic, Diagnostics, ProgramError, Span
-from holdfast.formats.fact_data import Several
+from holdfast.formats.fact_data import FactParts
 from holdfast.language import tree
 from holdfast.language.editing import rule_names, with_rules, without_rules
 from holdfast.program import check
@@ -73,7 +73,7 @@ def _told_by_facts(program: Program, update: Update, open: Collection[str]) -> d
     told: dict[tuple[str, int], Type] = {}
     for given, data in update.insert.items():
         name = given if given in open else spelled.get(given)
-        if name is not None and not isinstance(data, Several):
+        if name is not None and not isinstance(data, FactParts):
             columns = [column.name for column in program.relations[name].columns]
             told |= {(name, i): type for i, type in enumerate(sniff_python(data, columns))}
     return told

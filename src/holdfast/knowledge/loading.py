@@ -13,7 +13,7 @@ import numpy as np
 from holdfast.arguments import expect
 from holdfast.errors import DataError, Diagnostic, UsageError
 from holdfast.formats.contents import Contents
-from holdfast.formats.fact_data import FactData, Several, is_spark_frame, kept
+from holdfast.formats.fact_data import FactData, FactParts, is_spark_frame, kept
 from holdfast.formats.rdf_mirrors import refuse_unmirrored
 from holdfast.knowledge.input_files import InputFile, given_paths, input_files, rdf_files, warnings_of_unread
 from holdfast.language import tree
@@ -136,7 +136,7 @@ def _by_relation(relations: Mapping[str, Relation], facts: Mapping[str, FactData
         if known is None:
             help = similar(name, spelled) or "the program mentions: " + ", ".join(spelled)
             raise UsageError(Diagnostic("E0901", f"there is no relation {name} for these facts", help=help))
-        found += [(known, part) for part in (data.parts if isinstance(data, Several) else (data,))]
+        found += [(known, part) for part in (data.parts if isinstance(data, FactParts) else (data,))]
     return found
 
 

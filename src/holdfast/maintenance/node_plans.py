@@ -114,7 +114,7 @@ def changed_plans(
     return [same.plan(node) or difference.plan(node, new, statistics) for node in new.nodes]
 
 
-def settled_plans(
+def plans_after_edit(
     old: Program, new: Program, known: Sequence[NodePlan], statistics: SizeStatistics, modules: Sequence[Module]
 ) -> list[NodePlan]:
     """The hyper-nodes of a program that has taken the place of an old one: all rules stay from now on."""

@@ -65,7 +65,7 @@ class _NotKept(Counters):
     def take_back(self) -> None:
         pass
 
-    def settle(self) -> None:
+    def clear_undo(self) -> None:
         pass
 
     def add(self, facts: Bag | Facts) -> None:

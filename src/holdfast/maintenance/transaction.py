@@ -104,7 +104,7 @@ class Transactions:
         for kept in (backend.deleted, backend.added, backend.checked, backend.proved, backend.delayed):
             kept.clear()
         for counters in (backend.nonrecursive, backend.recursive):
-            counters.settle()
+            counters.clear_undo()
             counters.remembers = False
 
     def _end_marks(self) -> None:

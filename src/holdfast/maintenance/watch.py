@@ -71,8 +71,8 @@ class Watch:
         if self._until is not None and time.thread_time() > self._until:
             self._stop("E0803", "the run takes more processor time than allowed")
 
-    def settle(self, more: int) -> None:
-        """In the end there are so many more facts than before the run, whatever came and went on the way."""
+    def set_net_facts(self, more: int) -> None:
+        """Count the net number of new facts at the end of a run, instead of all facts that were added on the way."""
         self.facts = self._before
         self.batch(more)
 

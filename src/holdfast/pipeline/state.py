@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from holdfast.errors import HoldfastError, LimitReached
-from holdfast.formats.fact_data import Several
+from holdfast.formats.fact_data import FactParts
 from holdfast.knowledge.facade import KnowledgeBase
 from holdfast.knowledge.opening import from_text
 from holdfast.pipeline.checking import DELETE, INSERT
@@ -26,7 +26,7 @@ from holdfast.values import Type
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-Rows = "pa.Table | DataFrame"
+RowTable = "pa.Table | DataFrame"
 Given = tuple[str, str, "pa.Table | DataFrame"]  # what is to be done, the relation, the rows
 _BEGINNING = Position()
 _TOO_MANY_FACTS = "E0802"
@@ -66,7 +66,7 @@ class PipelineState:
         for kind, relation, data in rows:
             parts[kind].setdefault(relation, []).append(data)
         delete, insert = (
-            {name: Several(tuple(several)) for name, several in parts[kind].items()} for kind in (DELETE, INSERT)
+            {name: FactParts(tuple(several)) for name, several in parts[kind].items()} for kind in (DELETE, INSERT)
         )
         change = self.base.apply(Update(delete, insert)) if delete or insert else Change({}, {})
         for line in lines:
@@ -129,7 +129,7 @@ class Opener:
     ) -> PipelineState:
         """A state from a program and its explicit facts; `spark_why` is a reason that it must be on Spark."""
         kind, limit = self._engine.kind, self._engine.limit
-        given = {relation: Several(tuple(parts)) for relation, parts in facts.items()}
+        given = {relation: FactParts(tuple(parts)) for relation, parts in facts.items()}
         if kind == "memory":
             return PipelineState(from_text(text, given, name=name), "memory", "the pipeline file sets it")
         if kind == "auto" and spark_why is None and rows <= limit:

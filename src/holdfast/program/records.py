@@ -44,8 +44,8 @@ def with_record_types(program: CoreProgram, scope: Names, diagnostics: Diagnosti
 def directions(body: tuple[CoreLiteral, ...]) -> dict[int, bool]:
     """For each equation with a record, by its identity: True if the record is taken apart, False if it is made.
 
-    It is taken apart where its variable is bound without it.  One after the other is settled; those that are settled
-    bind only in their one way, so that never two wait for each other.
+    It is taken apart where its variable is bound without it.  Equations are decided one after the other; a
+    decided one binds only in its own direction, so that no two wait for each other.
     """
     found: dict[int, bool] = {}
     for literal in body:

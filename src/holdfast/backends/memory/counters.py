@@ -59,12 +59,12 @@ class MemoryCounters:
             numbers[:] = 0
 
     def take_back(self) -> None:
-        """Undo everything since `settle`."""
+        """Undo everything since `clear_undo`."""
         for undo in reversed(self._undo):
             undo()
-        self.settle()
+        self.clear_undo()
 
-    def settle(self) -> None:
+    def clear_undo(self) -> None:
         """Changes before this are no longer rolled back."""
         self._undo.clear()
 

@@ -11,7 +11,7 @@ from holdfast.backends.memory import kernels
 from holdfast.backends.memory.arrays import FULL, Ids, Rows, enlarged, more_slots, slots_for
 
 _FIRST_CAPACITY = 64
-_GROWTH = 8  # of the capacity for runs; untouched memory costs nothing
+_GROWTH = 8  # of the capacity for runs; it takes no memory until it is written to
 _PLACES = 4  # a key may have so many places by value, most of them empty
 _TAIL = 0.1  # of the settled rows; a longer tail, which joins read slowly, is settled
 
@@ -112,7 +112,7 @@ class Index:
 
     @property
     def nbytes(self) -> int:
-        """The memory in use, without untouched capacity."""
+        """The memory it takes, untouched capacity not included."""
         runs = self.settled * (4 + 8 * len(self.others))
         keys = self.slots.nbytes + self.direct.nbytes + self.keys * 8 * self.entries.shape[1]
         return int(keys + runs + 8 * (self.covered - self.settled))

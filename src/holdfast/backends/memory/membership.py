@@ -35,13 +35,13 @@ class HashedRows:
         """The memory it takes."""
         return self.slots.nbytes
 
-    def fits(self, more: int) -> bool:
+    def has_capacity(self, more: int) -> bool:
         """Whether so many more rows fit in."""
         return self.size + more <= FULL * len(self.slots)
 
     def reserve(self, more: int, coming: int) -> None:
         """Take more slots, so that more rows fit in, and at once as many as those coming will probably need."""
-        while not self.fits(more):
+        while not self.has_capacity(more):
             self.slots = more_slots(self.slots, max(2 * len(self.slots), slots_for(self.size + coming)))
 
     def intern(self, new: Rows, rows: Rows, size: int, ids: Ids) -> int:
@@ -87,7 +87,7 @@ class GriddedRows:
 
     @property
     def nbytes(self) -> int:
-        """The memory in use, without untouched capacity."""
+        """The memory it takes, untouched capacity not included."""
         return (self.largest + 1) * self.cells[:1].nbytes
 
     def reserve(self, new: Rows, known: int) -> bool:

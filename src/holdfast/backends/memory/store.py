@@ -78,7 +78,7 @@ class MemoryBackend(Able, VirtualRelations, PreparedFacts, Tuning, Housekeeping,
             self.add_relation(relation)
 
     def add_relation(self, relation: Relation) -> None:
-        """Add storage for one more relation."""
+        """Begin to keep the facts of one more relation."""
         table = Table(relation.name, relation.arity, lambda nbytes: self.watch.grown(relation.name, nbytes))
         self.watch.grown(relation.name, table.nbytes)
         self.tables[relation.name] = table
@@ -124,7 +124,7 @@ class MemoryBackend(Able, VirtualRelations, PreparedFacts, Tuning, Housekeeping,
         for kept in (self.explicit, self.materialisation, *self._of_updates):
             kept.mend()
         for counters in (self.nonrecursive, self.recursive):
-            counters.settle()
+            counters.clear_undo()
             counters.remembers = False
         for virtual in self.virtual.values():
             virtual.covered = {}

@@ -20,9 +20,9 @@ from holdfast.backends.memory.index import Index
 from holdfast.backends.memory.membership import GriddedRows, HashedRows, hashed, suitable_grid
 
 _FIRST_CAPACITY = 64
-_PART = 1 << 16  # rows interned at once, so that room need only be made for that many
+_PART = 1 << 16  # rows interned at once, so that capacity is reserved for no more
 _GROWTH = 16  # unused capacity costs nothing until it is touched
-_LARGE, _CAPACITY_OF_LARGE = 1 << 14, 1 << 20  # rows from which on a table gets room for so many
+_LARGE, _CAPACITY_OF_LARGE = 1 << 14, 1 << 20  # rows from which on a table has at least this capacity
 _MOST_ROWS = 2**31 - 2
 _Aligned: TypeAlias = tuple[Rows, NDArray[np.uint8], NDArray[np.uint8], NDArray[np.int32], NDArray[np.int32]]
 
@@ -72,7 +72,7 @@ class Table:
                 self._prepare_membership(new, coming)
             elif known.nbytes > before:
                 self._grown(self.nbytes)
-        elif not known.fits(len(new)):
+        elif not known.has_capacity(len(new)):
             grid = suitable_grid(self.rows[: self.size], new) if known.may_be_gridded else None
             if grid is None:
                 known.reserve(len(new), coming)

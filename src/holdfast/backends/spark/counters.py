@@ -105,12 +105,12 @@ class SparkCounters:
                 stored.base = Frame(stored.space, query, [stored.base])
 
     def take_back(self) -> None:
-        """Undo everything since `settle`, of the other counter too."""
+        """Undo everything since `clear_undo`, of the other counter too."""
         for undo in reversed(self._undo):
             undo()
-        self.settle()
+        self.clear_undo()
 
-    def settle(self) -> None:
+    def clear_undo(self) -> None:
         """Changes before this are no longer rolled back."""
         self._undo.clear()
 

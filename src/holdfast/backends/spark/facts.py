@@ -100,7 +100,7 @@ class FormContext(Protocol):
         """Whether a form is still to be computed, or to come to the driver because it is known to be small."""
         ...
 
-    def settled(self, forms: Mapping[str, Form], *, freeze: bool = False) -> dict[str, Form]:
+    def measured(self, forms: Mapping[str, Form], *, freeze: bool = False) -> dict[str, Form]:
         """The same forms, far ones computed and local if they are small; to `freeze` is to leave no near ones."""
         ...
 
@@ -150,14 +150,14 @@ class SparkFacts:
 
     def sizes(self) -> Mapping[str, int]:
         """How many facts of each predicate there are."""
-        self._settle()
+        self._measure()
         sizes = {p: size(p, self.form(p)) for p in self.predicates()}
         return {p: number for p, number in sizes.items() if number}
 
     def snapshot(self) -> SparkFacts:
         """The same facts, computed."""
-        self._settle()
-        return self._made(self.engine.settled({p: self.form(p) for p in self.predicates()}, freeze=True))
+        self._measure()
+        return self._made(self.engine.measured({p: self.form(p) for p in self.predicates()}, freeze=True))
 
     def __len__(self) -> int:
         return sum(self.sizes().values())
@@ -168,9 +168,9 @@ class SparkFacts:
     def _made(self, forms: Mapping[str, Form]) -> SparkFacts:
         return SparkFacts(self.engine, {p: f for p, f in forms.items() if not (isinstance(f, Local) and not f.rows)})
 
-    def _settle(self) -> None:
+    def _measure(self) -> None:
         if any(map(self.engine.is_open, self.forms.values())):
-            self.forms = self.engine.settled(self.forms)
+            self.forms = self.engine.measured(self.forms)
 
 
 class Listed(SparkFacts):
@@ -219,9 +219,9 @@ class Elsewhere(SparkFacts):
         rest = [p for p in self.rest.predicates() if p not in self._names]
         return [*(p for p in self.here.predicates() if p in self._names), *rest]
 
-    def _settle(self) -> None:
-        self.here._settle()
-        self.rest._settle()
+    def _measure(self) -> None:
+        self.here._measure()
+        self.rest._measure()
 
 
 def own(facts: Facts) -> SparkFacts:
@@ -237,14 +237,14 @@ def apart(form: Form) -> frozenset[object]:
 
 
 def size(predicate: str, form: Form) -> int:
-    """The number of facts of a form that is settled."""
+    """The number of facts of a form that is measured."""
     match form:
         case Local(rows=rows):
             return len(rows)
         case Near(standing=standing, less=less, more=more):
             return standing.count(predicate) - len(less) + len(more)
         case Far(size=number):
-            assert number is not None, "a far form must be settled before it is measured"
+            assert number is not None, "a far form must be measured before it is measured"
             return number
 
 

@@ -110,5 +110,5 @@ class Standing(SparkFacts):
                 stored.version += 1
         return self
 
-    def _settle(self) -> None:
+    def _measure(self) -> None:
         """Its sizes are always known."""

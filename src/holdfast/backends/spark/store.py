@@ -108,7 +108,7 @@ class SparkBackend(Able, ModuleBudget, Frames, Tuning, Housekeeping):
     # --- relations -----------------------------------------------------------------------------------
 
     def add_relation(self, relation: Relation) -> None:
-        """Add storage for one more relation."""
+        """Begin to keep the facts of one more relation."""
         if Type.RECORD in relation.types:
             message = f"{relation.display} holds records, which the spark engine does not support"
             help = 'use engine="memory" for this program'
@@ -155,7 +155,7 @@ class SparkBackend(Able, ModuleBudget, Frames, Tuning, Housekeeping):
         for name, several in frames.items():
             for frame in several:
                 found = found | SparkFacts(self, {name: Far(native_frame(self.space, frame, self.relations[name]))})
-        return SparkFacts(self, self.settled(found.forms, stay=True))
+        return SparkFacts(self, self.measured(found.forms, stay=True))
 
     def _given(self, name: str, codes: Codes) -> Form:
         relation, stored = self.relations[name], self.stored[name]
@@ -235,7 +235,7 @@ class SparkBackend(Able, ModuleBudget, Frames, Tuning, Housekeeping):
         """Whether a form is still to be computed, or to come to the driver because it is known to be small."""
         return isinstance(form, Far) and (form.size is None or form.size <= self.space.driver_rows) and not form.stays
 
-    def settled(self, forms: Mapping[str, Form], *, freeze: bool = False, stay: bool = False) -> dict[str, Form]:
+    def measured(self, forms: Mapping[str, Form], *, freeze: bool = False, stay: bool = False) -> dict[str, Form]:
         """The same forms, far ones computed and local if they are small; to `freeze` is to leave no near ones.
 
         What would be folded soon may `stay` where it is.
