@@ -120,7 +120,7 @@ def rule(what: str, text: str) -> None:
 
 
 def what_changed(base: holdfast.KnowledgeBase) -> None:
-    """The change feed, as somebody reads it who was not there."""
+    """Read the change feed, as a later reader does."""
     print("The change feed:\n")
     state = {turbine for turbine, _, _ in anomalies_of(generate.after(0))}
     for folder in sorted((WORK / "out/anomaly_changes").iterdir(), key=lambda path: int(path.name.partition("=")[2])):

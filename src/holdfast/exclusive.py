@@ -20,7 +20,7 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 
-class CutShortError(Exception):
+class InterruptedCommitError(Exception):
     """A commit was interrupted and cannot be repeated."""
 
 
@@ -60,7 +60,7 @@ class Guard:
     def _after(self, error: BaseException) -> None:
         """Repair the state after an interrupted call; if that fails, refuse all later calls."""
         self._broken = error
-        if isinstance(error, CutShortError):
+        if isinstance(error, InterruptedCommitError):
             raise _unusable(error) from error
         self._mend()
         self._broken = None

@@ -23,7 +23,7 @@ import numba
 
 from holdfast.errors import Diagnostic, Severity
 
-_uncached: list[str] = []  # kernels that no folder keeps; emptied when the user has been told
+_uncached: list[str] = []  # kernels that are not cached; emptied after the warning
 
 
 def njit(*signature: Any, **options: Any) -> Any:

@@ -131,14 +131,14 @@ class RelationView(Set[Row]):
         """Iterate over the rows sorted column by column: numbers by value, strings by bytes."""
         from holdfast.formats.order import in_order
 
-        self.check_room()
+        self.check_memory()
         return self._decoded(in_order(self._relation, self.codes, self._dictionary))
 
-    def check_room(self) -> None:
+    def check_memory(self) -> None:
         """Raise `LimitReached` if the rows cannot be put in order within the limit on memory."""
         from holdfast.formats.order import order_size
 
-        self._dictionary.memory.room(f"rows of {self.name} in order", order_size(self._relation, len(self)))
+        self._dictionary.memory.check(f"rows of {self.name} in order", order_size(self._relation, len(self)))
 
     @public
     def to_arrow(self) -> pyarrow.Table:

@@ -16,7 +16,7 @@ class Limits:
     facts: int | None = None
     rounds: int | None = None  # for each hyper-node
     seconds: float | None = None
-    memory: int | None = None  # bytes that facts, counters, indexes and strings take, and reading and showing them
+    memory: int | None = None  # bytes of facts, counters, indexes, strings, and of buffers for reading and sorting
 
     def __post_init__(self) -> None:
         for name in ("facts", "rounds", "seconds", "memory"):
@@ -36,7 +36,7 @@ class Memory(Protocol):
         """So many more bytes are needed inside the block, for what a person calls `what`."""
         ...
 
-    def room(self, what: str, nbytes: int) -> None:
+    def check(self, what: str, nbytes: int) -> None:
         """Raise if so many more bytes would be too many."""
         ...
 
@@ -51,7 +51,7 @@ class Unlimited:
         """Count nothing."""
         return nullcontext()
 
-    def room(self, what: str, nbytes: int) -> None:
+    def check(self, what: str, nbytes: int) -> None:
         """Count nothing."""
 
 

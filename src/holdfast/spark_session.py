@@ -105,7 +105,7 @@ def _session(builder_of: type[SparkSession], options: SparkOptions) -> SparkSess
     builder = builder_of.builder.appName("holdfast")
     if master is not None:
         builder = builder.master(master)
-        if master.startswith("local-cluster"):  # its executors are processes of their own and have to be told
+        if master.startswith("local-cluster"):  # its executors are separate processes and need it too
             conf.setdefault("spark.authenticate.secret", secrets.token_hex(32))
     for key, value in conf.items():
         builder = builder.config(key, value)
@@ -286,7 +286,7 @@ def spark_errors(doing: str = "Spark failed", code: str = "E1005") -> Iterator[N
         yield
     except (PySparkException, Py4JError, ConnectionError) as failure:
         cause = spark_cause(failure)
-        if cause.startswith(_RAISED + FAULT):  # a job of ours has met it, and tells it in its own words
+        if cause.startswith(_RAISED + FAULT):  # raised by one of our jobs, with its own message
             message, _, note = cause.removeprefix(_RAISED + FAULT).partition(NOTE)
             raise DataError(Diagnostic("E0606", message, notes=(note,) if note else ())) from failure
         help = (

@@ -164,7 +164,7 @@ class Change:
     added: Mapping[str, RelationView]
     removed: Mapping[str, RelationView]
     figures: tuple[Figures, ...] = field(default=(), compare=False)
-    no_ops: int = field(default=0, compare=False)  # facts given that made no difference to the explicit ones
+    no_ops: int = field(default=0, compare=False)  # given facts that had no effect on the explicit facts
 
     def __bool__(self) -> bool:
         return bool(self.added or self.removed)
@@ -173,9 +173,9 @@ class Change:
         return sum(map(len, (*self.added.values(), *self.removed.values())))
 
     def __repr__(self) -> str:
-        return f"<change: {self._told()}>"
+        return f"<change: {self._summary()}>"
 
-    def _told(self) -> str:
+    def _summary(self) -> str:
         added = [f"{len(view):,} added to {name}" for name, view in self.added.items()]
         removed = [f"{len(view):,} removed from {name}" for name, view in self.removed.items()]
         return _listed([*added, *removed])

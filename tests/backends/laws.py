@@ -350,7 +350,7 @@ def counters_obey(engine: Engine, data: st.DataObject) -> None:
         is_kept = data.draw(st.booleans())
         for count, old in zip(counts, before, strict=True):
             if not is_kept:
-                count.counters.take_back()
+                count.counters.roll_back()
                 count.numbers = old
         for count in counts:
             count.counters.clear_undo()

@@ -142,7 +142,7 @@ class ModelCounters:
         numbers = self.numbers
         return ModelFacts({p: frozenset(r for r in facts.get(p) if not numbers[p][r]) for p in facts.predicates()})
 
-    def take_back(self) -> None:
+    def roll_back(self) -> None:
         for undo in reversed(self._undo):
             undo()
         self.clear_undo()

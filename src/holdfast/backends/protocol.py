@@ -36,8 +36,9 @@ Sets
 Counters
     12. `add` and `subtract` move the number of each fact by its multiplicity (by 1 for a set); `zero(facts)` are those
         of the facts whose number is 0; `forget` sets all numbers of a predicate to 0.
-    13. While `remembers` is set, changes are recorded.  `clear_undo` drops the record.  `take_back` restores the numbers
-        of the last `clear_undo`, whatever was done in between.  Both counters are rolled back together or not at all.
+    13. While `remembers` is set, changes are recorded.  `clear_undo` drops the record.  `roll_back` restores the
+        numbers of the last `clear_undo`, whatever was done in between.  Both counters are rolled
+        back together or not at all.
 
 Transactions and relations
     14. Between updates D, A, C, P and Y are empty.  An update ends with one `commit()`, after E and I have changed, or
@@ -130,9 +131,9 @@ class SummableBag(Bag, Protocol):
 class Counters(Protocol):
     """A number of derivations for each fact."""
 
-    remembers: bool  # whether changes are recorded, so that they can be taken back
+    remembers: bool  # whether changes are recorded, so that they can be rolled back
 
-    def take_back(self) -> None:
+    def roll_back(self) -> None:
         """Undo everything since `clear_undo`."""
         ...
 

@@ -187,7 +187,7 @@ class _Reader:
         runs = list[float]()
         for run in self._list(value, at):
             if isinstance(run, bool) or not isinstance(run, int | float) or not 0 <= run < math.inf:
-                raise self._bad(at, "has something that is no time")
+                raise self._bad(at, "has something that is not a time")
             runs.append(float(run))
         return tuple(runs)
 

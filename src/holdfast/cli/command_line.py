@@ -89,7 +89,7 @@ class _Parameter:
 
     @property
     def start(self) -> Any:
-        """Its value when nothing is said."""
+        """Its default value."""
         return list(self.default) if self.is_list and not self.is_required else self.default
 
 

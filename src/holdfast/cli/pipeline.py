@@ -53,7 +53,7 @@ def run(
     declared = read(pipeline)
     asked = SparkOptions(master or declared.master, {**declared.conf, **parsed_conf(conf)}, ui)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of the libraries' own, to whoever programs with them
+        warnings.simplefilter("ignore")  # the libraries' own, meant for their programmers
         outcome = run_pipeline(declared, mode=mode, spark=asked, anew=anew, on_event=_say_json if json else _say)
     if json:
         terminal.json_line(

@@ -70,7 +70,7 @@ class _Rows(list[object]):
 
     def __init__(self, answer: RelationView) -> None:
         super().__init__()
-        answer.check_room()  # before anything is written
+        answer.check_memory()  # before anything is written
         self._answer = answer
 
     def __len__(self) -> int:

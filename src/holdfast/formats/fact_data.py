@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from holdfast.quick_dataclass import dataclass
 
-FactData: TypeAlias = Any  # what a user may give; `python_data` tells apart and refuses the rest
+FactData: TypeAlias = Any  # what a user may pass; `python_data` distinguishes the forms and refuses the rest
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ def edited(
 ) -> tuple[tree.Program, Program]:
     """The tree and the checked program after an update; the same objects if it changes no rules.
 
-    Types that nothing has told yet, of relations that are `empty`, may be others afterwards.
+    Unknown types of relations that are `empty` may change.
     """
     if not update.add_rules and not update.remove_rules:
         return program_tree, program
@@ -70,13 +70,13 @@ def _told_by_facts(program: Program, update: Update, open: Collection[str]) -> d
     from holdfast.formats.python_data import sniff_python
 
     spelled = {program.relations[name].display: name for name in open}
-    told: dict[tuple[str, int], Type] = {}
+    types: dict[tuple[str, int], Type] = {}
     for given, data in update.insert.items():
         name = given if given in open else spelled.get(given)
         if name is not None and not isinstance(data, FactParts):
             columns = [column.name for column in program.relations[name].columns]
-            told |= {(name, i): type for i, type in enumerate(sniff_python(data, columns))}
-    return told
+            types |= {(name, i): type for i, type in enumerate(sniff_python(data, columns))}
+    return types
 
 
 def _first_added(old: tree.Program, new: tree.Program) -> Span | None:
@@ -86,7 +86,7 @@ def _first_added(old: tree.Program, new: tree.Program) -> Span | None:
 
 
 def _with_column_names(new: Program, old: Program) -> Program:
-    """Undeclared columns are called after variables of the rules, but whoever uses a name can rely on it."""
+    """Undeclared columns have the names of variables of the rules; users can rely on these names."""
     relations = {name: _named_like(relation, old.relations.get(name)) for name, relation in new.relations.items()}
     return replace(new, relations=relations)
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 ENGINES = ("memory", "spark")
 EngineChoice: TypeAlias = "str | SparkOptions | SparkSession | Factory"
-_SILENCE = 2.0  # seconds of compiling before the user is told
+_SILENCE = 2.0  # seconds of compiling before the user is notified
 
 
 def backend_factory(engine: EngineChoice, progress: Progress) -> Factory:

@@ -24,7 +24,7 @@ class InputFile:
 
 
 def given_paths(facts: str | Path | Sequence[str | Path] | None) -> list[Path]:
-    """The folders and RDF files that facts were given as; raises if there is none of that name."""
+    """The folders and RDF files that facts were given as; raises if one does not exist."""
     given = [] if facts is None else [facts] if isinstance(facts, str | Path) else facts
     paths = [Path(path) for path in given]
     for path in paths:

@@ -54,7 +54,7 @@ def load(
     frames: dict[str, list[Any]] = {}
     files: tuple[Path, ...] = ()
     if isinstance(facts, Mapping):
-        facts = {name: kept(data) for name, data in facts.items()}  # types are told from it before it is read
+        facts = {name: kept(data) for name, data in facts.items()}  # types are inferred from it before it is read
     with Contents(dictionary.memory) as contents:
         program = _checked(tree_program, facts, contents)
         match facts:
@@ -89,7 +89,7 @@ def _expect_facts(facts: object) -> None:
 def _checked(tree_program: tree.Program, facts: GivenFacts, contents: Contents) -> Program:
     """The program with the types that the data suggests for columns that it leaves open.
 
-    A program that is wrong whatever the data is told so, even if the data is wrong as well.
+    Errors of a program are reported before errors of its data.
     """
     try:
         return check(tree_program, _hints(outline(tree_program), facts, contents))
@@ -175,7 +175,7 @@ def _file_hints(inputs: Iterable[InputFile], contents: Contents) -> dict[tuple[s
 
             names = [column.name for column in input.relation.columns]
             sniff = partial(sniff_types, input.path, names, input.parameters, contents)
-            types = contents.with_room(sniff)
+            types = contents.retried(sniff)
             hints.update({(input.relation.name, i): type for i, type in enumerate(types)})
     return hints
 
@@ -191,7 +191,7 @@ def _file_rows(
         relation = program.relations[input.relation.name]
         read = partial(read_relation, input.path, relation, dictionary, input.parameters, contents)
         try:
-            found.append((relation.name, contents.with_room(read)))
+            found.append((relation.name, contents.retried(read)))
         except DataError as error:
             problems += error.diagnostics
     if problems:

@@ -24,7 +24,7 @@ def find_relation(name: str, program: Program) -> Relation | None:
 
 
 def the_relation(name: str, program: Program) -> Relation:
-    """As `find_relation`; raises if there is none."""
+    """Like `find_relation`, but raises if there is no such relation."""
     expect(name, str, "a relation's name is a string", 'kb["path"]; kb.relations has all of them')
     relation = find_relation(name, program)
     if relation is None:

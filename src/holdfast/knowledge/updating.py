@@ -91,7 +91,7 @@ class Updater:
         return marking
 
     def mend(self) -> None:
-        """A call was cut short, who knows where: what can be computed again is."""
+        """A call was interrupted at an unknown point: compute again what can be."""
         own_relations(self._state.backend, self._state.program)
         self._state.maintainer.mend()
         self._forget_prefetched()

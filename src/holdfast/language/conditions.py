@@ -1,4 +1,4 @@
-"""The conditions of `#if`: integers, `defined(X)`, C's operators; a name that is no macro is 0."""
+"""The conditions of `#if`: integers, `defined(X)`, C's operators; other names are 0."""
 
 from __future__ import annotations
 

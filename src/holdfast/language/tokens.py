@@ -101,7 +101,7 @@ class Lexer:
         return Span(self._source, self._line, column, self._line, column + len(first))
 
     def _bad(self, mistake: mistakes.Mistake, text: str) -> None:
-        """A stretch that is no token: said once, and the parser passes over its clause in silence."""
+        """Text that is not a token: reported once, and the parser skips its clause silently."""
         mistake.report(self._diagnostics, self._span(text))
         self._add("BAD", text)
         self._advance_lines(text)

@@ -130,7 +130,7 @@ class Maintainer:
             self.marking.rules_changed(program)
 
     def mend(self) -> None:
-        """An update was cut short, who knows where.  Counters and plans are made again when they are needed."""
+        """An update was interrupted at an unknown point.  Counters and plans are rebuilt on demand."""
         self.transactions.recover()
         self.chooser.forget()
         self.adopt(self.program, anew=True)

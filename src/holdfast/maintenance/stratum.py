@@ -62,7 +62,7 @@ class _NotKept(Counters):
 
     remembers = False
 
-    def take_back(self) -> None:
+    def roll_back(self) -> None:
         pass
 
     def clear_undo(self) -> None:

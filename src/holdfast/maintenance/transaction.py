@@ -70,18 +70,18 @@ class Transactions:
         if self._marks is not None:
             self._marks.forget()
             self._marks = None
-        self.backend.nonrecursive.take_back()
-        self.backend.recursive.take_back()
-        self.states.take_back()
+        self.backend.nonrecursive.roll_back()
+        self.backend.recursive.roll_back()
+        self.states.roll_back()
         self.ledger.restore(self._entries)
         self.backend.restore()
         self._finish()
 
     def recover(self) -> None:
-        """An update was cut short, who knows where: it is taken back, or it was committed.  Counters are unknown."""
+        """An update was interrupted at an unknown point: it is rolled back, or was committed.  Counters are unknown."""
         self.backend.mend()
         self._finish()
-        self.states.take_back()
+        self.states.roll_back()
         self.ledger.lose_all(self.backend.relations)
 
     def _commit_facts(self, explicit: Move, facts: Move) -> list[CommitStep]:

@@ -80,19 +80,19 @@ class Watch:
         """A table takes so many bytes now."""
         self._bytes[table] = nbytes
         if self.limits.memory is not None:
-            self.room("facts, strings and indexes", 0)
+            self.check("facts, strings and indexes", 0)
 
     @contextmanager
     def holding(self, what: str, nbytes: int) -> Iterator[None]:
         """So many more bytes are needed inside the block."""
-        self.room(what, nbytes)
+        self.check(what, nbytes)
         self._bytes[what] = self._bytes.get(what, 0) + nbytes
         try:
             yield
         finally:
             self._bytes[what] -= nbytes
 
-    def room(self, what: str, nbytes: int) -> None:
+    def check(self, what: str, nbytes: int) -> None:
         """Raise if so many more bytes would be too many."""
         if self._most is not None and sum(self._bytes.values()) + nbytes > self._most:
             divisor, unit = (2**20, "MiB") if self._most >= 2**20 else (1, "bytes")

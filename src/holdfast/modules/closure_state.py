@@ -151,7 +151,7 @@ class State:
         """The edges of the graph with those that reflexive rules add, after B lost and gained edges.
 
         Only the loops of nodes at the ends of these may come or go.  The other edges of the old graph are those of the
-        old B, so its degrees tell which nodes still have one.
+        old B, so its degrees show which nodes still have one.
         """
         graph, nodes = self.graph.edges, len(self.numbering.values)
         touched = distinct(np.concatenate([*ends(lost), *ends(gained)]))

@@ -15,7 +15,7 @@ from holdfast.modules.edges import HALF, NONE, Edges, Numbers, rows_of, turned
 from holdfast.quick_dataclass import dataclass
 
 MOST_BITS = 1 << 30  # 128 MiB for all rows of bits of one graph
-_SOME = 64  # a row of bits for all nodes pays when so many of their number are asked for
+_SOME = 64  # a row of bits for all nodes pays when this share of them is requested
 _NO_BITS: NDArray[np.uint64] = np.empty((0, 0), np.uint64)
 
 

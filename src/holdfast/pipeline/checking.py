@@ -50,7 +50,7 @@ def checked(frame: DataFrame, source: Source, relation: Relation) -> DataFrame:
         raise _missing(change_type, frame, source, 'change_type = "NAME"')
     change = sf.lit(INSERT) if change_type is None else sf.col(f"`{change_type}`").cast("STRING")
     if source.change_type is None:
-        change = sf.coalesce(change, sf.lit(INSERT))  # nobody said that every row has one
+        change = sf.coalesce(change, sf.lit(INSERT))  # rows need not have one
     reasons = [sf.when(sf.col(CORRUPT).isNotNull(), "the line is malformed")] if CORRUPT in frame.columns else []
     reasons.append(
         sf.when(
@@ -202,7 +202,7 @@ def _converted(given: Column, kind: str, wanted: Type) -> Column:
     is_text = kind == "string" or kind.startswith(("varchar", "char"))
     match wanted:
         case Type.FLOAT if is_text:
-            text = sf.lower(given)  # a number that is too large for a float is none
+            text = sf.lower(given)  # a number too large for a float is rejected
             return sf.when(text.rlike(_FLOAT) & ((sf.abs(value) != float("inf")) | text.contains("inf")), value)
         case Type.FLOAT if kind == "boolean" or kind.startswith(("timestamp", "date")):
             return sf.lit(None).cast(_CAST[wanted])

@@ -138,7 +138,7 @@ class _Run:
             if self._store is not None:
                 held.enter_context(self._store.alone())
             self._writer.check(self._relations)
-            frame = None  # of the updates: what is wrong with them is told before anything is computed
+            frame = None  # of the updates: errors in them are reported before anything is computed
             if self._pipeline.mode != "batch":
                 frame = self._updates.frame(stream=self._pipeline.mode == "stream")
             self._begin(anew)
@@ -180,7 +180,7 @@ class _Run:
                 Diagnostic("E1109", message, help="use mode update or stream, or discard the state with --anew")
             )
         if newest is not None and self._keeper is not None:
-            if newest.source not in (self._source, _hash(self._text)):  # an older holdfast took the text as it stands
+            if newest.source not in (self._source, _hash(self._text)):  # an older holdfast hashed the text unchanged
                 raise UsageError(
                     Diagnostic(
                         "E1115",

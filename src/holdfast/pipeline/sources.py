@@ -31,7 +31,7 @@ TIME: Final = "_time"
 JSON: Final = "_json"  # the values as they were there; the columns have their texts
 OURS: Final = (CORRUPT, FILE, TIME, JSON)
 _ANY_AGE: Final = "100000d"
-_FILE: Final = "CSV file: "  # so Spark tells which file it is that it refuses
+_FILE: Final = "CSV file: "  # how Spark names a file that it refuses
 _TEXTS: Final = {"csv": {"sep": ","}, "tsv": {"sep": "\t", "quote": ""}, "json": {}}
 
 

@@ -75,7 +75,7 @@ def step_variables(step: Step) -> set[Var]:
 
 
 def needs(literal: BodyLiteral) -> tuple[set[Var], int]:
-    """The variables that a literal that is no positive atom waits for, and how many of them it needs."""
+    """The variables that a literal other than a positive atom waits for, and how many of them it needs."""
     match literal:
         case Assign(variable=variable, term=Var() as other):
             return {variable, other}, 1
@@ -89,7 +89,7 @@ def needs(literal: BodyLiteral) -> tuple[set[Var], int]:
 
 
 def can_run(literal: BodyLiteral, bound: set[Var]) -> bool:
-    """Whether a literal that is no positive atom has what it needs."""
+    """Whether a literal other than a positive atom has what it needs."""
     wanted, count = needs(literal)
     return not isinstance(literal, Atom) and len(wanted & bound) >= count
 

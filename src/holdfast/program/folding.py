@@ -14,11 +14,11 @@ from holdfast.values.number_text import NumberError, parse_float, parse_integer
 from holdfast.values.term_text import term_text
 
 _MASK = 2**64 - 1
-_LONG = 10**40  # an integer that nobody wants to see in a message
+_LONG = 10**40  # an integer too long for a message
 
 
 class NoValueError(Exception):
-    """The expression has no value: division by zero, overflow, a string that is no number."""
+    """The expression has no value: division by zero, overflow, a string that is not a number."""
 
 
 def fold(function: str, arguments: Sequence[Value], types: Sequence[Type], result: Type) -> Value:

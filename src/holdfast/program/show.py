@@ -78,7 +78,7 @@ def show_term(term: Var | Const | Wildcard | Apply) -> str:
         case Wildcard():
             return "_"
         case Var(name=name):
-            return name.replace("$", "_")  # the checker's own are called $1, which nobody can write
+            return name.replace("$", "_")  # auxiliary variables are named $1, which a program cannot write
         case Const(value=value):
             return _value(value)
         case Apply(function="record", arguments=(Const(value=form), *fields)):

@@ -68,13 +68,13 @@ class Answer:
     """The result of one update of a stream."""
 
     number: int
-    change: Change | None  # None if it was refused, or its state was passed over
+    change: Change | None  # None if the update was refused or merged into another
     error: HoldfastError | None = None
-    merged: tuple[int, ...] = ()  # the updates whose net change this is, this one the last of them
-    into: int | None = None  # its state was passed over: the update whose answer has its effect
-    waiting: int = 0  # updates in the queue when it was begun
-    window: int = 1  # updates that were computed in the same pass
-    seconds: float = 0.0  # of a pass, an equal share
+    merged: tuple[int, ...] = ()  # the updates whose net change this is; the last is this one
+    into: int | None = None  # if it was merged: the number of the update that carries its effect
+    waiting: int = 0  # updates in the queue when this one began
+    window: int = 1  # updates computed in the same pass
+    seconds: float = 0.0  # in a window, an equal share
     marks: Marks = Marks()  # noqa: RUF009  frozen
 
 
@@ -200,7 +200,7 @@ class Stream:
         for number, item in enumerate(items):
             begun, worked = time.monotonic(), time.thread_time()
             change = changes.advance()
-            if change is None:  # somebody else changed something between two answers
+            if change is None:  # the knowledge base was changed between two answers
                 yield from (self._alone(late, waiting) for late in items[number:])
                 return
             seconds = share + time.monotonic() - begun

@@ -144,12 +144,12 @@ class Dictionary:
         raise EncodingError(f"values of Arrow type {kind} do not fit type {type.value}")
 
     def encode_texts(self, column: pa.Array | pa.ChunkedArray, parse: Callable[[str], Value] = parse_term) -> Codes:
-        """The codes of a column of text, each distinct one read by `parse`: as a value of type `any` if not told."""
+        """The codes of a column of text, each distinct one read by `parse`: by default as a value of type `any`."""
         return encode_distinct(column, lambda texts: self._encode_any([parse(text) for text in texts]), self._expect)
 
     def _expect(self, values: pa.Array) -> None:
         """Arrow's values are about to become Python's."""
-        self._ids.memory.room("values that are read", values.nbytes + EACH * len(values))
+        self._ids.memory.check("values that are read", values.nbytes + EACH * len(values))
 
     def encode_strings(self, strings: Sequence[str]) -> Codes:
         """The ids of strings, in order; new ones are added together."""

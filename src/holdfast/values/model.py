@@ -1,6 +1,6 @@
 """The values that facts hold, as a Python user sees them.
 
-A value is an `int`, a `float`, a `str` or an RDF term that is none of these: an `Iri`, a `BlankNode`, or
+A value is an `int`, a `float`, a `str` or another RDF term: an `Iri`, a `BlankNode`, or
 a `Literal` whose datatype or language has no Python counterpart.  Values of different kinds are never
 equal: the integer 1, the string "1" and the IRI <1> are three values.  A `Record` holds other values.
 """

@@ -64,7 +64,7 @@ class FactSet:
     def __or__(self, other: Facts) -> FactSet:
         other = own(other)
         if self.is_momentary and other.is_momentary:
-            return formulas.union(self, other)  # worked out, even if one is empty: it is looked at more than once
+            return formulas.union(self, other)  # evaluated, even if one is empty: it is read more than once
         if other.is_nothing:
             return self
         return other if self.is_nothing else formulas.combined(self, other, or_)

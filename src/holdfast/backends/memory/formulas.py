@@ -165,7 +165,7 @@ def _passing(facts: FactSet, condition: FactSet, predicate: str, wanted: bool) -
         if len(ids) * len(others) <= _SMALL:
             out = np.empty(len(ids), np.int32)
             return out[: kernels.among(ids, others, wanted, out)]
-    unmarked = Support(facts.tables, {predicate: candidates})  # nobody asks whether a fact is in it
+    unmarked = Support(facts.tables, {predicate: candidates})  # never used for membership tests
     return _Combined(facts.tables, unmarked, condition, and_ if wanted else without).ids(predicate)
 
 

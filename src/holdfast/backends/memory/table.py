@@ -129,7 +129,7 @@ class Table:
         return index.keys if index is not None and 2 * index.covered > self.size else None
 
     def unindexed(self, columns: tuple[int, ...]) -> int:
-        """The number of rows that the index on some columns does not cover; all, if there is none."""
+        """The number of rows that the index on some columns does not cover; without an index, all."""
         index = self._indexes.get(columns)
         covered = 0 if index is None else index.covered
         return self.size - covered if len(columns) < self.arity else 0

@@ -73,7 +73,7 @@ class SparkCounters:
         self.engine = engine
         self.stored = stored
         self.place = place
-        self.remembers = False  # during an update, so that it can be taken back
+        self.remembers = False  # during an update, so that it can be rolled back
         self._undo = undo  # of both counters: they stand in one base, so what was done last must be undone first
 
     def add(self, facts: Bag | Facts) -> None:
@@ -104,7 +104,7 @@ class SparkCounters:
                 query = f"SELECT {stored.list}, {', '.join(states)} FROM {stored.base.table}"
                 stored.base = Frame(stored.space, query, [stored.base])
 
-    def take_back(self) -> None:
+    def roll_back(self) -> None:
         """Undo everything since `clear_undo`, of the other counter too."""
         for undo in reversed(self._undo):
             undo()
@@ -162,7 +162,7 @@ class SparkCounters:
             self._undo.append(partial(self._uncount, stored, rows, step))
         if any(stored.records[row][self.place] > _MOST for row in rows):
             message = f"a fact of {predicate} has more than {_MOST:,} derivations, more than a counter holds"
-            help = "`_` or an unused variable in a rule's body may multiply them: project it away in a separate rule"
+            help = "`_` or an unused variable in a rule's body may multiply them: project it out in a separate rule"
             raise LimitReached(Diagnostic("E0805", message, help=help))
 
     def _uncount(self, stored: Stored, rows: Mapping[NativeRow, int], step: int) -> None:

@@ -65,7 +65,7 @@ def _state(stored: Stored) -> Frame:
 
 
 def _unfolded_sets(stored: Stored) -> Frame | None:
-    """One grouping adds up what is known of each fact; there is none if no fact is in two frames."""
+    """One grouping adds up what is known of each fact; none is needed if no fact is in two frames."""
     shares: dict[Frame, list[str]] = {}
 
     def add(frame: Frame, place: int, times: str) -> None:
@@ -93,7 +93,7 @@ def _unfolded_sets(stored: Stored) -> Frame | None:
         state = Frame(stored.space, " UNION ALL ".join(parts), needs)
         if len(parts) > 1 or not needs[0].is_kept:
             return state
-        stored.found(state)  # which is worked out already
+        stored.found(state)  # which is already computed
         return None
     if stored.base is not None or stored.records:
         needs += [state := _state(stored)]

@@ -41,7 +41,7 @@ class Frame:
     """A DataFrame, or the text of a query, that reads others; these stay as long as it does."""
 
     is_kept = False  # computed and cached
-    rows = math.inf  # at most so many, if Spark can tell
+    rows = math.inf  # an upper bound, if Spark knows one
 
     def __init__(
         self, space: Space, query: str, needs: Sequence[Frame] = (), part_of: tuple[Frame, str] | None = None
@@ -150,9 +150,9 @@ class Space:
     def __init__(self, session: SparkSession) -> None:
         self.session = session.newSession()
         conf, context = self.session.conf, session.sparkContext
-        conf.set("spark.sql.constraintPropagation.enabled", "false")  # it fails on what is worked out in a loop
+        conf.set("spark.sql.constraintPropagation.enabled", "false")  # it fails on frames computed in a loop
         conf.set("spark.sql.ansi.enabled", "true")
-        conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")  # what is sent is said by hints
+        conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")  # hints decide what is broadcast
         conf.set("spark.sql.adaptive.enabled", "false")  # it makes a job of each shuffle, and rounds were no faster
         conf.set("spark.sql.unionOutputPartitioning", "false")  # sets of several segments could not be "zipped"
         self.driver_rows, self.fold_rows, self.broadcast_rows, self.module_rows, self.module_facts = (

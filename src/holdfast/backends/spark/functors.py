@@ -179,7 +179,7 @@ def arrow_function(function: Callable[..., pa.Array], returns: str) -> Any:
     def run(*columns: pa.Array) -> pa.Array:
         return function(*columns)
 
-    with warnings.catch_warnings(action="ignore", category=UserWarning):  # it prefers hints, which tell it no more
+    with warnings.catch_warnings(action="ignore", category=UserWarning):  # it prefers type hints, which add nothing
         return arrow_udf(run, returns, ArrowUDFType.SCALAR)
 
 

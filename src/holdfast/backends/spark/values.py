@@ -25,7 +25,7 @@ NativeRow: TypeAlias = tuple[Native, ...]
 _NAN = math.nan  # the one that rows on the driver hold, so that it is equal to itself in a set
 _SPARK_TYPES = {Type.NUMBER: "BIGINT", Type.UNSIGNED: "BIGINT", Type.FLOAT: "DOUBLE"}
 _ARROW_TYPES = {Type.NUMBER: pa.int64(), Type.UNSIGNED: pa.int64(), Type.FLOAT: pa.float64()}
-_INLINE = 256  # rows up to which a query tells them itself
+_INLINE = 256  # rows up to which a query lists them itself
 
 
 def types_of(relation: Relation) -> tuple[Type, ...]:

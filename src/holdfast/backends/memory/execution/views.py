@@ -74,7 +74,7 @@ class Seen:
     @classmethod
     def of(cls, walked: Iterable[ReadKey], probed: Iterable[ReadKey], sources: Mapping[Read, Facts]) -> Seen:
         """The places that are walked through and those that are probed, by what their reads mean."""
-        # before anything is marked: a formula that is worked out needs the scratch bits for itself
+        # before anything is marked: evaluating a formula uses the scratch bits
         walks = {place: _walkable(own_snapshot(sources[place[0]]), place[1]) for place in walked}
         return cls(walks, {place: own_snapshot(sources[place[0]]) for place in probed})
 
