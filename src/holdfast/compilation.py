@@ -113,7 +113,7 @@ else:
 
 
 def uncached() -> Diagnostic | None:
-    """The warning that kernels are compiled anew in each process; given once."""
+    """The warning that each process compiles the kernels again; given once."""
     if built is not None:
         return None
     from holdfast import kernel_cache

@@ -183,7 +183,7 @@ class Prefetcher:
     def _prepare(self, updates: Sequence[Update], program: Program) -> list[PreparedUpdate]:
         try:
             codes = self._encoder.encode(updates, program)
-        except HoldfastError:  # perhaps not because of the first
+        except HoldfastError:  # possibly because of a later one
             updates = updates[:1]
             codes = self._encoder.encode(updates, program)
         facts = looked_up_each(codes, self._backend)

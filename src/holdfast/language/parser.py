@@ -21,7 +21,7 @@ from holdfast.language.token import Token
 from holdfast.language.tokens import Lexer
 from holdfast.language.unexpected import report
 
-# The parser calls one builder, which stands on one text at a time.
+# The parser calls one builder, which works on one text at a time.
 _builder = Builder()
 _lock = Lock()
 NOTHING_GIVEN = Preprocessing()
@@ -101,6 +101,6 @@ def _run(source: SourceText, tokens: list[Token], start: str, diagnostics: Diagn
 
 
 def _accepted(tokens: list[Token], position: int, failed: int, start: str) -> frozenset[str] | None:
-    """What could stand at a place.  The failed run itself may have reduced too far to know, so its last item is
-    read once more up to there; None where the guess where the item begins was wrong."""
+    """What is expected at a place.  The failed run itself may have reduced too far, so its last item is
+    read again up to there; None if the guessed beginning of the item was wrong."""
     return _parser().accepted(tokens[item_start(tokens, position, failed) : failed], start)

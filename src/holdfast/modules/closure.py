@@ -154,7 +154,7 @@ class Closure(Module):
         return state.nbytes
 
     def takes_over(self, service: Service, state: Any) -> bool:
-        """From any closure of the same pairs; where loops come in or go out by themselves, all is computed anew."""
+        """From any closure of the same pairs; if loops appear or disappear by themselves, all is computed again."""
         form: ClosureForm = service.form
         return isinstance(state, State) and state.form.no_loops == form.no_loops
 

@@ -1,7 +1,7 @@
 """Edges of directed graphs over any values, as sorted keys.
 
-An edge is one 64-bit key, source and target side by side, and a set of edges is a sorted array of keys; edges that came
-and went since stand in two short arrays beside it, until they are many.
+An edge is one 64-bit key, source and target side by side, and a set of edges is a sorted array of keys; edges added
+and removed since are in two short arrays beside it, until they are many.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ Numbers = NDArray[np.int64]
 EdgeIndex = tuple[Numbers, Numbers]
 """Rows of edges: where those of each node begin, and their targets."""
 EdgeRows = tuple[Numbers, Numbers, Numbers, Numbers]
-"""The same, with the keys of edges that came and of those that went."""
+"""The same, with the keys of added and of removed edges."""
 
 HALF = np.int64(32)
 LOW = np.int64(0xFFFFFFFF)
 NONE: Numbers = np.empty(0, np.int64)
 _SHORT = 64  # edges beside the keys; more are worth a merge
-_DENSE = 16  # numbers of which one in so many is there are flagged
+_DENSE = 16  # numbers are flagged if at least one in this many is used
 
 
 class Numbering:
@@ -121,7 +121,7 @@ def ends(keys: Numbers) -> tuple[Numbers, Numbers]:
 
 @dataclass(frozen=True, eq=False)
 class Edges:
-    """A set of edges: sorted keys, without those that went, with those that came."""
+    """A set of edges: sorted keys, without removed and with added ones."""
 
     keys: Numbers
     came: Numbers = field(default_factory=lambda: NONE)

@@ -83,7 +83,7 @@ class Graph:
         )
 
     def for_some(self, count: int, *, backward: bool = False) -> Condensed:
-        """What to list the closure of so many nodes from: what is there already, or what soonest leads to them all."""
+        """The best structure for listing the closure of some nodes: an existing one, or the cheapest to build."""
         if count > self.nodes // _SOME:
             return (self.turned if backward else self).condensed
         return self.condensed if "condensed" in self.__dict__ and not backward else self.as_it_is(backward=backward)

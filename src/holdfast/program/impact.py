@@ -24,11 +24,11 @@ class Impacted:
     node: HyperNode
     names: tuple[str, ...]  # of its predicates, for people
     relations: tuple[str, ...]  # its relations as the user knows them; none if it was made by the checker
-    added: tuple[str, ...]  # names of rules that come
+    added: tuple[str, ...]  # names of added rules
     removed: tuple[str, ...]  # names of rules that go
     is_regrouped: bool  # its predicates were not one hyper-node before
     was_recursive: bool
-    has_new_facts: bool  # explicit ones come or go
+    has_new_facts: bool  # explicit facts are inserted or deleted
     is_direct: bool
 
 

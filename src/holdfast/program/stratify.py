@@ -69,7 +69,7 @@ def _dependence(listed: str, count: int) -> str:
 
 
 def _path(start: str, goal: str, edges: list[Edge]) -> list[Edge]:
-    """A shortest way along which `start` comes to read `goal`."""
+    """A shortest path by which `start` reads `goal`."""
     came: dict[str, Edge | None] = {start: None}
     queue = deque([start])
     while queue and goal not in came:

@@ -23,7 +23,7 @@ class Incoming:
     number: int
     update: Update | None
     error: HoldfastError | None = None
-    placed: Callable[[HoldfastError], HoldfastError] = lambda error: error  # with where it came from
+    placed: Callable[[HoldfastError], HoldfastError] = lambda error: error  # with its source
 
     @property
     def is_plain(self) -> bool:

@@ -167,7 +167,7 @@ class Dictionary:
         return np.fromiter(map(self._ids.id_of, values), np.int64, len(values))
 
     def decode_column(self, codes: Codes, type: Type) -> pa.Array:
-        """An Arrow column of the values; type `any` comes as text (see `holdfast.values.term_text`)."""
+        """An Arrow column of the values; type `any` is text (see `holdfast.values.term_text`)."""
         match type:
             case Type.NUMBER:
                 return pa.array(np.ascontiguousarray(codes))

@@ -115,7 +115,7 @@ class Record:
         return True
 
     def __str__(self) -> str:
-        """As Soufflé writes it; a string in it that would end too early stands in quotes."""
+        """As Soufflé writes it; an ambiguous string in it is quoted."""
         parts: list[str] = []
         left: list[Value | _Text] = [self]
         while left:
@@ -143,7 +143,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """What stands between the fields of a record that is being written."""
+    """A separator between the fields of a record that is being written."""
 
     text: str
 

@@ -123,7 +123,7 @@ class ValueIds:
         self.grow(wide * sum(lengths) + EACH * len(texts))
 
     def grow(self, nbytes: int) -> None:
-        """Values take so many bytes more."""
+        """Values take this number of bytes more."""
         self.nbytes += nbytes
         if self.nbytes > self._reported + _STEP:
             self._reported = self.nbytes

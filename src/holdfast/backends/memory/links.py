@@ -32,7 +32,7 @@ class MemoryLinks:
         self._packings = backend.packings
 
     def learn(self, rules: Sequence[Rule], come: Facts, met: Bag) -> None:
-        """All instances of copying rules with facts that come: heads in the order of rules, then of facts."""
+        """All instances of copying rules with new facts: heads in the order of rules, then of facts."""
         assert isinstance(come, Momentary)
         assert isinstance(met, MemoryBag)
         taken = dict.fromkeys(met.rows, 0)
@@ -72,7 +72,7 @@ class _Link:
         self._heads: Ids = np.zeros(len(self._table.rows), np.int32)
 
     def learn(self, come: Momentary, heads: Ids) -> None:
-        """Facts have come, with heads in the order in which a plan walks through them: consecutive rows by number."""
+        """Link new facts to their heads, given in the order in which a plan scans them."""
         if len(self._heads) < len(self._table.rows):
             self._heads = padded(self._heads, len(self._table.rows))
         run = come.run(self.read)

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from holdfast.maintenance.windows import ComputedWindow, NodeInWindow
 
 
-_FEW = 4_096  # rows of facts that are gone do not matter
+_FEW = 4_096  # rows of deleted facts that do not matter
 
 
 class MemoryBackend(Able, VirtualRelations, PreparedFacts, Tuning, Housekeeping, Linking, Windows):
@@ -97,7 +97,7 @@ class MemoryBackend(Able, VirtualRelations, PreparedFacts, Tuning, Housekeeping,
         del self.relations[name]
 
     def tidy(self, removed: Facts) -> None:
-        """Facts have gone for good; a table that is mostly such rows is packed together.  Between updates only."""
+        """Facts were deleted; pack a table that consists mostly of such rows.  Between updates only."""
         for name, count in removed.sizes().items():
             if name not in self.tables or name in self.virtual:
                 continue
@@ -186,7 +186,7 @@ class MemoryBackend(Able, VirtualRelations, PreparedFacts, Tuning, Housekeeping,
         self._virtual.materialise_rows(predicates)
 
     def defer(self, name: str, size: int, known: Callable[[int], ImplicitRelation]) -> None:
-        """Not all facts of a predicate are rows: there are so many, and these are known elsewhere."""
+        """Not all facts of a predicate are rows: this is their number, and a module knows them."""
         self._virtual.defer(name, size, known)
 
     reports_new_facts = True

@@ -117,7 +117,7 @@ def native_frame(space: Space, frame: DataFrame, relation: Relation) -> Frame:
 
 
 def _most_rows(frame: DataFrame) -> float:
-    """At most so many rows, by Spark's guess: a value takes some eight bytes."""
+    """An upper bound of the rows, by Spark's estimate: a value takes about eight bytes."""
     size = frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()
     return float(str(size)) / (8 * len(frame.columns))
 

@@ -115,7 +115,7 @@ def _momentary(facts: Any) -> Momentary:
 
 
 def _words(moved: Sequence[tuple[Ids, Ids]], versions: Versions) -> tuple[Ids, Words]:
-    """Facts that go and come, as words: the first step of a fact says whether it held before."""
+    """Removed and added facts, as words: the first step of a fact shows whether it held before."""
     parts = [(ids, number, comes) for number, step in enumerate(moved, 1) for comes, ids in enumerate(step)]
     ids, first, inverse = np.unique(
         np.concatenate([ids for ids, _, _ in parts]), return_index=True, return_inverse=True

@@ -2,7 +2,7 @@
 
 A Datalog program over words of k bits is k Datalog programs at once: the body of an instance holds where all of its
 facts do (*and*, negated facts turned round), a fact where one of its instances does (*or*).  So the states after k
-updates are computed by one scan of what changes in any of them.  A fact that comes with one update and goes with a
+updates are computed by one scan of what changes in any of them.  A fact that one update adds and a later one removes
 later one is derived once and never deleted: it has a word with ones in the middle.
 
 Nonrecursive derivations are counted for each state, as Counting does it.  Recursive hyper-nodes are maintained as
@@ -93,7 +93,7 @@ class WindowStratum:
         node, I = self.planner.node, self.backend.materialisation
         read = {name for rule in (*node.nonrecursive, *node.recursive) for name in _atoms(rule)} - set(node.predicates)
         read |= {rule.source for rule in node.aggregates}
-        self.P = self.versions.changed(read)  # what changed in earlier hyper-nodes, be it read or negated
+        self.P = self.versions.changed(read)  # what changed in earlier hyper-nodes, read positively or negated
         self.figures.given = len(self.P) + sum(len(ids) for ids, _ in self.E.values())
         base = self._counted()
         if self.served is not None:
@@ -119,7 +119,7 @@ class WindowStratum:
             Δ = self._grow(self._met(plans, sources, "insertion"))
 
     def put_counts(self, updates: int) -> None:
-        """Set Cn to what it is after so many updates."""
+        """Set Cn to its value after this number of updates."""
         for name, (ids, counts) in self.counts.items():
             self.backend.nonrecursive.of(name)[ids] = counts[updates - 1]
 

@@ -77,7 +77,7 @@ class Versions:
         return kept.snapshot()
 
     def steps(self) -> list[tuple[Momentary, Momentary]]:
-        """The facts that go and those that come with each update."""
+        """The facts that each update removes and adds."""
         changed = self.changed(list(self._changed)).rows
         return steps(self.backend, {name: (ids, self.of(name, ids)) for name, ids in changed.items()}, self.last)
 
@@ -143,7 +143,7 @@ def _some(backend: MemoryBackend, rows: Mapping[str, Ids]) -> Momentary:
 def steps(
     backend: MemoryBackend, facts: Mapping[str, tuple[Ids, Words]], last: int
 ) -> list[tuple[Momentary, Momentary]]:
-    """Of facts with words: those that go and those that come, from each state to the next."""
+    """Of facts with words: those removed and those added from each state to the next."""
     gone: list[dict[str, Ids]] = [{} for _ in range(last)]
     come: list[dict[str, Ids]] = [{} for _ in range(last)]
     for name, (ids, words) in facts.items():
