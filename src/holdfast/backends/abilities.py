@@ -140,7 +140,7 @@ def module_budget(backend: Backend) -> ModuleBudget:
 class Links(Protocol):
     """From a fact to the heads that copying rules gave it, as they were met (`maintenance/marking.py`)."""
 
-    def learn(self, rules: Sequence[Rule], come: Facts, met: Bag) -> None:
+    def learn(self, rules: Sequence[Rule], added: Facts, met: Bag) -> None:
         """All instances of copying rules with new facts: heads in the order of rules, then of facts."""
         ...
 

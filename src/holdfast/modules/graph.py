@@ -104,8 +104,8 @@ class Condensed:
     component: Numbers
     first: Numbers
     targets: Numbers
-    came: Numbers
-    went: Numbers
+    added: Numbers
+    removed: Numbers
     member_first: Numbers
     members: Numbers
     cyclic: NDArray[np.uint8]
@@ -134,7 +134,7 @@ class Condensed:
     def arrays(self, groups: int) -> tuple[Any, ...]:
         """As the kernels take them, with bits if they fit and enough components are requested."""
         bits = self.bits if self.may_want_bits(groups) else _NO_BITS
-        edges = self.first, self.targets, self.came, self.went
+        edges = self.first, self.targets, self.added, self.removed
         return edges, self.member_first, self.members, self.cyclic, bits
 
 

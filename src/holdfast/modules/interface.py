@@ -69,7 +69,7 @@ class ModuleContext(Protocol):
         ...
 
     def read(self, slice: Slice, when: str) -> Rows:
-        """The facts of an earlier hyper-node, `when` they are wanted: before, gone, come."""
+        """The facts of an earlier hyper-node, `when` they are wanted: "before", "removed" or "added"."""
         ...
 
 

@@ -82,8 +82,8 @@ def difference(old: Graph, new: Graph) -> Iterator[tuple[Pairs, Pairs]]:
     yield from _differences(old.condensed, new.condensed, sources, old) if parts is None else parts
     if old.no_loops:
         changed = _changed(old.edges, new.edges)
-        gone, come = (sources[sources == targets] for sources, targets in map(ends, changed))
-        yield _loops(gone), _loops(come)
+        removed, added = (sources[sources == targets] for sources, targets in map(ends, changed))
+        yield _loops(removed), _loops(added)
 
 
 def _walked(old: Graph, new: Graph, sources: Numbers) -> list[tuple[Pairs, Pairs]] | None:
@@ -105,10 +105,10 @@ def affected(old: Graph, new: Graph) -> Numbers:
     A removed edge does not matter while its target can be reached otherwise, without any added edge; and the
     other way round.
     """
-    gone, come = _changed(old.edges, new.edges)
-    kept = Graph(old.nodes, old.edges.edited(gone, NONE), old.stride) if len(gone) else old
+    removed, added = _changed(old.edges, new.edges)
+    kept = Graph(old.nodes, old.edges.edited(removed, NONE), old.stride) if len(removed) else old
     touched = np.zeros(old.nodes, np.bool_)
-    for graph, changed in ((old, gone), (new, come)):
+    for graph, changed in ((old, removed), (new, added)):
         matters = changed[~_detoured(kept, changed)]
         if len(matters):
             touched |= graph.reached(ends(matters)[0], backward=True)
@@ -120,8 +120,8 @@ def affected(old: Graph, new: Graph) -> Numbers:
 def _changed(old: Edges, new: Edges) -> tuple[Numbers, Numbers]:
     """The edges removed and added from one set to the other."""
     if old.keys is new.keys:  # then only what is beside the keys can differ
-        gone = together(without(new.went, old.went), without(old.came, new.came))
-        return gone, together(without(old.went, new.went), without(new.came, old.came))
+        removed = together(without(new.removed, old.removed), without(old.added, new.added))
+        return removed, together(without(old.removed, new.removed), without(new.added, old.added))
     return without(old.all, new.all), without(new.all, old.all)
 
 

@@ -70,17 +70,17 @@ def _dependence(listed: str, count: int) -> str:
 
 def _path(start: str, goal: str, edges: list[Edge]) -> list[Edge]:
     """A shortest path by which `start` reads `goal`."""
-    came: dict[str, Edge | None] = {start: None}
+    reached_by: dict[str, Edge | None] = {start: None}
     queue = deque([start])
-    while queue and goal not in came:
+    while queue and goal not in reached_by:
         here = queue.popleft()
         for edge in edges:
-            if edge.head == here and edge.body not in came:
-                came[edge.body] = edge
+            if edge.head == here and edge.body not in reached_by:
+                reached_by[edge.body] = edge
                 queue.append(edge.body)
     path: list[Edge] = []
     node = goal
-    while (edge_in := came[node]) is not None:
+    while (edge_in := reached_by[node]) is not None:
         path.append(edge_in)
         node = edge_in.head
     return path[::-1]

@@ -70,7 +70,7 @@ class MemoryBackend(Able, VirtualRelations, PreparedFacts, Tuning, Housekeeping,
         self.virtual = self._virtual.facts
         self.statistics = TableStatistics(self.tables, self.virtual)
         self.packings = 0  # how often row ids have changed
-        self._gone: dict[str, int] = {}  # rows of each table whose facts went since it was packed
+        self._removed: dict[str, int] = {}  # rows of each table whose facts were deleted since it was packed
         self._pipelines: dict[Plan, CompiledPlan] = {}
         self._no_heads = MemoryBag(self.tables, {})
         self._window_planners: Planners | None = None
@@ -91,7 +91,7 @@ class MemoryBackend(Able, VirtualRelations, PreparedFacts, Tuning, Housekeeping,
         self.explicit.forget(name)
         self.materialisation.forget(name)
         self.statistics.forget(name)
-        self._gone.pop(name, None)
+        self._removed.pop(name, None)
         self.virtual.pop(name, None)
         self._pipelines = {p: pipeline for p, pipeline in self._pipelines.items() if name not in p.predicates}
         del self.relations[name]
@@ -101,10 +101,10 @@ class MemoryBackend(Able, VirtualRelations, PreparedFacts, Tuning, Housekeeping,
         for name, count in removed.sizes().items():
             if name not in self.tables or name in self.virtual:
                 continue
-            self._gone[name] = self._gone.get(name, 0) + count
+            self._removed[name] = self._removed.get(name, 0) + count
             table = self.tables[name]
-            if self._gone[name] > max(_FEW, table.size // 2):
-                del self._gone[name]
+            if self._removed[name] > max(_FEW, table.size // 2):
+                del self._removed[name]
                 self.packings += 1
                 table.keep_only(np.flatnonzero(table.status[: table.size]).astype(np.int32))
                 self.explicit.forget(name)

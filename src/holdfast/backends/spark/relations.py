@@ -128,8 +128,8 @@ class Stored:
         parts = parts or [self.space.rows((), self.types)]
         query = " UNION ALL ".join(f"SELECT * FROM {part.table}" for part in parts)
         whole = Frame(self.space, query, parts) if len(parts) > 1 else parts[0]
-        for gone in self.removed[flag]:
-            whole = self.anti(whole, gone)
+        for removed in self.removed[flag]:
+            whole = self.anti(whole, removed)
         return whole
 
     def anti(self, left: Frame, right: Frame) -> Frame:

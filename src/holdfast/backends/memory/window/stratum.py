@@ -7,7 +7,7 @@ later one is derived once and never deleted: it has a word with ones in the midd
 
 Nonrecursive derivations are counted for each state, as Counting does it.  Recursive hyper-nodes are maintained as
 DRed^c does it (OVERDELETE, REDERIVE, INSERT; optimised-maintenance, Algorithm 2), all states side by side; Cr is not
-kept.  Where a module has the recursive rules to itself (`window_module.py`), it goes from state to state.
+kept.  Where a module serves all recursive rules (`module.py`), it goes from state to state.
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ def explicit_states(backend: MemoryBackend, updates: Sequence[tuple[Facts, Facts
     for number, (delete, insert) in enumerate(updates, 1):
         later, effective = every & ~np.int64((1 << number) - 1), 0
         for name, word in words.items():
-            gone, come = (np.searchsorted(ids[name], _ids(facts, name)) for facts in (delete, insert))
+            removed, added = (np.searchsorted(ids[name], _ids(facts, name)) for facts in (delete, insert))
             before = (word >> (number - 1)) & 1
-            word[gone] &= ~later
-            word[come] |= later
+            word[removed] &= ~later
+            word[added] |= later
             effective += int(np.count_nonzero(before != ((word >> number) & 1)))
         no_ops.append(given[number - 1] - effective)
     changing = {name: (word != 0) & (word != every) for name, word in words.items()}
@@ -197,9 +197,9 @@ class WindowStratum:
         result = {}
         for name, (ids, words) in lost.items():
             held = self.versions.of(name, ids)
-            gone = held & words & ~self._supported(name, ids, base)
-            some = gone != 0
-            self.versions.put(name, ids[some], held[some] & ~gone[some])
+            removed = held & words & ~self._supported(name, ids, base)
+            some = removed != 0
+            self.versions.put(name, ids[some], held[some] & ~removed[some])
             result[name] = ids[some]
         return _some(self.backend, result)
 
