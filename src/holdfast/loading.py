@@ -14,7 +14,7 @@ from holdfast.encoding import Codes, Dictionary
 from holdfast.errors import DataError, Diagnostic, Severity, UsageError
 from holdfast.formats.fact_data import FactData, Several, is_spark_frame, kept
 from holdfast.formats.parameters import SUFFIXES, is_rdf
-from holdfast.formats.paths import input_path, inside, refuse_shared_file, unread_facts
+from holdfast.formats.paths import input_path, inside, is_there, refuse_shared_file, unread_facts
 from holdfast.formats.rdf_mirrors import refuse_unmirrored
 from holdfast.language import tree
 from holdfast.program import check, outline
@@ -177,7 +177,7 @@ def _paths(facts: str | Path | Sequence[str | Path] | None) -> list[Path]:
     given = [] if facts is None else [facts] if isinstance(facts, str | Path) else facts
     paths = [Path(path) for path in given]
     for path in paths:
-        if not path.exists():
+        if not is_there(path):
             raise UsageError(Diagnostic("E0903", f"there is no file or folder {path.as_posix()} to read facts from"))
         if not path.is_dir() and not is_rdf(path):
             help = "give the folder with <relation>.facts files, or a .nt, .ttl, .nq or .rdf file"
@@ -217,7 +217,7 @@ def _warnings_of_unread(program: Program, paths: Sequence[Path]) -> Iterator[Dia
 
 def _directed(relation: Relation, io: Io, folders: Sequence[Path]) -> Iterator[_Input]:
     found = [input_path(folder, relation, io.parameters) for folder in folders]
-    existing = [path for path in found if path is not None and path.exists()]
+    existing = [path for path in found if path is not None and is_there(path)]
     if not existing:
         where = " or ".join(folder.as_posix() for folder in folders)
         name = io.parameters.get("filename", f"{relation.display}.facts")

@@ -131,7 +131,12 @@ def wrong(value: object, type: Type) -> EncodingError:
 
 
 def _shown(value: object) -> str:
+    return quote(value) if isinstance(value, str) else str(value) if isinstance(value, _TERMS) else shown_repr(value)
+
+
+def shown_repr(value: object) -> str:
+    """What a Python user would write for a value, for messages."""
     try:
-        return quote(value) if isinstance(value, str) else str(value) if isinstance(value, _TERMS) else repr(value)
+        return repr(value)
     except ValueError:  # Python writes no integer of thousands of digits
-        return "an integer of thousands of digits"
+        return "an integer of thousands of digits" if isinstance(value, int) else f"a {type(value).__name__}"

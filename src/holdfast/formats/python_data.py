@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 import numpy as np
 
 from holdfast.encoding import Codes, Dictionary, EncodingError
-from holdfast.errors import DataError
+from holdfast.errors import DataError, shortened
 from holdfast.formats.fact_data import FactData, is_spark_frame
 from holdfast.formats.json_lines import sniff_rows, sniff_values
 from holdfast.formats.parquet import arrow_type, column_places, encode_table
 from holdfast.formats.places import refuse
 from holdfast.lazy import lazily
 from holdfast.program.model import Relation
+from holdfast.single_values import shown_repr
 from holdfast.values import Type, Value
 
 if TYPE_CHECKING:
@@ -162,8 +163,10 @@ def _rows(data: FactData, relation: Relation) -> list[Sequence[Value]]:
         if row is None:
             refuse(
                 "E0630",
-                f"row {number} of the facts for relation {relation.display} is {given!r}, not a tuple",
-                help=f"write ({given!r},) for a row of one value" if relation.arity == 1 else _ROWS,
+                f"row {number} of the facts for relation {relation.display} is {shortened(shown_repr(given))}, not a tuple",
+                help=f"write ({shortened(shown_repr(given))},) for a row of one value"
+                if relation.arity == 1
+                else _ROWS,
             )
         rows.append(row)
     return rows
@@ -208,7 +211,7 @@ def _refuse(error: EncodingError, relation: Relation, origin: str) -> NoReturn:
         given = cast("Sequence[object]", error.value)
         refuse(
             "E0605",
-            f"{origin}, row {row}: {given!r} has {len(given)} value{'s' if len(given) != 1 else ''}, "
+            f"{origin}, row {row}: {shortened(shown_repr(given))} has {len(given)} value{'s' if len(given) != 1 else ''}, "
             f"the relation has {relation.arity} column{'s' if relation.arity != 1 else ''}",
         )
     column = relation.columns[error.column]

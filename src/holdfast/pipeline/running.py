@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from holdfast.errors import DamagedData, DataError, Diagnostic, HoldfastError, LimitReached, UsageError
+from holdfast.errors import DamagedData, DataError, Diagnostic, HoldfastError, LimitReached, UsageError, shortened
 from holdfast.knowledge_base import KnowledgeBase, read_program
 from holdfast.language import parse
 from holdfast.language.printer import show
@@ -373,4 +373,4 @@ def _first_reasons(taken: Taken) -> tuple[str, ...]:
             else [r.asDict() for r in part.limit(3).collect()]
         )
     ]
-    return tuple(f"{row['source']}: {row['reason']}: {row['row'][:100]}" for row in rows[:3])
+    return tuple(f"{row['source']}: {row['reason']}: {shortened(row['row'])}" for row in rows[:3])

@@ -12,6 +12,7 @@ from holdfast.backends.memory import arithmetic
 from holdfast.backends.memory.arithmetic import Column, Undefined, codes_of, typed
 from holdfast.backends.memory.arrays import Rows
 from holdfast.encoding import Dictionary, EncodingError
+from holdfast.errors import shortened
 from holdfast.interrupts import foreign
 from holdfast.number_text import NumberError, parse_float, parse_integer
 from holdfast.program.folding import ON_STRINGS
@@ -243,7 +244,7 @@ def _where_typed(function: Callable[..., Any], types: Sequence[Type], otherwise:
 
 def _substring(text: str, start: int, length: int) -> str:
     if start < 0 or length < 0:
-        raise Undefined(f"substr({text!r}, {start}, {length}): start and length must not be negative")
+        raise Undefined(f"substr({shortened(repr(text))}, {start}, {length}): start and length must not be negative")
     return text[start : start + length]
 
 
@@ -274,7 +275,7 @@ def _to_float(value: Value) -> float:
 
 
 def _quoted(value: Value) -> str:
-    return f'"{value}"' if isinstance(value, str) else str(value)
+    return shortened(f'"{value}"' if isinstance(value, str) else str(value))
 
 
 def _lexical(value: Value) -> str:
