@@ -47,6 +47,7 @@ else:
 __all__ = ["Codes", "Dictionary", "EncodingError", "distinct", "encode_distinct", "float_codes"]
 
 EACH = 160  # bytes of a value in the dictionary beside its characters: the object, its id, its places in the tables
+_TOGETHER = 1 << 16  # strings that are added at a time, before the limit on memory is looked at
 _STEP = 1 << 18  # bytes between two looks at the limit
 _SIGN = np.int64(MIN_NUMBER)
 _is_none = partial(operator.is_, None)
@@ -275,6 +276,9 @@ class Dictionary:
 
     def encode_strings(self, strings: Sequence[str]) -> Codes:
         """The ids of strings, in order; new ones are added together."""
+        if len(strings) > _TOGETHER:
+            parts = range(0, len(strings), _TOGETHER)
+            return np.concatenate([self.encode_strings(strings[start : start + _TOGETHER]) for start in parts])
         ids: list[int | None] = list(map(self._strings.get, strings))
         if None not in ids:
             return np.array(ids, np.int64)
@@ -320,8 +324,9 @@ class Dictionary:
         ids: list[int | None] = list(map(self._integers.get, integers))
         if None not in ids:
             return np.array(ids, np.int64)
-        for integer in dict.fromkeys(i for i, id in zip(integers, ids, strict=True) if id is None):
-            self._add(integer)
+        for integer, id in zip(integers, ids, strict=True):
+            if id is None:
+                self.id_of(integer)
         return np.array(list(map(self._integers.get, integers)), np.int64)
 
     def _encode_any(self, values: Sequence[Value]) -> Codes:
@@ -358,6 +363,7 @@ class Dictionary:
         """The codes of rows, one column for each type."""
         rows = rows if isinstance(rows, list) else list(rows)
         arity = len(types)
+        self.memory.room("facts that are given", len(rows) * (8 * arity + 24))  # codes, and a column at a time
         if not {arity}.issuperset(map(len, rows)):
             number, row = next((number, row) for number, row in enumerate(rows) if len(row) != arity)
             raise EncodingError(f"{len(row)} values where {arity} are expected", row, number)
@@ -402,6 +408,12 @@ class Dictionary:
             return [()] * len(codes)
         columns = [self.decode_values(codes[:, column], type) for column, type in enumerate(types)]
         return list(zip(*columns, strict=True))
+
+    def longest_of(self, codes: Codes, types: Sequence[Type]) -> int:
+        """The number of characters of the longest value in some rows."""
+        columns = [codes[:, place] for place, type in enumerate(types) if type.in_dictionary]
+        ids = np.unique(np.concatenate(columns)).tolist() if columns else []
+        return max((len(_lexical(self._values[id])) for id in ids), default=0)
 
     def lengths(self, codes: Codes, types: Sequence[Type]) -> npt.NDArray[np.int64]:
         """The number of characters of each row's values; numbers count as one."""

@@ -24,7 +24,7 @@ from holdfast.exclusive import exclusive
 from holdfast.interrupts import deferred
 from holdfast.language import parse, tree
 from holdfast.language.preprocessor import Preprocessing
-from holdfast.loading import Facts, Loaded, load
+from holdfast.loading import LOADED, Facts, Loaded, load
 from holdfast.maintained import Maintained
 from holdfast.maintenance import modular
 from holdfast.maintenance.algorithms import AUTO, Choice
@@ -245,6 +245,7 @@ def _evaluated(
         given = given_facts(backend, rows, frames).snapshot()
         E |= given
         watch.batch(len(given))
+    watch.grown(LOADED, 0)
     progress.started(len(loaded.program.nodes))
     states, relations = States(), loaded.program.relations
     if loaded.program.size_limits or len(E) > module_budget(backend).most_for_modules:

@@ -29,6 +29,7 @@ Facts: TypeAlias = str | Path | Sequence[str | Path] | Mapping[str, FactData] | 
 """A folder, RDF files, several of these, or data by relation name."""
 _ENDINGS = f"facts files end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}; all but Parquet also in .gz"
 
+LOADED = "facts that are loaded"  # as a limit on memory knows them before the backend has them
 Hints: TypeAlias = Mapping[tuple[str, int], Type]
 
 
@@ -61,7 +62,9 @@ def load(tree_program: tree.Program, facts: Facts, dictionary: Dictionary, *, ke
     frames: dict[str, list[Any]] = {}
     files: tuple[Path, ...] = ()
     if isinstance(facts, Mapping):
-        facts = {name: kept(data) for name, data in facts.items()}  # types are told from it before it is read
+        facts = {
+            name: kept(data, dictionary.memory) for name, data in facts.items()
+        }  # types are told from it before it is read
     program = _checked(tree_program, facts, dictionary.memory)
     match facts:
         case Mapping():
@@ -70,7 +73,9 @@ def load(tree_program: tree.Program, facts: Facts, dictionary: Dictionary, *, ke
                 if is_spark_frame(data):
                     frames.setdefault(name, []).append(data)
             read = [(name, data) for name, data in given if not (keeps_frames and is_spark_frame(data))]
-            parts: Iterable[tuple[str, Codes]] = list(_python_rows(program, read, dictionary))
+            parts: Iterable[tuple[str, Codes]] = list(
+                _counted(_python_rows(program, read, dictionary), dictionary.memory)
+            )
             refuse_unmirrored(program.relations, _together(program, parts), dictionary, frames)
         case _:
             paths = _paths(facts)
@@ -120,6 +125,17 @@ def _is_open(relation: Relation) -> bool:
 def _text_rows(program: Program, dictionary: Dictionary) -> Iterator[tuple[str, Codes]]:
     for name, rows in program.facts.items():
         yield name, dictionary.encode_rows(rows, program.relations[name].kinds)
+
+
+def _counted(
+    parts: Iterable[tuple[str, Codes]], memory: Memory, before: Iterable[tuple[str, Codes]] = ()
+) -> Iterator[tuple[str, Codes]]:
+    """The same; what has come so far counts until the backend has it."""
+    total = sum(codes.nbytes for _, codes in before)
+    for name, codes in parts:
+        total += codes.nbytes
+        memory.grown(LOADED, total)
+        yield name, codes
 
 
 def _together(program: Program, parts: Iterable[tuple[str, Codes]]) -> dict[str, Codes]:
@@ -246,21 +262,29 @@ def _file_hints(inputs: Iterable[_Input], memory: Memory) -> dict[tuple[str, int
     return hints
 
 
-def _file_rows(program: Program, paths: Sequence[Path], dictionary: Dictionary) -> Iterator[tuple[str, Codes]]:
+def _file_rows(program: Program, paths: Sequence[Path], dictionary: Dictionary) -> list[tuple[str, Codes]]:
     problems: list[Diagnostic] = []
-    found: list[tuple[str, Codes]] = []
+    found = list(_counted(_delimited_rows(program, paths, dictionary, problems), dictionary.memory))
+    if problems:
+        raise DataError(problems)
+    refuse_unmirrored(program.relations, _together(program, found), dictionary)
+    return [*found, *_counted(_rdf_rows(program, paths, dictionary), dictionary.memory, found)]
+
+
+def _delimited_rows(
+    program: Program, paths: Sequence[Path], dictionary: Dictionary, problems: list[Diagnostic]
+) -> Iterator[tuple[str, Codes]]:
     for input in _inputs(program.relations, paths):
         from holdfast.formats.facts_files import read_relation
 
         relation = program.relations[input.relation.name]
         try:
-            found.append((relation.name, read_relation(input.path, relation, dictionary, input.parameters)))
+            yield relation.name, read_relation(input.path, relation, dictionary, input.parameters)
         except DataError as error:
             problems += error.diagnostics
-    if problems:
-        raise DataError(problems)
-    refuse_unmirrored(program.relations, _together(program, found), dictionary)
-    yield from found
+
+
+def _rdf_rows(program: Program, paths: Sequence[Path], dictionary: Dictionary) -> Iterator[tuple[str, Codes]]:
     for path in _rdf_files(paths):
         from holdfast.formats.rdf import read_rdf
 

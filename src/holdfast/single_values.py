@@ -75,7 +75,8 @@ def checked_float(value: object) -> float:
 def checked_string(value: str) -> str:
     """The value if it can be written as UTF-8."""
     try:
-        value.encode()
+        if not value.isascii():
+            value.encode()
     except UnicodeEncodeError:
         raise EncodingError(f"{value!a} is not Unicode text (a lone surrogate)", value) from None
     return str(value)

@@ -26,6 +26,7 @@ from holdfast.values import BlankNode, Iri, Literal, Type, Value
 
 Codes = NDArray[np.int64]
 
+_LONG = 1 << 16  # characters of a string from which on its copies are counted before they are made
 _XSD = "http://www.w3.org/2001/XMLSchema#"
 
 
@@ -181,6 +182,9 @@ def _by_value(
     """A functor in Python, once for each distinct tuple of arguments."""
     distinct, places = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
     values = [dictionary.decode_values(distinct[:, i], t) for i, t in enumerate(types)]
+    if function is _joined and dictionary.longest > _LONG:
+        for texts in zip(*values, strict=True):
+            dictionary.memory.room("strings", 2 * sum(len(text) for text in texts if isinstance(text, str)))
     function = _where_typed(function, types, otherwise="" if type.in_dictionary else 0)
     results = [dictionary.encode_value(function(*arguments), type) for arguments in zip(*values, strict=True)]
     return np.array(results, np.int64)[places.reshape(-1)]
@@ -242,6 +246,10 @@ def _where_typed(function: Callable[..., Any], types: Sequence[Type], otherwise:
     return typed_function if symbols else function
 
 
+def _joined(*texts: str) -> str:
+    return "".join(texts)
+
+
 def _substring(text: str, start: int, length: int) -> str:
     if start < 0 or length < 0:
         raise Undefined(f"substr({shortened(repr(text))}, {start}, {length}): start and length must not be negative")
@@ -300,7 +308,7 @@ def _datatype(value: Value) -> Iri:
 
 _ON_VALUES: dict[str, Callable[..., Any]] = {
     **ON_STRINGS,
-    "cat": lambda *texts: "".join(texts),
+    "cat": _joined,
     "strlen": len,
     "substr": _substring,
     "to_number": _to_number,
