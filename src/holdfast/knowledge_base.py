@@ -334,8 +334,10 @@ def _patience(progress: Progress) -> Iterator[None]:
     """Tell the user when loading the kernels takes long: they are compiled once on a machine."""
     timer = threading.Timer(_SILENCE, progress.compiling)
     timer.daemon = True
-    timer.start()
     try:
+        with deferred():
+            timer.start()
         yield
     finally:
-        timer.cancel()
+        with deferred():
+            timer.cancel()
