@@ -157,32 +157,14 @@ def test_what_is_not_secret_is_quoted_as_it_stands() -> None:
     assert masked(secret) == '[spark.conf]\na.password = "****" # ö\nurl = "http://u:**@h/?sig=***&x=1"\n'
 
 
+# fmt: off
 SPELLINGS = [
-    "fs.s3a.secret.key",
-    "fs.azure.account.key.acc",
-    "fs.azure.sas.cont.acc",
-    "trustStorePassword",
-    "es.net.http.auth.pass",
-    "spark.redis.auth",
-    "dbPass",
-    "DB_PASS",
-    "passwords",
-    "passphrase",
-    "passcode",
-    "accountKey",
-    "SharedAccessKey",
-    "Ocp-Apim-Subscription-Key",
-    "signingKey",
-    "master.key",
-    "functionKey",
-    "sslKey",
-    "hmacKey",
-    "sasToken",
-    "sas",
-    "kafka.sasl.jaas.config",
-    "PGPASSWORD",
-    "connectionPwd",
+    "fs.s3a.secret.key", "fs.azure.account.key.acc", "fs.azure.sas.cont.acc", "trustStorePassword",
+    "es.net.http.auth.pass", "spark.redis.auth", "dbPass", "DB_PASS", "passwords", "passphrase", "passcode",
+    "accountKey", "SharedAccessKey", "Ocp-Apim-Subscription-Key", "signingKey", "master.key", "functionKey",
+    "sslKey", "hmacKey", "sasToken", "sas", "kafka.sasl.jaas.config", "PGPASSWORD", "connectionPwd",
 ]
+# fmt: on
 VALUES = {
     "a string": 'NAME = "hunter-2"',
     "quotes in it": 'NAME = "hun\\"hunter-2 more"',
