@@ -15,7 +15,7 @@ from holdfast.maintenance.stratum import Figures
 from holdfast.program.impact import Impacted
 from holdfast.quick_dataclass import dataclass
 from holdfast.relation_view import RelationView
-from holdfast.single_values import shown_repr
+from holdfast.values.single_values import shown_repr
 
 _NONE: Mapping[str, FactData] = MappingProxyType({})
 _PARTS_SHOWN = 6
