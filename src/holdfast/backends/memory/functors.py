@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.backends.memory import arithmetic
-from holdfast.backends.memory.arithmetic import Column, Undefined, codes_of, typed
+from holdfast.backends.memory.arithmetic import Undefined, ValueColumn, codes_of, typed
 from holdfast.backends.memory.arrays import Rows
 from holdfast.errors import shortened
 from holdfast.interrupts import foreign
@@ -120,7 +120,7 @@ def spread(range: Range, given: Bindings, most: int) -> Iterator[Bindings]:
             yield from _bound(range.variable, chunk, given.at(np.full(len(chunk), place), len(chunk)))
 
 
-def _chunks(start: Any, stop: Any, step: Any, most: int) -> Iterator[Column]:
+def _chunks(start: Any, stop: Any, step: Any, most: int) -> Iterator[ValueColumn]:
     """The values of one range, so many at a time; integers may go from one end of the 64 bits to the other."""
     if start.dtype == np.float64:
         if not np.isfinite([start, stop, step]).all():
@@ -168,7 +168,7 @@ def _extreme(function: str, columns: Sequence[Codes], type: Type, dictionary: Di
     return chosen
 
 
-def _comparable(columns: Sequence[Codes], type: Type, dictionary: Dictionary) -> list[Column]:
+def _comparable(columns: Sequence[Codes], type: Type, dictionary: Dictionary) -> list[ValueColumn]:
     """Columns whose entries compare as the values do."""
     if not type.in_dictionary:
         return [typed(column, type) for column in columns]
@@ -184,7 +184,7 @@ def _by_value(
     values = [dictionary.decode_values(distinct[:, i], t) for i, t in enumerate(types)]
     if function is _joined and dictionary.longest > _LONG:
         for texts in zip(*values, strict=True):
-            dictionary.memory.room("strings", 2 * sum(len(text) for text in texts if isinstance(text, str)))
+            dictionary.memory.check("strings", 2 * sum(len(text) for text in texts if isinstance(text, str)))
     function = _where_typed(function, types, otherwise="" if type.in_dictionary else 0)
     results = [dictionary.encode_value(function(*arguments), type) for arguments in zip(*values, strict=True)]
     return np.array(results, np.int64)[places.reshape(-1)]
@@ -320,7 +320,7 @@ _ON_VALUES: dict[str, Callable[..., Any]] = {
     "datatype": _datatype,
 }
 
-_ARITHMETIC: dict[str, Callable[..., Column]] = {
+_ARITHMETIC: dict[str, Callable[..., ValueColumn]] = {
     "+": arithmetic.add,
     "-": arithmetic.subtract,
     "*": arithmetic.multiply,
@@ -348,7 +348,7 @@ _ARITHMETIC: dict[str, Callable[..., Column]] = {
     "utof": lambda column: column.astype(np.float64),
 }
 
-_COMPARISONS: dict[str, Callable[[Column, Column], Column]] = {
+_COMPARISONS: dict[str, Callable[[ValueColumn, ValueColumn], ValueColumn]] = {
     "=": np.equal,
     "!=": np.not_equal,
     "<": np.less,
