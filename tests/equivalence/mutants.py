@@ -808,7 +808,7 @@ STREAM_MUTANTS = [
                 "A |= Momentary(self.backend.tables, {predicate: ids}) - self.backend.materialisation",
                 "pass",
             ),
-            (5, "what no rule reads is not reported", window_module.ServedInWindow.follow, "self.steps = found", "pass"),
+            (5, "what no rule reads is lost", window_module.ServedInWindow.follow, "self.steps = found", "pass"),
             (1, "what moved is no longer ground", window_module._Between.before, "- moved) | held", "- moved)"),
             (
                 1,

@@ -19,6 +19,7 @@ from holdfast.values.single_values import (
     checked_float,
     checked_integer,
     checked_string,
+    shown_repr,
     wrong,
 )
 from holdfast.values.structures import Kind, Structure
@@ -67,7 +68,7 @@ def _taken_apart(item: object, of: Structure) -> tuple[str, Sequence[object]]:
             [(branch, inside)] = item.items()
             found = inside if isinstance(inside, list | tuple) else (inside,)
         case _:
-            raise EncodingError(f"{item!r} is not a value of type {of.name}", item)
+            raise EncodingError(f"{_shown(item)} is not a value of type {of.name}", item)
     if branch == NIL.branch and of.is_record:
         return branch, ()
     if branch not in of.branches:
@@ -80,7 +81,7 @@ def _taken_apart(item: object, of: Structure) -> tuple[str, Sequence[object]]:
 
 
 def _shown(item: object) -> str:
-    return str(item) if isinstance(item, Record) else repr(item)
+    return str(item) if isinstance(item, Record) else shown_repr(item)
 
 
 def _single(item: object, kind: Type) -> Value:
