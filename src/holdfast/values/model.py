@@ -80,7 +80,7 @@ class Literal:
 class Record:
     """A record `[x, y]`, a value `$Branch(x, y)` of an algebraic data type, or `NIL`.
 
-    Records are as deep as lists are long, so nothing here calls itself for what is inside: the hash is kept.
+    Records may be as deep as lists are long, so no method is recursive, and the hash is stored.
     """
 
     __slots__ = ("_hash", "branch", "fields")
