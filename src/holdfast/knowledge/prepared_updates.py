@@ -45,7 +45,7 @@ def looked_up(both: Both, backend: Backend) -> FactChange:
 
 
 def looked_up_each(several: Sequence[Both], backend: Backend) -> list[FactChange]:
-    """As `looked_up`, for several updates together."""
+    """Like `looked_up`, for several updates together."""
     insertions = _facts_each([insertions for _, insertions in several], backend)  # a fact may go before it has come
     deletions = _facts_each([deletions for deletions, _ in several], backend, known=True)
     return list(map(FactChange, deletions, insertions, map(_number, several)))

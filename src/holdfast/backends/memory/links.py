@@ -79,7 +79,7 @@ class _Link:
         kernels.link(_NO_IDS if run else added.ids(self.read), run[0] if run else 0, heads, self._heads)
 
     def heads(self, facts: Momentary, J: FactSet) -> tuple[Momentary, MemoryBag]:
-        """As `Links.heads`."""
+        """Like `Links.heads`."""
         ids, visible = facts.ids(self.read), as_bytes(J.formula(self.read).truth({}))
         known, heads = np.empty(len(ids), np.int32), np.empty(len(ids), np.int32)
         count = kernels.linked(ids, self._table.status, visible, self._heads, known, heads)

@@ -160,7 +160,7 @@ class MemoryBackend(Able, VirtualRelations, PreparedFacts, Tuning, Housekeeping,
 
     @in_small_pages
     def several(self, rows: Sequence[Mapping[str, Rows]], *, known: bool = False) -> Sequence[FactSet]:
-        """As `facts`, of several sets: each table is probed once for all of them."""
+        """Like `facts`, of several sets: each table is probed once for all of them."""
         found: list[dict[str, Ids]] = [{} for _ in rows]
         for name in dict.fromkeys(name for one in rows for name in one):
             here = [place for place, one in enumerate(rows) if name in one]

@@ -51,7 +51,7 @@ def compute(
     states: States,
     watch: Watch,
 ) -> ComputedWindow:
-    """As `Windows.window`."""
+    """Like `Windows.window`."""
     versions, explicit = Versions(backend, len(updates)), explicit_states(backend, updates, given)
     try:
         touched = (node for node in nodes if _is_touched(node, versions, explicit))
