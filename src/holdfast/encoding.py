@@ -18,7 +18,18 @@ from typing import TYPE_CHECKING, TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
-from holdfast.arrow_columns import checked_column, distinct, encode_distinct, is_numeric, is_text, numeric_codes
+from holdfast.arrow_columns import (
+    checked_column,
+    distinct,
+    encode_distinct,
+    is_foreign,
+    is_numeric,
+    is_text,
+    numeric_codes,
+    with_microseconds,
+)
+from holdfast.dates import DateError
+from holdfast.foreign_values import FOREIGN, Foreign, ForeignError, adapted
 from holdfast.lazy import lazily
 from holdfast.record_table import RecordTable
 from holdfast.records import as_record
@@ -120,6 +131,8 @@ class Dictionary:
     def _code(self, value: Value, type: Kind, id_of: Callable[[Value], _Id]) -> int | _Id:
         if isinstance(type, Structure):
             return id_of(as_record(value, type))
+        if value.__class__ in FOREIGN:
+            value = _adapted(value, type)
         if type.is_numeric:
             return numeric_code(value, type)
         if isinstance(value, Record) != (type is Type.RECORD) or (type is Type.SYMBOL and not isinstance(value, str)):
@@ -262,6 +275,9 @@ class Dictionary:
             return encode_distinct(column, self._encode_any, self._expect)
         if len(column) == 0:
             return np.empty(0, np.int64)
+        if is_foreign(column.type):
+            distinct_codes = partial(self._encode_each, type=type)
+            return encode_distinct(with_microseconds(column), distinct_codes, self._expect)
         kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
         raise EncodingError(f"values of Arrow type {kind} do not fit type {type.value}")
 
@@ -326,6 +342,9 @@ class Dictionary:
 
     def _encode_any(self, values: Sequence[Value]) -> Codes:
         return np.fromiter(map(self.id_of, values), np.int64, len(values))
+
+    def _encode_each(self, values: Sequence[Value], type: Type) -> Codes:
+        return np.fromiter((self.encode_value(value, type) for value in values), np.int64, len(values))
 
     def decode_column(self, codes: Codes, type: Type) -> pa.Array:
         """An Arrow column of the values; type `any` comes as text (see `holdfast.term_text`)."""
@@ -433,6 +452,13 @@ class Dictionary:
         # Python compares strings by code point, which is the order of their UTF-8 bytes
         ranks[sorted(range(len(keys)), key=keys.__getitem__)] = np.arange(len(ids))
         return ranks[positions]
+
+
+def _adapted(value: Value, type: Type) -> Value:
+    try:
+        return adapted(cast("Foreign", value), type)
+    except (ForeignError, DateError) as error:
+        raise EncodingError(str(error), value) from None
 
 
 def _code_or_zero(value: Value, type: Type) -> int:

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, cast
 
+from holdfast.dates import DateError
+from holdfast.foreign_values import FOREIGN, Foreign, ForeignError, adapted
 from holdfast.number_text import NumberError, parse_float, parse_integer
 from holdfast.single_values import (
     MAX_UNSIGNED,
@@ -85,6 +87,11 @@ def _shown(item: object) -> str:
 
 def _single(item: object, kind: Type) -> Value:
     """A field that is no record itself, as a value of its type."""
+    if item.__class__ in FOREIGN:
+        try:
+            item = adapted(cast("Foreign", item), kind)
+        except (ForeignError, DateError) as error:
+            raise EncodingError(str(error), item) from None
     match kind:
         case Type.NUMBER:
             return checked_integer(item, kind, MIN_NUMBER, MAX_NUMBER)

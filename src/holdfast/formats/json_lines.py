@@ -17,6 +17,7 @@ from typing import Any, NoReturn, cast
 import numpy as np
 
 from holdfast.encoding import Codes, Dictionary, EncodingError
+from holdfast.foreign_values import FOREIGN
 from holdfast.formats.files import BOM, as_text, reading_of, text_size
 from holdfast.formats.json_places import not_json, value_places
 from holdfast.formats.places import Problems, other_columns
@@ -286,7 +287,7 @@ def sniff_values(values: Sequence[object]) -> Type:
         return _integers(cast("Sequence[int]", values))
     if kinds <= {int, float}:
         return Type.ANY if any(_needs_company(value) for value in values) else Type.FLOAT
-    return Type.SYMBOL if kinds <= {str} else Type.ANY
+    return Type.SYMBOL if kinds <= {str} or (len(kinds) == 1 and kinds <= FOREIGN) else Type.ANY
 
 
 def _needs_company(value: object) -> bool:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from functools import partial
 
 import pyarrow as pa
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  everybody calls it so
 from pyspark.sql.types import (
+    BooleanType,
     ByteType,
     DataType,
+    DateType,
     DecimalType,
     DoubleType,
     FloatType,
@@ -18,12 +21,14 @@ from pyspark.sql.types import (
     LongType,
     ShortType,
     StringType,
+    TimestampType,
 )
 
 from holdfast.backends.spark.frames import Frame, Named, Space
 from holdfast.backends.spark.functors import arrow_function
 from holdfast.backends.spark.values import codes_of_table, spark_type, text_of, value_of
 from holdfast.encoding import Codes, Dictionary
+from holdfast.foreign_values import adapted, fits_float
 from holdfast.formats.parquet import MARK, column_places
 from holdfast.formats.places import refuse
 from holdfast.program.model import Column, Relation
@@ -33,6 +38,7 @@ from holdfast.values import Type
 
 _TWO_TO_63, _TWO_TO_64 = Decimal(2**63), Decimal(2**64)
 _INTEGERS = (ByteType, ShortType, IntegerType, LongType)
+_FOREIGN = (BooleanType, DecimalType, DateType, TimestampType)
 
 
 class SparkRows:
@@ -116,6 +122,42 @@ def native_frame(space: Space, frame: DataFrame, relation: Relation) -> Frame:
         return made
 
 
+def _foreign(value: SparkColumn, kind: DataType, type: Type) -> SparkColumn | None:
+    """Booleans, decimals, dates and times as values of a column's type; None where they are nothing there."""
+    number: SparkColumn
+    match kind:
+        case _ if type.in_dictionary and isinstance(kind, _FOREIGN):
+            number = arrow_function(partial(_foreign_text, type), "string")(value)
+            return number
+        case DecimalType() if type is Type.FLOAT:
+            number = arrow_function(_decimal_float, "double")(value)
+            return number
+        case DecimalType():
+            whole = value.cast(DecimalType(38, 0))
+            fits = (whole == value) & (whole >= F.lit(-_TWO_TO_63)) & (whole < F.lit(_TWO_TO_63))
+            number = F.when(fits, whole.cast("bigint"))
+        case BooleanType():
+            number = value.cast("bigint")
+        case DateType():
+            number = F.unix_date(value).cast("bigint")
+        case TimestampType():
+            number = F.unix_micros(value)
+        case _:
+            return None
+    return None if type is Type.FLOAT else F.when(number >= F.lit(0 if type is Type.UNSIGNED else -(2**63)), number)
+
+
+def _decimal_float(values: pa.Array) -> pa.Array:
+    """Decimals as floats, null where no float is written so."""
+    return pa.array([None if v is None or not fits_float(v) else float(v) for v in values.to_pylist()], pa.float64())
+
+
+def _foreign_text(type: Type, values: pa.Array) -> pa.Array:
+    """Booleans, decimals, dates and times as the texts of symbols or of RDF literals."""
+    texts = [None if value is None else text_of(adapted(value, type)) for value in values.to_pylist()]
+    return pa.array(texts, pa.string())
+
+
 def _most_rows(frame: DataFrame) -> float:
     """At most so many rows, by Spark's guess: a value takes some eight bytes."""
     size = frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()
@@ -143,6 +185,8 @@ def _checked(value: SparkColumn, kind: DataType, column: Column, name: str, rela
             told = F.concat(F.lit("n"), value.cast("string"))
         case Type.ANY if isinstance(kind, FloatType | DoubleType):
             told = arrow_function(_float_text, "string")(value.cast("double"))
+        case _ if (foreign := _foreign(value, kind, column.type)) is not None:
+            told = foreign
         case _:
             refuse(
                 "E0606",
