@@ -134,7 +134,7 @@ def _foreign(value: SparkColumn, kind: DataType, type: Type) -> SparkColumn | No
             return number
         case DecimalType():
             whole = value.cast(DecimalType(38, 0))
-            fits = (whole == value) & (whole >= F.lit(-_TWO_TO_63)) & (whole < F.lit(_TWO_TO_63))
+            fits = (whole.cast(kind) == value) & (whole >= F.lit(-_TWO_TO_63)) & (whole < F.lit(_TWO_TO_63))
             number = F.when(fits, whole.cast("bigint"))
         case BooleanType():
             number = value.cast("bigint")
