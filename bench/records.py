@@ -1,7 +1,8 @@
 """A points-to analysis whose contexts are records, beside the same analysis with a column for each field.
 
 `python -m bench.records [SIZE [RUNS]]` prints the processor seconds of both, of materialising and of updates, and
-their ratio: the median over runs that take turns.  The analysis is that of Doop with two objects of context and one for the heap.
+their ratio: the median over runs that take turns.  The analysis is that of Doop with two objects of
+context and one for the heap.
 """
 
 from __future__ import annotations

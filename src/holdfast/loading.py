@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from pathlib import Path
@@ -19,7 +20,7 @@ from holdfast.formats.rdf_mirrors import refuse_unmirrored
 from holdfast.language import tree
 from holdfast.program import check, outline
 from holdfast.program.maintainable import maintainable
-from holdfast.program.model import Io, Program, Relation
+from holdfast.program.model import Atom, Io, Negated, Program, Relation
 from holdfast.program.similar import similar
 from holdfast.quick_dataclass import dataclass
 from holdfast.settings import Memory
@@ -28,6 +29,8 @@ from holdfast.values import Type
 Facts: TypeAlias = str | Path | Sequence[str | Path] | Mapping[str, FactData] | None
 """A folder, RDF files, several of these, or data by relation name."""
 _ENDINGS = f"facts files end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}; all but Parquet also in .gz"
+_UNFILLED = "a misspelt name is a relation of its own; if facts come later, by updates, all is well"
+_NAMED = 5  # relations that a warning names
 
 Hints: TypeAlias = Mapping[tuple[str, int], Type]
 
@@ -77,6 +80,7 @@ def load(tree_program: tree.Program, facts: Facts, dictionary: Dictionary, *, ke
             parts = _file_rows(program, paths, dictionary)
             files = (*(input.path for input in _inputs(program.relations, paths)), *_rdf_files(paths))
             program = replace(program, warnings=(*program.warnings, *_warnings_of_unread(program, paths)))
+            program = replace(program, warnings=(*program.warnings, *_warning_of_unfilled(program, paths)))
     program = maintainable(program)
     rows = _together(program, [*_text_rows(program, dictionary), *parts])
     return Loaded(program, rows, dictionary, frames, files)
@@ -209,10 +213,51 @@ def _warnings_of_unread(program: Program, paths: Sequence[Path]) -> Iterator[Dia
     empty = [r for name, r in program.relations.items() if name not in filled and not r.auxiliary]
     if any(io.kind == "input" for relation in program.relations.values() for io in relation.io):
         return
+    read = {input.path for input in _inputs(program.relations, paths)}
     for folder in filter(Path.is_dir, paths):
-        for path in filter(None, (unread_facts(folder, relation) for relation in empty)):
-            message = f"{path.as_posix()} is not read: it has a relation's name, but not the ending of a facts file"
-            yield Diagnostic("W0008", message, help=_ENDINGS, severity=Severity.WARNING)
+        for relation in empty:
+            path = unread_facts(folder, relation)
+            if path is None or path in read:
+                continue
+            if not path.name.startswith(f"{relation.display}."):
+                message = f"{path.as_posix()} is not read: the relation is called {relation.display}"
+                help = f"did you mean {path.name.partition('.')[0]}? Capitals tell names apart"
+                yield Diagnostic("W0008", message, relation.span, help=help, severity=Severity.WARNING)
+            else:
+                message = f"{path.as_posix()} is not read: it has a relation's name, but not the ending of a facts file"
+                yield Diagnostic("W0008", message, relation.span, help=_ENDINGS, severity=Severity.WARNING)
+
+
+def _warning_of_unfilled(program: Program, paths: Sequence[Path]) -> Iterator[Diagnostic]:
+    """One warning of all relations that rules read and nothing fills, where facts are given at all.
+
+    RDF names are not doubted, nor are relations of which another warning speaks.
+    """
+    if not paths and not program.facts:
+        return  # all facts come later
+    filled = {*program.facts, *(rule.predicate for rule in program.rules)}
+    filled |= {aggregate.predicate for aggregate in program.aggregates}
+    filled |= {input.relation.name for input in _inputs(program.relations, paths)}
+    doubted = {warning.span for warning in program.warnings if warning.code in ("W0007", "W0008")}
+    empty = [
+        relation
+        for name in dict.fromkeys(_read(program))
+        if name not in filled and name != "triple" and re.fullmatch(r"[\w.?]+", name)
+        for relation in [program.relations[name]]
+        if relation.span not in doubted and not any(io.kind == "input" for io in relation.io)
+    ]
+    if empty:
+        names = [relation.display for relation in empty]
+        listed = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
+        message = f"nothing fills {listed}: there are no rules, facts, .input or files"
+        yield Diagnostic("W0018", message, empty[0].span, help=_UNFILLED, severity=Severity.WARNING)
+
+
+def _read(program: Program) -> Iterator[str]:
+    """The relations that rules and aggregates read."""
+    bodies = (literal for rule in program.rules for literal in rule.body)
+    yield from (literal.predicate for literal in bodies if isinstance(literal, Atom | Negated))
+    yield from (aggregate.source for aggregate in program.aggregates)
 
 
 def _directed(relation: Relation, io: Io, folders: Sequence[Path]) -> Iterator[_Input]:
