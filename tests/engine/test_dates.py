@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import holdfast
-from holdfast import dates
 from holdfast.errors import HoldfastError, ProgramError
+from holdfast.values import dates
 
 SECOND = 1_000_000
 pa.array([0])  # imports pandas where it is installed, which takes longer than Hypothesis allows a test

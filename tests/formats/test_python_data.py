@@ -16,10 +16,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import holdfast
-from holdfast.encoding import Dictionary
 from holdfast.errors import DataError, UsageError
 from holdfast.formats.python_data import encode_facts, sniff_python
 from holdfast.values import Iri, Literal, Type
+from holdfast.values.dictionary import Dictionary
 from tests.formats.relations import relation
 from tests.formats.strategies import XSD
 

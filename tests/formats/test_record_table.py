@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.record_table import Ids, RecordTable
+from holdfast.values.record_table import Ids, RecordTable
 
 FIELDS = st.one_of(st.integers(0, 3), st.sampled_from([2**31 - 1, 2**31, 2**33]))
 

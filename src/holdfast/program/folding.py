@@ -9,11 +9,11 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from holdfast.dates import ON_DATES, DateError
-from holdfast.number_text import NumberError, parse_float, parse_integer
 from holdfast.program.constants import LARGEST, SMALLEST
-from holdfast.term_text import term_text
 from holdfast.values import Type, Value
+from holdfast.values.dates import ON_DATES, DateError
+from holdfast.values.number_text import NumberError, parse_float, parse_integer
+from holdfast.values.term_text import term_text
 
 _MASK = 2**64 - 1
 _LONG = 10**40  # an integer that nobody wants to see in a message

@@ -11,10 +11,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final, cast
 
-from holdfast.dates import DateError
-from holdfast.foreign_values import FOREIGN, Foreign, ForeignError, adapted
-from holdfast.number_text import NumberError, parse_float, parse_integer
-from holdfast.single_values import (
+from holdfast.values.dates import DateError
+from holdfast.values.foreign_values import FOREIGN, Foreign, ForeignError, adapted
+from holdfast.values.model import NIL, BlankNode, Iri, Literal, Record, Type, Value
+from holdfast.values.number_text import NumberError, parse_float, parse_integer
+from holdfast.values.single_values import (
     MAX_UNSIGNED,
     EncodingError,
     checked_float,
@@ -22,9 +23,8 @@ from holdfast.single_values import (
     checked_string,
     wrong,
 )
-from holdfast.structures import Kind, Structure
-from holdfast.term_text import MAX_NUMBER, MIN_NUMBER, parse_term
-from holdfast.values import NIL, BlankNode, Iri, Literal, Record, Type, Value
+from holdfast.values.structures import Kind, Structure
+from holdfast.values.term_text import MAX_NUMBER, MIN_NUMBER, parse_term
 
 _BRANCH: Final = re.compile(r"\$\s*([\w?.]+)\s*")
 _PLAIN_FIELD: Final = re.compile(r"[^,\[\]()]*")

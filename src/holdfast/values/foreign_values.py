@@ -11,8 +11,8 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from holdfast.dates import date_text, days, microseconds, time_text
-from holdfast.values import Literal, Type, Value
+from holdfast.values.dates import date_text, days, microseconds, time_text
+from holdfast.values.model import Literal, Type, Value
 
 Foreign: TypeAlias = bool | np.bool_ | Decimal | date | datetime
 FOREIGN: Final = frozenset({bool, np.bool_, Decimal, date, datetime})
