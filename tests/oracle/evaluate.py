@@ -93,7 +93,7 @@ class Evaluation:
 
     # --- the fixpoint --------------------------------------------------------------------------------
 
-    def run(self, given: Mapping[str, Iterable[Row]]) -> Result:
+    def run(self, given: Mapping[str, Iterable[Row]], *, counted: bool = True) -> Result:
         for name, rows in given.items():
             self.known[name] |= {tag_row(row) for row in rows}
         for item in self.program.items:
@@ -103,10 +103,11 @@ class Evaluation:
         explicit = {name: set(rows) for name, rows in self.known.items()}
         below = self.dependencies()
         for stratum in strata(below):
-            self.saturate([rule for rule in self.rules if self.name(rule[0].name) in stratum], stratum)
-        return Result(dict(self.known), self.count_derivations(explicit, below))
+            self.saturate([rule for rule in self.rules if self.name(rule[0].name) in stratum], stratum, below)
+        return Result(dict(self.known), self.count_derivations(explicit, below) if counted else {})
 
-    def saturate(self, rules: list[tuple[tree.Atom, tree.Formula]], stratum: set[str]) -> None:
+    def saturate(self, rules: list[tuple[tree.Atom, tree.Formula]], stratum: set[str], below: Below) -> None:
+        recursive = any(read in stratum for name in stratum for read, _ in below[name])
         size = -1
         while size != (size := sum(len(self.known[name]) for name in stratum)):
             derived = [(head, self.heads(head, self.solve(body, [{}], head=head))) for head, body in rules]
@@ -114,6 +115,8 @@ class Evaluation:
                 self.known[self.name(head.name)] |= set(new)
             for name in stratum & self.equivalences:
                 self.known[name] = equivalence(self.known[name])
+            if not recursive:
+                return
 
     def dependencies(self) -> Below:
         """For every predicate, those its rules read, and whether through negation or aggregation."""
