@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 _ROWS_SHOWN = 20
 _PIECE = 10_000  # rows decoded at a time
+_LONG = 1 << 16  # characters of a value from which on its copies count
+_COPIES = 3  # of a value at once while it is shown: as text, with escapes, as bytes
 _FEW_LOOKS = 16  # for membership; more are worth a set
 
 
@@ -138,7 +140,14 @@ class RelationView(Set[Row]):
         """Raise `LimitReached` if the rows cannot be put in order within the limit on memory."""
         from holdfast.formats.order import order_size
 
-        self._dictionary.memory.room(f"rows of {self.name} in order", order_size(self._relation, len(self)))
+        memory, size = self._dictionary.memory, order_size(self._relation, len(self))
+        memory.room(f"rows of {self.name} in order", size)
+        memory.room(f"rows of {self.name} as text", size + _COPIES * self._longest())
+
+    def _longest(self) -> int:
+        """An upper bound of the characters that a value has; exact where some value in the dictionary is long."""
+        longest = self._dictionary.longest
+        return longest if longest <= _LONG else self._dictionary.longest_of(self.codes, self.types)
 
     @public
     def to_arrow(self) -> pyarrow.Table:

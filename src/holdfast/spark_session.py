@@ -22,6 +22,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
+from urllib.parse import unquote
 
 from holdfast.errors import DataError, Diagnostic, HoldfastError, UsageError
 from holdfast.redaction import SECRET, is_secret, redacted
@@ -35,6 +36,7 @@ _LOOPBACK: Final = "127.0.0.1"
 FAULT, NOTE = "holdfast: ", "; holdfast notes: "  # by these `spark_errors` knows what a job of ours says about data
 _STARTING: Final = threading.Lock()
 _RAISED: Final = "[USER_RAISED_EXCEPTION] "
+_READING: Final = re.compile(r"FAILED_READ_FILE\S* .*?reading file (\S+?)\.?(?:\s|$)")
 _ENDED: Final = "the process of Spark has ended"
 # Where tasks run in the driver's process, Spark waits for ever for one that found no memory.
 _ENDS_WITHOUT_MEMORY: Final = "-XX:+ExitOnOutOfMemoryError"
@@ -317,6 +319,14 @@ def spark_account(failure: BaseException) -> list[str]:
     texts = list(_java_messages(java)) if java is not None else []
     text = texts[-1] if texts else str(getattr(failure, "_desc", None) or failure)
     return [line for line in (re.sub(r"\s*SQLSTATE: .*", "", line).strip() for line in text.splitlines()) if line]
+
+
+def unread_file(failure: BaseException) -> str | None:
+    """The file that Spark was reading when it failed, if it says so: the innermost cause does not."""
+    java = getattr(failure, "java_exception", None) or getattr(failure, "_origin", None)
+    texts = "\n".join([*_java_messages(java), str(getattr(failure, "_desc", None) or failure)])
+    found = _READING.search(texts)
+    return unquote(found[1].removeprefix("file://")) if found else None
 
 
 def _java_messages(java: Any) -> Iterator[str]:

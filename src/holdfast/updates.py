@@ -9,12 +9,13 @@ from typing import Any, cast
 
 from holdfast.arguments import expect
 from holdfast.boundary import public
-from holdfast.errors import Diagnostic, UsageError, printable
+from holdfast.errors import Diagnostic, UsageError, printable, shortened
 from holdfast.formats.fact_data import FactData, Several, kept
 from holdfast.maintenance.stratum import Figures
 from holdfast.program.impact import Impacted
 from holdfast.quick_dataclass import dataclass
 from holdfast.relation_view import RelationView
+from holdfast.values.single_values import shown_repr
 
 _NONE: Mapping[str, FactData] = MappingProxyType({})
 _PARTS_SHOWN = 6
@@ -98,8 +99,9 @@ def _check_facts(key: str, facts: Any) -> None:
 
 
 def _malformed(reason: str, value: Any) -> UsageError:
-    shown = repr(value) if len(repr(value)) < 80 else repr(value)[:77] + "…"
-    return UsageError(Diagnostic("E0907", f"malformed update: {reason}", notes=(f"this is {shown}",)))
+    return UsageError(
+        Diagnostic("E0907", f"malformed update: {reason}", notes=(f"this is {shortened(shown_repr(value))}",))
+    )
 
 
 def _texts(key: str, rules: tuple[str, ...]) -> tuple[str, ...]:

@@ -41,8 +41,7 @@ def graph(
     A hyper-node is a group of relations that depend on each other and are evaluated together.
     """
     files.writable_file(output)
-    files.refuse_overwriting(output, [program])
-    drawing = _drawn(load(program, macro, include), Format.JSON if json else format)
+    drawing = _drawn(load(program, macro, include, writes=output), Format.JSON if json else format)
     if output is None:
         terminal.text(drawing)
     else:

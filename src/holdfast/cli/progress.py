@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.cli import terminal
 from holdfast.errors import printable
+from holdfast.interrupts import deferred
 
 if TYPE_CHECKING:
     from rich.status import Status
@@ -50,7 +51,8 @@ class TerminalProgress:
         self._lock = threading.Lock()
         self._timer = threading.Timer(SILENT_SECONDS, self._show)
         self._timer.daemon = True
-        self._timer.start()
+        with deferred():
+            self._timer.start()
 
     def started(self, nodes: int) -> None:
         """The facts are read and the rules' turn begins."""
@@ -71,8 +73,8 @@ class TerminalProgress:
 
     def finished(self) -> None:
         """The run is over: the line goes."""
-        self._timer.cancel()
-        with self._lock:
+        with deferred(), self._lock:
+            self._timer.cancel()
             if self._status is not None:
                 self._status.stop()
                 self._status = None

@@ -57,7 +57,7 @@ def run_program(
     """
     files.writable_folder(output)
     files.writable_file(stats)
-    files.refuse_overwriting(stats, [program])
+    files.refuse_overwriting(stats, [program, *functors])
     base = evaluate(
         program,
         facts,
@@ -70,7 +70,7 @@ def run_program(
         functors=functors,
     )
     terminal.diagnostics([] if json else base.program.warnings)
-    written = write_all(base, output, stats, _figures(base))
+    written = write_all(base, output, stats, _figures(base), functors)
     if json:
         terminal.json(_as_json(base, written, output is None))
         return

@@ -103,7 +103,7 @@ def stream(
     files.writable_folder(output)
     for path in (stats, changes):
         files.writable_file(path)
-        files.refuse_overwriting(path, [program, updates])
+        files.refuse_overwriting(path, [program, updates, *functors])
     if stats is not None and changes is not None and stats.resolve() == changes.resolve():
         raise UsageError(Diagnostic(codes.BAD_USAGE, f"{stats} cannot be both --stats and --changes"))
     with ExitStack() as opened:
@@ -121,11 +121,12 @@ def stream(
             functors=functors,
         )
         asked.check(base)
-        files.refuse_overwriting(changes, base.files)
+        for path in (stats, changes):
+            files.refuse_overwriting(path, base.files)
         sink = opened.enter_context(open_changes(changes))
         run = _Run(base, asked, room, sink, explain_choice, keep_going, json)
         run.all(ahead)
-    others = files.each_file([updates, *([] if changes is None else [changes])])
+    others = files.each_file([updates, *functors, *([] if changes is None else [changes])])
     written = write_all(base, output, stats, run.figures.to_json(), others)
     if json:
         terminal.json_line({"ok": not run.figures.skipped, **run.figures.totals(), "written": list(map(str, written))})

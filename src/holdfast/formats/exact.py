@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from holdfast.errors import shortened
 from holdfast.formats.escapes import unescape
 from holdfast.formats.files import as_text, reading_of, text_size
 from holdfast.formats.parameters import Layout
@@ -206,8 +207,7 @@ def _parse_value(text: str, type: Kind, layout: Layout) -> Value:
 
 
 def _type_message(text: str, number: int, column: Column, relation: Relation, reason: Exception) -> str:
-    shown = f"the value {text}" if text.strip() else "the empty value"
-    shown = shown if len(shown) < 80 else shown[:79] + "…"
+    shown = f"the value {shortened(text)}" if text.strip() else "the empty value"
     return f"{shown} in column {number} ({column.name}) of relation {relation.display} {reason}"
 
 

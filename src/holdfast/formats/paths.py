@@ -130,9 +130,17 @@ def inside(folder: Path, name: str, span: Span | None = None) -> Path:
     return path
 
 
+def is_there(path: Path) -> bool:
+    """Whether there is such a file or folder; a name that the system refuses, as too long, is not there."""
+    try:
+        return path.exists()
+    except OSError:
+        return False
+
+
 def refuse_overwriting(path: Path, read: Iterable[Path], span: Span | None = None) -> None:
     """Refuse to write to a file that something was read from, by whatever name or link."""
-    if path.exists() and any(other.exists() and path.samefile(other) for other in read):
+    if is_there(path) and any(is_there(other) and path.samefile(other) for other in read):
         refuse(
             "E0625",
             f"{path.as_posix()} is not overwritten: the program, facts or updates of this run are read from it",

@@ -10,21 +10,24 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import numpy as np
 
-from holdfast.errors import DataError
+from holdfast.errors import DataError, shortened
 from holdfast.formats.fact_data import FactData, is_spark_frame
 from holdfast.formats.json_lines import sniff_rows, sniff_values
 from holdfast.formats.parquet import arrow_type, column_places, encode_table
 from holdfast.formats.places import refuse
 from holdfast.lazy import lazily
 from holdfast.program.model import Relation
+from holdfast.settings import Memory
 from holdfast.values import Type, Value
 from holdfast.values.dictionary import Codes, Dictionary, EncodingError
+from holdfast.values.single_values import shown_repr
 
 if TYPE_CHECKING:
     import pyarrow as pa
 else:
     pa = lazily("pyarrow")
 
+_PART = 4096  # rows between two looks at the limit on memory
 _PLAIN = frozenset({list, tuple})
 _SHAPES = "a list of tuples, a list of dicts, a dict of columns, a pandas or Spark DataFrame or an Arrow table"
 _ROWS = "write a list of rows, even for one: [(1, 2)]"
@@ -42,12 +45,13 @@ def encode_facts(data: FactData, relation: Relation, dictionary: Dictionary) -> 
         return _encode_rows(data, relation, dictionary, origin)
     table = _as_table(data, relation, origin)
     if table is not None and table.num_columns:
+        dictionary.memory.room("facts that are given", 2 * table.nbytes)  # encoding copies it
         return encode_table(table, relation, dictionary, origin)
     if table is not None or (isinstance(data, Mapping) and not data):
         return np.empty((0, relation.arity), np.int64)
     if isinstance(data, Mapping):
         return _encode_columns(data, relation, dictionary, origin)
-    return _encode_rows(_rows(data, relation), relation, dictionary, origin)
+    return _encode_rows(_rows(data, relation, dictionary.memory), relation, dictionary, origin)
 
 
 def encode_several(parts: Sequence[FactData], relation: Relation, dictionary: Dictionary) -> list[Codes]:
@@ -152,21 +156,28 @@ def _encode_columns(
             f"{column.name} has {len(values)}" for column, values in zip(relation.columns, columns, strict=True)
         )
         refuse("E0615", f"{origin}: the columns differ in length: {lengths}")
+    dictionary.memory.room("facts that are given", len(columns[0]) * (64 + 16 * len(columns)) if columns else 0)
     return _encode_rows(list(zip(*columns, strict=True)), relation, dictionary, origin)
 
 
-def _rows(data: FactData, relation: Relation) -> list[Sequence[Value]]:
+def _rows(data: FactData, relation: Relation, memory: Memory) -> list[Sequence[Value]]:
     rows = []
     for number, given in enumerate(_iterate(data), 1):
+        if not number % _PART:
+            memory.room("facts that are given", number * (64 + 8 * relation.arity))
         row = _by_name(given, relation, number) if isinstance(given, Mapping) else _sequence(given)
         if row is None:
             refuse(
                 "E0630",
-                f"row {number} of the facts for relation {relation.display} is {given!r}, not a tuple",
-                help=f"write ({given!r},) for a row of one value" if relation.arity == 1 else _ROWS,
+                f"row {number} of the facts for relation {relation.display} is {_shown(given)}, not a tuple",
+                help=f"write ({_shown(given)},) for a row of one value" if relation.arity == 1 else _ROWS,
             )
         rows.append(row)
     return rows
+
+
+def _shown(value: object) -> str:
+    return shortened(shown_repr(value))
 
 
 def _iterate(data: FactData) -> Iterable[Any]:
@@ -208,7 +219,7 @@ def _refuse(error: EncodingError, relation: Relation, origin: str) -> NoReturn:
         given = cast("Sequence[object]", error.value)
         refuse(
             "E0605",
-            f"{origin}, row {row}: {given!r} has {len(given)} value{'s' if len(given) != 1 else ''}, "
+            f"{origin}, row {row}: {_shown(given)} has {len(given)} value{'s' if len(given) != 1 else ''}, "
             f"the relation has {relation.arity} column{'s' if relation.arity != 1 else ''}",
         )
     column = relation.columns[error.column]

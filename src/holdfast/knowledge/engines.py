@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from holdfast.backends.protocol import Engine as Factory
 from holdfast.errors import Diagnostic, UsageError
+from holdfast.interrupts import deferred
 from holdfast.program.similar import similar
 from holdfast.settings import Progress
 
@@ -60,8 +61,10 @@ def patience(progress: Progress) -> Iterator[None]:
     """Tell the user when loading the kernels takes long: they are compiled once on a machine."""
     timer = threading.Timer(_SILENCE, progress.compiling)
     timer.daemon = True
-    timer.start()
     try:
+        with deferred():
+            timer.start()
         yield
     finally:
-        timer.cancel()
+        with deferred():
+            timer.cancel()

@@ -36,6 +36,7 @@ Facts: TypeAlias = str | Path | Sequence[str | Path] | Mapping[str, FactData] | 
 """A folder, RDF files, several of these, or data by relation name."""
 
 
+LOADED = "facts that are loaded"  # as a limit on memory knows them before the backend has them
 Hints: TypeAlias = Mapping[tuple[str, int], Type]
 
 
@@ -59,7 +60,7 @@ def load(tree_program: tree.Program, facts: Facts, dictionary: Dictionary, *, ke
     frames: dict[str, list[Any]] = {}
     files: tuple[Path, ...] = ()
     if isinstance(facts, Mapping):
-        facts = {name: kept(data) for name, data in facts.items()}  # types are told from it before it is read
+        facts = {name: kept(data, dictionary.memory) for name, data in facts.items()}  # types are told from it first
     with Contents(dictionary.memory) as contents:
         program = _checked(tree_program, facts, contents)
         match facts:
@@ -69,7 +70,7 @@ def load(tree_program: tree.Program, facts: Facts, dictionary: Dictionary, *, ke
                     if is_spark_frame(data):
                         frames.setdefault(name, []).append(data)
                 read = [(name, data) for name, data in given if not (keeps_frames and is_spark_frame(data))]
-                parts: Iterable[tuple[str, Codes]] = list(_python_rows(program, read, dictionary))
+                parts = list(_counted(_python_rows(program, read, dictionary), contents))
                 refuse_unmirrored(program.relations, _together(program, parts), dictionary, frames)
             case _:
                 paths = given_paths(facts)
@@ -120,6 +121,17 @@ def _is_open(relation: Relation) -> bool:
 def _text_rows(program: Program, dictionary: Dictionary) -> Iterator[tuple[str, Codes]]:
     for name, rows in program.facts.items():
         yield name, dictionary.encode_rows(rows, program.relations[name].kinds)
+
+
+def _counted(
+    parts: Iterable[tuple[str, Codes]], contents: Contents, before: Iterable[tuple[str, Codes]] = ()
+) -> Iterator[tuple[str, Codes]]:
+    """The same; what has come so far counts until the backend has it."""
+    total = sum(codes.nbytes for _, codes in before)
+    for name, codes in parts:
+        total += codes.nbytes
+        contents.with_room(partial(contents.memory.grown, LOADED, total))
+        yield name, codes
 
 
 def _together(program: Program, parts: Iterable[tuple[str, Codes]]) -> dict[str, Codes]:
@@ -188,22 +200,34 @@ def _file_hints(inputs: Iterable[InputFile], contents: Contents) -> dict[tuple[s
 
 def _file_rows(
     program: Program, paths: Sequence[Path], dictionary: Dictionary, contents: Contents
-) -> Iterator[tuple[str, Codes]]:
+) -> list[tuple[str, Codes]]:
     problems: list[Diagnostic] = []
-    found: list[tuple[str, Codes]] = []
+    found = list(_counted(_delimited_rows(program, paths, dictionary, contents, problems), contents))
+    if problems:
+        raise DataError(problems)
+    refuse_unmirrored(program.relations, _together(program, found), dictionary)
+    return [*found, *_counted(_rdf_rows(program, paths, dictionary), contents, found)]
+
+
+def _delimited_rows(
+    program: Program,
+    paths: Sequence[Path],
+    dictionary: Dictionary,
+    contents: Contents,
+    problems: list[Diagnostic],
+) -> Iterator[tuple[str, Codes]]:
     for input in input_files(program.relations, paths):
         from holdfast.formats.facts_files import read_relation
 
         relation = program.relations[input.relation.name]
         read = partial(read_relation, input.path, relation, dictionary, input.parameters, contents)
         try:
-            found.append((relation.name, contents.with_room(read)))
+            yield relation.name, contents.with_room(read)
         except DataError as error:
             problems += error.diagnostics
-    if problems:
-        raise DataError(problems)
-    refuse_unmirrored(program.relations, _together(program, found), dictionary)
-    yield from found
+
+
+def _rdf_rows(program: Program, paths: Sequence[Path], dictionary: Dictionary) -> Iterator[tuple[str, Codes]]:
     for path in rdf_files(paths):
         from holdfast.formats.rdf import read_rdf
 

@@ -40,16 +40,10 @@ Children: TypeAlias = list[Any]
 class Builder:
     """The callbacks of the grammar's rules; each has the name of its rule."""
 
-    def __init__(self) -> None:
-        self._source = Source("", "")
-        self._diagnostics = Diagnostics()
+    def __init__(self, source: Source, diagnostics: Diagnostics) -> None:
+        self._source, self._diagnostics = source, diagnostics
         self._loose: dict[int, tree.Call] = {}  # by id, `count(t)`, `max(t)`: good only as an argument of a head
         self._edge: dict[int, tree.Number] = {}  # by id, 2^63: good only behind a minus
-
-    def begin(self, source: Source, diagnostics: Diagnostics) -> None:
-        """Point the callbacks at another text."""
-        self._source, self._diagnostics = source, diagnostics
-        self._loose, self._edge = {}, {}
 
     def _span(self, first: Token | tree.Node, last: Token | tree.Node) -> Span:
         start = first if isinstance(first, Token) else first.span

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from holdfast.errors import Diagnostics, Span
+from holdfast.errors import Diagnostics, Span, shortened
 from holdfast.quick_dataclass import dataclass
 
 
@@ -75,13 +75,9 @@ def number_help(text: str) -> str:
     return f"put something between {digits} and {text[len(digits) :]}, or begin a name with a letter"
 
 
-_LONGEST: Final = 40  # so much of a number is shown
-
-
 def number_too_large(text: str, limit: str, hint: str | None) -> Mistake:
     """A literal beyond the range of its type."""
-    shown = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}… ({len(text):,} characters)"
-    return Mistake("E0106", f"{shown} does not fit: {limit}", hint)
+    return Mistake("E0106", f"{shortened(text, 40)} does not fit: {limit}", hint)
 
 
 def bad_escape(escape: str) -> Mistake:

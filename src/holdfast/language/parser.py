@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from threading import Lock
 from typing import Any
 
 from holdfast.errors import Diagnostic, Diagnostics, ProgramError, Source, Span
@@ -12,7 +11,7 @@ from holdfast.language import tables, tree
 from holdfast.language.build import Builder
 from holdfast.language.comments import Comment
 from holdfast.language.failure import Failure
-from holdfast.language.lalr import Parser, UnexpectedTokenError
+from holdfast.language.lalr import Parser, Tables, UnexpectedTokenError
 from holdfast.language.mistakes import lone_surrogate
 from holdfast.language.nesting import without_deep_clauses
 from holdfast.language.preprocessor import Preprocessing, preprocessed, uses_preprocessor
@@ -21,16 +20,13 @@ from holdfast.language.token import Token
 from holdfast.language.tokens import Lexer
 from holdfast.language.unexpected import report
 
-# The parser calls one builder, which stands on one text at a time.
-_builder = Builder()
-_lock = Lock()
 NOTHING_GIVEN = Preprocessing()
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @cache
-def _parser() -> Parser:
-    return Parser(tables.fitting() or tables.from_grammar(), _builder)
+def _tables() -> Tables:
+    return tables.fitting() or tables.from_grammar()
 
 
 def parse(text: str, name: str = "<text>", given: Preprocessing = NOTHING_GIVEN) -> tree.Program:
@@ -63,9 +59,7 @@ def _parse(written: Source, start: str) -> tuple[Any, list[Comment]]:
     source = _unicode(written, diagnostics)
     lexer = Lexer(source, diagnostics, in_body=start == "query")
     tokens = without_deep_clauses(lexer.run(), source, diagnostics)
-    with _lock:
-        _builder.begin(source, diagnostics)
-        result = _run(source, tokens, start, diagnostics)
+    result = _run(source, tokens, start, diagnostics)
     diagnostics.raise_errors()
     return result, lexer.comments
 
@@ -89,18 +83,15 @@ def _run(source: Source, tokens: list[Token], start: str, diagnostics: Diagnosti
     """Parse; after an error, report it and go on behind it to find the next one."""
     position = 0
     while True:
+        parser = Parser(_tables(), Builder(source, diagnostics))
         try:
-            return _parser().parse(tokens, position, start)
+            return parser.parse(tokens, position, start)
         except UnexpectedTokenError as error:
-            accepts = _accepted(tokens, position, error.index, start) or error.accepts
+            item = tokens[item_start(tokens, position, error.index) : error.index]
+            # The failed run may have reduced too far to know what could stand here: read its last item once more, up to
+            # the error.  None says that the guess where the item begins was wrong.
+            accepts = parser.accepted(item, start) or error.accepts
             resume = report(Failure(source, tokens, position, error.index, accepts), diagnostics)
             if start == "query":
                 return None
-            _builder.begin(source, diagnostics)
             position = recover(tokens, position, error.index) if resume is None else resume
-
-
-def _accepted(tokens: list[Token], position: int, failed: int, start: str) -> frozenset[str] | None:
-    """What could stand at a place.  The failed run itself may have reduced too far to know, so its last item is
-    read once more up to there; None where the guess where the item begins was wrong."""
-    return _parser().accepted(tokens[item_start(tokens, position, failed) : failed], start)

@@ -168,7 +168,7 @@ class _Run:
             self._error("E0118", "the file to include stands in quotes", span, 'for example #include "types.dl"')
             return
         tried = [place / written[1] for place in (folder, *self._folders)]
-        file = next((place for place in tried if place.is_file()), None)
+        file = next((place for place in tried if _is_file(place)), None)
         if file is None:
             others = "" if len(tried) == 1 else f", nor in {len(tried) - 1} other folders"
             help = "folders in which to look are given by -I, or include= in Python"
@@ -225,6 +225,13 @@ def _named(found: re.Match[str]) -> tuple[str, str]:
 
 def _without_comment(found: re.Match[str]) -> str:
     return found.group() if found.group().startswith('"') else " "
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a name that the system refuses, as too long
+        return False
 
 
 def _parts(text: str) -> Iterator[tuple[int, str, re.Match[str] | None]]:

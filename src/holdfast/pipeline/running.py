@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from holdfast.errors import DamagedData, DataError, Diagnostic, HoldfastError, LimitReached, UsageError
+from holdfast.errors import DamagedData, DataError, Diagnostic, HoldfastError, LimitReached, UsageError, shortened
 from holdfast.knowledge.facade import KnowledgeBase
 from holdfast.knowledge.opening import read_program
 from holdfast.language import parse
@@ -374,4 +374,4 @@ def _first_reasons(taken: Taken) -> tuple[str, ...]:
             else [r.asDict() for r in part.limit(3).collect()]
         )
     ]
-    return tuple(f"{row['source']}: {row['reason']}: {row['row'][:100]}" for row in rows[:3])
+    return tuple(f"{row['source']}: {row['reason']}: {shortened(row['row'])}" for row in rows[:3])

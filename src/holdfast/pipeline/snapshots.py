@@ -18,6 +18,7 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import shlex
 import shutil
 from collections.abc import Iterator, Mapping
@@ -188,7 +189,7 @@ class SnapshotStore:
         try:
             told = json.loads(self._pointer.read_text(encoding="utf-8"))
             return (None, "") if told["snapshot"] is None else (int(told["snapshot"]), str(told["sha256"]))
-        except (ValueError, KeyError, TypeError, OSError):
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError, OSError):
             return None
 
     def load(self, number: int | None, digest: str | None = None) -> Manifest:
@@ -384,7 +385,8 @@ class SnapshotStore:
             return None
 
     def _numbers(self) -> list[int]:
-        return sorted(int(path.stem) for path in (self.folder / "manifests").glob("*.json") if path.stem.isdigit())
+        stems = (path.stem for path in (self.folder / "manifests").glob("*.json"))
+        return sorted(int(stem) for stem in stems if re.fullmatch(r"0|[1-9][0-9]{0,17}", stem))
 
     def _manifest(self, number: int) -> Path:
         return self.folder / f"manifests/{number}.json"

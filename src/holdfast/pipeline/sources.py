@@ -16,7 +16,7 @@ from holdfast.formats.places import other_columns, refuse
 from holdfast.formats.rdf import read_rdf
 from holdfast.pipeline.model import CUSTOM, FILES, LINES, RDF, Place, Source
 from holdfast.program.model import Relation
-from holdfast.spark_session import SparkFailure, spark_account, spark_errors
+from holdfast.spark_session import SparkFailure, spark_account, spark_cause, spark_errors, unread_file
 from holdfast.values.dictionary import Dictionary
 
 if TYPE_CHECKING:
@@ -50,7 +50,10 @@ class Reader:
             with spark_errors(f"cannot read {what}"):
                 yield
         except SparkFailure as failure:
-            self._refuse_header(spark_account(failure.__cause__ or failure))
+            cause = failure.__cause__ or failure
+            self._refuse_header(spark_account(cause))
+            if (file := unread_file(cause)) is not None:
+                raise _unreadable(file, cause) from cause
             raise
 
     def _refuse_header(self, account: Sequence[str]) -> None:
@@ -150,6 +153,11 @@ class Reader:
             )
             raise UsageError(Diagnostic("E1108", message, source.span))
         return frame
+
+
+def _unreadable(file: str, cause: BaseException) -> SparkFailure:
+    help = "mend the file where it is, and run again: nothing of it was taken"
+    return SparkFailure(Diagnostic("E1005", f"cannot read {file}: {spark_cause(cause)}", help=help))
 
 
 def text_size(place: Place) -> int | None:

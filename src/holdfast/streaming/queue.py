@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Condition
 
 from holdfast.arguments import expect
 from holdfast.boundary import public
 from holdfast.errors import Diagnostic, HoldfastError, UsageError
+from holdfast.interrupts import checkpoint, deferred
 from holdfast.updates import Update, the_update
 
 ROOM = 64
+_LOOK = 0.05  # seconds of waiting between two looks at signals
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,9 +62,8 @@ class UpdateQueue:
 
     def put_item(self, made: Callable[[int], Incoming]) -> None:
         """As `put`, for what is made from the update's number in the stream."""
-        with self._moved:
-            begun = time.monotonic()
-            self._moved.wait_for(lambda: self._closed or len(self._waiting) < self.room)
+        begun = time.monotonic()
+        with self._when(lambda: self._closed or len(self._waiting) < self.room):
             self.held_up += time.monotonic() - begun
             if self._closed:
                 raise UsageError(Diagnostic("E0920", "the queue of updates is closed", help="nobody takes from it"))
@@ -72,14 +74,13 @@ class UpdateQueue:
 
     def close(self, failure: BaseException | None = None) -> None:
         """No more updates will come; if it is because of a failure, that is raised after the last one was taken."""
-        with self._moved:
+        with deferred(), self._moved:
             self._closed, self._failure = True, failure if self._failure is None else self._failure
             self._moved.notify_all()
 
     def take(self) -> Incoming | None:
         """The next update, waiting for it; None at the end."""
-        with self._moved:
-            self._moved.wait_for(lambda: self._closed or self._waiting)
+        with self._when(lambda: self._closed or bool(self._waiting)):
             if not self._waiting:
                 if self._failure is not None:
                     raise self._failure
@@ -90,8 +91,22 @@ class UpdateQueue:
 
     def ahead(self, most: int = 1) -> list[Incoming]:
         """The next updates that are there by now, which stay in the queue; never waits."""
-        with self._moved:
+        with deferred(), self._moved:
             return [self._waiting[i] for i in range(min(most, len(self._waiting)))]
+
+    @contextmanager
+    def _when(self, ready: Callable[[], bool]) -> Iterator[None]:
+        """Inside, the queue is locked and something is the case.
+
+        A signal handler that raises inside a `Condition` leaves its lock in disorder: signals are heeded outside.
+        """
+        with deferred():
+            while True:
+                with self._moved:
+                    if self._moved.wait_for(ready, _LOOK):
+                        yield
+                        return
+                checkpoint()
 
     def __len__(self) -> int:
         return len(self._waiting)

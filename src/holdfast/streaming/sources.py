@@ -13,6 +13,7 @@ from typing import BinaryIO, cast
 
 from holdfast.errors import Diagnostic, HoldfastError, UsageError
 from holdfast.formats.paths import inside
+from holdfast.interrupts import deferred
 from holdfast.streaming.queue import Incoming, UpdateQueue
 from holdfast.update_lines import UpdateLine, update_lines
 from holdfast.updates import Update, the_update
@@ -36,7 +37,8 @@ def feed(queue: UpdateQueue, updates: Iterable[Update | UpdateLine]) -> threadin
             queue.close()
 
     thread = threading.Thread(target=run, name="holdfast updates", daemon=True)
-    thread.start()
+    with deferred():  # a signal handler that raises inside `start` would leave its locks in disorder
+        thread.start()
     return thread
 
 

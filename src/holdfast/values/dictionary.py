@@ -216,6 +216,7 @@ class Dictionary:
         """The codes of rows, one column for each type."""
         rows = rows if isinstance(rows, list) else list(rows)
         arity = len(types)
+        self.memory.room("facts that are given", len(rows) * (8 * arity + 24))  # codes, and a column at a time
         if not {arity}.issuperset(map(len, rows)):
             number, row = next((number, row) for number, row in enumerate(rows) if len(row) != arity)
             raise EncodingError(f"{len(row)} values where {arity} are expected", row, number)
@@ -260,6 +261,12 @@ class Dictionary:
             return [()] * len(codes)
         columns = [self.decode_values(codes[:, column], type) for column, type in enumerate(types)]
         return list(zip(*columns, strict=True))
+
+    def longest_of(self, codes: Codes, types: Sequence[Type]) -> int:
+        """The number of characters of the longest value in some rows."""
+        columns = [codes[:, place] for place, type in enumerate(types) if type.in_dictionary]
+        ids = np.unique(np.concatenate(columns)).tolist() if columns else []
+        return max((len(lexical_form(self._ids.values[id])) for id in ids), default=0)
 
     def lengths(self, codes: Codes, types: Sequence[Type]) -> npt.NDArray[np.int64]:
         """The number of characters of each row's values; numbers count as one."""

@@ -21,6 +21,7 @@ from holdfast.values.single_values import (
     checked_float,
     checked_integer,
     checked_string,
+    shown_repr,
     wrong,
 )
 from holdfast.values.structures import Kind, Structure
@@ -69,7 +70,7 @@ def _taken_apart(item: object, of: Structure) -> tuple[str, Sequence[object]]:
             [(branch, inside)] = item.items()
             found = inside if isinstance(inside, list | tuple) else (inside,)
         case _:
-            raise EncodingError(f"{item!r} is not a value of type {of.name}", item)
+            raise EncodingError(f"{_shown(item)} is not a value of type {of.name}", item)
     if branch == NIL.branch and of.is_record:
         return branch, ()
     if branch not in of.branches:
@@ -82,7 +83,7 @@ def _taken_apart(item: object, of: Structure) -> tuple[str, Sequence[object]]:
 
 
 def _shown(item: object) -> str:
-    return str(item) if isinstance(item, Record) else repr(item)
+    return str(item) if isinstance(item, Record) else shown_repr(item)
 
 
 def _single(item: object, kind: Type) -> Value:

@@ -24,6 +24,7 @@ from holdfast.values.single_values import (
 from holdfast.values.term_text import MAX_NUMBER, MIN_NUMBER, literal_value
 
 EACH = 160  # bytes of a value in the dictionary beside its characters: the object, its id, its places in the tables
+_TOGETHER = 1 << 16  # strings that are added at a time, before the limit on memory is looked at
 _STEP = 1 << 18  # bytes between two looks at the limit
 _is_none = partial(operator.is_, None)
 _K = TypeVar("_K")
@@ -133,6 +134,9 @@ class ValueIds:
 
     def encode_strings(self, strings: Sequence[str]) -> Codes:
         """The ids of strings, in order; new ones are added together."""
+        if len(strings) > _TOGETHER:
+            parts = range(0, len(strings), _TOGETHER)
+            return np.concatenate([self.encode_strings(strings[start : start + _TOGETHER]) for start in parts])
         ids: list[int | None] = list(map(self._strings.get, strings))
         if None not in ids:
             return np.array(ids, np.int64)
@@ -178,6 +182,7 @@ class ValueIds:
         ids: list[int | None] = list(map(self._integers.get, integers))
         if None not in ids:
             return np.array(ids, np.int64)
-        for integer in dict.fromkeys(i for i, id in zip(integers, ids, strict=True) if id is None):
-            self._add(integer)
+        for integer, id in zip(integers, ids, strict=True):
+            if id is None:
+                self.id_of(integer)
         return np.array(list(map(self._integers.get, integers)), np.int64)

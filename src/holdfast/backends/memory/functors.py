@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from holdfast.backends.memory import arithmetic
 from holdfast.backends.memory.arithmetic import Column, Undefined, codes_of, typed
 from holdfast.backends.memory.arrays import Rows
+from holdfast.errors import shortened
 from holdfast.interrupts import foreign
 from holdfast.program.folding import ON_STRINGS
 from holdfast.program.model import Apply, Compare, Const, Range, Term, Test, Var
@@ -26,6 +27,7 @@ from holdfast.values.term_text import term_text
 
 Codes = NDArray[np.int64]
 
+_LONG = 1 << 16  # characters of a string from which on its copies are counted before they are made
 _XSD = "http://www.w3.org/2001/XMLSchema#"
 
 
@@ -149,8 +151,6 @@ def _apply(function: str, columns: Sequence[Codes], types: Sequence[Type], type:
     if function.startswith("@"):
         return _by_user(registered(function), columns, types, type, dictionary)
     if function in _ON_VALUES:
-        if function == "replace":
-            _check_room(_distinct(columns, types, dictionary)[0], dictionary)
         return _by_value(_ON_VALUES[function], columns, types, type, dictionary)
     if function in BY_PATTERN:
         return _by_pattern(BY_PATTERN[function], columns, types, dictionary)
@@ -184,6 +184,11 @@ def _by_value(
 ) -> Codes:
     """A functor in Python, once for each distinct tuple of arguments."""
     values, places = _distinct(columns, types, dictionary)
+    if function is ON_STRINGS["replace"]:
+        _check_room(values, dictionary)
+    if function is _joined and dictionary.longest > _LONG:
+        for texts in zip(*values, strict=True):
+            dictionary.memory.room("strings", 2 * sum(len(text) for text in texts if isinstance(text, str)))
     function = _where_typed(function, types, otherwise="" if type.in_dictionary else 0)
     try:
         results = [dictionary.encode_value(function(*arguments), type) for arguments in zip(*values, strict=True)]
@@ -275,9 +280,13 @@ def _check_room(values: Sequence[Sequence[Value]], dictionary: Dictionary) -> No
             dictionary.memory.room("strings", size if text.isascii() and new.isascii() else 4 * size)
 
 
+def _joined(*texts: str) -> str:
+    return "".join(texts)
+
+
 def _substring(text: str, start: int, length: int) -> str:
     if start < 0 or length < 0:
-        raise Undefined(f"substr({text!r}, {start}, {length}): start and length must not be negative")
+        raise Undefined(f"substr({shortened(repr(text))}, {start}, {length}): start and length must not be negative")
     return text[start : start + length]
 
 
@@ -308,7 +317,7 @@ def _to_float(value: Value) -> float:
 
 
 def _quoted(value: Value) -> str:
-    return f'"{value}"' if isinstance(value, str) else str(value)
+    return shortened(f'"{value}"' if isinstance(value, str) else str(value))
 
 
 def _lexical(value: Value) -> str:
@@ -334,7 +343,7 @@ def _datatype(value: Value) -> Iri:
 _ON_VALUES: dict[str, Callable[..., Any]] = {
     **ON_STRINGS,
     **ON_DATES,
-    "cat": lambda *texts: "".join(texts),
+    "cat": _joined,
     "strlen": len,
     "substr": _substring,
     "to_number": _to_number,

@@ -78,7 +78,7 @@ class MemoryBackend(Able, VirtualRelations, PreparedFacts, Tuning, Housekeeping,
             self.add_relation(relation)
 
     def add_relation(self, relation: Relation) -> None:
-        """Make room for the facts of one more relation."""
+        """Begin to keep the facts of one more relation."""
         table = Table(relation.name, relation.arity, lambda nbytes: self.watch.grown(relation.name, nbytes))
         self.watch.grown(relation.name, table.nbytes)
         self.tables[relation.name] = table

@@ -108,7 +108,7 @@ class SparkBackend(Able, ModuleBudget, Frames, Tuning, Housekeeping):
     # --- relations -----------------------------------------------------------------------------------
 
     def add_relation(self, relation: Relation) -> None:
-        """Make room for the facts of one more relation."""
+        """Begin to keep the facts of one more relation."""
         if Type.RECORD in relation.types:
             message = f"{relation.display} holds records, which the spark engine does not have"
             help = 'use engine="memory" for this program'
