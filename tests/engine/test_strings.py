@@ -127,7 +127,7 @@ def test_what_replacing_makes_is_counted_before_it_is_made(functor: str) -> None
 
 @given(st.text("ab()|*+?.[]^", min_size=1, max_size=6), st.text("abü\n", max_size=5))
 def test_groups_are_those_of_python(pattern: str, text: str) -> None:
-    """Python's engine backtracks, but finds the same leftmost match; in repeated groups it takes an empty round, too."""
+    """Python backtracks, but finds the same leftmost match; in groups that repeat it takes an empty round, too."""
     try:
         with warnings.catch_warnings(action="ignore", category=FutureWarning):  # of `[[`, which may mean more one day
             compiled = re.compile(pattern)
