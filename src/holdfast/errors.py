@@ -69,7 +69,7 @@ def _encodable(text: str) -> str:
 
 
 @dataclass(frozen=True)
-class Source:
+class SourceText:
     """A text that positions point into: a program, an argument, a line of an update stream."""
 
     name: str
@@ -101,7 +101,7 @@ class Source:
 class Span:
     """A stretch of a source; lines and columns count from 1, `end_column` is one past the last."""
 
-    source: Source = field(repr=False)
+    source: SourceText = field(repr=False)
     line: int
     column: int
     end_line: int
@@ -263,7 +263,7 @@ class LimitReached(HoldfastError):
 
 
 class DamagedData(HoldfastError):
-    """Stored data is not what was written."""
+    """Stored data is damaged."""
 
     exit_code = ExitCode.DAMAGED_DATA
 

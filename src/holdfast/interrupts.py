@@ -199,5 +199,5 @@ def checkpoint() -> None:
 
 
 def was_heeded(error: BaseException) -> bool:
-    """Whether a handler raised this at a checkpoint, so that nothing was cut short."""
+    """Whether a handler raised this at a checkpoint, so that nothing was interrupted."""
     return _main.raised is error and _is_main()

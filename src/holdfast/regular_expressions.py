@@ -32,7 +32,7 @@ _MOST_GROUPS = 9  # RE2's replacements name no others
 
 
 class PatternError(ValueError):
-    """A text that is no regular expression; the message says why, to stand after the pattern."""
+    """A text that is not a regular expression; the message, after the pattern, has the reason."""
 
 
 @lru_cache(maxsize=256)

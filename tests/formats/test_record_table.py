@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.values.record_table import Ids, RecordTable
+from holdfast.values.record_table import FieldIds, RecordTable
 
 FIELDS = st.one_of(st.integers(0, 3), st.sampled_from([2**31 - 1, 2**31, 2**33]))
 
@@ -23,7 +23,7 @@ def test_equal_rows_have_one_id(drawn: tuple[int, list[list[tuple[int, ...]]]], 
     arity, parts = drawn
     table, model, following = RecordTable(arity), dict[tuple[int, ...], int](), 100
 
-    def make(rows: Ids) -> None:
+    def make(rows: FieldIds) -> None:
         nonlocal following
         made = list(map(tuple, rows.tolist()))
         assert len(set(made)) == len(made)

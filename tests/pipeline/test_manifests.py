@@ -82,7 +82,7 @@ def test_a_manifest_of_another_history_is_refused_by_the_one_after_it(tmp_path: 
     manifest = Manifest.from_json(text)
     other = Manifest(**{**vars(manifest), "program": "p(x) :- edge(_, x)."})
     (tmp_path / "a/manifests/1.json").write_text(other.to_json(), encoding="utf-8")
-    with pytest.raises(DamagedData, match=r"manifests/1.json is not what was written"):
+    with pytest.raises(DamagedData, match=r"manifests/1.json does not match its hash"):
         store.go_back(1)
     assert [number for number in range(3) if (tmp_path / f"a/manifests/{number}.json").exists()] == [0, 1, 2]
     assert store.go_back(0).number == 0

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from holdfast import pipeline
-from holdfast.errors import Source, UsageError
+from holdfast.errors import SourceText, UsageError
 from holdfast.pipeline.running import checked
 from holdfast.pipeline.toml_places import TomlPlaces
 from holdfast.redaction import masked, redacted
@@ -47,15 +47,15 @@ keep = true
 [extras]
 """
 TOLD = """\
-error[E1104]: there is no mode strem
-error[E1103]: sources.edges has no format, and none can be told from its path
+error[E1104]: unknown mode strem
+error[E1103]: sources.edges has no format, and its path does not imply one
 error[E1103]: sources.nodes has no table, which jdbc needs
 error[E1104]: url is a string, not 7
-error[E1104]: there is no format avro here
+error[E1104]: unknown format avro
 error[E1102]: [updates.more] has no colums
-error[E1104]: there is no write diff
+error[E1104]: unknown write diff
 error[E1104]: limit is at least 1, not 0
-error[E1104]: 'many' is no limit on rows
+error[E1104]: 'many' is not a limit on rows
 error[E1103]: [snapshots] lacks a folder: path = "snapshots"
 error[E1104]: keep is a whole number, not True
 error[E1102]: a pipeline file has no extras"""
@@ -113,7 +113,7 @@ def test_a_source_of_an_undeclared_relation_is_told_the_declaration() -> None:
 
 def test_places_of_keys() -> None:
     text = 'a = 1\n[b.c]\nd = """\nd = 2\n"""\n"e f" = [\n  "d = 3",\n]\ng.h = { i = 1 }\n'
-    places = TomlPlaces(Source("x", text))
+    places = TomlPlaces(SourceText("x", text))
     wanted = {
         ("a",): 1,
         ("b",): 2,

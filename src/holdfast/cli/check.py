@@ -16,13 +16,13 @@ EXAMPLE = "holdfast check examples/policy/policy.dl"
 
 def check(
     program: options.ProgramFile,
-    macro: options.Macros = [],  # noqa: B006  it is copied
+    macro: options.MacrosOption = [],  # noqa: B006  it is copied
     include: options.Include = [],  # noqa: B006  it is copied
     json: options.AsJson = False,
 ) -> None:
     """Check a program without running it.
 
-    Names, types, unbound variables, negation in cycles: all that is wrong is said at once.
+    All errors are reported at once: names, types, unbound variables, negation in cycles.
     """
     checked = load(program, macro, include)
     counts = _counts(checked)

@@ -32,7 +32,7 @@ def graph(
     output: Annotated[
         Path | None, Option("-o", "--output", metavar="FILE", help="Write to a file instead of printing.")
     ] = None,
-    macro: options.Macros = [],  # noqa: B006  it is copied
+    macro: options.MacrosOption = [],  # noqa: B006  it is copied
     include: options.Include = [],  # noqa: B006  it is copied
     json: options.AsJson = False,
 ) -> None:

@@ -16,29 +16,29 @@ if TYPE_CHECKING:
 
 SILENT_SECONDS = 2.0
 UPDATE_SECONDS = 0.1  # rounds can be very short; a person cannot read faster than this
-COMPILING = "getting the kernels ready; should this be the first run, they are compiled, which takes some ten seconds …"
+COMPILING = "preparing the kernels; a first run compiles them, which takes about ten seconds …"
 
 
 class PlainProgress:
     """For logs and pipes: a word when the user has to wait for the compiler, and nothing else."""
 
     def __init__(self) -> None:
-        self._told = False
+        self._announced = False
 
     def started(self, nodes: int) -> None:
         """The run begins."""
 
     def compiling(self) -> None:
         """Kernels are loaded, or compiled if they never were on this machine, and it takes long."""
-        if not self._told:
+        if not self._announced:
             terminal.note(COMPILING)
-        self._told = True
+        self._announced = True
 
     def round(self, node: str, round: int, new_facts: int, facts: int) -> None:
         """A round has ended."""
 
     def finished(self) -> None:
-        """The run is over."""
+        """Called at the end of the run."""
 
 
 class TerminalProgress:

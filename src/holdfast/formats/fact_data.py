@@ -10,12 +10,12 @@ from typing import Any, TypeAlias
 from holdfast.quick_dataclass import dataclass
 from holdfast.settings import UNLIMITED, Memory
 
-_PART = 4096  # rows between two looks at the limit on memory
-FactData: TypeAlias = Any  # what a user may give; `python_data` tells apart and refuses the rest
+_PART = 4096  # rows between two checks of the limit on memory
+FactData: TypeAlias = Any  # what a user may pass; `python_data` distinguishes the forms and refuses the rest
 
 
 @dataclass(frozen=True)
-class Several:
+class FactParts:
     """Facts of one relation given in several parts."""
 
     parts: tuple[FactData, ...]
@@ -37,7 +37,7 @@ def _collected(items: Iterator[Any], memory: Memory) -> list[Any]:
     while part := list(islice(items, _PART)):
         found += part
         size += sum(map(_size, part))
-        memory.room("facts that are given", size)
+        memory.check("facts that are given", size)
     return found
 
 

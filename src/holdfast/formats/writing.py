@@ -1,7 +1,7 @@
 """Facts as lines of separated values: sorted, and such that reading them gives the same facts.
 
 Strings that the lines cannot hold (with the delimiter or a line end in them) are refused rather than written
-so that they read back as something else; `escape=true` and `rfc4180=true` have room for them.
+so that they read back as something else; `escape=true` and `rfc4180=true` can write them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def pieces(relation: Relation, codes: Codes, dictionary: Dictionary, most: int) 
             yield part
             continue
         lengths = dictionary.lengths(part, relation.types)
-        dictionary.memory.room(f"rows of {relation.display} that are written", _COPIES * int(lengths.max()))
+        dictionary.memory.check(f"rows of {relation.display} that are written", _COPIES * int(lengths.max()))
         ends = np.cumsum(lengths)
         first = 0
         while first < len(part):

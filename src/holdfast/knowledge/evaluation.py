@@ -26,7 +26,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class Statistics:
-    """Figures of a materialisation."""
+    """Figures of a materialisation, for `kb.statistics`."""
 
     facts: int  # explicit
     derived: int

@@ -28,7 +28,7 @@ class InputFile:
 
 
 def given_paths(facts: str | Path | Sequence[str | Path] | None) -> list[Path]:
-    """The folders and RDF files that facts were given as; raises if there is none of that name."""
+    """The folders and RDF files that facts were given as; raises if one does not exist."""
     given = [] if facts is None else [facts] if isinstance(facts, str | Path) else facts
     paths = [Path(path) for path in given]
     for path in paths:
@@ -65,7 +65,7 @@ def _directed(relation: Relation, io: Io, folders: Sequence[Path]) -> Iterator[I
         where = " or ".join(folder.as_posix() for folder in folders)
         name = io.parameters.get("filename", f"{relation.display}.facts")
         message = f"cannot find {name}, the facts of {relation.display}, in {where}"
-        help = "name the folder with -F (facts=… in Python), or take the .input away"
+        help = "give the folder with -F (facts=… in Python), or remove the .input"
         others = [unread_facts(folder, relation) for folder in folders if folder.is_dir()]
         notes = [
             f"{path.as_posix()} is there, but does not end as a facts file does; {_ENDINGS}"

@@ -13,7 +13,7 @@ import numpy as np
 from holdfast.arguments import expect
 from holdfast.errors import DataError, Diagnostic, UsageError
 from holdfast.formats.contents import Contents
-from holdfast.formats.fact_data import FactData, Several, is_spark_frame, kept
+from holdfast.formats.fact_data import FactData, FactParts, is_spark_frame, kept
 from holdfast.formats.rdf_mirrors import refuse_unmirrored
 from holdfast.knowledge.input_files import (
     InputFile,
@@ -32,7 +32,7 @@ from holdfast.quick_dataclass import dataclass
 from holdfast.values import Type
 from holdfast.values.dictionary import Codes, Dictionary
 
-Facts: TypeAlias = str | Path | Sequence[str | Path] | Mapping[str, FactData] | None
+GivenFacts: TypeAlias = str | Path | Sequence[str | Path] | Mapping[str, FactData] | None
 """A folder, RDF files, several of these, or data by relation name."""
 
 
@@ -51,7 +51,9 @@ class Loaded:
     files: tuple[Path, ...] = ()  # that facts were read from
 
 
-def load(tree_program: tree.Program, facts: Facts, dictionary: Dictionary, *, keeps_frames: bool = False) -> Loaded:
+def load(
+    tree_program: tree.Program, facts: GivenFacts, dictionary: Dictionary, *, keeps_frames: bool = False
+) -> Loaded:
     """Check a program and read its facts; column types that the program leaves open follow the data.
 
     With `keeps_frames`, facts given as Spark DataFrames are not read here.
@@ -60,7 +62,8 @@ def load(tree_program: tree.Program, facts: Facts, dictionary: Dictionary, *, ke
     frames: dict[str, list[Any]] = {}
     files: tuple[Path, ...] = ()
     if isinstance(facts, Mapping):
-        facts = {name: kept(data, dictionary.memory) for name, data in facts.items()}  # types are told from it first
+        # types are inferred from it before it is read
+        facts = {name: kept(data, dictionary.memory) for name, data in facts.items()}
     with Contents(dictionary.memory) as contents:
         program = _checked(tree_program, facts, contents)
         match facts:
@@ -93,10 +96,10 @@ def _expect_facts(facts: object) -> None:
         expect(name, str, "a relation's name is a string", help)
 
 
-def _checked(tree_program: tree.Program, facts: Facts, contents: Contents) -> Program:
+def _checked(tree_program: tree.Program, facts: GivenFacts, contents: Contents) -> Program:
     """The program with the types that the data suggests for columns that it leaves open.
 
-    A program that is wrong whatever the data is told so, even if the data is wrong as well.
+    Errors of a program are reported before errors of its data.
     """
     try:
         return check(tree_program, _hints(outline(tree_program), facts, contents))
@@ -105,7 +108,7 @@ def _checked(tree_program: tree.Program, facts: Facts, contents: Contents) -> Pr
         raise
 
 
-def _hints(relations: Mapping[str, Relation], facts: Facts, contents: Contents) -> Hints:
+def _hints(relations: Mapping[str, Relation], facts: GivenFacts, contents: Contents) -> Hints:
     match facts:
         case Mapping():
             return _python_hints(relations, _by_relation(relations, facts))
@@ -130,7 +133,7 @@ def _counted(
     total = sum(codes.nbytes for _, codes in before)
     for name, codes in parts:
         total += codes.nbytes
-        contents.with_room(partial(contents.memory.grown, LOADED, total))
+        contents.retried(partial(contents.memory.grown, LOADED, total))
         yield name, codes
 
 
@@ -153,8 +156,8 @@ def _by_relation(relations: Mapping[str, Relation], facts: Mapping[str, FactData
         known = name if name in relations else spelled.get(name)
         if known is None:
             help = similar(name, spelled) or "the program mentions: " + ", ".join(spelled)
-            raise UsageError(Diagnostic("E0901", f"there is no relation {name} to put facts into", help=help))
-        found += [(known, part) for part in (data.parts if isinstance(data, Several) else (data,))]
+            raise UsageError(Diagnostic("E0901", f"there is no relation {name} for these facts", help=help))
+        found += [(known, part) for part in (data.parts if isinstance(data, FactParts) else (data,))]
     return found
 
 
@@ -193,7 +196,7 @@ def _file_hints(inputs: Iterable[InputFile], contents: Contents) -> dict[tuple[s
 
             names = [column.name for column in input.relation.columns]
             sniff = partial(sniff_types, input.path, names, input.parameters, contents)
-            types = contents.with_room(sniff)
+            types = contents.retried(sniff)
             hints.update({(input.relation.name, i): type for i, type in enumerate(types)})
     return hints
 
@@ -222,7 +225,7 @@ def _delimited_rows(
         relation = program.relations[input.relation.name]
         read = partial(read_relation, input.path, relation, dictionary, input.parameters, contents)
         try:
-            yield relation.name, contents.with_room(read)
+            yield relation.name, contents.retried(read)
         except DataError as error:
             problems += error.diagnostics
 

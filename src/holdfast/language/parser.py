@@ -6,12 +6,12 @@ import re
 from functools import cache
 from typing import Any
 
-from holdfast.errors import Diagnostic, Diagnostics, ProgramError, Source, Span
+from holdfast.errors import Diagnostic, Diagnostics, ProgramError, SourceText, Span
 from holdfast.language import tables, tree
 from holdfast.language.build import Builder
 from holdfast.language.comments import Comment
 from holdfast.language.failure import Failure
-from holdfast.language.lalr import Parser, Tables, UnexpectedTokenError
+from holdfast.language.lalr import Parser, ParserTables, UnexpectedTokenError
 from holdfast.language.mistakes import lone_surrogate
 from holdfast.language.nesting import without_deep_clauses
 from holdfast.language.preprocessor import Preprocessing, preprocessed, uses_preprocessor
@@ -25,23 +25,23 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @cache
-def _tables() -> Tables:
+def _tables() -> ParserTables:
     return tables.fitting() or tables.from_grammar()
 
 
 def parse(text: str, name: str = "<text>", given: Preprocessing = NOTHING_GIVEN) -> tree.Program:
     """The program of a text, with all files that it includes; raises `ProgramError` with all syntax errors."""
     diagnostics = Diagnostics()
-    program, _ = _parse(preprocessed(Source(name, text), given, diagnostics), "program")
+    program, _ = _parse(preprocessed(SourceText(name, text), given, diagnostics), "program")
     assert isinstance(program, tree.Program)
     return program
 
 
 def parse_with_comments(text: str, name: str = "<text>") -> tuple[tree.Program, list[Comment]]:
-    """The program of a text as it stands, and the comments that the tree leaves out."""
-    source = Source(name, text)
+    """The unexpanded program of a text, and the comments, which the tree leaves out."""
+    source = SourceText(name, text)
     if uses_preprocessor(text):
-        message = "a file with lines for the preprocessor has no canonical form: macros may stand for anything"
+        message = "a file with preprocessor lines has no canonical form, because macros can stand for anything"
         raise ProgramError(Diagnostic("E0121", message, Span(source, 1, 1, 1, 2)))
     program, comments = _parse(source, "program")
     assert isinstance(program, tree.Program)
@@ -50,11 +50,11 @@ def parse_with_comments(text: str, name: str = "<text>") -> tuple[tree.Program, 
 
 def parse_body(text: str, name: str = "<query>") -> tree.Formula:
     """The formula of a query such as `path(1, x), !blocked(x)`; a dot at its end is allowed."""
-    formula: tree.Formula = _parse(Source(name, text), "query")[0]
+    formula: tree.Formula = _parse(SourceText(name, text), "query")[0]
     return formula
 
 
-def _parse(written: Source, start: str) -> tuple[Any, list[Comment]]:
+def _parse(written: SourceText, start: str) -> tuple[Any, list[Comment]]:
     diagnostics = Diagnostics()
     source = _unicode(written, diagnostics)
     lexer = Lexer(source, diagnostics, in_body=start == "query")
@@ -64,7 +64,7 @@ def _parse(written: Source, start: str) -> tuple[Any, list[Comment]]:
     return result, lexer.comments
 
 
-def _unicode(source: Source, diagnostics: Diagnostics) -> Source:
+def _unicode(source: SourceText, diagnostics: Diagnostics) -> SourceText:
     """The text without lone surrogates, which nothing could print; the first one is reported."""
     found = _SURROGATE.search(source.text)
     if found is None:
@@ -73,13 +73,13 @@ def _unicode(source: Source, diagnostics: Diagnostics) -> Source:
         source.text.count("\n", 0, found.start()) + 1,
         found.start() - source.text.rfind("\n", 0, found.start()),
     )
-    clean = Source(source.name, _SURROGATE.sub("\ufffd", source.text))
+    clean = SourceText(source.name, _SURROGATE.sub("\ufffd", source.text))
     place = Span(clean, line, column, line, column + 1)
     lone_surrogate("E0104", f"U+{ord(found.group()):04X}").report(diagnostics, place)
     return clean
 
 
-def _run(source: Source, tokens: list[Token], start: str, diagnostics: Diagnostics) -> Any:
+def _run(source: SourceText, tokens: list[Token], start: str, diagnostics: Diagnostics) -> Any:
     """Parse; after an error, report it and go on behind it to find the next one."""
     position = 0
     while True:

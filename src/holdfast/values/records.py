@@ -35,7 +35,7 @@ _ESCAPED: Final = {"n": "\n", "r": "\r", "t": "\t"}
 
 
 def as_record(given: object, structure: Structure) -> Record:
-    """The value of a type that a Python object stands for; raises `EncodingError` where it is none."""
+    """The value of a type that a Python object stands for; raises `EncodingError` for other objects."""
     open_: list[tuple[object, Structure]] = [(given, structure)]
     order: list[tuple[object, Structure, str, Sequence[object]]] = []
     while open_:
@@ -87,7 +87,7 @@ def _shown(item: object) -> str:
 
 
 def _single(item: object, kind: Type) -> Value:
-    """A field that is no record itself, as a value of its type."""
+    """A field other than a record, as a value of its type."""
     if item.__class__ in FOREIGN:
         try:
             item = adapted(cast("Foreign", item), kind)
@@ -113,7 +113,7 @@ def parse_record(text: str, structure: Structure) -> Record:
     record = reader.structured(structure)
     reader.space()
     if reader.place < len(text):
-        raise NumberError(f"goes on behind its end: {text[reader.place :][:20]}")
+        raise NumberError(f"continues after its end: {text[reader.place :][:20]}")
     return record
 
 

@@ -28,7 +28,7 @@ _NOUNS = {
 class EncodingError(ValueError):
     """A value that does not fit its column; `row` and `column` count from 0 where they are known.
 
-    Internal: whoever knows where the value came from turns it into a `DataError` that says so.
+    Internal: the caller that knows the place of the value turns it into a `DataError`.
     """
 
     def __init__(self, reason: str, value: object = None, row: int | None = None, column: int | None = None) -> None:

@@ -40,7 +40,7 @@ class ValueIds:
     def __init__(self, memory: Memory = UNLIMITED) -> None:
         self.memory = memory
         self.longest = 0  # characters of the longest value
-        self.nbytes = self._told = 0
+        self.nbytes = self._reported = 0
         self.values: list[Value] = []
         self._strings: dict[str, int] = {}
         self._integers: dict[int, int] = {}
@@ -126,8 +126,8 @@ class ValueIds:
     def grow(self, nbytes: int) -> None:
         """Values take so many bytes more."""
         self.nbytes += nbytes
-        if self.nbytes > self._told + _STEP:
-            self._told = self.nbytes
+        if self.nbytes > self._reported + _STEP:
+            self._reported = self.nbytes
             self.memory.grown("strings", self.nbytes)
 
     # --- many values ---------------------------------------------------------------------------------

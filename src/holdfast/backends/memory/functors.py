@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.backends.memory import arithmetic
-from holdfast.backends.memory.arithmetic import Column, Undefined, codes_of, typed
+from holdfast.backends.memory.arithmetic import Undefined, ValueColumn, codes_of, typed
 from holdfast.backends.memory.arrays import Rows
 from holdfast.errors import shortened
 from holdfast.interrupts import foreign
@@ -121,7 +121,7 @@ def spread(range: Range, given: Bindings, most: int) -> Iterator[Bindings]:
             yield from _bound(range.variable, chunk, given.at(np.full(len(chunk), place), len(chunk)))
 
 
-def _chunks(start: Any, stop: Any, step: Any, most: int) -> Iterator[Column]:
+def _chunks(start: Any, stop: Any, step: Any, most: int) -> Iterator[ValueColumn]:
     """The values of one range, so many at a time; integers may go from one end of the 64 bits to the other."""
     if start.dtype == np.float64:
         if not np.isfinite([start, stop, step]).all():
@@ -171,7 +171,7 @@ def _extreme(function: str, columns: Sequence[Codes], type: Type, dictionary: Di
     return chosen
 
 
-def _comparable(columns: Sequence[Codes], type: Type, dictionary: Dictionary) -> list[Column]:
+def _comparable(columns: Sequence[Codes], type: Type, dictionary: Dictionary) -> list[ValueColumn]:
     """Columns whose entries compare as the values do."""
     if not type.in_dictionary:
         return [typed(column, type) for column in columns]
@@ -188,7 +188,7 @@ def _by_value(
         _check_room(values, dictionary)
     if function is _joined and dictionary.longest > _LONG:
         for texts in zip(*values, strict=True):
-            dictionary.memory.room("strings", 2 * sum(len(text) for text in texts if isinstance(text, str)))
+            dictionary.memory.check("strings", 2 * sum(len(text) for text in texts if isinstance(text, str)))
     function = _where_typed(function, types, otherwise="" if type.in_dictionary else 0)
     try:
         results = [dictionary.encode_value(function(*arguments), type) for arguments in zip(*values, strict=True)]
@@ -203,7 +203,7 @@ def _by_pattern(
     """A functor of regular expressions, for all distinct tuples of arguments with one pattern at once."""
     values, places = _distinct(columns, types, dictionary)
     try:
-        results = function(*values, lambda nbytes: dictionary.memory.room("strings", nbytes))
+        results = function(*values, lambda nbytes: dictionary.memory.check("strings", nbytes))
     except PatternError as error:
         raise Undefined(str(error)) from None
     return dictionary.encode_strings(results)[places]
@@ -277,7 +277,7 @@ def _check_room(values: Sequence[Sequence[Value]], dictionary: Dictionary) -> No
     for text, old, new in zip(*values, strict=True):
         if isinstance(text, str) and isinstance(old, str) and isinstance(new, str) and len(new) > len(old):
             size = len(text) + text.count(old) * (len(new) - len(old))
-            dictionary.memory.room("strings", size if text.isascii() and new.isascii() else 4 * size)
+            dictionary.memory.check("strings", size if text.isascii() and new.isascii() else 4 * size)
 
 
 def _joined(*texts: str) -> str:
@@ -355,7 +355,7 @@ _ON_VALUES: dict[str, Callable[..., Any]] = {
     "datatype": _datatype,
 }
 
-_ARITHMETIC: dict[str, Callable[..., Column]] = {
+_ARITHMETIC: dict[str, Callable[..., ValueColumn]] = {
     "+": arithmetic.add,
     "-": arithmetic.subtract,
     "*": arithmetic.multiply,
@@ -383,7 +383,7 @@ _ARITHMETIC: dict[str, Callable[..., Column]] = {
     "utof": lambda column: column.astype(np.float64),
 }
 
-_COMPARISONS: dict[str, Callable[[Column, Column], Column]] = {
+_COMPARISONS: dict[str, Callable[[ValueColumn, ValueColumn], ValueColumn]] = {
     "=": np.equal,
     "!=": np.not_equal,
     "<": np.less,
