@@ -61,19 +61,19 @@ def all_match(patterns: Sequence[object], texts: Sequence[object]) -> NDArray[np
     return found
 
 
-Room = Callable[[int], None]
-"""Told how many bytes texts will take, before they are made; raises where they are too many."""
+Check = Callable[[int], None]
+"""Takes the number of bytes of texts before they are built; raises if they are too many."""
 
 
 def groups(
-    texts: Sequence[object], patterns: Sequence[object], numbers: Sequence[object], room: Room = lambda _: None
+    texts: Sequence[object], patterns: Sequence[object], numbers: Sequence[object], check: Check = lambda _: None
 ) -> list[str]:
     """What a group of the pattern matches where it matches first; group 0 is all of it, and no match is ""."""
     found = [""] * len(texts)
     for (pattern, number), places in _parts((patterns, numbers), texts):
         column, search = _column(texts, places), _search(pattern, number)
         matched = pc.match_substring_regex(column, _bare(pattern))
-        room(column.nbytes)
+        check(column.nbytes)
         picked = pc.if_else(matched, pc.replace_substring_regex(column, search, rf"\{max(number, 1)}"), "")
         for place, text in zip(places, picked.to_pylist(), strict=True):
             found[place] = text
@@ -105,14 +105,14 @@ def _group_count(pattern: str) -> int:
 
 
 def replaced(
-    texts: Sequence[object], patterns: Sequence[object], news: Sequence[object], room: Room = lambda _: None
+    texts: Sequence[object], patterns: Sequence[object], news: Sequence[object], check: Check = lambda _: None
 ) -> list[str]:
     """The texts with `new` for each match of the pattern; in `new`, `\\1` is what the first group matched."""
     found = [""] * len(texts)
     for (pattern, new), places in _parts((patterns, news), texts):
         column, bare = _column(texts, places), _bare(pattern)
         matches = pc.sum(pc.count_substring_regex(column, bare)).as_py() or 0
-        room((1 + new.count("\\")) * column.nbytes + (matches + len(column)) * len(new.encode()))
+        check((1 + new.count("\\")) * column.nbytes + (matches + len(column)) * len(new.encode()))
         try:
             made = pc.replace_substring_regex(column, bare, new)
         except pa.ArrowInvalid as error:

@@ -185,7 +185,7 @@ def _by_value(
     """A functor in Python, once for each distinct tuple of arguments."""
     values, places = _distinct(columns, types, dictionary)
     if function is ON_STRINGS["replace"]:
-        _check_room(values, dictionary)
+        _check_size(values, dictionary)
     if function is _joined and dictionary.longest > _LONG:
         for texts in zip(*values, strict=True):
             dictionary.memory.check("strings", 2 * sum(len(text) for text in texts if isinstance(text, str)))
@@ -272,7 +272,7 @@ def _where_typed(function: Callable[..., Any], types: Sequence[Type], otherwise:
     return typed_function if symbols else function
 
 
-def _check_room(values: Sequence[Sequence[Value]], dictionary: Dictionary) -> None:
+def _check_size(values: Sequence[Sequence[Value]], dictionary: Dictionary) -> None:
     """Refuse what replacing would make, before it is made: it may be as large as the product of two strings."""
     for text, old, new in zip(*values, strict=True):
         if isinstance(text, str) and isinstance(old, str) and isinstance(new, str) and len(new) > len(old):
