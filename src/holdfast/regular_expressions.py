@@ -86,7 +86,7 @@ def _search(pattern: str, number: int) -> str:
     count = _group_count(pattern)
     if not 0 <= number <= min(count, _MOST_GROUPS):
         has = "no group" if not count else "one group, number 1" if count == 1 else f"the groups 1 to {count}"
-        most = f", of which those up to {_MOST_GROUPS} can be had" if count > _MOST_GROUPS else ""
+        most = f", of which those up to {_MOST_GROUPS} are available" if count > _MOST_GROUPS else ""
         raise PatternError(f"{quote(pattern)} has no group {number}: it has {has}{most}")
     return rf"\A(?s:.*?){f'({inside})' if number == 0 else f'(?:{inside})'}(?s:.*)\z"
 
@@ -138,7 +138,7 @@ def _column(texts: Sequence[object], places: Sequence[int]) -> pa.Array:
 
 
 def _parts(keys: Sequence[Sequence[object]], texts: Sequence[object]) -> Iterator[tuple[tuple[Any, ...], list[int]]]:
-    """The places of the texts with the same keys, some at a time; a pattern or a text that is none is left out."""
+    """The places of the texts with the same keys, some at a time; other values are left out."""
     places: dict[tuple[object, ...], list[int]] = {}
     for place, (text, *key) in enumerate(zip(texts, *keys, strict=True)):
         if isinstance(text, str) and all(isinstance(part, str | int) for part in key):

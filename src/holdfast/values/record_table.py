@@ -72,7 +72,7 @@ class RecordTable:
         return True
 
     def _find_packed(self, packed: FieldIds) -> FieldIds:
-        """The ids of records with these fields, -1 where there is none: most records that rules make are known."""
+        """The ids of records with these fields, -1 for unknown records: most records that rules make are known."""
         if not len(self._packed):
             return np.full(len(packed), -1, np.int64)
         places = np.minimum(np.searchsorted(self._packed, packed), len(self._packed) - 1)
