@@ -56,7 +56,7 @@ def foreign_depth() -> int:
 class _Main:
     """What waits in the main thread, the only one in which handlers run.
 
-    A handler may run, and raise, while ours is installed or removed, and may use holdfast itself.  So the
+    A handler may run, and raise, while ours is put in its place or taken away, and may use holdfast itself.  So the
     user's handlers are noted one by one, before ours takes the place; to put ours there twice changes nothing; and
     ours, if it is left somewhere when nothing is deferred, gives the place back and passes the signal on.
     """
@@ -105,7 +105,7 @@ class _Main:
             while left:
                 if _get(left[-1]) == self.note:
                     _set(left[-1], self.handlers[left[-1]])
-                left.pop()  # now, so that an interrupted one is not forgotten
+                left.pop()  # now, or one whose turn was interrupted would be forgotten
         finally:
             if left:
                 self.uninstall(left)
