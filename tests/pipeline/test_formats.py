@@ -246,7 +246,11 @@ def test_rows_that_do_not_fit_go_to_the_quarantine_with_the_reason(spark: SparkS
     [
         ('path = "none.parquet"', UsageError, r"E0903\]: there is no file or folder none.parquet for reading to read"),
         ('path = "none*.parquet"', SparkFailure, r"E1005\]: cannot read reading: \[PATH_NOT_FOUND\]"),
-        ('path = "rows.parquet"\ncolumns = { celsius = "x1" }', UsageError, r"columns = \{ celsius = \"NAME\" \} says"),
+        (
+            'path = "rows.parquet"\ncolumns = { celsius = "x1" }',
+            UsageError,
+            r"in the source: columns = \{ celsius = \"NAME\" \}",
+        ),
         ('format = "frame"', UsageError, "E1110"),
         ('path = "rows.parquet"\ncolumns = { celsius = "temp" }', UsageError, r"E1106(.|\n)*it has turbine, count"),
         ('path = "rows.parquet"\nchecks = ["celsius >"]', UsageError, "E1104"),
