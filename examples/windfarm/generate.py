@@ -35,8 +35,8 @@ def temperatures(seed: int = 1) -> list[tuple[str, float]]:
 def stream(minutes: int = 8, seed: int = 2) -> list[list[tuple[str, object, str]]]:
     """What the thermometers report minute by minute: the reading that no longer holds, and the new one.
 
-    On the coast a warm front comes in and every thermometer rises with it; north_07 is repaired, ridge_11 breaks, and the
-    silent north_12 reports again.  One reading is not a number: the wire was cut in the middle of it.
+    On the coast a warm front arrives and every thermometer rises; north_07 is repaired, ridge_11 breaks, and the silent
+    north_12 reports again.  One reading is not a number: the wire was cut in the middle of it.
     """
     noise, now = random.Random(seed), dict(temperatures())
     reported = []
