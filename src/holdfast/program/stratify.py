@@ -62,9 +62,7 @@ def _report(edges: list[Edge], scope: Names, diagnostics: Diagnostics) -> None:
     what = "negated" if offender.mark == "!" else "aggregated"
     note = f"a relation must be complete before it is {what}, but here {_dependence(listed, len(user))}"
     waits = ", ".join(name for name in scope.waiting.get(offender.span, ()) if not is_fresh(name))
-    help = (
-        f"only the recursion binds {waits}: add an atom from outside it that binds {waits} too" if waits else None
-    )
+    help = f"only the recursion binds {waits}: add an atom from outside it that binds {waits} too" if waits else None
     diagnostics.error(code, message, offender.span, labels=_distinct(labels, offender.span), notes=[note], help=help)
 
 
