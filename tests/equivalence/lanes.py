@@ -19,7 +19,7 @@ from ..oracle.values import tag_row
 from .reference import State, counters_of, state_of
 from .scripts import Order, Script, Step, grouped
 
-FIXED = ("dred", "dred-counting", "backward-forward", "backward-forward-counting", "recompute", "auto")
+FIXED = ("dred", "dred-counting", "dred-ranked", "backward-forward", "backward-forward-counting", "recompute", "auto")
 MIXED, EACH, COUNTING = "a different one each step", "a different one for each predicate", "counting"
 POLICIES = (*FIXED, MIXED, EACH, COUNTING)
 STRATEGIES = ("counters", "hyper-node")

@@ -5,8 +5,17 @@ from __future__ import annotations
 
 from dataclasses import field
 
+from holdfast.backends.abilities import Ranking
 from holdfast.backends.protocol import Backend
-from holdfast.maintenance.algorithms import ALGORITHMS, AUTO, Algorithm, Choice, refuse_company, refuse_recursion
+from holdfast.maintenance.algorithms import (
+    ALGORITHMS,
+    AUTO,
+    Algorithm,
+    Choice,
+    refuse_company,
+    refuse_ranks,
+    refuse_recursion,
+)
 from holdfast.maintenance.node_plans import NodePlan
 from holdfast.maintenance.stratum import Figures
 from holdfast.plans import Statistics
@@ -57,6 +66,8 @@ class Chooser:
         algorithm = ALGORITHMS[name]
         if algorithm.nonrecursive_only:
             refuse_recursion(plan.node)
+        if algorithm.needs_ranks and plan.node.is_recursive and backend.ability(Ranking) is None:
+            refuse_ranks(plan.node)
         if algorithm.by_module_alone and plan.allotment.alone is None:
             refuse_company(plan.node)
         goes_on = algorithm.by_module_alone and plan.state_reusable

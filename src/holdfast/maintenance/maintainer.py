@@ -38,6 +38,8 @@ class Maintainer:
         self.transactions = Transactions(backend, self.states, self.ledger)
         self.nodes: Sequence[NodePlan] = node_plans(program, backend.statistics, modules)  # in topological order
         self._agenda = Agenda(self.nodes)
+        for plan in self.nodes:  # evaluation has set the ranks, where no module took part
+            self.ledger.note_ranks(plan, right=not plan.allotment.services)
         self.marking: Marking | None = None  # if the next update may be looked at
 
     def counted(self) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from holdfast.backends.protocol import Backend
+from holdfast.backends.protocol import Backend, Facts
+from holdfast.maintenance.seminaive import evaluate
 from holdfast.maintenance.stratum import RuleChange, Stratum
 from holdfast.plans import AggregatePlan, Planner, Read
 
@@ -14,18 +15,14 @@ def maintain(s: Stratum) -> None:
     s.Cn.forget(s.O)
     s.Cr.forget(s.O)
     explicit = (s.of_node(s.E) - s.E_minus) | s.E_plus
-    N = s.backend.apply(s.planner.nonrecursive(), {Read.ALL: J, Read.ABSENT: J})
-    s.Cn.add(explicit)
-    s.Cn.add(N)
-    s.figures.insertion += len(N)
-    Δ = explicit | N.support()
-    while Δ:
+
+    def take(Δ: Facts) -> bool:
+        nonlocal new
         s.watch.round(len(Δ))
         new |= Δ
-        instances = s.recursive_heads(s.node.recursive, J, J, Δ)
-        s.Cr.add(instances)
-        s.figures.insertion += len(instances)
-        Δ = instances.support() - new
+        return True
+
+    s.figures.insertion += evaluate(s.planner, s.backend, new, J, explicit, take)
     old = s.of_node(I)
     D |= old - new
     A |= s.of_node(new) - I

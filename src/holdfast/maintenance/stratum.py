@@ -142,7 +142,12 @@ class Stratum:
         plans = self.planner.changed(rules, P.sizes(), N.sizes()) if rules else ()
         if not plans:
             return self.backend.apply((), {})
-        sources = {
+        return self.backend.apply(plans, self.delta_sources(I, P, N))
+
+    @staticmethod
+    def delta_sources(I: Facts, P: Facts, N: Facts) -> dict[Read, Facts]:
+        """What the atoms of Π⟦I : P, N⟧ read."""
+        return {
             Read.ALL: I,
             Read.OLD: I - P,
             Read.DELTA: P,
@@ -150,7 +155,6 @@ class Stratum:
             Read.ABSENT_OLD: I | N,
             Read.ABSENT_DELTA: N,
         }
-        return self.backend.apply(plans, sources)
 
     def recursive_heads(self, rules: Iterable[Rule], Ip: Facts, In: Facts, Δ: Facts) -> Bag:
         """Π_r⟦Ip, In : Δ⟧ for new or deleted facts of this hyper-node."""

@@ -7,8 +7,9 @@ from itertools import chain
 
 from holdfast.backends.abilities import virtual_relations
 from holdfast.backends.protocol import Backend, Facts
+from holdfast.maintenance import recompute
 from holdfast.maintenance.agenda import Agenda
-from holdfast.maintenance.algorithms import Algorithm, Choice
+from holdfast.maintenance.algorithms import ALGORITHMS, Algorithm, Choice
 from holdfast.maintenance.choose import Chooser
 from holdfast.maintenance.ledger import Ledger
 from holdfast.maintenance.marking import MarkedStratum, Marking
@@ -52,11 +53,15 @@ class Walk:
         begun = self.watch.seconds
         algorithm, why = self.chooser.chosen(plan, self.choice, self.backend)
         modular = algorithm.with_modules(plan.allotment.services)
-        self._prepare(plan, algorithm, modular=modular is not None)
+        maintain, prepared_for = modular or algorithm.maintain, algorithm
+        if algorithm.needs_ranks and plan.node.is_recursive and not self.ledger.ranks_are_right(plan):
+            maintain, prepared_for = recompute.maintain, ALGORITHMS["recompute"]
+            why = f"{why}; its ranks were not known, so it was recomputed"
+        self._prepare(plan, prepared_for, modular=modular is not None)
         s = self._stratum(plan, algorithm, modular=modular is not None)
         if not algorithm.by_module_alone:
             self.states.drop(plan.predicates)
-        (modular or algorithm.maintain)(s)
+        maintain(s)
         self.ledger.maintained(plan, algorithm)
         s.figures.algorithm, s.figures.why, s.figures.seconds = algorithm.name, why, self.watch.seconds - begun
         s.figures.given = sum(map(len, (s.E_minus, s.E_plus, s.removed_inputs, s.added_inputs)))
