@@ -16,7 +16,7 @@ import pytest
 
 import holdfast
 from holdfast import HoldfastError, KnowledgeBase, Limits, Update
-from holdfast.backends.memory.facts import Kept
+from holdfast.backends.memory.kept import Kept
 from holdfast.errors import LimitReached
 from holdfast.maintained import Maintained
 from holdfast.maintenance.watch import Watch

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from holdfast.backends.memory import links
-from holdfast.backends.memory.store import MemoryBackend
+from holdfast.backends.memory.virtual import VirtualTables
 from holdfast.backends.memory.window import module as window_module
 from holdfast.backends.memory.window import stratum as window
 from holdfast.backends.memory.window.versions import Versions
@@ -516,7 +516,7 @@ SHAPE_MUTANTS = [
         (
             1246,
             "a closure is written out twice",
-            MemoryBackend.materialise_rows,
+            VirtualTables.materialise_rows,
             "dict.fromkeys(predicates)",
             "predicates",
         ),
@@ -527,21 +527,21 @@ SHAPE_MUTANTS = [
 LOOKUP_MUTANTS = [
     Mutant(
         "what is looked up is found missing",
-        MemoryBackend._fetch,
+        VirtualTables._fetch,
         "virtual.now().matching(key[0], lacking)",
         "()",
         "auto",
     ),
     Mutant(
         "a pair that is looked up is found missing",
-        MemoryBackend._fetch,
+        VirtualTables._fetch,
         "lacking[virtual.now().has(lacking)],",
         "lacking[:0],",
         "auto",
     ),
     Mutant(
         "one look covers all values",
-        MemoryBackend._fetch,
+        VirtualTables._fetch,
         "np.setdiff1d(values[:, 0], known)",
         "values[:0, 0] if len(known) else values[:, 0]",
         "auto",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -60,9 +60,9 @@ def _highest(ranks: Ranking, key: object, body: list[int]) -> int:
 
 
 def _instances(plan: NodePlan, model: ModelBackend) -> Iterator[tuple[object, *tuple[Fact, ...]]]:
-    planner, I = BodyPlanner(plan.node, model.statistics), model.materialisation
+    planner, facts_now = BodyPlanner(plan.node, model.statistics), model.materialisation
     for one in planner.whole(plan.node.recursive):
-        emitted = model._emitted(one, {Read.ALL: I, Read.ABSENT: I})
+        emitted = model._emitted(one, {Read.ALL: facts_now, Read.ABSENT: facts_now})
         columns = [[(predicate, row) for row in rows] for predicate, rows in emitted]
         for facts in zip(*columns, strict=True):
             yield rule_key(one.rule), *facts
@@ -78,5 +78,3 @@ def _model(maintainer: Maintainer, backend: Backend) -> ModelBackend:
         rows = held if isinstance(held, np.ndarray) else held.codes()
         model.materialisation |= ModelFacts({name: frozenset(map(tuple, rows.tolist()))})
     return model
-
-

@@ -1,8 +1,8 @@
 """DRed^w: DRed^c with ranks (ALGORITHMS.md, "DRed^w"; decision 0035 says how the ranks are chosen).
 
 DRed^c overdeletes a fact as soon as its nonrecursive derivations are gone, since a recursive derivation may stand on
-the fact itself.  A derivation from facts of lower ranks cannot.  Cw counts these founded derivations, and a fact with Cn
-or Cw above 0 is not overdeleted: by induction on its rank it has a proof.
+the fact itself.  A derivation from facts of lower ranks cannot.  Cw counts these founded derivations, and a fact with
+Cn or Cw above 0 is not overdeleted: by induction on its rank it has a proof.
 
 A fact that comes, or comes back, enters with a rank above all others, so that every derivation it has by then is
 founded, and none that uses it is, for facts that are there already.  Hence INSERT moves Cw only by its first step; the

@@ -1,4 +1,4 @@
-"""Arrays that grow, and hash tables of slots (see `kernels.py` for what a slot is)."""
+"""Arrays that grow, and hash tables of slots (see `kernels/hashing.py` for what a slot is)."""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -37,6 +39,11 @@ class Index:
         self.following: Ids = np.empty(0, np.int32)
         self.settled = 0  # rows that stand in runs
         self.covered = 0
+
+    @property
+    def arrays(self) -> tuple[Any, ...]:
+        """The index as kernels take it."""
+        return self.slots, self.direct, self.entries, self.ids, self.values, self.following, self.settled
 
     def cover(self, rows: Rows, size: int) -> None:
         """Bring in the rows that came since the last time."""

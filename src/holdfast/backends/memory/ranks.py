@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.backends.memory.arrays import Ids, Rows, padded, zeros
+from holdfast.backends.memory.bags import HeadBuffer, MemoryBag
+from holdfast.backends.memory.counters import MemoryCounters
 from holdfast.backends.memory.execution.buffers import NO_WEIGHTS
 from holdfast.backends.memory.execution.run import Pipeline, naming_the_rule
 from holdfast.backends.memory.facts import FactSet
 from holdfast.backends.memory.pages import in_small_pages
-from holdfast.backends.memory.store import MemoryBag, MemoryCounters, _Heads
 from holdfast.backends.protocol import Facts
 from holdfast.plans.instances import named_rule
 from holdfast.plans.model import Plan, Read
@@ -139,7 +140,7 @@ class MemoryRanking:
 
     @in_small_pages
     def _heads(self, plans: Sequence[Plan], sources: Mapping[Read, Facts]) -> tuple[MemoryBag, MemoryBag]:
-        found, founded = defaultdict[str, _Heads](_Heads), defaultdict[str, _Heads](_Heads)
+        found, founded = defaultdict[str, HeadBuffer](HeadBuffer), defaultdict[str, HeadBuffer](HeadBuffer)
         pipelines = self._backend.pipelines(plans)
         with self._backend.seen(pipelines, sources) as views:
             for pipeline in pipelines:
@@ -172,5 +173,5 @@ class MemoryRanking:
         assert isinstance(key, tuple)
         return self.deferred.get(key, ())
 
-    def _bag(self, heads: Mapping[str, _Heads]) -> MemoryBag:
+    def _bag(self, heads: Mapping[str, HeadBuffer]) -> MemoryBag:
         return MemoryBag(self._backend.tables, {name: found.ids[: found.size] for name, found in heads.items()})

@@ -121,10 +121,7 @@ class Table:
             return found[found >= 0]
         index = self.index(key)
         out = np.empty(self.size, np.int32)
-        count = kernels.rows_of_keys(
-            values, index.slots, index.direct, index.entries, index.ids, index.following, index.settled, out
-        )
-        return out[:count]
+        return out[: kernels.rows_of_keys(values, index.arrays, out)]
 
     def keys(self, columns: tuple[int, ...]) -> int | None:
         """The number of distinct values in some columns, if an index knows it nearly."""

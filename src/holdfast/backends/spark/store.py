@@ -28,13 +28,15 @@ from holdfast.backends.spark.facts import (
     own,
     size,
 )
+from holdfast.backends.spark.folding import fold
 from holdfast.backends.spark.frames import Frame, Space, free_unused
 from holdfast.backends.spark.functors import Functions
 from holdfast.backends.spark.heads import Heads
 from holdfast.backends.spark.queries import Writer
-from holdfast.backends.spark.relations import STATE, N, R, Standing, Stored, fold
+from holdfast.backends.spark.relations import STATE, N, R, Stored
 from holdfast.backends.spark.relations import E as IN_E
 from holdfast.backends.spark.relations import I as IN_I
+from holdfast.backends.spark.standing import Standing
 from holdfast.backends.spark.values import (
     NativeRow,
     codes_of_table,

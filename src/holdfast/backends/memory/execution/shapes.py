@@ -58,6 +58,10 @@ class Shape:
         """The columns of a binding that the output takes."""
         return self.outputs[self.outputs < kernels.FROM_FACT]
 
+    def pattern(self, others: CodeArray, straight: CodeArray) -> tuple[CodeArray, ...]:
+        """As the kernels take it; `others` are the columns not in the key, which stand `straight` in an index."""
+        return self.origins, others, straight, self.left, self.right
+
     def keys_of(self, bindings: Rows) -> Rows:
         """What each binding looks up."""
         keys = np.empty((len(bindings), len(self.origins)), np.int64)
