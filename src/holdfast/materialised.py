@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -75,7 +75,7 @@ class Materialised:
         self.statistics = statistics
         self.files = loaded.files
         """The files that this was read from: the program, if it was one, and its facts."""
-        self._maintainer = _maintainer(self.program, backend, modules, states)
+        self._maintainer = _maintainer(self.program, backend, modules, states, statistics.nodes)
         self._guard = Guard(self._mend)
 
     def _mend(self) -> None:
@@ -310,7 +310,9 @@ def output_files(
     return [each for number, each in enumerate(found) if each not in found[:number]]
 
 
-def _maintainer(program: Program, backend: Backend, modules: tuple[Module, ...], states: States) -> Maintainer:
+def _maintainer(
+    program: Program, backend: Backend, modules: tuple[Module, ...], states: States, figures: Sequence[NodeFigures]
+) -> Maintainer:
     from holdfast.maintenance.maintainer import Maintainer
 
-    return Maintainer(program, backend, modules, states)
+    return Maintainer(program, backend, modules, states, figures)

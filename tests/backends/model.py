@@ -1,8 +1,8 @@
 """The shortest backend that obeys the laws of `holdfast.backends.protocol`: Python sets, one binding at a time.
 
 It has no abilities but ranks, no indexes and no batches.  What it shares with the others are the functors and
-aggregates, which have tests of their own.  `pytest --engine model` runs the suites of the algorithms on it: what fails there and not in
-memory relies on something that no law promises.
+aggregates, which have tests of their own.  `pytest --engine model` runs the suites of the algorithms on it: what fails
+there and not in memory relies on something that no law promises.
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ from holdfast.maintenance.algorithms import (
     refuse_ranks,
     refuse_recursion,
 )
+from holdfast.maintenance.budget import FullCosts
 from holdfast.maintenance.node_plans import NodePlan
 from holdfast.maintenance.stratum import Figures
 from holdfast.plans import Statistics
@@ -23,6 +24,7 @@ from holdfast.program.model import HyperNode
 from holdfast.quick_dataclass import dataclass
 
 DRED = "dred-counting"
+RANKED = "dred-ranked"
 PROOF = "backward-forward-counting"
 RECOMPUTE = "recompute"
 
@@ -34,7 +36,19 @@ _MANY = 64  # facts overdeleted, below which nothing is worth a thought
 _CLEARLY = 0.8  # of the time: a difference worth a change of mind
 _FORGETS = 0.7  # how much of the past remains in an average
 _RECOUNT = 1e-6  # seconds a fact: B/F^c does not keep Cr, so going back to DRed^c counts all derivations anew
+_WORSE = 1.5  # times as long as it took until it was abandoned
+_DOUBTS = 0.9  # each time an estimate keeps an algorithm from being tried, it is believed less
 _HORIZON = 50  # updates over which that must pay
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is asked for, and what an update brings to a hyper-node."""
+
+    choice: Choice
+    deleted: int = 0  # facts, its own explicit ones and those it reads
+    inserted: int = 0
+    is_ranked: bool = False  # its ranks are right
 
 
 @dataclass
@@ -44,25 +58,48 @@ class _Record:
     present: str = DRED
     why: str = "recursive, and overdeletion has been cheap so far"
     seconds: dict[str, float] = field(default_factory=dict)
+    ranked: dict[int, float] = field(default_factory=dict)  # seconds a deleted fact, by the size of updates
+
+    def took(self, deleted: int, seconds: float) -> None:
+        """DRed^w has dealt with so many facts."""
+        size, rate = _magnitude(deleted), seconds / max(1, deleted)
+        past = self.ranked.get(size)
+        self.ranked[size] = rate if past is None else _FORGETS * past + (1 - _FORGETS) * rate
+
+    def doubt(self, deleted: int) -> None:
+        """It was not tried: in time it is again."""
+        size = self._nearest(deleted)
+        self.ranked[size] *= _DOUBTS
+
+    def expected(self, deleted: int) -> float:
+        """The seconds that DRed^w should take, as far as updates of a similar size tell."""
+        return self.ranked[self._nearest(deleted)] * deleted if self.ranked and deleted else 0.0
+
+    def _nearest(self, deleted: int) -> int:
+        size = _magnitude(deleted)
+        return min(self.ranked, key=lambda known: abs(known - size))
 
 
 class Chooser:
-    """Remembers, for each recursive hyper-node, how DRed^c and B/F^c did."""
+    """Remembers, for each recursive hyper-node, how the algorithms did, and what starting over takes."""
 
     def __init__(self) -> None:
         self._records: dict[tuple[str, ...], _Record] = {}
+        self.costs = FullCosts()
 
     def forget(self) -> None:
         """Nothing is known of any hyper-node."""
         self._records = {}
+        self.costs.forget()
 
-    def chosen(self, plan: NodePlan, choice: Choice, backend: Backend) -> tuple[Algorithm, str]:
+    def chosen(self, plan: NodePlan, request: Request, backend: Backend) -> tuple[Algorithm, str]:
         """The algorithm for a hyper-node during an update, and why."""
+        choice = request.choice
         name, why = choice.named(plan.node), "asked for"
         if plan.removed and choice.strategy == "hyper-node":
             name, why = RECOMPUTE, "rules went, and the strategy is hyper-node"
         elif name == AUTO:
-            name, why = self._best(plan, backend)
+            name, why = self._best(plan, request, backend)
         algorithm = ALGORITHMS[name]
         if algorithm.nonrecursive_only:
             refuse_recursion(plan.node)
@@ -75,15 +112,31 @@ class Chooser:
             return ALGORITHMS[RECOMPUTE], "the rules that modules serve have changed"
         return algorithm, why
 
-    def _best(self, plan: NodePlan, backend: Backend) -> tuple[str, str]:
+    def _best(self, plan: NodePlan, request: Request, backend: Backend) -> tuple[str, str]:
         alone = plan.allotment.alone
         if alone is not None:
             return "exact", f"{alone.module.name} serves all its recursive rules"
-        name, why = self.choose(plan.node)
         if not plan.node.is_recursive and _mostly_gone(plan, backend):
             return RECOMPUTE, "most of what its rules read has gone: there is less to count anew than to take off"
+        if plan.node.is_recursive and not plan.allotment.services and backend.ability(Ranking) is not None:
+            return self._ranked(plan, request)
+        name, why = self.choose(plan.node)
         names = ", ".join(service.module.name for service in plan.allotment.services)
         return name, f"{why}; with {names}" if names else why
+
+    def _ranked(self, plan: NodePlan, request: Request) -> tuple[str, str]:
+        """Without modules, on a backend with ranks: DRed^w, unless it is expected to take longer than starting over."""
+        if plan.planner.cannot_circle(plan.kept.recursive):
+            return DRED, "its recursion cannot run in circles: counting derivations is exact"
+        if not request.is_ranked and not request.deleted and not plan.edited:
+            return PROOF, "insertions only, and its ranks are not known"
+        record = self._records.setdefault(plan.node.predicates, _Record())
+        full, expected = self.costs.of(plan.node.predicates), record.expected(request.deleted)
+        if full is not None and expected > full.seconds + _CHEAP:
+            record.doubt(request.deleted)
+            why = f"{request.deleted:,} deletions should take {expected:.2f} s, starting over {full.seconds:.2f} s"
+            return RECOMPUTE, why
+        return RANKED, "recursive: only what has no founded derivation left is deleted"
 
     def choose(self, node: HyperNode) -> tuple[str, str]:
         """The algorithm's name, and why."""
@@ -93,8 +146,11 @@ class Chooser:
         return record.present, record.why
 
     def learn(self, node: HyperNode, figures: Figures, statistics: Statistics) -> None:
-        """Take note of what an update took; only deletions tell the two apart."""
+        """Take note of what an update took; only deletions tell algorithms apart."""
+        self.costs.maintained(node.predicates, figures)
         record = self._records.get(node.predicates)
+        if record is not None and figures.algorithm == RANKED and figures.deletion and not figures.is_anew:
+            record.took(figures.given, figures.seconds)
         if record is None or figures.algorithm != record.present or not figures.deletion:
             return
         seconds, past = figures.seconds / max(1, figures.given), record.seconds.get(record.present)
@@ -103,6 +159,16 @@ class Chooser:
             self._perhaps_prove(record, figures)
         else:
             self._perhaps_return(record, figures, sum(map(statistics.size, node.predicates)))
+
+    def gave_up(self, node: HyperNode, algorithm: Algorithm, figures: Figures) -> None:
+        """An algorithm was abandoned: it takes longer than that."""
+        record = self._records.setdefault(node.predicates, _Record())
+        if algorithm.name == RANKED:
+            record.took(figures.given, _WORSE * figures.seconds)
+        elif record.present == algorithm.name:
+            record.seconds[record.present] = _WORSE * figures.seconds / max(1, figures.given)
+            record.present = PROOF if record.present == DRED else DRED
+            record.why = f"{algorithm.name} took longer than starting over"
 
     def _perhaps_prove(self, record: _Record, figures: Figures) -> None:
         came_back = figures.rederived / max(1, figures.overdeleted)
@@ -127,6 +193,11 @@ class Chooser:
 def _mostly_gone(plan: NodePlan, backend: Backend) -> bool:
     gone = len(backend.deleted.of(plan.reads))
     return gone > _MANY_GONE and 2 * gone > len(backend.materialisation.of(plan.reads))
+
+
+def _magnitude(facts: int) -> int:
+    """Updates of a similar size."""
+    return facts.bit_length() // 2
 
 
 def _micro(seconds: float) -> str:

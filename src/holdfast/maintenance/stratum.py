@@ -49,12 +49,15 @@ class Figures:
     insertion: int = 0
     overdeleted: int = 0
     rederived: int = 0
+    abandoned: int = 0  # instances that an algorithm looked at before it was abandoned for recomputation
     seconds: float = 0.0
+    seconds_abandoned: float = 0.0  # spent on that algorithm
+    is_anew: bool = False  # it was evaluated from scratch
 
     @property
     def instances(self) -> int:
         """Of all phases."""
-        return self.deletion + self.backward + self.forward + self.insertion
+        return self.deletion + self.backward + self.forward + self.insertion + self.abandoned
 
 
 class _NotKept(Counters):
