@@ -17,7 +17,7 @@ from operator import or_
 from holdfast.backends.abilities import Ranking
 from holdfast.backends.protocol import Bag, Facts
 from holdfast.maintenance import dred_counting
-from holdfast.maintenance.stratum import Stratum
+from holdfast.maintenance.stratum import Stratum, delta_sources
 from holdfast.plans import Read
 from holdfast.program.model import Rule
 
@@ -120,7 +120,7 @@ class RankedStratum:
     def _delta_heads(self, I: Facts, P: Facts, N: Facts) -> tuple[Bag, Bag]:
         """Π_r⟦I : P, N⟧."""
         plans = self._plans.changed(self.s.kept.recursive, P.sizes(), N.sizes())
-        return self.ranks.apply_ranked(plans, self.s.delta_sources(I, P, N) if plans else {})
+        return self.ranks.apply_ranked(plans, delta_sources(I, P, N) if plans else {})
 
     def _recursive_heads(self, rules: tuple[Rule, ...], Ip: Facts, In: Facts, Δ: Facts) -> tuple[Bag, Bag]:
         """Π_r⟦Ip, In : Δ⟧."""

@@ -145,19 +145,7 @@ class Stratum:
         plans = self.planner.changed(rules, P.sizes(), N.sizes()) if rules else ()
         if not plans:
             return self.backend.apply((), {})
-        return self.backend.apply(plans, self.delta_sources(I, P, N))
-
-    @staticmethod
-    def delta_sources(I: Facts, P: Facts, N: Facts) -> dict[Read, Facts]:
-        """What the atoms of Π⟦I : P, N⟧ read."""
-        return {
-            Read.ALL: I,
-            Read.OLD: I - P,
-            Read.DELTA: P,
-            Read.ABSENT: I,
-            Read.ABSENT_OLD: I | N,
-            Read.ABSENT_DELTA: N,
-        }
+        return self.backend.apply(plans, delta_sources(I, P, N))
 
     def recursive_heads(self, rules: Iterable[Rule], Ip: Facts, In: Facts, Δ: Facts) -> Bag:
         """Π_r⟦Ip, In : Δ⟧ for new or deleted facts of this hyper-node."""
@@ -196,6 +184,18 @@ class Stratum:
         changes = self.removed_inputs | self.added_inputs
         touched = [AggregatePlan(rule) for rule in self.kept.aggregates if changes.sizes().get(rule.source)]
         return self.backend.apply(touched, {Read.ALL: I, Read.DELTA: changes})
+
+
+def delta_sources(I: Facts, P: Facts, N: Facts) -> dict[Read, Facts]:
+    """What the atoms of Π⟦I : P, N⟧ read."""
+    return {
+        Read.ALL: I,
+        Read.OLD: I - P,
+        Read.DELTA: P,
+        Read.ABSENT: I,
+        Read.ABSENT_OLD: I | N,
+        Read.ABSENT_DELTA: N,
+    }
 
 
 def predicates_read(rules: RuleChange) -> set[str]:
