@@ -14,7 +14,7 @@ from holdfast.backends.memory.arrays import Ids, Rows, padded, zeros
 from holdfast.backends.memory.bags import HeadBuffer, MemoryBag
 from holdfast.backends.memory.counters import MemoryCounters
 from holdfast.backends.memory.execution.buffers import NO_WEIGHTS
-from holdfast.backends.memory.execution.run import Pipeline, naming_the_rule
+from holdfast.backends.memory.execution.run import naming_the_rule
 from holdfast.backends.memory.facts import FactSet
 from holdfast.backends.memory.pages import in_small_pages
 from holdfast.backends.protocol import Facts
@@ -144,17 +144,17 @@ class MemoryRanking:
         pipelines = self._backend.pipelines(plans)
         with self._backend.seen(pipelines, sources) as views:
             for pipeline in pipelines:
-                head = pipeline.plan.outputs[0][0]
+                head, spans = pipeline.plan.outputs[0][0], self._spans(pipeline.plan.rule)
                 with naming_the_rule(pipeline.plan.rule):
                     for rows, *bodies in pipeline.instances(views):
-                        ids, is_founded = self._judged(pipeline, rows, bodies)
+                        ids, is_founded = self._judged(pipeline.plan, spans, rows, bodies)
                         found[head].add(ids, NO_WEIGHTS)
                         founded[head].add(ids[is_founded], NO_WEIGHTS)
         return self._bag(found), self._bag(founded)
 
-    def _judged(self, pipeline: Pipeline, rows: Rows, bodies: Sequence[Rows]) -> tuple[Ids, NDArray[np.bool_]]:
+    def _judged(self, plan: Plan, spans: Spans, rows: Rows, bodies: Sequence[Rows]) -> tuple[Ids, NDArray[np.bool_]]:
         """The heads of a batch of instances, and which of these are founded."""
-        (head, _), *atoms = pipeline.plan.outputs
+        (head, _), *atoms = plan.outputs
         tables = self._backend.tables
         table, before = tables[head], tables[head].size
         ids = table.intern(rows)
@@ -162,7 +162,7 @@ class MemoryRanking:
         highest = np.zeros(len(ids), np.int32)
         for (predicate, _), body in zip(atoms, bodies, strict=True):
             np.maximum(highest, self._rank.of(predicate)[tables[predicate].find(body)], out=highest)
-        for first, last in self._spans(pipeline.plan.rule):
+        for first, last in spans:
             highest[(highest >= first) & (highest <= last)] = last
         return ids, highest < self._rank.of(head)[ids]
 
