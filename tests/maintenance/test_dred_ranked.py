@@ -41,9 +41,9 @@ def points_to(random: Random, variables: int, objects: int) -> dict[str, list[tu
 
     return {
         "new": some(objects, variables, objects),
-        "assign": some(2 * variables, variables, variables),
+        "assign": some(4 * variables // 3, variables, variables),
         "store": some(variables // 3, variables, 3, variables),
-        "load": some(variables // 3, variables, variables, 3),
+        "load": some(variables // 2, variables, variables, 3),
     }
 
 
@@ -90,7 +90,7 @@ def test_merged_hyper_nodes_are_ranked_anew() -> None:
 def test_rules_that_waited_during_evaluation(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("holdfast.backends.memory.statistics.TableStatistics.many", 5.0)
     random = Random(seed)
-    facts = points_to(random, 30, 12)
+    facts = points_to(random, 60, 20)
     kb = holdfast.from_text(POINTS_TO, facts=facts, modules=())
     deferred = kb._backend.ranking.deferred  # type: ignore[attr-defined]
     assert any(first < last for spans in deferred.values() for first, last in spans), "no rule waited"
@@ -114,7 +114,7 @@ def test_rules_that_waited_are_founded_by_a_stricter_test(monkeypatch: pytest.Mo
     monkeypatch.setattr("holdfast.backends.memory.ranks.MemoryRanking._spans", lambda self, rule: ())
     wrong = False
     for seed in range(6):
-        facts = points_to(Random(seed), 30, 12)
+        facts = points_to(Random(seed), 60, 20)
         kb = holdfast.from_text(POINTS_TO, facts=facts, modules=())
         for name in facts:
             kb.apply(Update(delete={name: facts[name][:4]}), algorithm="dred-ranked")
@@ -160,7 +160,12 @@ def test_engines_without_ranks_refuse_by_name(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_auto_counts_where_recursion_cannot_run_in_circles() -> None:
-    rules = ".decl b(x: number, w: number)\n.decl d(x: number)\nd(x) :- b(x, _).\nd(y) :- d(x), b(x, w), y = x + w, y < 30.\n"
+    rules = """
+    .decl b(x: number, w: number)
+    .decl d(x: number)
+    d(x) :- b(x, _).
+    d(y) :- d(x), b(x, w), y = x + w, y < 30.
+    """
     kb = holdfast.from_text(rules, facts={"b": [(i, 1 + i % 3) for i in range(20)]}, modules=())
     change = kb.apply(Update(delete={"b": [(3, 1)]}))
     assert [node.algorithm for node in change.figures if node.predicates == ("d",)] == ["dred-counting"]
