@@ -210,6 +210,38 @@ class Ranking(Protocol):
         ...
 
 
+# --- evaluation from scratch ---------------------------------------------------------------------------
+
+
+class Scratch(Protocol):
+    """Where a hyper-node is evaluated from scratch beside the facts that it has; what comes is brought over."""
+
+    @property
+    def backend(self) -> Backend:
+        """Has no facts of the hyper-node at first."""
+        ...
+
+    def facts(self, facts: Facts) -> Facts:
+        """Facts of the hyper-node as facts of that backend."""
+        ...
+
+    def reads(self, elsewhere: Facts) -> Facts:
+        """The facts of the hyper-node as they come, and what its rules read elsewhere; a live view."""
+        ...
+
+    def bring_over(self) -> Facts:
+        """The facts that have come, with their counters and ranks; those of the hyper-node were 0 before."""
+        ...
+
+
+class Scratching(Protocol):
+    """Evaluates large hyper-nodes from scratch more quickly beside their facts than among them."""
+
+    def scratch(self, predicates: Iterable[str], reads: Iterable[str]) -> Scratch | None:
+        """For a hyper-node that reads some predicates; None where it does not pay."""
+        ...
+
+
 # --- facts in ------------------------------------------------------------------------------------------
 
 

@@ -1,8 +1,8 @@
 """No update is much dearer than starting over: what evaluating a hyper-node anew would take, and when to give up.
 
 A full evaluation looks at every rule instance once.  How many there are is known after each update: those before it,
-less those it deleted, plus those it inserted.  An algorithm that has looked at more, and spent more time, is abandoned,
-and the hyper-node is recomputed.
+less those it deleted, plus those it inserted; so is the time that an evaluation would take.  An algorithm that spends
+more is abandoned, and the hyper-node is recomputed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from holdfast.quick_dataclass import dataclass
 
 _SLACK = 0.05  # seconds that are not worth a change of mind
 _FEW, _SECONDS = 10_000, 2e-7  # so few instances do not show what one takes; then it is this
-_FAR = 2.0  # times the seconds: then instances that are still being counted do not matter
 
 
 class AbandonedError(Exception):
@@ -97,7 +96,5 @@ class Budget:
         if seconds <= _SLACK + self._full.seconds:
             return
         full = self._full.after(self._figures)
-        if seconds <= _SLACK + full.seconds:
-            return
-        if self._figures.instances > full.instances or seconds > _SLACK + _FAR * full.seconds:
+        if seconds > _SLACK + full.seconds:
             raise AbandonedError(self._figures, seconds, full)

@@ -58,6 +58,11 @@ class MemoryCounters:
                 self._undo.append(partial(self._restore, predicate, numbers[: self.tables[predicate].size].copy()))
             numbers[: self.tables[predicate].size] = 0  # what was never touched stays untouched
 
+    def remember(self, undo: Callable[[], None]) -> None:
+        """Something that is to be taken back with the numbers."""
+        if self.remembers:
+            self._undo.append(undo)
+
     def take_back(self) -> None:
         """Undo everything since `settle`."""
         for undo in reversed(self._undo):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -46,11 +46,6 @@ class _Beside(MemoryCounters):
             self.arrays[predicate] = numbers
         return numbers
 
-    def remember(self, undo: Callable[[], None]) -> None:
-        """Something that is to be taken back with the numbers."""
-        if self.remembers:
-            self._undo.append(undo)
-
     def keep_only(self, predicate: str, ids: Ids) -> None:
         """A table has lost its other rows."""
         if predicate in self.arrays:
@@ -92,6 +87,19 @@ class MemoryRanking:
     def _put(self, predicate: str, where: Ids | slice, rank: Numbers | int, Cw: Numbers) -> None:
         self._rank.of(predicate)[where] = rank
         self.founded.of(predicate)[where] = Cw
+
+    def take_over(self, other: MemoryRanking, ids: Mapping[str, Ids]) -> None:
+        """Facts were ranked in other tables, by rounds of their own; these are the next ones here."""
+        base = self.rounds
+        self.rounds += other.rounds
+        for predicate, some in ids.items():
+            rank, Cw = (beside.of(predicate)[: len(some)] for beside in (other._rank, other.founded))
+            if self.founded.remembers:
+                old = self._rank.of(predicate)[some], self.founded.of(predicate)[some]
+                self.founded.remember(partial(self._put, predicate, some, *old))
+            self._put(predicate, some, rank + np.int32(base), Cw)
+        moved = {key: _shifted(spans, base) for key, spans in other.deferred.items()}
+        self._defer({**self.deferred, **moved})
 
     def defer_rule(self, rule: Rule, first: int, last: int) -> None:
         """A rule saw the facts of some ranks together, when those of the last one had entered."""
@@ -175,3 +183,7 @@ class MemoryRanking:
 
     def _bag(self, heads: Mapping[str, HeadBuffer]) -> MemoryBag:
         return MemoryBag(self._backend.tables, {name: found.ids[: found.size] for name, found in heads.items()})
+
+
+def _shifted(spans: Spans, base: int) -> Spans:
+    return tuple((first + base, last + base) for first, last in spans)

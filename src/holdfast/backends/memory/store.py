@@ -16,6 +16,8 @@ from holdfast.backends.abilities import (
     Linking,
     PreparedFacts,
     Ranking,
+    Scratch,
+    Scratching,
     Tuning,
     VirtualRelations,
 )
@@ -53,7 +55,7 @@ _AnyPlan = TypeVar("_AnyPlan", bound=AnyPlan)
 _FEW = 4_096  # rows of facts that are gone do not matter
 
 
-class MemoryBackend(Able, VirtualRelations, PreparedFacts, Tuning, Housekeeping, Linking, Windows):
+class MemoryBackend(Able, VirtualRelations, PreparedFacts, Tuning, Housekeeping, Linking, Windows, Scratching):
     """Facts in this process."""
 
     def __init__(self, relations: Mapping[str, Relation], dictionary: Dictionary, watch: Watch) -> None:
@@ -94,6 +96,12 @@ class MemoryBackend(Able, VirtualRelations, PreparedFacts, Tuning, Housekeeping,
 
             self._ranking = MemoryRanking(self)
         return self._ranking
+
+    def scratch(self, predicates: Iterable[str], reads: Iterable[str]) -> Scratch | None:
+        """New tables for a large hyper-node that is evaluated from scratch."""
+        from holdfast.backends.memory.scratch import MemoryScratch, worth_scratch
+
+        return MemoryScratch(self, predicates) if worth_scratch(self, predicates, reads) else None
 
     def add_relation(self, relation: Relation) -> None:
         """Make room for the facts of one more relation."""
