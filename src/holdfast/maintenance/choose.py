@@ -51,6 +51,35 @@ class Request:
     is_ranked: bool = False  # its ranks are right
 
 
+class Rates:
+    """Seconds that an algorithm took for a changed fact, by the size of updates."""
+
+    def __init__(self) -> None:
+        self._of: dict[int, float] = {}
+
+    def took(self, facts: int, seconds: float) -> None:
+        """An update of so many facts took so long."""
+        size, rate = _magnitude(facts), seconds / max(1, facts)
+        past = self._of.get(size)
+        self._of[size] = rate if past is None else _FORGETS * past + (1 - _FORGETS) * rate
+
+    def doubt(self, facts: int) -> None:
+        """It was not tried: in time it is again."""
+        if (size := self._nearest(facts)) is not None:
+            self._of[size] *= _DOUBTS
+
+    def expected(self, facts: int) -> float:
+        """The seconds that so many facts should take; 0 if only smaller updates are known.
+
+        These tell nothing: much of what they take does not grow with the facts.
+        """
+        size = self._nearest(facts)
+        return 0.0 if size is None else self._of[size] * facts
+
+    def _nearest(self, facts: int) -> int | None:
+        return min((size for size in self._of if size >= _magnitude(facts)), default=None)
+
+
 @dataclass
 class _Record:
     """What is known of one hyper-node: the present algorithm, and seconds per changed fact of each one tried."""
@@ -58,26 +87,12 @@ class _Record:
     present: str = DRED
     why: str = "recursive, and overdeletion has been cheap so far"
     seconds: dict[str, float] = field(default_factory=dict)
-    ranked: dict[int, float] = field(default_factory=dict)  # seconds a deleted fact, by the size of updates
+    deletions: Rates = field(default_factory=lambda: Rates())  # of DRed^w
+    insertions: Rates = field(default_factory=lambda: Rates())
 
-    def took(self, deleted: int, seconds: float) -> None:
-        """DRed^w has dealt with so many facts."""
-        size, rate = _magnitude(deleted), seconds / max(1, deleted)
-        past = self.ranked.get(size)
-        self.ranked[size] = rate if past is None else _FORGETS * past + (1 - _FORGETS) * rate
-
-    def doubt(self, deleted: int) -> None:
-        """It was not tried: in time it is again."""
-        size = self._nearest(deleted)
-        self.ranked[size] *= _DOUBTS
-
-    def expected(self, deleted: int) -> float:
-        """The seconds that DRed^w should take, as far as updates of a similar size tell."""
-        return self.ranked[self._nearest(deleted)] * deleted if self.ranked and deleted else 0.0
-
-    def _nearest(self, deleted: int) -> int:
-        size = _magnitude(deleted)
-        return min(self.ranked, key=lambda known: abs(known - size))
+    def rates(self, *, deletes: bool) -> Rates:
+        """Of updates that delete, whatever they insert, or of the others."""
+        return self.deletions if deletes else self.insertions
 
 
 class Chooser:
@@ -131,10 +146,11 @@ class Chooser:
         if not request.is_ranked and not request.deleted and not plan.edited:
             return PROOF, "insertions only, and its ranks are not known"
         record = self._records.setdefault(plan.node.predicates, _Record())
-        full, expected = self.costs.of(plan.node.predicates), record.expected(request.deleted)
+        rates, given = record.rates(deletes=request.deleted > 0), request.deleted + request.inserted
+        full, expected = self.costs.of(plan.node.predicates), rates.expected(given)
         if full is not None and expected > full.seconds + _CHEAP:
-            record.doubt(request.deleted)
-            why = f"{request.deleted:,} deletions should take {expected:.2f} s, starting over {full.seconds:.2f} s"
+            rates.doubt(given)
+            why = f"{given:,} changed facts should take {expected:.2f} s, starting over {full.seconds:.2f} s"
             return RECOMPUTE, why
         return RANKED, "recursive: only what has no founded derivation left is deleted"
 
@@ -149,8 +165,8 @@ class Chooser:
         """Take note of what an update took; only deletions tell algorithms apart."""
         self.costs.maintained(node.predicates, figures)
         record = self._records.get(node.predicates)
-        if record is not None and figures.algorithm == RANKED and figures.deletion and not figures.is_anew:
-            record.took(figures.given, figures.seconds)
+        if record is not None and figures.algorithm == RANKED and not figures.is_anew:
+            record.rates(deletes=figures.deletes).took(figures.given, figures.seconds)
         if record is None or figures.algorithm != record.present or not figures.deletion:
             return
         seconds, past = figures.seconds / max(1, figures.given), record.seconds.get(record.present)
@@ -164,7 +180,7 @@ class Chooser:
         """An algorithm was abandoned: it takes longer than that."""
         record = self._records.setdefault(node.predicates, _Record())
         if algorithm.name == RANKED:
-            record.took(figures.given, _WORSE * figures.seconds)
+            record.rates(deletes=figures.deletes).took(figures.given, _WORSE * figures.seconds)
         elif record.present == algorithm.name:
             record.seconds[record.present] = _WORSE * figures.seconds / max(1, figures.given)
             record.present = PROOF if record.present == DRED else DRED

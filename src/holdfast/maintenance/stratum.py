@@ -52,6 +52,7 @@ class Figures:
     abandoned: int = 0  # instances that an algorithm looked at before it was abandoned for recomputation
     seconds: float = 0.0
     seconds_abandoned: float = 0.0  # spent on that algorithm
+    deletes: bool = False  # some of the facts given were deleted
     is_anew: bool = False  # it was evaluated from scratch
 
     @property
