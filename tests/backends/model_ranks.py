@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from holdfast.backends.memory.execution.run import naming_the_rule
 from holdfast.backends.protocol import Facts
-from holdfast.encoding import Codes
 from holdfast.plans.instances import named_rule
 from holdfast.plans.model import Plan, Read
 from holdfast.program.impact import rule_key
 from holdfast.program.model import Rule
+from holdfast.values.dictionary import Codes
 
 from .model import ModelBag, ModelCounters, Row, own
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from holdfast import KnowledgeBase
 from holdfast.backends.abilities import Ranking, virtual_relations
 from holdfast.backends.protocol import Backend
-from holdfast.knowledge_base import KnowledgeBase
 from holdfast.maintenance.maintainer import Maintainer
 from holdfast.maintenance.node_plans import NodePlan
 from holdfast.maintenance.watch import Watch

@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.backends.protocol import Backend, Bag, Counters, Facts, SummableBag
-from holdfast.encoding import Codes
 from holdfast.plans import Plan, Read
 from holdfast.program.model import Rule
+from holdfast.values.dictionary import Codes
 
 A = TypeVar("A")
 

@@ -12,10 +12,10 @@ from holdfast.backends.memory.arrays import Ids, Rows
 from holdfast.backends.memory.facts import FactSet, Momentary
 from holdfast.backends.memory.table import Table
 from holdfast.backends.protocol import Facts
-from holdfast.encoding import Dictionary, float_codes
 from holdfast.program.model import AggregateRule
 from holdfast.quick_dataclass import dataclass
 from holdfast.values import Type
+from holdfast.values.dictionary import Dictionary, float_codes
 
 _Places = NDArray[np.int64]
 

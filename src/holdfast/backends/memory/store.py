@@ -36,10 +36,10 @@ from holdfast.backends.memory.table import Table
 from holdfast.backends.memory.truth import NO_IDS
 from holdfast.backends.memory.virtual import VirtualTables
 from holdfast.backends.protocol import Facts, Watch
-from holdfast.encoding import Dictionary
 from holdfast.maintenance.windows import Windows
 from holdfast.plans.model import AggregatePlan, AnyPlan, Plan, Read
 from holdfast.program.model import Relation
+from holdfast.values.dictionary import Dictionary
 
 if TYPE_CHECKING:
     from holdfast.backends.memory.links import MemoryLinks
@@ -104,7 +104,7 @@ class MemoryBackend(Able, VirtualRelations, PreparedFacts, Tuning, Housekeeping,
         return MemoryScratch(self, predicates) if worth_scratch(self, predicates, reads) else None
 
     def add_relation(self, relation: Relation) -> None:
-        """Make room for the facts of one more relation."""
+        """Begin to keep the facts of one more relation."""
         table = Table(relation.name, relation.arity, lambda nbytes: self.watch.grown(relation.name, nbytes))
         self.watch.grown(relation.name, table.nbytes)
         self.tables[relation.name] = table

@@ -67,15 +67,15 @@ class Table:
         known = self.membership
         if isinstance(known, GriddedRows):
             before = known.nbytes
-            if not known.make_room(new, self.size):
+            if not known.reserve(new, self.size):
                 self.membership = hashed(self.rows[: self.size])
                 self._prepare_membership(new, coming)
             elif known.nbytes > before:
                 self._grown(self.nbytes)
-        elif not known.has_room(len(new)):
+        elif not known.has_capacity(len(new)):
             grid = suitable_grid(self.rows[: self.size], new) if known.may_be_gridded else None
             if grid is None:
-                known.make_room(len(new), coming)
+                known.reserve(len(new), coming)
             else:
                 self.membership = grid
             self._grown(self.nbytes)

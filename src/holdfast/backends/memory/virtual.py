@@ -14,9 +14,9 @@ from holdfast.backends.memory.execution.views import OF_THE_PAST
 from holdfast.backends.memory.facts import Momentary
 from holdfast.backends.memory.kept import Kept
 from holdfast.backends.memory.table import Table
-from holdfast.encoding import Dictionary
 from holdfast.plans.model import AggregatePlan, AntiJoin, AnyPlan, Join, Scan
 from holdfast.program.model import Const
+from holdfast.values.dictionary import Dictionary
 
 _NO_VALUES = np.empty(0, np.int64)
 

@@ -44,11 +44,11 @@ from holdfast.backends.spark.values import (
     table_of,
     table_of_rows,
 )
-from holdfast.encoding import Codes, Dictionary
 from holdfast.errors import Diagnostic, UsageError
 from holdfast.plans.model import AggregatePlan, AnyPlan, Plan, Read
 from holdfast.program.model import Atom, Relation
 from holdfast.values import Type
+from holdfast.values.dictionary import Codes, Dictionary
 
 
 class StoredStatistics:
@@ -108,7 +108,7 @@ class SparkBackend(Able, ModuleBudget, Frames, Tuning, Housekeeping):
     # --- relations -----------------------------------------------------------------------------------
 
     def add_relation(self, relation: Relation) -> None:
-        """Make room for the facts of one more relation."""
+        """Begin to keep the facts of one more relation."""
         if Type.RECORD in relation.types:
             message = f"{relation.display} holds records, which the spark engine does not have"
             help = 'use engine="memory" for this program'

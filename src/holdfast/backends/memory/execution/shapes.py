@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from holdfast.backends.memory import kernels
 from holdfast.backends.memory.arrays import Rows
-from holdfast.encoding import Dictionary
 from holdfast.plans.model import GOAL
 from holdfast.program.model import Argument, Const, Term, Var, Wildcard
+from holdfast.values.dictionary import Dictionary
 
 CodeArray = NDArray[np.int64]
 

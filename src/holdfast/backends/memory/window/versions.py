@@ -128,11 +128,11 @@ class Versions:
             yield rule.predicate, found, np.full(len(found), np.int64(1 << state))
 
     def _beside(self, predicate: str) -> Words:
-        room, known = len(self.backend.tables[predicate].rows), self._differences.get(predicate)
+        capacity, known = len(self.backend.tables[predicate].rows), self._differences.get(predicate)
         if known is None:
-            known = self._differences[predicate] = np.zeros(room, np.int64)
-        elif len(known) < room:
-            known = self._differences[predicate] = padded(known, room)
+            known = self._differences[predicate] = np.zeros(capacity, np.int64)
+        elif len(known) < capacity:
+            known = self._differences[predicate] = padded(known, capacity)
         return known
 
 
