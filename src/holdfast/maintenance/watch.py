@@ -32,7 +32,7 @@ class Watch:
         """Another run begins: its seconds and rounds count from now, facts and bytes are there already."""
         self.limits, self.begun, self._before = limits or _UNLIMITED, time.monotonic(), self.facts
         self._most = self.limits.memory
-        self._until = None
+        self._until = self.budget = None
         self.node("")
 
     def give_up_after(self, seconds: float) -> None:
