@@ -159,6 +159,7 @@ def test_engines_without_ranks_refuse_by_name(monkeypatch: pytest.MonkeyPatch) -
     assert {node.algorithm for node in change.figures} == {"counting", "dred-counting"}
 
 
+@pytest.mark.only_in_memory("the statistics must know the smallest step")
 def test_auto_counts_where_recursion_cannot_run_in_circles() -> None:
     rules = """
     .decl b(x: number, w: number)
@@ -169,3 +170,10 @@ def test_auto_counts_where_recursion_cannot_run_in_circles() -> None:
     kb = holdfast.from_text(rules, facts={"b": [(i, 1 + i % 3) for i in range(20)]}, modules=())
     change = kb.apply(Update(delete={"b": [(3, 1)]}))
     assert [node.algorithm for node in change.figures if node.predicates == ("d",)] == ["dred-counting"]
+
+
+@pytest.mark.only_in_memory("memory is counted there")
+def test_ranks_count_as_memory() -> None:
+    kb = ring()
+    told = kb._maintainer.backend.watch._bytes  # type: ignore[attr-defined]
+    assert told["ranks of path"] == 8 * len(kb["path"])

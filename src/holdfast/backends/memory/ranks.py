@@ -83,6 +83,10 @@ class MemoryRanking:
             if self.founded.remembers:
                 self.founded.remember(partial(self._put, predicate, where, rank[where].copy(), Cw[where].copy()))
             self._put(predicate, where, self.rounds, self._backend.recursive.of(predicate)[where])
+            self._tell(predicate)
+
+    def _tell(self, predicate: str) -> None:
+        self._backend.watch.grown(f"ranks of {predicate}", 8 * self._backend.tables[predicate].size)
 
     def _put(self, predicate: str, where: Ids | slice, rank: Numbers | int, Cw: Numbers) -> None:
         self._rank.of(predicate)[where] = rank
@@ -98,6 +102,7 @@ class MemoryRanking:
                 old = self._rank.of(predicate)[some], self.founded.of(predicate)[some]
                 self.founded.remember(partial(self._put, predicate, some, *old))
             self._put(predicate, some, rank + np.int32(base), Cw)
+            self._tell(predicate)
         moved = {key: _shifted(spans, base) for key, spans in other.deferred.items()}
         self._defer({**self.deferred, **moved})
 
@@ -132,7 +137,8 @@ class MemoryRanking:
     def drop(self, predicate: str) -> None:
         """A relation is gone."""
         for beside in (self.founded, self._rank):
-            beside.arrays.pop(predicate, None)
+            if beside.arrays.pop(predicate, None) is not None:
+                self._backend.watch.grown(f"ranks of {predicate}", 0)
 
     @property
     def nbytes(self) -> int:
