@@ -19,7 +19,7 @@ from holdfast.maintenance.algorithms import (
 from holdfast.maintenance.budget import FullCosts
 from holdfast.maintenance.node_plans import NodePlan
 from holdfast.maintenance.stratum import Figures
-from holdfast.plans import Statistics
+from holdfast.plans import SizeStatistics
 from holdfast.program.model import HyperNode
 from holdfast.quick_dataclass import dataclass
 
@@ -161,7 +161,7 @@ class Chooser:
         record = self._records.setdefault(node.predicates, _Record())
         return record.present, record.why
 
-    def learn(self, node: HyperNode, figures: Figures, statistics: Statistics) -> None:
+    def learn(self, node: HyperNode, figures: Figures, statistics: SizeStatistics) -> None:
         """Take note of what an update took; only deletions tell algorithms apart."""
         self.costs.maintained(node.predicates, figures)
         record = self._records.get(node.predicates)
