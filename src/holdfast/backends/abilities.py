@@ -173,7 +173,7 @@ class Ranking(Protocol):
     head.  `defer_rule` makes that test stricter for a rule that did not run in every round.
     """
 
-    founded: Counters  # Cw; taking it back takes the ranks back too
+    founded: Counters  # Cw; its `roll_back` restores the ranks too
     most_rounds: int  # that may have been before an update; with more, `restart` is due
 
     @property

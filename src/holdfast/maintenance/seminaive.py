@@ -37,15 +37,15 @@ def materialise(
     I, explicit = backend.materialisation, backend.explicit.of(O)  # E ∩ O
     shown = shown_names(O, backend.relations)
     watch.node(", ".join(shown))
-    told, reports = len(explicit), tuning(backend).reports_new_facts
+    reported, reports = len(explicit), tuning(backend).reports_new_facts
 
     def take(Δ: Facts) -> bool:
-        nonlocal facts, told, I
+        nonlocal facts, reported, I
         facts += len(Δ)
         watch.round(len(Δ))
         if not reports:
-            watch.batch(len(Δ) - told)
-            told = 0
+            watch.batch(len(Δ) - reported)
+            reported = 0
         I |= Δ
         return not _reached(I, wanted)
 

@@ -59,7 +59,7 @@ class MemoryCounters:
             numbers[: self.tables[predicate].size] = 0  # what was never touched stays untouched
 
     def remember(self, undo: Callable[[], None]) -> None:
-        """Something that is to be taken back with the numbers."""
+        """Something that `roll_back` undoes with the numbers."""
         if self.remembers:
             self._undo.append(undo)
 

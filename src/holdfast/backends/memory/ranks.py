@@ -26,7 +26,7 @@ from holdfast.program.model import Rule
 if TYPE_CHECKING:
     from holdfast.backends.memory.store import MemoryBackend
 
-Numbers: TypeAlias = NDArray[np.int32]
+RowNumbers: TypeAlias = NDArray[np.int32]
 Spans: TypeAlias = tuple[tuple[int, int], ...]
 """Ranks that a rule saw together: from the first to the last."""
 
@@ -36,13 +36,13 @@ class _Beside(MemoryCounters):
 
     def __init__(self, backend: MemoryBackend) -> None:
         super().__init__(backend.tables, "")
-        self.arrays: dict[str, Numbers] = {}
+        self.arrays: dict[str, RowNumbers] = {}
 
-    def of(self, predicate: str) -> Numbers:
-        """The numbers of a table's rows; there is room for as many as the table has."""
-        numbers, room = self.arrays.get(predicate), len(self.tables[predicate].rows)
-        if numbers is None or len(numbers) < room:
-            numbers = zeros((room,), np.int32) if numbers is None else padded(numbers, room)
+    def of(self, predicate: str) -> RowNumbers:
+        """The numbers of a table's rows; as many as the table has capacity for."""
+        numbers, capacity = self.arrays.get(predicate), len(self.tables[predicate].rows)
+        if numbers is None or len(numbers) < capacity:
+            numbers = zeros((capacity,), np.int32) if numbers is None else padded(numbers, capacity)
             self.arrays[predicate] = numbers
         return numbers
 
@@ -88,7 +88,7 @@ class MemoryRanking:
     def _tell(self, predicate: str) -> None:
         self._backend.watch.grown(f"ranks of {predicate}", 8 * self._backend.tables[predicate].size)
 
-    def _put(self, predicate: str, where: Ids | slice, rank: Numbers | int, Cw: Numbers) -> None:
+    def _put(self, predicate: str, where: Ids | slice, rank: RowNumbers | int, Cw: RowNumbers) -> None:
         self._rank.of(predicate)[where] = rank
         self.founded.of(predicate)[where] = Cw
 
@@ -142,7 +142,7 @@ class MemoryRanking:
 
     @property
     def nbytes(self) -> int:
-        """The memory that ranks and Cw take, untouched room not."""
+        """The memory that ranks and Cw take, unused capacity not."""
         return sum(8 * self._backend.tables[name].size for name in self._rank.arrays)
 
     # --- Π ---------------------------------------------------------------------------------------------

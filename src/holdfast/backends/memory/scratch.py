@@ -13,7 +13,7 @@ from functools import partial
 from holdfast.backends.memory.arrays import Ids
 from holdfast.backends.memory.counters import MemoryCounters
 from holdfast.backends.memory.facts import Momentary
-from holdfast.backends.memory.ranks import Numbers
+from holdfast.backends.memory.ranks import RowNumbers
 from holdfast.backends.memory.store import MemoryBackend
 from holdfast.backends.protocol import Facts, Watch
 
@@ -72,14 +72,14 @@ class MemoryScratch:
         yield self._real.recursive, self.backend.recursive
 
 
-def _put(counters: MemoryCounters, name: str, ids: Ids, numbers: Numbers) -> None:
+def _put(counters: MemoryCounters, name: str, ids: Ids, numbers: RowNumbers) -> None:
     """Set numbers that are 0."""
     if counters.remembers:
         counters.remember(partial(_set, counters, name, ids, 0))
     _set(counters, name, ids, numbers)
 
 
-def _set(counters: MemoryCounters, name: str, ids: Ids, numbers: Numbers | int) -> None:
+def _set(counters: MemoryCounters, name: str, ids: Ids, numbers: RowNumbers | int) -> None:
     counters.of(name)[ids] = numbers
 
 
