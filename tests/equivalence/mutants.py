@@ -341,7 +341,7 @@ MUTANTS = [
     Mutant(
         "counters of what was refused stay",
         Transactions.roll_back,
-        "self.backend.recursive.roll_back()",
+        "counters.roll_back()",
         "pass",
         "auto",
     ),
@@ -507,7 +507,7 @@ MUTANTS += [
         ),
         # around them
         ("states of what was taken back stay", States.roll_back, "self._next.clear()", "self.commit()", "auto"),
-        ("states outlive other algorithms", walk.Walk._maintained, "self.states.drop(plan.predicates)", "pass", MIXED),
+        ("states outlive other algorithms", walk.Walk._run, "self.states.drop(plan.predicates)", "pass", MIXED),
         (
             "rules of modules come and go unseen",
             Allotment.same_as,
