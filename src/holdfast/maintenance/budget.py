@@ -15,7 +15,8 @@ from holdfast.maintenance.stratum import Figures
 from holdfast.maintenance.watch import Watch
 from holdfast.quick_dataclass import dataclass
 
-_SLACK = 0.05  # seconds that are not worth a change of mind
+_SLACK = 0.05  # seconds that are not worth a change of mind, if more instances were visited than are worth it
+_LONG = 1.0  # seconds if not: a small update on a busy machine may take long, and a large join counts at its end
 _FEW, _SECONDS = 10_000, 2e-7  # so few instances do not show what one takes; then it is this
 
 
@@ -96,5 +97,6 @@ class Budget:
         if seconds <= _SLACK + self._full.seconds:
             return
         full = self._full.after(self._figures)
-        if seconds > _SLACK + full.seconds:
+        visits_more = self._figures.instances > max(_FEW, full.instances)
+        if seconds > (_SLACK if visits_more else _LONG) + full.seconds:
             raise AbandonedError(self._figures, seconds, full)
