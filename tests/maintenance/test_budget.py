@@ -133,3 +133,16 @@ def test_abandoned_anywhere_the_state_is_right(part: int, monkeypatch: pytest.Mo
             continue  # the program is refused
         run(script, [lane], oracle=0)
     assert abandoned or amount(False, True)
+
+
+def test_time_alone_abandons_no_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
+    watch = Watch()
+    for figures, is_spent in ((Figures(), False), (Figures(deletion=60_000), True)):
+        made, now = Budget(FullCost(100_000, 1.0), figures, watch, in_jobs=True), iter((0.0, 50.0))
+        monkeypatch.setattr("holdfast.maintenance.budget.time.monotonic", lambda now=now: next(now))
+        made.__enter__()
+        if is_spent:
+            with pytest.raises(AbandonedError):
+                made.check()
+        else:
+            made.check()

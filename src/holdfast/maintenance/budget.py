@@ -7,6 +7,7 @@ more is abandoned, and the hyper-node is recomputed.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable, Mapping
 
@@ -81,8 +82,10 @@ class FullCosts:
 class Budget:
     """What one hyper-node may cost during one update, as a context: inside it, `watch` looks at this often."""
 
-    def __init__(self, full: FullCost, figures: Figures, watch: Watch) -> None:
+    def __init__(self, full: FullCost, figures: Figures, watch: Watch, *, in_jobs: bool = False) -> None:
+        """If the backend works `in_jobs`, whose time says little of what they visit, only instances count."""
         self._full, self._figures, self._watch = full, figures, watch
+        self._long = math.inf if in_jobs else _LONG
 
     def __enter__(self) -> None:
         self._begun = time.monotonic()
@@ -98,5 +101,5 @@ class Budget:
             return
         full = self._full.after(self._figures)
         visits_more = self._figures.instances > max(_FEW, full.instances)
-        if seconds > (_SLACK if visits_more else _LONG) + full.seconds:
+        if seconds > (_SLACK if visits_more else self._long) + full.seconds:
             raise AbandonedError(self._figures, seconds, full)
