@@ -341,7 +341,7 @@ MUTANTS = [
     Mutant(
         "counters of what was refused stay",
         Transactions.roll_back,
-        "self.backend.recursive.roll_back()",
+        "counters.roll_back()",
         "pass",
         "auto",
     ),
@@ -465,7 +465,7 @@ MUTANTS += [
         ("what is lost stays", modular.exact, "D |= module.facts(removed)", "pass", "auto"),
         ("what is gained does not come", modular.exact, "A |= module.facts(added)", "pass", "auto"),
         ("what comes again is lost", modular.exact, "lost - gained, gained - lost", "lost, gained - lost", "auto"),
-        ("facts beside the slice are forgotten", modular.exact, "D |= beside & ground.facts_lost", "pass", "auto"),
+        ("facts beside the slice are forgotten", modular.exact, "D |= beside & context.facts_lost", "pass", "auto"),
         (
             "facts are known by what an update makes of them",
             States.compact,
@@ -507,11 +507,11 @@ MUTANTS += [
         ),
         # around them
         ("states of what was taken back stay", States.roll_back, "self._next.clear()", "self.commit()", "auto"),
-        ("states outlive other algorithms", walk.Walk._maintained, "self.states.drop(plan.predicates)", "pass", MIXED),
+        ("states outlive other algorithms", walk.Walk._run, "self.states.drop(plan.predicates)", "pass", MIXED),
         (
             "rules of modules come and go unseen",
             Allotment.same_as,
-            "_told(self.services) == _told(other.services)",
+            "_keys(self.services) == _keys(other.services)",
             "True",
             "auto",
         ),
