@@ -36,13 +36,14 @@ def budget(full: FullCost, figures: Figures, seconds: float, monkeypatch: pytest
 @pytest.mark.parametrize(
     ("figures", "seconds", "is_spent"),
     [
-        (Figures(), 1.1, True),
-        (Figures(), 1.0, False),
-        (Figures(deletion=60_000), 1.1, True),
-        (Figures(deletion=60_000), 0.9, False),  # 40,000 are left, but it would have had to look at all of them
-        (Figures(backward=900_000), 0.9, False),  # many instances in little time
-        (Figures(insertion=300_000), 3.9, False),  # starting over would look at them too
-        (Figures(insertion=300_000), 4.1, True),
+        (Figures(), 2.1, True),  # a large join, which counts at its end
+        (Figures(), 1.9, False),
+        (Figures(deletion=60_000), 1.1, True),  # 40,000 are left
+        (Figures(deletion=60_000), 1.0, False),
+        (Figures(deletion=20_000, backward=50_000), 1.1, False),  # fewer than the 80,000 that are left
+        (Figures(backward=900_000), 1.0, False),  # many instances in little time
+        (Figures(insertion=300_000), 4.9, False),  # starting over would visit them too
+        (Figures(insertion=300_000), 5.1, True),
     ],
 )
 def test_seconds_count_as_the_instances_say(
@@ -57,7 +58,7 @@ def test_seconds_count_as_the_instances_say(
 
 
 def test_small_hyper_nodes_are_not_worth_a_change_of_mind(monkeypatch: pytest.MonkeyPatch) -> None:
-    budget(FullCost(10, 0.0001), Figures(deletion=500), 0.04, monkeypatch).check()
+    budget(FullCost(10, 0.0001), Figures(deletion=500), 0.9, monkeypatch).check()
 
 
 def test_cost_of_starting_over_follows_the_instances() -> None:
@@ -132,3 +133,16 @@ def test_abandoned_anywhere_the_state_is_right(part: int, monkeypatch: pytest.Mo
             continue  # the program is refused
         run(script, [lane], oracle=0)
     assert abandoned or amount(False, True)
+
+
+def test_time_alone_abandons_no_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
+    watch = Watch()
+    for figures, is_spent in ((Figures(), False), (Figures(deletion=60_000), True)):
+        made, now = Budget(FullCost(100_000, 1.0), figures, watch, in_jobs=True), iter((0.0, 50.0))
+        monkeypatch.setattr("holdfast.maintenance.budget.time.monotonic", lambda now=now: next(now))
+        made.__enter__()
+        if is_spent:
+            with pytest.raises(AbandonedError):
+                made.check()
+        else:
+            made.check()

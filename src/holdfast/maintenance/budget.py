@@ -7,6 +7,7 @@ more is abandoned, and the hyper-node is recomputed.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable, Mapping
 
@@ -15,7 +16,8 @@ from holdfast.maintenance.stratum import Figures
 from holdfast.maintenance.watch import Watch
 from holdfast.quick_dataclass import dataclass
 
-_SLACK = 0.05  # seconds that are not worth a change of mind
+_SLACK = 0.05  # seconds that are not worth a change of mind, if more instances were visited than are worth it
+_LONG = 1.0  # seconds if not: a small update on a busy machine may take long, and a large join counts at its end
 _FEW, _SECONDS = 10_000, 2e-7  # so few instances do not show what one takes; then it is this
 
 
@@ -80,8 +82,10 @@ class FullCosts:
 class Budget:
     """What one hyper-node may cost during one update, as a context: inside it, `watch` looks at this often."""
 
-    def __init__(self, full: FullCost, figures: Figures, watch: Watch) -> None:
+    def __init__(self, full: FullCost, figures: Figures, watch: Watch, *, in_jobs: bool = False) -> None:
+        """If the backend works `in_jobs`, whose time says little of what they visit, only instances count."""
         self._full, self._figures, self._watch = full, figures, watch
+        self._long = math.inf if in_jobs else _LONG
 
     def __enter__(self) -> None:
         self._begun = time.monotonic()
@@ -96,5 +100,6 @@ class Budget:
         if seconds <= _SLACK + self._full.seconds:
             return
         full = self._full.after(self._figures)
-        if seconds > _SLACK + full.seconds:
+        visits_more = self._figures.instances > max(_FEW, full.instances)
+        if seconds > (_SLACK if visits_more else self._long) + full.seconds:
             raise AbandonedError(self._figures, seconds, full)

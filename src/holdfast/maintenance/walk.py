@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from itertools import chain
 
-from holdfast.backends.abilities import virtual_relations
+from holdfast.backends.abilities import tuning, virtual_relations
 from holdfast.backends.protocol import Backend, Facts
 from holdfast.maintenance import recompute
 from holdfast.maintenance.agenda import Agenda
@@ -92,7 +92,8 @@ class Walk:
             maintain, why = recompute.maintain, f"{why}; its ranks were not known, so it was recomputed"
         is_bounded = plan.node.is_recursive and not algorithm.counts_anew and not algorithm.by_module_alone
         is_bounded = is_bounded and maintain is not recompute.maintain
-        with Budget(full, figures, self.watch) if full is not None and is_bounded else nullcontext():
+        in_jobs = tuning(self.backend).most_at_once > 0
+        with Budget(full, figures, self.watch, in_jobs=in_jobs) if full and is_bounded else nullcontext():
             needs = RECOMPUTE if maintain is recompute.maintain else algorithm
             self._prepare(plan, needs, modular=modular is not None)
             s = self._stratum(plan, algorithm, figures, modular=modular is not None)
