@@ -7,6 +7,7 @@ from typing import Final
 ALL_CODES: Final[dict[str, str]] = {
     "E0001": "an error that has no code of its own",
     "E0701": "a rule meets values for which it has no result",
+    "E0704": "the min or max of a recursion gets better for ever",
     "E0801": "the limit on rounds was reached",
     "E0802": "the limit on facts was reached",
     "E0803": "the limit on seconds was reached",
@@ -36,6 +37,7 @@ ALL_CODES: Final[dict[str, str]] = {
     "E0927": "a method is asked for that a knowledge base does not have",
     "E0930": "there are no compiled kernels for this machine, and no Numba to compile them",
     "E0928": "a signal handler or functor uses a knowledge base inside one of its own calls",
+    "E0931": "several updates in one pass, of a program with min or max in the head of a rule",
     "W0008": "a file is called after an empty relation, but has not the ending of a facts file",
     "W0015": "compiled kernels cannot be kept, because no folder for them can be written",
     "E1001": "PySpark is needed and not installed",

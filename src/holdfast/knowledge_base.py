@@ -114,9 +114,10 @@ class KnowledgeBase(Maintained):
 
     @property
     def takes_one_by_one(self) -> bool:
-        """Whether a stream must apply updates one by one: limits hold for each, or the backend computes no windows."""
+        """Whether a stream must apply updates one by one: limits hold for each, or there are no windows, because of the
+        backend or of the program."""
         limited = self._limits is not None and self._limits != Limits()
-        return limited or self._backend.ability(Windows) is None
+        return limited or self._backend.ability(Windows) is None or self.program.has_limits
 
 
 @public

@@ -125,6 +125,9 @@ class Maintained(Materialised):
         return change
 
     def _refuse_windows(self) -> None:
+        if self.program.has_limits:
+            message = "a program with min or max in the head of a rule does not take several updates in one pass"
+            raise UsageError(Diagnostic("E0931", message, help="apply them one by one, or merged by apply_net"))
         if self._backend.ability(Windows) is None:
             message = "this engine does not compute several updates in one pass; the memory engine does"
             raise UsageError(Diagnostic("E0917", message, help="apply them one by one, or merged by apply_net"))

@@ -6,7 +6,16 @@ from __future__ import annotations
 from dataclasses import field
 
 from holdfast.backends.protocol import Backend
-from holdfast.maintenance.algorithms import ALGORITHMS, AUTO, Algorithm, Choice, refuse_company, refuse_recursion
+from holdfast.maintenance.algorithms import (
+    ALGORITHMS,
+    AUTO,
+    LIMITS,
+    LIMITS_ANEW,
+    Algorithm,
+    Choice,
+    refuse_company,
+    refuse_recursion,
+)
 from holdfast.maintenance.node_plans import NodePlan
 from holdfast.maintenance.stratum import Figures
 from holdfast.plans import Statistics
@@ -50,6 +59,10 @@ class Chooser:
     def chosen(self, plan: NodePlan, choice: Choice, backend: Backend) -> tuple[Algorithm, str]:
         """The algorithm for a hyper-node during an update, and why."""
         name, why = choice.named(plan.node), "asked for"
+        if plan.node.limits:
+            return (LIMITS_ANEW, why) if name == RECOMPUTE else (LIMITS, "min or max in its heads")
+        if any(rule.limit is not None for rule in plan.removed.rules):
+            return ALGORITHMS[RECOMPUTE], "min or max in its heads before"
         if plan.removed and choice.strategy == "hyper-node":
             name, why = RECOMPUTE, "rules went, and the strategy is hyper-node"
         elif name == AUTO:

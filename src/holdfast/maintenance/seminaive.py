@@ -31,6 +31,10 @@ def materialise(
 
     `enough` says of some predicates after how many facts their node is left as it is, incomplete on purpose.
     """
+    if planner.node.limits:
+        from holdfast.maintenance import limits
+
+        return limits.materialise(planner, backend, watch, enough or {})
     begun, facts, O = watch.seconds, 0, planner.node.predicates
     wanted = {name: size for name, size in (enough or {}).items() if name in O}
     E, I, Cn, Cr = backend.explicit, backend.materialisation, backend.nonrecursive, backend.recursive
@@ -53,7 +57,7 @@ def materialise(
                 watch.batch(len(Δ) - told)
                 told = 0
             I |= Δ
-            if _reached(I, wanted):
+            if reached(I, wanted):
                 break
             if not missed:
                 late = planner.late(Δ.sizes())
@@ -81,5 +85,6 @@ def _union(parts: Sequence[Facts]) -> Facts:
     return _union(parts[:middle]) | _union(parts[middle:])
 
 
-def _reached(I: Facts, wanted: Mapping[str, int]) -> bool:
+def reached(I: Facts, wanted: Mapping[str, int]) -> bool:
+    """Whether some predicate has as many facts as wanted."""
     return any(len(I.of((name,))) >= size for name, size in wanted.items())

@@ -86,7 +86,7 @@ class Walk:
         keeps = algorithm.keeps_nonrecursive, algorithm.keeps_recursive or modular
         beside_rules = (plan.inputs, Figures(shown), served, self.states, *keeps)
         values = (plan.planner, backend, self.watch, *given, *change, *beside_rules)
-        if self.marks is not None:
+        if self.marks is not None and not node.limits:
             self.marks.marked()
             passes_on, beside = algorithm.passes_marks_on, () if algorithm.keeps_nonrecursive else kept.recursive
             if not modular and self.marks.concerns(node, kept.nonrecursive, beside, passes_on=passes_on):

@@ -287,6 +287,11 @@ class Program:
             limits.update({name: min(sizes)} if sizes else {})
         return limits
 
+    @cached_property
+    def has_limits(self) -> bool:
+        """Whether there are limit relations."""
+        return any(rule.limit is not None for rule in self.rules)
+
     def node_of(self, predicate: str) -> HyperNode:
         """The hyper-node that a predicate belongs to."""
         return next(node for node in self.nodes if predicate in node.predicates)
