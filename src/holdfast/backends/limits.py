@@ -26,6 +26,10 @@ class Groups(Protocol):
         """The best of N in each group for which it is better than J's fact, or J has none."""
         ...
 
+    def rivals(self, Δ: Facts, J: Facts) -> Facts:
+        """J's facts in the groups of Δ, which is better and takes their place in J next."""
+        ...
+
     def same_groups(self, facts: Facts, among: Facts) -> Facts:
         """The facts among some that are in the groups of others."""
         ...
@@ -38,15 +42,15 @@ class Groups(Protocol):
 class Grouping(Protocol):
     """Knows groups of limit relations without plans."""
 
-    def groups(self, planner: Planner) -> Groups:
-        """Those of a hyper-node."""
+    def groups(self, planner: Planner, *, none_yet: bool) -> Groups:
+        """Those of a hyper-node; `none_yet` says that J begins without facts of it."""
         ...
 
 
-def groups_of(planner: Planner, backend: Backend) -> Groups:
-    """The groups of a hyper-node's limit relations."""
+def groups_of(planner: Planner, backend: Backend, *, none_yet: bool = False) -> Groups:
+    """The groups of a hyper-node's limit relations, for as long as only `rivals` are replaced in J."""
     able = backend.ability(Grouping)
-    return LimitGroups(planner, backend) if able is None else able.groups(planner)
+    return LimitGroups(planner, backend) if able is None else able.groups(planner, none_yet=none_yet)
 
 
 class LimitGroups(Groups):
@@ -72,6 +76,10 @@ class LimitGroups(Groups):
             best = self._backend.apply([plan], {Read.ALL: candidates | J.of((name,)), Read.DELTA: candidates})
             found.append(best.support() & candidates)
         return reduce(or_, found).snapshot()
+
+    def rivals(self, Δ: Facts, J: Facts) -> Facts:
+        """As any other facts in these groups."""
+        return self.same_groups(Δ, J)
 
     def same_groups(self, facts: Facts, among: Facts) -> Facts:
         """By a join with the facts."""

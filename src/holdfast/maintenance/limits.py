@@ -45,10 +45,12 @@ class Improvement:
         known: Regime,
         J: Callable[[], Facts],
         replace: Callable[[Facts, Facts], None],
+        *,
+        none_yet: bool = False,
     ) -> None:
         self._planner, self._backend, self._watch, self._regime = planner, backend, watch, known
         self._J, self._replace = J, replace
-        self.groups = groups_of(planner, backend)
+        self.groups = groups_of(planner, backend, none_yet=none_yet)
         self.instances = self.rounds = 0
         self._enough = 0  # groups that there are at least
 
@@ -63,7 +65,7 @@ class Improvement:
             N = N if waiting is None else N | waiting
 
     def _take(self, Δ: Facts) -> None:
-        self._replace(self.groups.same_groups(Δ, self._J()), Δ)
+        self._replace(self.groups.rivals(Δ, self._J()), Δ)
         self._watch.round(len(Δ))
         self.rounds += 1
         if self._regime.additive and not self._regime.best_first and self.rounds > self._enough + 1:
@@ -118,7 +120,8 @@ def materialise(planner: Planner, backend: Backend, watch: Watch, wanted: Mappin
         I -= rivals
         I |= Δ
 
-    improvement = Improvement(planner, backend, watch, _regime_of(planner, node.limits, ()), lambda: I, replace)
+    known = _regime_of(planner)
+    improvement = Improvement(planner, backend, watch, known, lambda: I, replace, none_yet=True)
     N, instances = improvement.groups.offers(planner.whole(node.nonrecursive), {Read.ALL: I, Read.ABSENT: I}, I)
     improvement.run(E.of(node.predicates) | N, node.recursive, wanted)
     watch.facts = before
@@ -137,9 +140,8 @@ def recompute(s: Stratum) -> None:
         new -= rivals
         new |= Δ
 
-    improvement = Improvement(
-        s.planner, s.backend, s.watch, _regime_of(s.planner, s.node.limits, ()), lambda: J, replace
-    )
+    known = _regime_of(s.planner)
+    improvement = Improvement(s.planner, s.backend, s.watch, known, lambda: J, replace, none_yet=True)
     plans = s.planner.whole(s.node.nonrecursive)
     N, instances = improvement.groups.offers(plans, {Read.ALL: J, Read.ABSENT: J}, J)
     explicit = (s.of_node(s.E) - s.E_minus) | s.E_plus
@@ -151,10 +153,10 @@ def recompute(s: Stratum) -> None:
     new.clear()
 
 
-def _regime_of(planner: Planner, limits: Mapping[str, Limit], removed: Sequence[Rule]) -> Regime:
+def _regime_of(planner: Planner) -> Regime:
     node = planner.node
-    rules = (*node.nonrecursive, *node.recursive, *removed)
-    return regime(rules, limits, node.predicates, planner.statistics.smallest)
+    rules = (*node.nonrecursive, *node.recursive)
+    return regime(rules, node.limits, node.predicates, planner.statistics.smallest)
 
 
 # --- an update ---------------------------------------------------------------------------------------
@@ -163,12 +165,15 @@ def _regime_of(planner: Planner, limits: Mapping[str, Limit], removed: Sequence[
 def maintain(s: Stratum) -> None:
     """DRed^v: bring one hyper-node up to date."""
     if _means_other(s):
+        s.figures.why = "recomputed, since they were not there before"
         recompute(s)
         return
     old = (*s.kept.rules, *s.removed.rules)
     known = regime(old, s.node.limits, s.O, s.planner.statistics.smallest)
     N = first_deletions(s)
+    s.figures.why = known.why
     if N and not known.tight:
+        s.figures.why = f"recomputed, since {known.why}"
         recompute(s)
         return
     groups = groups_of(s.planner, s.backend)
@@ -243,7 +248,7 @@ def insert(s: Stratum, R: Facts) -> None:
         D |= rivals & I
         A |= Δ
 
-    known = _regime_of(s.planner, s.node.limits, ())
+    known = _regime_of(s.planner)
     bags = [s.delta_heads(s.kept.rules, now(), s.added_inputs, s.removed_inputs)]
     if s.added:
         bags.append(s.instances(s.added.rules, now()))

@@ -58,7 +58,8 @@ class Walk:
             self.states.drop(plan.predicates)
         (modular or algorithm.maintain)(s)
         self.ledger.maintained(plan, algorithm)
-        s.figures.algorithm, s.figures.why, s.figures.seconds = algorithm.name, why, self.watch.seconds - begun
+        s.figures.algorithm, s.figures.seconds = algorithm.name, self.watch.seconds - begun
+        s.figures.why = f"{why}; {s.figures.why}" if s.figures.why else why
         s.figures.given = sum(map(len, (s.E_minus, s.E_plus, s.removed_inputs, s.added_inputs)))
         self.chooser.learn(plan.node, s.figures, self.backend.statistics)
         return s.figures

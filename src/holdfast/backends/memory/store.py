@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -21,6 +21,7 @@ from holdfast.backends.abilities import (
     VirtualFacts,
     VirtualRelations,
 )
+from holdfast.backends.limits import Grouping, Groups
 from holdfast.backends.memory import kernels
 from holdfast.backends.memory.aggregates import aggregate
 from holdfast.backends.memory.arrays import Ids, Rows, enlarged
@@ -35,6 +36,7 @@ from holdfast.backends.protocol import Bag, Facts, Watch
 from holdfast.encoding import Dictionary
 from holdfast.errors import Diagnostic, LimitReached
 from holdfast.maintenance.windows import Windows
+from holdfast.plans import Planner
 from holdfast.plans.model import AggregatePlan, AntiJoin, AnyPlan, Join, Plan, Read, Scan
 from holdfast.program.model import Const, Relation
 
@@ -155,7 +157,7 @@ class MemoryCounters:
             self._count(predicate, ids, weights, step)
 
 
-class MemoryBackend(Able, VirtualRelations, PreparedFacts, Tuning, Housekeeping, Linking, Windows):
+class MemoryBackend(Able, VirtualRelations, PreparedFacts, Tuning, Housekeeping, Linking, Windows, Grouping):
     """Facts in this process."""
 
     def __init__(self, relations: Mapping[str, Relation], dictionary: Dictionary, watch: Watch) -> None:
@@ -399,6 +401,25 @@ class MemoryBackend(Able, VirtualRelations, PreparedFacts, Tuning, Housekeeping,
             {name: found.weights[: found.size] for name, found in heads.items() if len(found.weights)},
         )
 
+    def emitted(self, plans: Sequence[AnyPlan], sources: Mapping[Read, Facts]) -> Iterator[tuple[str, Rows]]:
+        """The heads of all instances of some plans, a batch at a time, each to be looked at before the next: predicates
+        and rows, which need not be facts of their tables."""
+        able = [plan for plan in plans if isinstance(plan, Plan) and self._can_start(plan, sources)]
+        for plan in able if self.virtual else ():
+            self._make_rows(plan)
+        pipelines = [self._pipeline(plan) for plan in able]
+        with self.seen(pipelines, sources) as views:
+            for pipeline in pipelines:
+                with naming_the_rule(pipeline.plan.rule):
+                    for rows in pipeline.instances(views):
+                        yield pipeline.plan.outputs[0][0], rows[0]
+
+    def groups(self, planner: Planner, *, none_yet: bool) -> Groups:
+        """The groups of limit relations, by their keys."""
+        from holdfast.backends.memory.limits import memory_groups
+
+        return memory_groups(planner, self, none_yet=none_yet)
+
     def seen(self, pipelines: Sequence[Pipeline], sources: Mapping[Read, Facts]) -> _Seen:
         """What some pipelines see of the sources, for a while."""
         # before anything is marked: a formula that is worked out needs the scratch bits for itself
@@ -466,7 +487,7 @@ class MemoryBackend(Able, VirtualRelations, PreparedFacts, Tuning, Housekeeping,
             return self.rows(rule.source, facts)
         groups = Table(rule.predicate, len(rule.group))
         groups.intern(np.ascontiguousarray(self.rows(rule.source, changed)[:, list(rule.group)]))
-        wanted = _in_groups(self.tables[rule.source], rule.group, groups.rows[: groups.size])
+        wanted = in_groups(self.tables[rule.source], rule.group, groups.rows[: groups.size])
         return self.tables[rule.source].rows[(Momentary(self.tables, {rule.source: wanted}) & facts).ids(rule.source)]
 
     def _aggregate(self, plan: AggregatePlan, sources: Mapping[Read, Facts]) -> Ids:
@@ -544,7 +565,7 @@ def _snapshot(facts: Bag | Facts) -> Momentary:
     return facts.snapshot()
 
 
-def _in_groups(table: Table, group: tuple[int, ...], keys: Rows) -> Ids:
+def in_groups(table: Table, group: tuple[int, ...], keys: Rows) -> Ids:
     """The rows of a table that have one of some keys in the group's columns."""
     if not group:
         return np.arange(table.size if len(keys) else 0, dtype=np.int32)

@@ -16,7 +16,7 @@ from holdfast.backends.memory.arrays import Ids, padded
 from holdfast.backends.memory.execution.run import Pipeline, naming_the_rule
 from holdfast.backends.memory.execution.views import Views
 from holdfast.backends.memory.facts import Momentary
-from holdfast.backends.memory.store import MemoryBackend, _in_groups
+from holdfast.backends.memory.store import MemoryBackend, in_groups
 from holdfast.backends.memory.table import Table
 from holdfast.backends.protocol import Facts
 from holdfast.plans.instances import body_atoms
@@ -118,7 +118,7 @@ class Versions:
         types = backend.relations[rule.source].types, backend.relations[rule.predicate].types
         groups = Table(rule.predicate, len(rule.group))
         groups.intern(np.ascontiguousarray(backend.rows(rule.source, changes)[:, list(rule.group)]))
-        ids = _in_groups(source, rule.group, groups.rows[: groups.size])
+        ids = in_groups(source, rule.group, groups.rows[: groups.size])
         words = self.of(rule.source, ids)
         for state in range(self.last + 1):
             with naming_the_rule(rule):
