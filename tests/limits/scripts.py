@@ -66,7 +66,7 @@ class Writer:
             rules += [self.start(name)] if self.random.random() < 0.7 else []
             rules += [self.rule(name) for _ in range(self.random.randint(1, 2))]
         rules += [self.later(name) for name in LATER if self.random.random() < 0.4]
-        return rules
+        return list({str(rule): rule for rule in rules}.values())
 
     def start(self, name: str) -> Rule:
         if name == "open":

@@ -60,6 +60,12 @@ def evaluate(
     return evaluation.run(facts or {})
 
 
+def limit_of(head: tree.Atom) -> tuple[int, str] | None:
+    """The column and function of a head with one aggregate, if that is `min` or `max`."""
+    found = [(i, a.function) for i, a in enumerate(head.arguments) if isinstance(a, tree.HeadAggregate)]
+    return found[0] if len(found) == 1 and found[0][1] in ("min", "max") else None
+
+
 @dataclass
 class Evaluation:
     """One program being evaluated."""
@@ -91,6 +97,9 @@ class Evaluation:
             for head in item.heads
         ]
 
+        found = {self.name(head.name): limit_of(head) for head, _ in self.rules}
+        self.limits = {name: limit for name, limit in found.items() if limit is not None}
+
     # --- the fixpoint --------------------------------------------------------------------------------
 
     def run(self, given: Mapping[str, Iterable[Row]]) -> Result:
@@ -107,19 +116,30 @@ class Evaluation:
         return Result(dict(self.known), self.count_derivations(explicit, below))
 
     def saturate(self, rules: list[tuple[tree.Atom, tree.Formula]], stratum: set[str]) -> None:
-        size = -1
-        while size != (size := sum(len(self.known[name]) for name in stratum)):
+        before: dict[str, set[Fact]] | None = None
+        while before != (before := {name: set(self.known[name]) for name in stratum}):
             derived = [(head, self.heads(head, self.solve(body, [{}], head=head))) for head, body in rules]
             for head, new in derived:
                 self.known[self.name(head.name)] |= set(new)
             for name in stratum & self.equivalences:
                 self.known[name] = equivalence(self.known[name])
+            for name in stratum & self.limits.keys():
+                self.known[name] = self.best(self.known[name], *self.limits[name])
+
+    def best(self, facts: set[Fact], column: int, function: str) -> set[Fact]:
+        """One fact for each group of a relation whose rules have `min`, or `max`, in a column."""
+        groups: dict[Fact, list[object]] = defaultdict(list)
+        for fact in facts:
+            groups[fact[:column] + fact[column + 1 :]].append(fact[column][1])
+        extremes = {key: tag(functors.fit(functors.AGGREGATES[function](found))) for key, found in groups.items()}
+        return {(*key[:column], value, *key[column:]) for key, value in extremes.items()}
 
     def dependencies(self) -> Below:
         """For every predicate, those its rules read, and whether through negation or aggregation."""
         below: Below = {name: set() for name in self.known}
         for head, body in self.rules:
-            reads = set(self.reads(body, head_aggregate=any(isinstance(a, tree.HeadAggregate) for a in head.arguments)))
+            aggregated = any(isinstance(a, tree.HeadAggregate) for a in head.arguments) and limit_of(head) is None
+            reads = set(self.reads(body, head_aggregate=aggregated))
             below.setdefault(self.name(head.name), set()).update(reads)
             for name, _ in reads:
                 below.setdefault(name, set())
