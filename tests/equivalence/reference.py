@@ -16,7 +16,9 @@ from holdfast.encoding import Dictionary
 from holdfast.formats.python_data import encode_facts
 from holdfast.language import parse, tree
 from holdfast.loading import load
+from holdfast.maintenance.recompute import recount
 from holdfast.maintenance.seminaive import materialise
+from holdfast.maintenance.stratum import RuleChange
 from holdfast.maintenance.watch import Watch
 from holdfast.plans import Planner
 
@@ -52,7 +54,9 @@ class Reference:
         for name, rows in grouped(list(facts)).items():
             backend.explicit |= backend.facts({name: encode_facts(rows, program.relations[name], dictionary)})
         for node in program.nodes:
-            materialise(Planner(node, backend.statistics), backend, Watch())
+            materialise(planner := Planner(node, backend.statistics), backend, Watch())
+            if node.limits:  # which keep no counters
+                recount(planner, backend, RuleChange(node.nonrecursive, node.recursive, node.aggregates))
         state, counters = {}, {}
         for name, relation in program.relations.items():
             if not relation.auxiliary:

@@ -8,7 +8,7 @@ from random import Random
 from .rules import Fact, Lit, Rule, Term, num, op, var
 
 ARITY = {"edge": 3, "node": 2, "shut": 2, "l": 2, "m": 2, "open": 1, "far": 1, "best": 2, "left": 1}
-KEYS = range(1, 6)
+KEYS = range(1, 5)
 LATER = ("far", "best", "left")
 
 
@@ -38,7 +38,8 @@ class Writer:
     def __init__(self, random: Random) -> None:
         self.random = random
         self.shapes: set[str] = set()
-        self.weights = random.choice([(1, 2, 3), (0, 1, 2), (0, 0, 1), (-1, 1, 2), (-2, -1, 0), (-1, 0, 1), (1, 5, 9)])
+        self.weights = random.choice([(1, 2, 3), (0, 1, 2), (0, 0, 1), (-1, 1, 2), (-2, -1, 0), (1, 5, 9)])
+        self.heights = {key: random.randint(0, 6) for key in KEYS} if random.random() < 0.3 else None
         turned = random.random() < 0.25
         self.column = {"l": 0 if turned else 1, "m": 1}
         function = random.choice(["min", "max"])
@@ -63,6 +64,8 @@ class Writer:
     def program(self) -> list[Rule]:
         rules = []
         for name in self.own:
+            if name == "l" and self.random.random() < 0.1:  # its rules come later, if at all
+                continue
             rules += [self.start(name)] if self.random.random() < 0.7 else []
             rules += [self.rule(name) for _ in range(self.random.randint(1, 2))]
         rules += [self.later(name) for name in LATER if self.random.random() < 0.4]
@@ -95,7 +98,7 @@ class Writer:
             body.append(self.atom(second, "y", "c" if self.random.random() < 0.7 else "_"))
             values += ["c"] if second != "open" and "c" in body[-1].arguments else []
             self.shapes.add("two recursive atoms")
-        if self.random.random() < 0.2:
+        if self.random.random() < 0.35:
             body.append(Lit("shut", ("x", "y"), negated=True))
             self.shapes.add("negated atom")
         if self.random.random() < 0.25:
@@ -148,12 +151,15 @@ class Writer:
     # --- facts and updates -----------------------------------------------------------------------------
 
     def facts(self, name: str) -> set[Fact]:
-        size = {"edge": self.random.randint(4, 12), "node": 3, "shut": 2, "l": self.random.choice([0, 1, 2])}[name]
+        size = {"edge": self.random.randint(4, 12), "node": 3, "shut": 2, "l": self.random.choice([0, 1, 2, 5])}[name]
         return {self.fact(name) for _ in range(size)}
 
     def fact(self, name: str) -> Fact:
         x, y = self.random.choice(KEYS), self.random.choice(KEYS)
         match name:
+            case "edge" if self.heights is not None:  # no circle of edges adds up to less than 0, and many to 0
+                self.shapes.add("circles of 0")
+                return x, y, self.heights[y] - self.heights[x] + (self.random.random() < 0.3)
             case "edge":
                 return x, y, self.random.choice(self.weights)
             case "node":
@@ -165,7 +171,9 @@ class Writer:
 
     def step(self, facts: dict[str, set[Fact]], rules: list[Rule]) -> Step:
         step = Step()
-        for name in self.random.choices(["edge", "edge", "edge", "node", "shut", "l"], k=self.random.randint(1, 3)):
+        for name in self.random.choices(
+            ["edge", "edge", "edge", "node", "shut", "shut", "l"], k=self.random.randint(1, 3)
+        ):
             here = facts.setdefault(name, set())
             if here and self.random.random() < 0.55:
                 gone = set(self.random.sample(sorted(here), min(len(here), self.random.randint(1, 3))))
@@ -182,6 +190,10 @@ class Writer:
         return step
 
     def edit(self, step: Step, rules: list[Rule]) -> None:
+        name = self.random.choice(["best", "l", "m"])
+        if name in self.function | {"best": ""} and self.random.random() < 0.25:
+            self.turn(name, step, rules)
+            return
         if rules and self.random.random() < 0.5:
             gone = self.random.choice(rules)
             rules.remove(gone)
@@ -192,6 +204,15 @@ class Writer:
             if str(come) not in map(str, rules):
                 rules.append(come)
                 step.add.append(come)
+
+    def turn(self, name: str, step: Step, rules: list[Rule]) -> None:
+        """All rules of a relation go, and others come: min for max, perhaps."""
+        step.remove += [rule for rule in rules if rule.predicate == name]
+        if name != "best" and not any(read.predicate == name for rule in rules for read in rule.body):
+            self.function[name] = self.random.choice(["min", "max"])
+        if self.random.random() < 0.7:
+            step.add.append(self.later(name) if name in LATER else self.rule(name))
+        rules[:] = [rule for rule in rules if rule.predicate != name] + step.add
 
 
 def random_script(seed: int) -> Script:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 
 from holdfast.language import tree
@@ -64,6 +64,14 @@ def limit_of(head: tree.Atom) -> tuple[int, str] | None:
     """The column and function of a head with one aggregate, if that is `min` or `max`."""
     found = [(i, a.function) for i, a in enumerate(head.arguments) if isinstance(a, tree.HeadAggregate)]
     return found[0] if len(found) == 1 and found[0][1] in ("min", "max") else None
+
+
+def offering(head: tree.Atom) -> tree.Atom:
+    """A head with what it offers in place of its `min` or `max`, if it is one of a limit relation."""
+    if limit_of(head) is None:
+        return head
+    arguments = tuple(a.target if isinstance(a, tree.HeadAggregate) else a for a in head.arguments)
+    return replace(head, arguments=arguments)
 
 
 @dataclass
@@ -166,7 +174,7 @@ class Evaluation:
             positive = {self.name(item.name) for item in conjuncts(body) if isinstance(item, tree.Atom)}
             is_recursive = any(read == name or (name in reach[read] and read in reach[name]) for read in positive)
             target = recursive[name] if is_recursive else nonrecursive.setdefault(name, Counter())
-            target.update(self.heads(head, self.solve(body, [{}], head=head)))
+            target.update(self.heads(offering(head), self.solve(body, [{}], head=head)))
         return {
             name: {fact: (nonrecursive.get(name, Counter())[fact], recursive[name][fact]) for fact in rows}
             for name, rows in self.known.items()

@@ -37,6 +37,7 @@ class Maintainer:
         self.chooser, self.ledger = Chooser(), Ledger(backend)
         self.transactions = Transactions(backend, self.states, self.ledger)
         self.nodes: Sequence[NodePlan] = node_plans(program, backend.statistics, modules)  # in topological order
+        self.ledger.lose_all(name for plan in self.nodes if plan.node.limits for name in plan.predicates)
         self._agenda = Agenda(self.nodes)
         self.marking: Marking | None = None  # if the next update may be looked at
 

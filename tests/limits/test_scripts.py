@@ -1,0 +1,55 @@
+"""Random programs with limit relations under random updates of facts and rules, each state and each net change against
+naive evaluation; `what_if` leaves no trace, and neither does an update that is refused or has no end.
+
+What this cannot catch: anything that needs more than a few facts, and Spark (`test_engines.py` has little of it).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from ..amounts import amount
+from ..backends.model import ModelBackend
+from .running import Run
+from .scripts import random_script
+
+ENGINES = {"memory": "memory", "model": ModelBackend}
+
+SHAPES = (
+    "came back",
+    "comparison",
+    "group gone",
+    "limit column first",
+    "limits: min or max in its heads; every offer moves with its values",
+    "limits: min or max in its heads; no offer is better than what it is made of",
+    "limits: min or max in its heads; not recursive",
+    "limits: min or max in its heads; recomputed, since an offer may be better than what it is made of",
+    "limits: min or max in its heads; recomputed, since open is no limit relation",
+    "limits: min or max in its heads; recomputed, since they were not there before",
+    "recompute: min or max in its heads before",
+    "negated atom",
+    "no end: E0704",
+    "overdeleted",
+    "refused",
+    "rule changes",
+    "two recursive atoms",
+    "value changed",
+)
+
+
+@pytest.mark.only_in_memory("has its own engines")
+@pytest.mark.parametrize("engine", ENGINES)
+def test_random_scripts_agree_with_naive_evaluation(engine: str) -> None:
+    met = Counter[str]()
+    for seed in range(amount(400, 90)):
+        met.update(Run(random_script(seed), ENGINES[engine]).all())
+    missing = [shape for shape in SHAPES if not met[shape]]
+    assert not missing, dict(met)
+
+
+@pytest.mark.only_in_memory("has its own engines")
+def test_recomputing_agrees_too() -> None:
+    for seed in range(amount(100, 15)):
+        Run(random_script(seed), "memory", "recompute").all()
