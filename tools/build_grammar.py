@@ -5,8 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from holdfast.language.parser import from_grammar
-from holdfast.language.tables import stored
+from holdfast.language.tables import from_grammar, stored
 
 if __name__ == "__main__":
     Path(sys.argv[1]).write_bytes(stored(from_grammar()))

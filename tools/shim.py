@@ -2,6 +2,7 @@
 
 It knows Numba's calling convention: a kernel gives a status, writes its result and its exception where the first two
 arguments say, and takes an array as seven or more values (owner, parent, items, size of one, data, shape, strides).
+A tuple is taken as its elements, one after the other.
 """
 
 from __future__ import annotations
@@ -22,6 +23,9 @@ _C = {
     types.uint64: ("uint64_t", "u", None),
 }
 
+Argument = tuple[list[str], str, list[str]]
+"""An argument of a kernel: the C types of its parts, the C code that checks it, and the parts."""
+
 _HEAD = r"""
 #define PY_SSIZE_T_CLEAN
 #define Py_LIMITED_API 0x030b0000
@@ -32,21 +36,25 @@ _HEAD = r"""
 #include <stdlib.h>
 #include <numpy/arrayobject.h>
 
-#define A(k) ((PyArrayObject *)a[k])
-#define DATA(k) PyArray_DATA(A(k))
-#define SHAPE(k) PyArray_DIMS(A(k))
-#define STRIDES(k) PyArray_STRIDES(A(k))
+#define DATA(o) PyArray_DATA((PyArrayObject *)o)
+#define SHAPE(o) PyArray_DIMS((PyArrayObject *)o)
+#define STRIDES(o) PyArray_STRIDES((PyArrayObject *)o)
 
 /* Whether an argument is the array that a kernel was compiled for. */
-static int fits(PyObject *o, char kind, int size, int ndim, int contiguous, const char *kernel, int k) {
+static int fits(PyObject *o, char kind, int size, int ndim, int contiguous, const char *kernel, const char *k) {
     if (PyArray_Check(o)) {
         PyArrayObject *array = (PyArrayObject *)o;
         if (PyArray_DESCR(array)->kind == kind && PyArray_ITEMSIZE(array) == size && PyArray_NDIM(array) == ndim
             && (!contiguous || PyArray_IS_C_CONTIGUOUS(array)) && PyArray_ISBEHAVED(array))
             return 1;
     }
-    PyErr_Format(PyExc_TypeError, "%s: argument %d must be a writable array of %c%d with %d dimension(s)%s",
+    PyErr_Format(PyExc_TypeError, "%s: argument %s must be a writable array of %c%d with %d dimension(s)%s",
                  kernel, k, kind, size, ndim, contiguous ? ", C-contiguous" : "");
+    return 0;
+}
+static int is_tuple(PyObject *o, Py_ssize_t size, const char *kernel, const char *k) {
+    if (PyTuple_Check(o) && PyTuple_Size(o) == size) return 1;
+    PyErr_Format(PyExc_TypeError, "%s: argument %s must be a tuple of %zd", kernel, k, size);
     return 0;
 }
 static int as_int64(PyObject *o, int64_t *v) {
@@ -177,7 +185,7 @@ def _kernel(kernel: Kernel, variants: Sequence[Variant]) -> str:
     """One kernel's Python function."""
     name, signature = kernel.name, kernel.signature
     kind, count, answer = _result(signature.return_type)
-    parts = [_argument(k, type, name) for k, type in enumerate(signature.args)]
+    parts = [_argument(str(k), f"a[{k}]", type, name) for k, type in enumerate(signature.args)]
     parameters = ", ".join([f"{kind} *", "Problem **", *(text for taken, _, _ in parts for text in taken)])
     checks = "".join(check for _, check, _ in parts)
     values = ", ".join(["result", "&problem", *(text for _, _, given in parts for text in given)])
@@ -212,16 +220,38 @@ def _result(type: Any) -> tuple[str, int, str]:
     raise NotImplementedError(f"a kernel that gives {type}: teach tools/shim.py to hand it on")
 
 
-def _argument(k: int, type: Any, kernel: str) -> tuple[list[str], str, list[str]]:
-    """How an argument is taken: the C types of its parts, the check of it, and the parts."""
-    ctype, kind, read = _C.get(getattr(type, "dtype", type), ("", "", None))
+def _argument(place: str, given: str, type: Any, kernel: str) -> Argument:
+    """How an argument is taken; `place` says which it is, `given` is the C expression of the Python object."""
+    name = f"o{place.replace('.', '_')}"
+    if isinstance(type, types.BaseTuple):
+        return _tuple(place, name, given, type, kernel)
+    ctype, _, read = _C.get(getattr(type, "dtype", type), ("", "", None))
     if isinstance(type, types.Array) and ctype and type.layout in "CA":
-        dimensions = range(type.ndim)
-        taken = ["void *", "void *", "int64_t", "int64_t", f"{ctype} *", *["int64_t"] * (2 * type.ndim)]
-        check = f"fits(a[{k}], '{kind}', sizeof({ctype}), {type.ndim}, {int(type.layout == 'C')}, \"{kernel}\", {k})"
-        shape, strides = [f"SHAPE({k})[{d}]" for d in dimensions], [f"STRIDES({k})[{d}]" for d in dimensions]
-        given = ["NULL", "NULL", " * ".join(shape), f"sizeof({ctype})", f"DATA({k})", *shape, *strides]
-        return taken, f"    if (!{check}) return NULL;\n", given
+        return _array(place, name, given, type, kernel)
     if read is None:
         raise NotImplementedError(f"a kernel that takes {type}: teach tools/shim.py to check it")
-    return [ctype], f"    {ctype} v{k};\n    if (!{read}(a[{k}], &v{k})) return NULL;\n", [f"v{k}"]
+    return [ctype], f"    {ctype} {name};\n    if (!{read}({given}, &{name})) return NULL;\n", [name]
+
+
+def _array(place: str, name: str, given: str, type: Any, kernel: str) -> Argument:
+    ctype, kind, _ = _C[type.dtype]
+    dimensions, is_contiguous = range(type.ndim), int(type.layout == "C")
+    taken = ["void *", "void *", "int64_t", "int64_t", f"{ctype} *", *["int64_t"] * (2 * type.ndim)]
+    check = f'fits({name}, \'{kind}\', sizeof({ctype}), {type.ndim}, {is_contiguous}, "{kernel}", "{place}")'
+    shape, strides = [f"SHAPE({name})[{d}]" for d in dimensions], [f"STRIDES({name})[{d}]" for d in dimensions]
+    values = ["NULL", "NULL", " * ".join(shape), f"sizeof({ctype})", f"DATA({name})", *shape, *strides]
+    return taken, f"    PyObject *{name} = {given};\n    if (!{check}) return NULL;\n", values
+
+
+def _tuple(place: str, name: str, given: str, type: Any, kernel: str) -> Argument:
+    """The elements of a tuple, checked one by one after its length."""
+    parts = [
+        _argument(f"{place}.{k}", f"PyTuple_GetItem({name}, {k})", element, kernel)
+        for k, element in enumerate(type.types)
+    ]
+    check = (
+        f"    PyObject *{name} = {given};\n"
+        f'    if (!is_tuple({name}, {len(parts)}, "{kernel}", "{place}")) return NULL;\n'
+    )
+    checks = "".join([check, *(part[1] for part in parts)])
+    return [text for part in parts for text in part[0]], checks, [text for part in parts for text in part[2]]

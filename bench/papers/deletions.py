@@ -28,7 +28,7 @@ from bench.papers.subjects import missing, subject
 from bench.tables import Figure
 from bench.workloads import Size
 from holdfast import KnowledgeBase, Update
-from holdfast.backends.memory.store import MemoryCounters
+from holdfast.backends.memory.counters import MemoryCounters
 from holdfast.backends.protocol import Bag, Facts
 from holdfast.modules import MODULES
 

@@ -30,9 +30,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from holdfast.errors import HoldfastError
-    from holdfast.knowledge_base import KnowledgeBase, from_text, open
+    from holdfast.knowledge.evaluation import Statistics
+    from holdfast.knowledge.facade import KnowledgeBase
+    from holdfast.knowledge.opening import from_text, open
     from holdfast.maintenance.algorithms import Choice
-    from holdfast.materialised import Statistics
     from holdfast.relation_view import RelationView
     from holdfast.settings import Limits, Progress
     from holdfast.streaming.driver import Answer, Lookahead
@@ -73,20 +74,20 @@ _HOME = {
     "HoldfastError": "errors",
     "Impact": "updates",
     "Iri": "values",
-    "KnowledgeBase": "knowledge_base",
+    "KnowledgeBase": "knowledge.facade",
     "Limits": "settings",
     "Literal": "values",
     "Lookahead": "streaming.driver",
     "Progress": "settings",
     "Record": "values",
     "RelationView": "relation_view",
-    "Statistics": "materialised",
+    "Statistics": "knowledge.evaluation",
     "Type": "values",
     "Update": "updates",
     "UpdateQueue": "streaming.queue",
-    "from_text": "knowledge_base",
+    "from_text": "knowledge.opening",
     "functor": "user_functors",
-    "open": "knowledge_base",
+    "open": "knowledge.opening",
 }
 _MODULES = ("errors", "settings", "values")  # as if `import holdfast` had imported them
 

@@ -3,6 +3,9 @@
 Numba caches beside the source or in the user's cache folder and raises where it can write to neither, as in a container
 with a read-only package and no home.  Then a private folder among the temporary files serves, and if that cannot be had
 either, kernels are compiled for this process only.
+
+Numba notices a change only in the file of the cached function, not in that of a helper.  Our kernels take helpers from
+other files of their folder, so a cached kernel holds for all files of the folder as they were.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ import stat
 import tempfile
 from collections.abc import Callable
 from functools import cache
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +31,7 @@ def njit(*signature: Any, **options: Any) -> Any:
     if not options.get("cache"):
         return numba.njit(*signature, **options)
     return lambda function: (
-        _cached(function, lambda: numba.njit(*signature, **options)(function)) or _plain(function, signature, options)
+        _cached(function, lambda: _compiled(function, signature, options)) or _plain(function, signature, options)
     )
 
 
@@ -42,6 +46,24 @@ def uncached() -> Diagnostic | None:
         help="make the user's cache folder or the folder for temporary files writable, or set NUMBA_CACHE_DIR",
         severity=Severity.WARNING,
     )
+
+
+def _compiled(function: Any, signature: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """The function with Numba's cache, which is for its folder instead of its file."""
+    kernel: Any = numba.njit(**{**options, "cache": False})(function)
+    kernel.enable_caching()
+    kernel._cache._cache_file._source_stamp = folder_stamp(Path(function.__code__.co_filename).parent)
+    for one in signature:
+        kernel.compile(one)
+    kernel.disable_compile()
+    return kernel
+
+
+@cache
+def folder_stamp(folder: Path) -> str:
+    """What the Python files of a folder contain."""
+    contents = (file.name.encode() + b"\0" + file.read_bytes() for file in sorted(folder.glob("*.py")))
+    return blake2b(b"\0".join(contents), digest_size=16).hexdigest()
 
 
 def _cached(function: Any, compile: Callable[[], Any]) -> Any:

@@ -12,11 +12,11 @@ import numpy as np
 from holdfast.backends.abilities import ImplicitRelation
 from holdfast.backends.protocol import Deferred
 from holdfast.boundary import public
-from holdfast.encoding import Codes, Dictionary, EncodingError
 from holdfast.errors import Diagnostic, UsageError, printable
 from holdfast.exclusive import Guard, exclusive
 from holdfast.program.model import Relation
 from holdfast.values import Row, Type
+from holdfast.values.dictionary import Codes, Dictionary, EncodingError
 
 if TYPE_CHECKING:
     import pandas

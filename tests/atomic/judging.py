@@ -129,6 +129,6 @@ def _sound_table(table: Table) -> None:
         assert index.covered <= size
         wanted = np.ascontiguousarray(np.unique(rows[: index.covered, list(key)], axis=0))
         assert len(wanted) == index.keys
-        found, places = np.empty(size, np.int32), (index.slots, index.direct, index.entries, index.ids)
-        count = kernels.rows_of_keys(wanted, *places, index.following, index.settled, found)
+        found = np.empty(size, np.int32)
+        count = kernels.rows_of_keys(wanted, index.arrays, found)
         assert sorted(found[:count].tolist()) == list(range(index.covered))

@@ -74,17 +74,8 @@ def states_of(scene: Scene) -> set[object]:
     """The states that an action may leave: the old one, the new one, and those between separate updates."""
     kb = scene.opened()
     found: set[object] = {key_of(kb)}
-    guarded = type(kb)._change
-
-    def noting(self, *arguments):  # type: ignore[no-untyped-def]
-        found.add(key_of(self))
-        return guarded(self, *arguments)
-
-    type(kb)._change = noting  # type: ignore[method-assign]
-    try:
-        scene.action(kb)
-    finally:
-        type(kb)._change = guarded  # type: ignore[method-assign]
+    kb._state.log = lambda _: found.add(key_of(kb))
+    scene.action(kb)
     return found | {key_of(kb)}
 
 

@@ -16,9 +16,9 @@ import pytest
 
 import holdfast
 from holdfast import HoldfastError, KnowledgeBase, Limits, Update
-from holdfast.backends.memory.facts import Kept
+from holdfast.backends.memory.kept import Kept
 from holdfast.errors import LimitReached
-from holdfast.maintained import Maintained
+from holdfast.knowledge.views import Views
 from holdfast.maintenance.watch import Watch
 
 from .judging import judge
@@ -146,7 +146,7 @@ def test_waiting_for_another_thread_can_be_interrupted() -> None:
 def test_no_memory_for_telling_of_a_change(monkeypatch: pytest.MonkeyPatch) -> None:
     """Once, the update was the state by then, and the relations that its rules brought were dropped."""
     kb = holdfast.from_text(REACH, FACTS)
-    monkeypatch.setattr(Maintained, "_views", _no_memory)
+    monkeypatch.setattr(Views, "change", _no_memory)
     with pytest.raises(MemoryError):
         kb.apply(RULES)
     monkeypatch.undo()

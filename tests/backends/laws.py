@@ -12,13 +12,13 @@ import numpy as np
 from hypothesis import strategies as st
 
 from holdfast.backends.protocol import Backend, Bag, Counters, Engine, Facts, KeptFacts
-from holdfast.encoding import Dictionary
 from holdfast.language import parse
 from holdfast.maintenance.watch import Watch
 from holdfast.plans import AggregatePlan, Plan, Planner, Read
 from holdfast.plans.planner import make_plan
 from holdfast.program import check
 from holdfast.program.model import Atom, Program, Relation, Rule
+from holdfast.values.dictionary import Dictionary
 
 from .definition import ARITY, EVERY_FACT, Sets, instances, orders, pivots
 from .definition import Facts as Meaning

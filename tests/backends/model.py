@@ -19,9 +19,9 @@ from holdfast.backends.memory.aggregates import aggregate
 from holdfast.backends.memory.execution.run import naming_the_rule
 from holdfast.backends.memory.functors import Bindings, evaluate, holds, spread
 from holdfast.backends.protocol import Bag, Facts, Watch
-from holdfast.encoding import Codes, Dictionary
 from holdfast.plans.model import AggregatePlan, AntiJoin, AnyPlan, Compute, Filter, Join, Plan, Read, Scan, Step, Unnest
 from holdfast.program.model import Argument, Const, Relation, Var
+from holdfast.values.dictionary import Codes, Dictionary
 
 A = TypeVar("A")
 Row = tuple[int, ...]

@@ -13,6 +13,9 @@ import pytest
 
 from holdfast.backends.memory import kernels
 from holdfast.backends.memory.execution import join
+from holdfast.backends.memory.kernels import emitting, hashing, indexes, joins, membership, sets, steps, tallies
+
+FILES = (hashing, membership, indexes, emitting, steps, joins, tallies, sets)
 
 
 @dataclass(frozen=True)
@@ -43,12 +46,12 @@ MUTANTS = [
     # joins
     KernelMutant("an anti-join keeps what there is", "reject", "if not found:", "if True:"),
     KernelMutant("an anti-join passes over the tail", "reject", "while row >= low and not found:", "while False:"),
-    KernelMutant("a lookup does not look at the status", "_sees", "return visible[status[row]] != 0", "return True"),
+    KernelMutant("a lookup does not look at the status", "sees", "return visible[status[row]] != 0", "return True"),
     KernelMutant("a comparison is turned round", "compare", "(one == other) == equal", "(one == other) != equal"),
     KernelMutant("a constant fits any value", "scan", "fits = False", "pass"),
-    KernelMutant("a repeated variable fits any values", "_fits", "return False", "pass"),
+    KernelMutant("a repeated variable fits any values", "repeats_agree", "return False", "pass"),
     KernelMutant("a walk sees what is not meant", "scan", "if len(visible) and not visible[status[row]]:", "if False:"),
-    KernelMutant("a join forgets the bindings", "_emit", "out[n, column] = bindings[i, origin]", "out[n, column] = 0"),
+    KernelMutant("a join forgets the bindings", "emit", "out[n, column] = bindings[i, origin]", "out[n, column] = 0"),
 ]
 
 
@@ -56,11 +59,11 @@ MUTANTS = [
 def plain(mutant: KernelMutant | None = None) -> Iterator[None]:
     """All kernels in plain Python meanwhile."""
     written = _functions()
-    space = {**vars(kernels), **NUMBERS}
+    space = {name: value for file in FILES for name, value in vars(file).items()} | NUMBERS
     for name, source in written.items():
         exec(_changed(source, mutant if mutant is not None and mutant.kernel == name else None), space)
     with pytest.MonkeyPatch.context() as patch, np.errstate(all="ignore"):
-        for name in written:
+        for name in written.keys() & vars(kernels).keys():
             patch.setattr(kernels, name, space[name])
         for name in ("expand", "tally", "reject"):
             patch.setattr(join, f"_{name}", space[name])
@@ -73,9 +76,11 @@ NUMBERS = {name: getattr(np, name) for name in ("int64", "int32", "uint64", "uin
 
 def _functions() -> dict[str, str]:
     """The text of each kernel and helper without its decorator, whichever way they were compiled."""
-    text = inspect.getsource(kernels)
-    functions = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)]
-    return {node.name: ast.get_source_segment(text, node) or "" for node in functions}
+    found: dict[str, str] = {}
+    for text in map(inspect.getsource, FILES):
+        functions = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)]
+        found |= {node.name: ast.get_source_segment(text, node) or "" for node in functions}
+    return found
 
 
 def _changed(source: str, mutant: KernelMutant | None) -> str:

@@ -15,13 +15,12 @@ MODULES = sorted(SOURCE.rglob("*.py"))
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("lazy", "quick_dataclass"),
     ("codes", "errors"),
-    ("arguments", "boundary", "notebook", "values"),
+    ("arguments", "boundary", "notebook"),
     ("redaction", "spark_launch"),
-    ("deadline", "interrupts", "kernel_cache", "number_text", "settings", "structures", "term_text"),
+    ("deadline", "interrupts", "kernel_cache", "settings"),
     ("compilation", "exclusive", "spark_session"),
-    ("regular_expressions", "single_values"),
-    ("arrow_columns", "record_table", "records"),
-    ("encoding",),
+    ("values",),
+    ("regular_expressions",),
     ("language",),
     ("program",),
     ("plans", "formats"),
@@ -32,13 +31,10 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("backends/memory",),  # what implements the protocol: no algorithm may import it
     ("backends/spark",),
     ("relation_view",),
-    ("loading",),
-    ("materialised",),
     ("updates",),
-    ("editing", "update_codes", "update_lines"),
-    ("maintained",),
+    ("update_lines",),
     ("streaming",),
-    ("knowledge_base",),
+    ("knowledge",),
     ("__init__",),
     ("pipeline",),
     ("cli",),
@@ -123,6 +119,30 @@ def test_nobody_asks_what_class_a_backend_is(path: Path) -> None:
 
 def test_the_walk_sees_a_backend_told_by_its_class() -> None:
     assert list(kinds_of_backends(ast.parse("isinstance(kb._backend, MemoryBackend)")))
+
+
+def private_to_others(tree: ast.AST) -> Iterator[str]:
+    """Private names of other objects that nothing in this file defines."""
+    attributes = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
+    own = {node.attr for node in attributes if isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")}
+    own |= {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    for node in attributes:
+        if node.attr.startswith("_") and not node.attr.startswith("__") and node.attr not in own:
+            yield f"{node.lineno}: {ast.unparse(node)}"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for path in MODULES if part_of(path) in {"knowledge", "values"}],
+    ids=lambda path: str(path.relative_to(SOURCE)),
+)
+def test_files_share_nothing_private(path: Path) -> None:
+    assert list(private_to_others(ast.parse(path.read_text(encoding="utf-8")))) == []
+
+
+def test_the_walk_sees_what_is_private() -> None:
+    source = "class A:\n    def f(self, other, kb):\n        return self._x == other._x and kb._guard"
+    assert list(private_to_others(ast.parse(source))) == ["3: kb._guard"]
 
 
 def outward(tree: ast.AST) -> Iterator[str]:

@@ -9,7 +9,7 @@ from random import Random
 
 import holdfast
 from holdfast.errors import HoldfastError
-from holdfast.knowledge_base import Engine
+from holdfast.knowledge.engines import Engine
 from holdfast.maintenance.algorithms import Choice
 from holdfast.modules import MODULES, Module
 from holdfast.updates import Change, Update

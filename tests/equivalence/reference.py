@@ -12,15 +12,15 @@ from functools import cached_property
 
 import holdfast
 from holdfast.backends.memory.store import MemoryBackend
-from holdfast.encoding import Dictionary
 from holdfast.formats.python_data import encode_facts
+from holdfast.knowledge.loading import load
 from holdfast.language import parse, tree
-from holdfast.loading import load
 from holdfast.maintenance.recompute import recount
 from holdfast.maintenance.seminaive import materialise
 from holdfast.maintenance.stratum import RuleChange
 from holdfast.maintenance.watch import Watch
 from holdfast.plans import Planner
+from holdfast.values.dictionary import Dictionary
 
 from ..oracle.evaluate import Result, evaluate
 from ..oracle.values import Fact as Tagged

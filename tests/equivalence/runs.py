@@ -9,7 +9,7 @@ from random import Random
 from typing import Any
 
 from holdfast.errors import HoldfastError
-from holdfast.knowledge_base import Engine
+from holdfast.knowledge.engines import Engine
 from holdfast.modules import MODULES
 
 from .. import amounts

@@ -9,10 +9,10 @@ import contextlib
 import sys
 from pathlib import Path
 
-from holdfast.encoding import Dictionary
 from holdfast.errors import HoldfastError
+from holdfast.knowledge.loading import load
 from holdfast.language import parse
-from holdfast.loading import load
+from holdfast.values.dictionary import Dictionary
 from tests.errors.golden import rendered
 
 DATA = Path(__file__).parent / "data"

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.encoding import Dictionary, EncodingError
 from holdfast.values import BlankNode, Iri, Literal, Row, Type, Value
+from holdfast.values.dictionary import Dictionary, EncodingError
 from tests.formats.relations import relation
 from tests.formats.strategies import XSD, any_values, facts, floats, numbers, strings, unsigned
 

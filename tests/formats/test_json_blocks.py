@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import holdfast
-from holdfast.encoding import Dictionary
 from holdfast.errors import HoldfastError
 from holdfast.formats import json_blocks, json_lines
 from holdfast.formats.json_blocks import plain_columns, plain_types
 from holdfast.program.model import Column, Relation
 from holdfast.values import Type
+from holdfast.values.dictionary import Dictionary
 
 N, U, F, S = Type.NUMBER, Type.UNSIGNED, Type.FLOAT, Type.SYMBOL
 FILE = Path("r.jsonl")

@@ -12,10 +12,10 @@ import pyarrow as pa
 import pytest
 
 import holdfast
-from holdfast.encoding import Dictionary
 from holdfast.errors import DataError, UsageError
 from holdfast.formats.python_data import encode_facts, sniff_python
 from holdfast.values import Iri, Type
+from holdfast.values.dictionary import Dictionary
 from tests.formats.relations import relation
 
 N, U, F, S, A = Type.NUMBER, Type.UNSIGNED, Type.FLOAT, Type.SYMBOL, Type.ANY

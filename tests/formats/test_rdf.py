@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.encoding import Dictionary
 from holdfast.errors import DataError
 from holdfast.formats.parameters import is_rdf
 from holdfast.formats.rdf import RDF_TYPE, rdf_facts, read_rdf
@@ -17,6 +16,7 @@ from holdfast.formats.rdf_terms import parse_rdf_term, to_term
 from holdfast.formats.rdf_writing import write_rdf
 from holdfast.program.model import Relation
 from holdfast.values import BlankNode, Iri, Literal, Row, Type, Value
+from holdfast.values.dictionary import Dictionary
 from tests.formats.relations import relation
 from tests.formats.strategies import XSD, any_values, blank_nodes, iris
 

@@ -12,11 +12,11 @@ from pathlib import Path
 import pyoxigraph as ox
 import pytest
 
-from holdfast.encoding import Dictionary
 from holdfast.errors import DataError
 from holdfast.formats.rdf import rdf_facts
 from holdfast.formats.rdf_terms import to_term
 from holdfast.values import BlankNode, Row, Type
+from holdfast.values.dictionary import Dictionary
 from tests.suites.shared_data import DATA, needs_shared_data, table
 
 BASE = "https://w3c.github.io/rdf-tests/rdf/rdf11/"

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.encoding import Dictionary
 from holdfast.errors import DataError
 from holdfast.formats import delimited, exact
 from holdfast.formats.facts_files import read_relation, sniff_types
@@ -17,6 +16,7 @@ from holdfast.formats.parameters import Layout
 from holdfast.formats.paths import find_facts, input_path, output_path
 from holdfast.program.model import Relation
 from holdfast.values import Iri, Row, Type
+from holdfast.values.dictionary import Dictionary
 from tests.formats.relations import relation
 
 N, U, F, S, A = Type.NUMBER, Type.UNSIGNED, Type.FLOAT, Type.SYMBOL, Type.ANY

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 import holdfast
 from holdfast.errors import DataError, HoldfastError
-from holdfast.number_text import NumberError
-from holdfast.records import as_record, parse_record
-from holdfast.structures import Structure
 from holdfast.values import NIL, Record, Type
+from holdfast.values.number_text import NumberError
+from holdfast.values.records import as_record, parse_record
+from holdfast.values.structures import Structure
 
 PAIR, TREE = Structure("Pair"), Structure("Tree")
 PAIR.branches[""] = (Type.SYMBOL, Type.FLOAT, Type.UNSIGNED, PAIR)

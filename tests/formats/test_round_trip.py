@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from holdfast.encoding import Dictionary
 from holdfast.errors import DataError
 from holdfast.formats.facts_files import read_relation, write_relation
 from holdfast.formats.parquet import to_arrow
 from holdfast.formats.python_data import encode_facts
 from holdfast.program.model import Relation
-from holdfast.term_text import parse_term, term_text
 from holdfast.values import Iri, Literal, Row, Type
+from holdfast.values.dictionary import Dictionary
+from holdfast.values.term_text import parse_term, term_text
 from tests.formats.relations import relation
 from tests.formats.strategies import PLAIN_VALUES, any_values, facts
 

@@ -40,9 +40,9 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 
 
 def test_examples_in_docstrings_run() -> None:
-    from holdfast import knowledge_base
+    from holdfast.knowledge import opening
 
-    for module in (holdfast, knowledge_base):
+    for module in (holdfast, opening):
         result = doctest.testmod(module, extraglobs={"holdfast": holdfast})
         assert result.failed == 0 and result.attempted
 

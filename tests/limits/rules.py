@@ -88,7 +88,7 @@ class Rule:
         return f"{self.predicate}({', '.join(shown)}) :- {', '.join(map(str, self.body))}."
 
 
-class NoEnd(Exception):  # noqa: N818
+class NoEnd(Exception):
     """The naive evaluation does not come to an end."""
 
 

@@ -218,3 +218,30 @@ class Writer:
 def random_script(seed: int) -> Script:
     """The script of a seed."""
     return Writer(Random(seed)).script()
+
+
+def paths_script(seed: int) -> Script:
+    """Shortest or longest paths and nothing else; circles of edges that add up to 0, and sometimes ones without end."""
+    random = Random(seed)
+    writer = Writer(random)
+    writer.column, writer.function = {"l": 1, "m": 1}, {"l": random.choice(["min", "min", "max"]), "m": "min"}
+    writer.heights = {key: random.randint(0, 3) for key in KEYS}
+    if random.random() < 0.3:
+        writer.heights, writer.weights = None, random.choice([(-1, 1, 1), (0, 0, 1), (0, 1, 3)])
+    step = (writer.atom("l", "x", "d"), Lit("edge", ("x", "y", "w")))
+    rules = [
+        writer.head("l", var("x"), var("v"), (Lit("node", ("x", "v")),)),
+        writer.head("l", var("y"), op("+", var("d"), var("w")), step),
+    ]
+    facts = {"edge": {writer.fact("edge") for _ in range(7)}, "node": {writer.fact("node") for _ in range(2)}}
+    script = Script(rules, {name: set(found) for name, found in facts.items()}, shapes={"paths"})
+    script.steps = [_of_paths(random, writer, facts) for _ in range(6)]
+    return script
+
+
+def _of_paths(random: Random, writer: Writer, facts: dict[str, set[Fact]]) -> Step:
+    name = random.choice(["node", "edge", "edge"])
+    gone = set(random.sample(sorted(facts[name]), min(len(facts[name]), 1 + (name == "edge"))))
+    come = {writer.fact(name)} if random.random() < 0.4 else set()
+    facts[name] = (facts[name] - gone) | come
+    return Step({name: gone - come}, {name: come})

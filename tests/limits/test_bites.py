@@ -11,11 +11,12 @@ from holdfast.program import limits as program
 
 from ..equivalence.mutants import Mutant, broken
 from .running import failure
-from .scripts import random_script
+from .scripts import paths_script, random_script
 
 pytestmark = pytest.mark.only_in_memory("that tests bite is shown once")
 
 ENOUGH = 250
+PATHS = "paths"
 
 MUTANTS = [
     Mutant("explicit facts prove nothing", limits._unfounded, "(facts & s.E) - s.E_minus", "facts & s.E_minus", ""),
@@ -39,7 +40,14 @@ MUTANTS = [
         'Compare(below + "=", value, offer)',
         "",
     ),
-    Mutant("the data does not matter", program._at_least, "return (code, math.inf)", "return (0.0, math.inf)", ""),
+    Mutant("the data does not matter", program._at_least, "return (code, math.inf)", "return (0.0, math.inf)", PATHS),
+    Mutant(
+        "endless values are not looked for",
+        limits.Improvement._look_for_circles,
+        "self.rounds > self._enough + 1",
+        "False",
+        PATHS,
+    ),
     Mutant(
         "bounds multiply wrongly", program._directions, "growth(offer.term, v, known)", 'frozenset(("up", "down"))', ""
     ),
@@ -50,11 +58,12 @@ MUTANTS = [
 ]
 
 
-def caught() -> int | None:
+def caught(mutant: Mutant) -> int | None:
     """The first script that fails, be it that it breaks off."""
-    for seed in range(ENOUGH):
+    make = paths_script if mutant.policy == PATHS else random_script
+    for seed in dict.fromkeys((mutant.hint, *range(ENOUGH))):
         try:
-            found = failure(lambda seed=seed: random_script(seed))
+            found = failure(lambda seed=seed: make(seed))
         except Exception:
             return seed
         if found is not None:
@@ -65,4 +74,4 @@ def caught() -> int | None:
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
 def test_mutant_is_caught(mutant: Mutant) -> None:
     with broken(mutant):
-        assert caught() is not None
+        assert caught(mutant) is not None

@@ -13,7 +13,7 @@ import pytest
 from ..amounts import amount
 from ..backends.model import ModelBackend
 from .running import Run
-from .scripts import random_script
+from .scripts import paths_script, random_script
 
 ENGINES = {"memory": "memory", "model": ModelBackend}
 
@@ -47,6 +47,16 @@ def test_random_scripts_agree_with_naive_evaluation(engine: str) -> None:
         met.update(Run(random_script(seed), ENGINES[engine]).all())
     missing = [shape for shape in SHAPES if not met[shape]]
     assert not missing, dict(met)
+
+
+@pytest.mark.only_in_memory("has its own engines")
+@pytest.mark.parametrize("engine", ENGINES)
+def test_paths_agree_with_naive_evaluation(engine: str) -> None:
+    met = Counter[str]()
+    for seed in range(amount(150, 30)):
+        met.update(Run(paths_script(seed), ENGINES[engine]).all())
+    assert met["no end: E0704"], dict(met)
+    assert met["overdeleted"] > met["came back"] > 0, dict(met)
 
 
 @pytest.mark.only_in_memory("has its own engines")

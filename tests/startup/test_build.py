@@ -53,10 +53,26 @@ def _too_large(bytes):  # type: ignore[no-untyped-def]
     return np.empty(bytes, np.uint8)[0] == 1
 
 
+def _scaled(pair, rows, numbers):  # type: ignore[no-untyped-def]
+    factors, (flags, shift) = pair
+    total = int64(0)
+    for k in range(len(numbers)):
+        total += numbers[k] * factors[0] + flags[0] + shift + rows[0][k, 0] - rows[1][k, 0]
+    return total
+
+
 SIGNATURES = {
     "total": (_total, int64(int64[::1])),
     "spread": (_spread, types.UniTuple(int64, 2)(int32[:, :], int64, int64[::1])),
     "set": (_set, void(uint64[::1], uint8, boolean)),
+    "scaled": (
+        _scaled,
+        int64(
+            types.Tuple((int64[::1], types.Tuple((uint8[::1], int64)))),
+            types.Tuple((int32[:, :], int32[:, :])),
+            int64[::1],
+        ),
+    ),
     "too_large": (_too_large, boolean(int64)),
 }
 
@@ -103,6 +119,29 @@ def test_results_are_what_python_gives(tiny: Any) -> None:
     assert tiny.set(flags, 2, False) is None
     assert flags.tolist() == [4, 4, 4]
     assert tiny.too_large(1) in (True, False)
+
+
+FACTORS, FLAGS, ROWS = np.array([3]), np.array([5], np.uint8), np.arange(12, dtype=np.int32).reshape(4, 3)
+
+
+def test_tuples_are_taken_apart(tiny: Any) -> None:
+    numbers = np.arange(4, dtype=np.int64)
+    assert tiny.scaled((FACTORS, (FLAGS, 7)), (ROWS, ROWS[:, 1:]), numbers) == 3 * 6 + 4 * (5 + 7) - 4
+
+
+@pytest.mark.parametrize(
+    ("pair", "message"),
+    [
+        ((FACTORS, [FLAGS, 7]), "scaled: argument 0.1 must be a tuple of 2"),
+        ((FACTORS, (FLAGS, 7), 1), "scaled: argument 0 must be a tuple of 2"),
+        ((FACTORS, (FACTORS, 7)), "scaled: argument 0.1.0 must be a writable array of u1"),
+        ((FACTORS, (FLAGS, "7")), "cannot be interpreted as an integer"),
+        (FACTORS, "scaled: argument 0 must be a tuple of 2"),
+    ],
+)
+def test_other_tuples_are_refused(pair: Any, message: str, tiny: Any) -> None:
+    with pytest.raises(TypeError, match=message):
+        tiny.scaled(pair, (ROWS, ROWS), FACTORS)
 
 
 def read_only() -> np.ndarray[Any, Any]:

@@ -17,8 +17,8 @@ from holdfast.language import parse
 from holdfast.plans.literals import terms
 from holdfast.program import check
 from holdfast.program.model import Apply, Program, Relation
-from holdfast.structures import Kind, Structure
 from holdfast.values import NIL, Record, Type, Value
+from holdfast.values.structures import Kind, Structure
 from tests.suites.shared_data import needs_shared_data
 from tests.suites.whole_programs import ORDER_DEPENDENT, PROGRAMS, WholeProgram, whole_programs
 

@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.backends.protocol import Backend, Bag, Facts, SummableBag
-from holdfast.encoding import Codes
 from holdfast.program.model import Rule
+from holdfast.values.dictionary import Codes
 
 A = TypeVar("A")
 

@@ -53,9 +53,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, Self, TypeAlias, TypeVar, runtime_checkable
 
-from holdfast.encoding import Codes, Dictionary
 from holdfast.plans import AnyPlan, Plan, Read, Statistics
 from holdfast.program.model import Relation
+from holdfast.values.dictionary import Codes, Dictionary
 
 A = TypeVar("A")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from holdfast.term_text import as_json, term_text
 from holdfast.values import Row, Type
+from holdfast.values.term_text import as_json, term_text
 
 _CONTROLS = str.maketrans({"\t": "\\t", "\n": "\\n", "\r": "\\r", "\\": "\\\\"})
 

@@ -17,17 +17,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from holdfast.encoding import Codes, Dictionary, encode_distinct
 from holdfast.formats import exact
 from holdfast.formats.escapes import unescape
 from holdfast.formats.files import BOM, reading_of
 from holdfast.formats.parameters import Layout
-from holdfast.number_text import NumberError, parse_integer
 from holdfast.program.model import Relation
-from holdfast.records import parse_record
-from holdfast.structures import Kind, Structure
-from holdfast.term_text import parse_term
 from holdfast.values import Type
+from holdfast.values.dictionary import Codes, Dictionary, encode_distinct
+from holdfast.values.number_text import NumberError, parse_integer
+from holdfast.values.records import parse_record
+from holdfast.values.structures import Kind, Structure
+from holdfast.values.term_text import parse_term
 
 _TEXT = pa.dictionary(pa.int32(), pa.string())
 _INTEGERS = (Type.NUMBER, Type.UNSIGNED)

@@ -13,17 +13,17 @@ from pathlib import Path
 
 import numpy as np
 
-from holdfast.encoding import Codes, Dictionary
 from holdfast.formats.escapes import unescape
 from holdfast.formats.files import as_text, reading_of, text_size
 from holdfast.formats.parameters import Layout
 from holdfast.formats.places import Problems
-from holdfast.number_text import NumberError, parse_float, parse_integer
 from holdfast.program.model import Column, Relation
-from holdfast.records import parse_record
-from holdfast.structures import Kind, Structure
-from holdfast.term_text import parse_term
 from holdfast.values import Type, Value
+from holdfast.values.dictionary import Codes, Dictionary
+from holdfast.values.number_text import NumberError, parse_float, parse_integer
+from holdfast.values.records import parse_record
+from holdfast.values.structures import Kind, Structure
+from holdfast.values.term_text import parse_term
 
 _OBJECT = 100  # bytes of a value or a row as a Python object, beside its characters
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from holdfast.encoding import Codes, Dictionary
+from holdfast.formats.contents import Contents
 from holdfast.formats.delimited import delimited_size, read_delimited, sniff_delimited
-from holdfast.formats.files import reading, reading_of
+from holdfast.formats.files import reading_of
 from holdfast.formats.json_lines import json_lines, read_json_lines, sniff_json_lines
 from holdfast.formats.order import in_order
 from holdfast.formats.parameters import check_parameters, input_layout, kind_of, output_layout
@@ -17,8 +17,8 @@ from holdfast.formats.parquet import read_parquet, sniff_parquet, to_arrow, writ
 from holdfast.formats.staging import Replacing, replacing, write_bytes
 from holdfast.formats.writing import delimited_lines, pieces
 from holdfast.program.model import Relation
-from holdfast.settings import UNLIMITED, Memory
 from holdfast.values import Type
+from holdfast.values.dictionary import Codes, Dictionary
 
 _LINES = 20_000  # of JSON made at a time
 _TOGETHER = 1 << 20  # rows of a Parquet file's group
@@ -26,13 +26,18 @@ _NONE: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 def read_relation(
-    path: Path, relation: Relation, dictionary: Dictionary, parameters: Mapping[str, str] = _NONE
+    path: Path,
+    relation: Relation,
+    dictionary: Dictionary,
+    parameters: Mapping[str, str] = _NONE,
+    contents: Contents | None = None,
 ) -> Codes:
     """The facts in a file, as codes; the same fact may be there several times."""
     check_parameters(relation, parameters)
     if kind_of(path) == ".parquet":
         return read_parquet(path, relation, dictionary)
-    with reading(path, dictionary.memory, compressed=parameters.get("compress") == "true") as data:
+    contents = contents or Contents(dictionary.memory)
+    with contents.opened(path, compressed=_is_packed(parameters)) as data:
         if kind_of(path) == ".jsonl":
             return read_json_lines(path, data, relation, dictionary)
         return read_delimited(path, data, input_layout(path, relation, parameters, data), relation, dictionary)
@@ -42,7 +47,7 @@ def sniff_types(
     path: Path,
     names: Sequence[str] | None = None,
     parameters: Mapping[str, str] = _NONE,
-    memory: Memory = UNLIMITED,
+    contents: Contents | None = None,
 ) -> tuple[Type, ...]:
     """The types of a file's columns, from all its values: number if all are 64-bit integers, else float, else symbol.
 
@@ -52,12 +57,17 @@ def sniff_types(
     check_parameters(None, parameters)
     if kind_of(path) == ".parquet":
         return sniff_parquet(path)
-    with reading(path, memory, compressed=parameters.get("compress") == "true") as data:
+    contents = contents or Contents()
+    with contents.opened(path, compressed=_is_packed(parameters), again=True) as data:
         if kind_of(path) == ".jsonl":
-            return sniff_json_lines(path, data, names or (), memory)
+            return sniff_json_lines(path, data, names or (), contents.memory)
         layout = input_layout(path, None, parameters, data)
-        with memory.holding(reading_of(path), delimited_size(data, layout)):
+        with contents.memory.holding(reading_of(path), delimited_size(data, layout)):
             return sniff_delimited(data, layout, None if names is None else len(names))
+
+
+def _is_packed(parameters: Mapping[str, str]) -> bool:
+    return parameters.get("compress") == "true"
 
 
 def write_relation(

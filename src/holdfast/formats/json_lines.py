@@ -16,14 +16,14 @@ from typing import Any, NoReturn, cast
 
 import numpy as np
 
-from holdfast.encoding import Codes, Dictionary, EncodingError
 from holdfast.formats.files import BOM, as_text, reading_of, text_size
 from holdfast.formats.json_places import not_json, value_places
 from holdfast.formats.places import Problems, other_columns
 from holdfast.program.model import Relation
 from holdfast.settings import UNLIMITED, Memory
-from holdfast.term_text import as_json, literal_value
 from holdfast.values import BlankNode, Iri, Literal, Record, Row, Type, Value, quote
+from holdfast.values.dictionary import Codes, Dictionary, EncodingError
+from holdfast.values.term_text import as_json, literal_value
 
 _CHUNK = 20_000
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from holdfast.encoding import Codes, Dictionary
 from holdfast.program.model import Relation
+from holdfast.values.dictionary import Codes, Dictionary
 
 
 def in_order(relation: Relation, codes: Codes, dictionary: Dictionary) -> Codes:

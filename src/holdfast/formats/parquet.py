@@ -14,19 +14,19 @@ from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
-from holdfast.arrow_columns import is_text
-from holdfast.encoding import Codes, Dictionary, EncodingError
 from holdfast.errors import Span
 from holdfast.formats.files import reading_of, refuse_unreadable
 from holdfast.formats.places import file_span, other_columns, refuse
 from holdfast.formats.staging import Replacing, replacing
 from holdfast.lazy import lazily
-from holdfast.number_text import NumberError
 from holdfast.program.model import Column, Relation
-from holdfast.records import parse_record
 from holdfast.settings import Memory
-from holdfast.structures import Kind, Structure
 from holdfast.values import Record, Type
+from holdfast.values.arrow_columns import is_text
+from holdfast.values.dictionary import Codes, Dictionary, EncodingError
+from holdfast.values.number_text import NumberError
+from holdfast.values.records import parse_record
+from holdfast.values.structures import Kind, Structure
 
 if TYPE_CHECKING:
     import pyarrow as pa

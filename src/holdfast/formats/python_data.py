@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import numpy as np
 
-from holdfast.encoding import Codes, Dictionary, EncodingError
 from holdfast.errors import DataError
 from holdfast.formats.fact_data import FactData, is_spark_frame
 from holdfast.formats.json_lines import sniff_rows, sniff_values
@@ -19,6 +18,7 @@ from holdfast.formats.places import refuse
 from holdfast.lazy import lazily
 from holdfast.program.model import Relation
 from holdfast.values import Type, Value
+from holdfast.values.dictionary import Codes, Dictionary, EncodingError
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -30,7 +30,6 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyoxigraph as ox
 
-from holdfast.encoding import Codes, Dictionary
 from holdfast.formats.files import BOM, as_text, reading, reading_of
 from holdfast.formats.parameters import RDF_FORMATS, rdf_format_name
 from holdfast.formats.places import file_span, refuse
@@ -38,6 +37,7 @@ from holdfast.formats.rdf_terms import TermReader
 from holdfast.formats.rdf_types import fit_columns
 from holdfast.program.model import Relation
 from holdfast.settings import Memory
+from holdfast.values.dictionary import Codes, Dictionary
 
 RDF_TYPE: Final = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
 Triples: TypeAlias = tuple[pa.Array, pa.Array, pa.Array]

@@ -6,11 +6,11 @@ from collections.abc import Collection, Iterator, Mapping
 
 import numpy as np
 
-from holdfast.encoding import Codes, Dictionary
 from holdfast.errors import Diagnostic, UsageError
 from holdfast.program.model import Relation
 from holdfast.program.rdf_views import RDF_TYPE, TRIPLE, is_view, statements_of
 from holdfast.values import Iri, Row, Type, quote
+from holdfast.values.dictionary import Codes, Dictionary
 
 _NONE = np.empty((0, 0), np.int64)
 

@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyoxigraph as ox
 
-from holdfast.encoding import Codes, Dictionary
 from holdfast.formats.places import file_span, refuse
-from holdfast.term_text import XSD_DOUBLE, XSD_INTEGER, XSD_STRING, double_text, literal_value
 from holdfast.values import BlankNode, Iri, Literal, Value
+from holdfast.values.dictionary import Codes, Dictionary
+from holdfast.values.term_text import XSD_DOUBLE, XSD_INTEGER, XSD_STRING, double_text, literal_value
 
 Term: TypeAlias = ox.NamedNode | ox.BlankNode | ox.Literal
 

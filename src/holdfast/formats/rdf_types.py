@@ -7,14 +7,14 @@ from typing import NoReturn
 
 import numpy as np
 
-from holdfast.encoding import Codes, Dictionary, EncodingError, distinct
 from holdfast.errors import Span
 from holdfast.formats.files import reading
 from holdfast.formats.places import file_span, refuse
-from holdfast.number_text import NumberError, parse_float, parse_integer
 from holdfast.program.model import Column, Relation
-from holdfast.term_text import XSD
 from holdfast.values import BlankNode, Iri, Literal, Row, Type, Value, quote
+from holdfast.values.dictionary import Codes, Dictionary, EncodingError, distinct
+from holdfast.values.number_text import NumberError, parse_float, parse_integer
+from holdfast.values.term_text import XSD
 
 _INTEGERS = frozenset(
     XSD + name

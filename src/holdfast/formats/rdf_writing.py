@@ -9,7 +9,6 @@ from typing import Final, NoReturn
 
 import pyoxigraph as ox
 
-from holdfast.encoding import Codes, Dictionary
 from holdfast.formats.order import in_order
 from holdfast.formats.places import refuse
 from holdfast.formats.rdf import RDF_TYPE, rdf_format
@@ -18,6 +17,7 @@ from holdfast.formats.staging import Replacing, replacing, writing
 from holdfast.formats.writing import pieces
 from holdfast.program.model import Relation
 from holdfast.values import Row, Value, quote
+from holdfast.values.dictionary import Codes, Dictionary
 
 _NO_PREFIXES: Final[Mapping[str, str]] = MappingProxyType({})
 _TOGETHER = 20_000  # rows decoded at a time

@@ -13,13 +13,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from holdfast.encoding import Codes, Dictionary
 from holdfast.formats.escapes import escape_column
 from holdfast.formats.files import BOM
 from holdfast.formats.parameters import Layout
 from holdfast.formats.places import refuse
 from holdfast.program.model import Column, Relation
 from holdfast.values import quote
+from holdfast.values.dictionary import Codes, Dictionary
 
 _CHUNK = 500_000
 _TEXT = 1 << 22  # characters of the rows that are written at a time; Arrow makes several copies of them

@@ -10,8 +10,6 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
-from lark import Token
-
 from holdfast.deadline import look_at_the_clock
 from holdfast.errors import Diagnostics, Source, Span
 from holdfast.language import refused, tree
@@ -20,6 +18,7 @@ from holdfast.language.foreign import NO_BOOLEANS
 from holdfast.language.literals import LARGEST, integer, number_kind, range_mistake, unescape
 from holdfast.language.mistakes import Mistake
 from holdfast.language.operators import LEVELS, UNARY, right_level
+from holdfast.language.token import Token
 from holdfast.language.vocabulary import AGGREGATES
 
 CONSTRAINTS: Final = frozenset({"match", "contains"})
@@ -55,10 +54,10 @@ class Builder:
     def _span(self, first: Token | tree.Node, last: Token | tree.Node) -> Span:
         start = first if isinstance(first, Token) else first.span
         end = last if isinstance(last, Token) else last.span
-        return Span(self._source, start.line, start.column, end.end_line, end.end_column)  # type: ignore[arg-type]
+        return Span(self._source, start.line, start.column, end.end_line, end.end_column)
 
     def _here(self, token: Token) -> Span:
-        return Span(self._source, token.line, token.column, token.end_line, token.end_column)  # type: ignore[arg-type]
+        return Span(self._source, token.line, token.column, token.end_line, token.end_column)
 
     # --- items ---
 

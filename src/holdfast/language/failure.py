@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from lark import Token
-
 from holdfast.errors import Source, Span
 from holdfast.language.recovery import BEGINS_ITEM, item_start
+from holdfast.language.token import Token
 from holdfast.quick_dataclass import dataclass
 
 SIGNS: Final = {

@@ -10,11 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from lark import Token
-
 from holdfast.errors import Diagnostics, Source
 from holdfast.language.failure import span_of
 from holdfast.language.recovery import BEGINS_ITEM
+from holdfast.language.token import Token
 
 DEEPEST: Final = 100
 _OPENS: Final = frozenset({"LPAR", "LBRACE", "LSQB"})
@@ -34,7 +33,7 @@ def without_deep_clauses(tokens: list[Token], source: Source, diagnostics: Diagn
         help = "give parts of it relations or rules of their own"
         message = f"this is nested too deeply: more than {DEEPEST} operators and brackets around one value"
         diagnostics.error("E0117", message, span_of(source, culprit), help=help)
-        kept += [Token.new_borrow_pos("BAD", culprit, culprit), *clause[-1:]]
+        kept += [culprit.of_type("BAD"), *clause[-1:]]
     return kept
 
 

@@ -3,62 +3,34 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from functools import cache
 from threading import Lock
 from typing import Any
-
-from lark import Lark, Token, UnexpectedToken
-from lark.lexer import Lexer as LarkLexer
 
 from holdfast.errors import Diagnostic, Diagnostics, ProgramError, Source, Span
 from holdfast.language import tables, tree
 from holdfast.language.build import Builder
 from holdfast.language.comments import Comment
 from holdfast.language.failure import Failure
+from holdfast.language.lalr import Parser, UnexpectedTokenError
 from holdfast.language.mistakes import lone_surrogate
 from holdfast.language.nesting import without_deep_clauses
 from holdfast.language.preprocessor import Preprocessing, preprocessed, uses_preprocessor
 from holdfast.language.recovery import item_start, recover
+from holdfast.language.token import Token
 from holdfast.language.tokens import Lexer
 from holdfast.language.unexpected import report
 
 # The parser calls one builder, which stands on one text at a time.
 _builder = Builder()
 _lock = Lock()
-_NOWHERE = Source("", "")
 NOTHING_GIVEN = Preprocessing()
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-class _Ready(LarkLexer):
-    """Hands tokens that are already there to the parser."""
-
-    def __init__(self, conf: Any) -> None:
-        """Nothing of lark's lexer configuration is needed."""
-
-    def lex(self, given: tuple[list[Token], int]) -> Iterator[Token]:  # type: ignore[override]
-        """The tokens from a place on, in their order; not copied, since a text may have many errors to go on behind."""
-        tokens, start = given
-        return map(tokens.__getitem__, range(start, len(tokens)))
-
-
 @cache
-def _parser() -> Lark:
-    return tables.fitting(_builder) or from_grammar()
-
-
-def from_grammar() -> Lark:
-    """The parser, its tables made from the grammar."""
-    return Lark.open(
-        "grammar.lark",
-        rel_to=__file__,
-        parser="lalr",
-        lexer=_Ready,
-        transformer=_builder,
-        start=["program", "query"],
-        maybe_placeholders=False,
-    )
+def _parser() -> Parser:
+    return Parser(tables.fitting() or tables.from_grammar(), _builder)
 
 
 def parse(text: str, name: str = "<text>", given: Preprocessing = NOTHING_GIVEN) -> tree.Program:
@@ -118,32 +90,17 @@ def _run(source: Source, tokens: list[Token], start: str, diagnostics: Diagnosti
     position = 0
     while True:
         try:
-            return _parser().parse((tokens, position), start=start)
-        except UnexpectedToken as error:
-            failed = _index(tokens, error.token, position)
-            accepts = _accepted(tokens, position, failed, start) or frozenset(error.accepts or ())
-            resume = report(Failure(source, tokens, position, failed, accepts), diagnostics)
+            return _parser().parse(tokens, position, start)
+        except UnexpectedTokenError as error:
+            accepts = _accepted(tokens, position, error.index, start) or error.accepts
+            resume = report(Failure(source, tokens, position, error.index, accepts), diagnostics)
             if start == "query":
                 return None
             _builder.begin(source, diagnostics)
-            position = recover(tokens, position, failed) if resume is None else resume
+            position = recover(tokens, position, error.index) if resume is None else resume
 
 
-def _accepted(tokens: list[Token], position: int, failed: int, start: str) -> frozenset[str]:
+def _accepted(tokens: list[Token], position: int, failed: int, start: str) -> frozenset[str] | None:
     """What could stand at a place.  The failed run itself may have reduced too far to know, so its last item is
-    read once more up to there; what the builder says about it was said before."""
-    _builder.begin(_NOWHERE, Diagnostics())
-    parser = _parser().parse_interactive(start=start)
-    try:
-        for token in tokens[item_start(tokens, position, failed) : failed]:
-            parser.feed_token(token)
-    except UnexpectedToken:
-        return frozenset()  # the guess where the item begins was wrong
-    return frozenset(parser.accepts())  # type: ignore[no-untyped-call]
-
-
-def _index(tokens: list[Token], token: Token, start: int) -> int:
-    """Where a token stands; the end of the text stands behind the last."""
-    if token.type == "$END":
-        return len(tokens)
-    return next(i for i in range(start, len(tokens)) if tokens[i] is token)
+    read once more up to there; None where the guess where the item begins was wrong."""
+    return _parser().accepted(tokens[item_start(tokens, position, failed) : failed], start)

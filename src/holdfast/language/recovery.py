@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from lark import Token
-
+from holdfast.language.token import Token
 from holdfast.language.vocabulary import ASKS_FOR_NAME
 
 BEGINS_ITEM: Final = frozenset(

@@ -1,39 +1,65 @@
 """The parser's tables, made when the package is built: to make them from the grammar takes longer than a small program.
 
-They are lark's own and fit one version of lark and one grammar; where they do not fit, or are not there, the grammar is
-read as before.
+They fit one grammar; where they do not, or are not there, lark makes them anew.
 """
 
 from __future__ import annotations
 
 import pickle
-from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-import lark
+from holdfast.language.lalr import Rule, Tables
+
+if TYPE_CHECKING:
+    import lark
 
 TABLES = Path(__file__).with_name("grammar.pickle")
 _GRAMMAR = Path(__file__).with_name("grammar.lark")
 
 
-def stored(parser: lark.Lark) -> bytes:
-    """A parser's tables, as `fitting` reads them."""
-    data, memo = parser.memo_serialize([lark.lexer.TerminalDef, lark.grammar.Rule])
-    data["options"] = {name: value for name, value in data["options"].items() if name != "transformer"}
-    return pickle.dumps((_made_from(), data, memo))
+def stored(tables: Tables) -> bytes:
+    """The tables as `fitting` reads them."""
+    states, rules = [dict(state) for state in tables.states], [tuple(rule) for rule in tables.rules]
+    return pickle.dumps((_GRAMMAR.read_bytes(), states, rules, tables.starts, tables.ends))
 
 
-def fitting(transformer: object, tables: Path = TABLES) -> lark.Lark | None:
-    """The parser from its stored tables, None where there are none for this grammar and this lark."""
+def fitting(file: Path = TABLES) -> Tables | None:
+    """The stored tables, None where there are none for this grammar."""
     try:
-        made_from, data, memo = pickle.loads(tables.read_bytes())
+        grammar, states, rules, starts, ends = pickle.loads(file.read_bytes())
     except (OSError, pickle.UnpicklingError, EOFError, AttributeError, ImportError, ValueError, TypeError):
         return None
-    if made_from != _made_from():
+    if grammar != _GRAMMAR.read_bytes():
         return None
-    return lark.Lark._load_from_dict(data, memo, transformer=transformer)  # type: ignore[no-untyped-call, no-any-return]
+    return Tables(states, [Rule(*rule) for rule in rules], starts, ends)
 
 
-def _made_from() -> tuple[Any, ...]:
-    return lark.__version__, blake2b(_GRAMMAR.read_bytes(), digest_size=16).digest()
+def from_grammar() -> Tables:
+    """The tables as lark makes them."""
+    import lark
+    from lark.parsers.lalr_analysis import Reduce
+
+    made = lark.Lark.open(
+        str(_GRAMMAR), parser="lalr", lexer="basic", start=["program", "query"], maybe_placeholders=False
+    )
+    table = made.parser.parser._parse_table
+    numbers = {rule: number for number, rule in enumerate(made.rules)}
+    states = [
+        {str(kind): ~numbers[arg] if action is Reduce else arg for kind, (action, arg) in table.states[state].items()}
+        for state in range(len(table.states))
+    ]
+    return Tables(states, [_rule(rule) for rule in made.rules], table.start_states, table.end_states)
+
+
+def _rule(rule: lark.grammar.Rule) -> Rule:
+    """A rule whose name begins with `_` has no callback: it is a list, which the rules around it take over.  No
+    terminal is left out, since all of them have names."""
+    spliced = tuple(symbol.name.startswith("_") for symbol in rule.expansion)
+    return Rule(
+        str(rule.origin.name),
+        len(rule.expansion),
+        str(rule.alias or rule.origin.name),
+        spliced if any(spliced) else None,
+        rule.options.expand1 and not rule.alias,
+    )

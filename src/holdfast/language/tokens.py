@@ -16,13 +16,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from lark import Token
-
 from holdfast.deadline import look_at_the_clock
 from holdfast.errors import Diagnostics, Source, Span
 from holdfast.language import mistakes
 from holdfast.language.comments import Comment
 from holdfast.language.foreign import QUESTION
+from holdfast.language.token import Token
 from holdfast.language.vocabulary import (
     AGGREGATES,
     ASKS_FOR_NAME,
@@ -91,7 +90,7 @@ class Lexer:
     def _add(self, type: str, text: str) -> Token:
         start, column = self._position, self._position - self._line_start + 1
         end = start + len(text)
-        token = Token(type, text, start, self._line, column, self._line, column + len(text), end)
+        token = Token(type, text, start, self._line, column)
         self.tokens.append(token)
         self._position, self._previous = end, type
         return token

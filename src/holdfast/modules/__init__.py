@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from holdfast.arguments import expect
 from holdfast.errors import Diagnostic, UsageError
 from holdfast.modules.allotment import Allotment, allot
-from holdfast.modules.interface import Changed, Declined, Ground, Module, Rows, Service
+from holdfast.modules.interface import Changed, Declined, Module, ModuleContext, Rows, Service
 from holdfast.modules.reflexive_closure import Equivalence, ReflexiveTransitiveClosure
 from holdfast.modules.symmetric_transitive_closure import SymmetricTransitiveClosure
 from holdfast.modules.transitive_closure import TransitiveClosure
@@ -38,4 +38,15 @@ def named(modules: Iterable[str | Module]) -> tuple[Module, ...]:
     return tuple(found)
 
 
-__all__ = ["MODULES", "Allotment", "Changed", "Declined", "Ground", "Module", "Rows", "Service", "allot", "named"]
+__all__ = [
+    "MODULES",
+    "Allotment",
+    "Changed",
+    "Declined",
+    "Module",
+    "ModuleContext",
+    "Rows",
+    "Service",
+    "allot",
+    "named",
+]

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from holdfast.encoding import Dictionary, EncodingError
 from holdfast.errors import Diagnostic, UsageError
 from holdfast.formats.json_lines import from_json
 from holdfast.pipeline.model import Source
@@ -16,8 +15,9 @@ from holdfast.pipeline.sources import CHANGE_TYPE, CORRUPT, FILE, JSON, OURS, TI
 from holdfast.program.model import Relation
 from holdfast.program.similar import similar
 from holdfast.spark_session import spark_cause
-from holdfast.term_text import term_text
 from holdfast.values import Type
+from holdfast.values.dictionary import Dictionary, EncodingError
+from holdfast.values.term_text import term_text
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -155,7 +155,7 @@ def _as_in_json(kind: Column, text: Column, value: Column, wanted: Type) -> tupl
 
 
 def _term_text(given: Column, kind: str, in_json: Column | None, source: Source) -> Column:
-    """The text of a value in a column of type `any` (see `holdfast.term_text`), as `holdfast run` would read it."""
+    """The text of a value in a column of type `any` (`values/term_text.py`), as `holdfast run` would read it."""
     from pyspark.sql import functions as sf
 
     from holdfast.backends.spark.functors import arrow_function

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from holdfast.errors import DamagedData, DataError, Diagnostic, HoldfastError, LimitReached, UsageError
-from holdfast.knowledge_base import KnowledgeBase, read_program
+from holdfast.knowledge.facade import KnowledgeBase
+from holdfast.knowledge.opening import read_program
 from holdfast.language import parse
 from holdfast.language.printer import show
 from holdfast.pipeline.batches import hash_of

@@ -25,7 +25,7 @@ from holdfast.values import Type
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from holdfast.knowledge_base import KnowledgeBase
+    from holdfast.knowledge.facade import KnowledgeBase
 
 UPDATE: Final = "_update"
 _FORMAT: Final = {"tsv": "csv"}

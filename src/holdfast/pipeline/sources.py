@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
-from holdfast.encoding import Dictionary
 from holdfast.errors import Diagnostic, UsageError
 from holdfast.formats.parquet import to_arrow
 from holdfast.formats.places import other_columns, refuse
@@ -18,6 +17,7 @@ from holdfast.formats.rdf import read_rdf
 from holdfast.pipeline.model import CUSTOM, FILES, LINES, RDF, Place, Source
 from holdfast.program.model import Relation
 from holdfast.spark_session import SparkFailure, spark_account, spark_errors
+from holdfast.values.dictionary import Dictionary
 
 if TYPE_CHECKING:
     import pyarrow as pa

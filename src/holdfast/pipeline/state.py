@@ -11,7 +11,8 @@ import pyarrow as pa
 
 from holdfast.errors import HoldfastError, LimitReached
 from holdfast.formats.fact_data import Several
-from holdfast.knowledge_base import KnowledgeBase, from_text
+from holdfast.knowledge.facade import KnowledgeBase
+from holdfast.knowledge.opening import from_text
 from holdfast.pipeline.checking import DELETE, INSERT
 from holdfast.pipeline.intake import Line
 from holdfast.pipeline.model import Engine

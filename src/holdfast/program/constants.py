@@ -7,8 +7,8 @@ import math
 from holdfast.language import tree
 from holdfast.language.literals import integer
 from holdfast.program.names import Names
-from holdfast.term_text import literal_value
 from holdfast.values import NIL, Iri, Type, Value
+from holdfast.values.term_text import literal_value
 
 SMALLEST = {Type.NUMBER: -(2**63), Type.UNSIGNED: 0}
 LARGEST = {Type.NUMBER: 2**63 - 1, Type.UNSIGNED: 2**64 - 1}

@@ -8,10 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from holdfast.number_text import NumberError, parse_float, parse_integer
 from holdfast.program.constants import LARGEST, SMALLEST
-from holdfast.term_text import term_text
 from holdfast.values import Type, Value
+from holdfast.values.number_text import NumberError, parse_float, parse_integer
+from holdfast.values.term_text import term_text
 
 _MASK = 2**64 - 1
 _LONG = 10**40  # an integer that nobody wants to see in a message

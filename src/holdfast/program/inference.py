@@ -21,8 +21,8 @@ from holdfast.program.core import (
 from holdfast.program.evidence import Classes, Strength
 from holdfast.program.functors import FUNCTORS, NUMERIC, ORDERED, TESTS, UNARY_OPERATORS, Functor
 from holdfast.program.names import Names
-from holdfast.structures import Structure
 from holdfast.values import Type
+from holdfast.values.structures import Structure
 
 Hints = Mapping[tuple[str, int], Type]
 _LITERAL_TYPES = {

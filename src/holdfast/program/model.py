@@ -21,8 +21,8 @@ from typing import TypeAlias
 from holdfast.errors import Diagnostic, Span
 from holdfast.language import tree
 from holdfast.quick_dataclass import dataclass
-from holdfast.structures import Kind, Structure
 from holdfast.values import Row, Type, Value
+from holdfast.values.structures import Kind, Structure
 
 # --- terms -------------------------------------------------------------------------------------------
 

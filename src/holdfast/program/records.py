@@ -27,7 +27,7 @@ from holdfast.program.core import (
 from holdfast.program.flatten import STRUCTURED
 from holdfast.program.names import Names
 from holdfast.program.similar import similar
-from holdfast.structures import Kind, Structure
+from holdfast.values.structures import Kind, Structure
 
 
 def with_record_types(program: CoreProgram, scope: Names, diagnostics: Diagnostics) -> CoreProgram:

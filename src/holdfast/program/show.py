@@ -20,8 +20,8 @@ from holdfast.program.model import (
     Var,
     Wildcard,
 )
-from holdfast.structures import form_of
 from holdfast.values import Value, quote
+from holdfast.values.structures import form_of
 
 Relations = Mapping[str, Relation]
 

@@ -8,8 +8,8 @@ from holdfast.errors import Diagnostics, Label
 from holdfast.language import tree
 from holdfast.language.foreign import type_help
 from holdfast.program.similar import similar
-from holdfast.structures import Kind, Structure
 from holdfast.values import Type
+from holdfast.values.structures import Kind, Structure
 
 PRIMITIVE = {kind.value: kind for kind in Type if kind is not Type.RECORD}
 Names = frozenset[str]

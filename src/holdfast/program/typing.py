@@ -30,8 +30,8 @@ from holdfast.program.functors import CONVERSIONS, FUNCTORS, NUMERIC, ORDERED, T
 from holdfast.program.inference import FACTS, Inference
 from holdfast.program.names import Names
 from holdfast.program.records import directions
-from holdfast.structures import Form
 from holdfast.values import NIL, Record, Row, Type, Value
+from holdfast.values.structures import Form
 
 
 class Typer:

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from holdfast.backends.memory import threads
 from holdfast.backends.memory.execution import buffers
 from holdfast.backends.memory.store import MemoryBackend
-from holdfast.encoding import Dictionary
 from holdfast.maintenance.watch import Watch
 from holdfast.program.model import Column, Relation, Var
 from holdfast.values import Type
+from holdfast.values.dictionary import Dictionary
 
 Fact = tuple[int, ...]
 SCRATCH = 0xF0  # the bits of a status byte that are set only for a while

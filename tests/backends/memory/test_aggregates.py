@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 
 from holdfast.backends.memory.aggregates import aggregate
 from holdfast.backends.memory.arithmetic import Undefined
-from holdfast.encoding import Dictionary
 from holdfast.errors import EvaluationError
 from holdfast.maintenance.watch import Watch
 from holdfast.plans.model import AggregatePlan, Read
 from holdfast.program.model import AggregateRule
 from holdfast.values import Type
+from holdfast.values.dictionary import Dictionary
 
 from .building import backend, numbers, rows
 from .test_arithmetic import FLOATS, SIGNED, UNSIGNED, fits

@@ -11,9 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from holdfast.backends.memory import facts as facts_module
-from holdfast.backends.memory.facts import FactSet, Kept, Listed, Momentary, Support, as_bytes, marked
-from holdfast.backends.memory.store import MemoryBackend, MemoryBag
+from holdfast.backends.memory import formulas
+from holdfast.backends.memory.bags import MemoryBag
+from holdfast.backends.memory.facts import FactSet, Momentary, Support, marked
+from holdfast.backends.memory.kept import Kept, Listed
+from holdfast.backends.memory.store import MemoryBackend
+from holdfast.backends.memory.truth import as_bytes
 from holdfast.errors import EvaluationError
 from holdfast.plans.model import Read
 from holdfast.plans.planner import make_plan
@@ -98,7 +101,7 @@ OPERATIONS = (Pair.__or__, Pair.__and__, Pair.__sub__)
 @given(st.data(), st.sampled_from(["status", "proof"]), st.sampled_from([0, 10**6]))
 def test_formulas_mean_what_they_say_when_they_are_used(data: st.DataObject, column: str, small: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(facts_module, "_SMALL", small)
+        patch.setattr(formulas, "_SMALL", small)
         check_formulas(data, column)
 
 

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from holdfast.backends.memory.arithmetic import Undefined
 from holdfast.backends.memory.functors import Bindings, evaluate, holds, spread
-from holdfast.encoding import Dictionary
 from holdfast.program.model import Apply, Compare, Const, Range, Term, Var
 from holdfast.program.model import Test as Condition
 from holdfast.values import BlankNode, Iri, Literal, Type
+from holdfast.values.dictionary import Dictionary
 
 from .test_arithmetic import FLOATS, SIGNED, UNSIGNED
 

@@ -18,10 +18,10 @@ from holdfast.backends.memory.execution.compiling import runnable as made_ready
 from holdfast.backends.memory.execution.views import Probe, Views
 from holdfast.backends.memory.index import Index
 from holdfast.backends.memory.table import Table
-from holdfast.encoding import Dictionary
 from holdfast.plans.model import AntiJoin, Join, Read
 from holdfast.program.model import Argument, Atom, Const, Negated, Var, Wildcard
 from holdfast.values import Type
+from holdfast.values.dictionary import Dictionary
 
 from .building import Fact, as_facts, rows, small_batches, var
 

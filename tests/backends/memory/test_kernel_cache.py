@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import shutil
 import stat
 import subprocess
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import holdfast
+from tools import build_kernels
 
 FOLDER = f"holdfast-kernels-{os.geteuid()}"
 TINY = "from numba import int64\nfrom holdfast.kernel_cache import njit\n\n\n" + (
@@ -107,6 +109,29 @@ def test_damaged_cache_files_are_not_the_end(package: Path, tmp_path: Path) -> N
     for path in temporary.rglob("*.nbi"):
         path.write_bytes(b"no index")
     assert run(package, SAY, temporary).stdout.startswith("42 ")
+
+
+def test_a_helper_that_has_changed_is_noticed(tmp_path: Path) -> None:
+    kernel, helper = tmp_path / "kernel.py", tmp_path / "helper.py"
+    kernel.write_text(TINY.replace("2 * x", "helped(x)").replace("\n\n\n", "\nfrom helper import helped\n\n\n", 1))
+    code = "import kernel; print(kernel.twice(21), len(kernel.twice.stats.cache_hits))"
+    environment = {"PYTHONPATH": f"{tmp_path}:{Path(holdfast.__file__).parent.parent}", "PYTHONDONTWRITEBYTECODE": "1"}
+
+    def said(factor: int) -> str:
+        helper.write_text(f"from numba import njit\n\n\n@njit\ndef helped(x):\n    return {factor} * x\n")
+        return subprocess.run(
+            [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+        ).stdout
+
+    assert [said(factor).split() for factor in (2, 2, 3)] == [["42", "0"], ["42", "1"], ["63", "0"]]
+
+
+def test_kernels_take_helpers_from_their_own_folder_only() -> None:
+    package = Path(holdfast.__file__).parent
+    for file in build_kernels.kernel_files(package):
+        own = ".".join(("holdfast", *file.relative_to(package).parent.parts, ""))
+        taken = re.findall(r"^from (holdfast\.[\w.]+) import", file.read_text(encoding="utf-8"), re.MULTILINE)
+        assert [name for name in taken if name != "holdfast.compilation" and not name.startswith(own)] == []
 
 
 def test_a_program_runs_with_nothing_to_write_to(package: Path, tmp_path: Path) -> None:

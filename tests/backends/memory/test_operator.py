@@ -9,7 +9,8 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.backends.memory.facts import FactSet, Kept
+from holdfast.backends.memory.facts import FactSet
+from holdfast.backends.memory.kept import Kept
 from holdfast.backends.memory.store import MemoryBackend
 from holdfast.plans.model import Plan, Read
 from holdfast.plans.planner import make_plan, plan_rule

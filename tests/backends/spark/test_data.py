@@ -42,6 +42,17 @@ def test_facts_come_and_go_as_dataframes(spark: SparkSession, way: str) -> None:
     assert set(kb.query("path(x, 3), !edge(x, 3)")) == {(1,)}
 
 
+def test_updates_that_are_merged_take_dataframes(spark: SparkSession) -> None:
+    """Once, DataFrames among updates that were merged were passed over without a word."""
+    kb = holdfast.from_text(REACH, {"edge": [(1, 2)]}, engine=spark, modules=())
+    first = holdfast.Update(insert={"edge": spark.createDataFrame([(2, 3), (3, 4)], "x long, y long")})
+    second = holdfast.Update(delete={"edge": spark.createDataFrame([(3, 4)], "x long, y long")})
+    change = kb.apply_net([first, second, holdfast.Update(insert={"edge": [(4, 5)]})])
+    assert set(change.added["edge"]) == {(2, 3), (4, 5)} == set(kb["edge"]) - {(1, 2)}
+    assert set(kb["path"]) == {(1, 2), (2, 3), (1, 3), (4, 5)}
+    assert change.no_ops == 2  # what came and went on the way
+
+
 def test_every_type_goes_out_and_in_again(spark: SparkSession) -> None:
     text = ".decl p(n: number, u: unsigned, f: float, s: symbol, a: any)"
     rows = [

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from holdfast.backends.spark import facts
 from holdfast.backends.spark.counters import SparkCounters
-from holdfast.backends.spark.relations import Standing, Stored
+from holdfast.backends.spark.relations import Stored
+from holdfast.backends.spark.standing import Standing
 
 from ...equivalence.mutants import Mutant, broken
 from .. import laws

@@ -8,12 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.backends.memory.arithmetic import Column, Undefined, codes_of, typed
-from holdfast.backends.memory.arrays import Rows
+from holdfast.backends.memory.arrays import Ids, Rows
+from holdfast.backends.memory.facts import FactSet, Momentary
 from holdfast.backends.memory.table import Table
-from holdfast.encoding import Dictionary, float_codes
+from holdfast.backends.protocol import Facts
 from holdfast.program.model import AggregateRule
 from holdfast.quick_dataclass import dataclass
 from holdfast.values import Type
+from holdfast.values.dictionary import Dictionary, float_codes
 
 _Places = NDArray[np.int64]
 
@@ -118,3 +120,23 @@ def _median(values: Column, groups: _Groups) -> Column:
         middle = (low + high) / 2
     halves: Column = np.where(np.isinf(middle) & np.isfinite(low), low / 2 + high / 2, middle)
     return halves
+
+
+def source_rows(rule: AggregateRule, table: Table, facts: FactSet, changed: Facts | None) -> Rows:
+    """The facts to aggregate: all, or those of the groups that a changed fact belongs to."""
+    assert changed is None or isinstance(changed, FactSet)
+    if changed is None:
+        return table.rows[facts.ids(rule.source)]
+    groups = Table(rule.predicate, len(rule.group))
+    groups.intern(np.ascontiguousarray(table.rows[changed.ids(rule.source)][:, list(rule.group)]))
+    wanted = in_groups(table, rule.group, groups.rows[: groups.size])
+    return table.rows[(Momentary(facts.tables, {rule.source: wanted}) & facts).ids(rule.source)]
+
+
+def in_groups(table: Table, group: tuple[int, ...], keys: Rows) -> Ids:
+    """The rows of a table that have one of some keys in the group's columns."""
+    if not group:
+        return np.arange(table.size if len(keys) else 0, dtype=np.int32)
+    columns = tuple(sorted(set(group)))
+    places = [group.index(column) for column in columns]
+    return table.matching(columns, np.ascontiguousarray(keys[:, places]))

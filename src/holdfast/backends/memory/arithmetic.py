@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.encoding import float_codes
 from holdfast.values import Type
+from holdfast.values.dictionary import float_codes
 
 Column = NDArray[Any]
 

@@ -11,17 +11,17 @@ from numpy.typing import NDArray
 from holdfast.backends.memory import arithmetic
 from holdfast.backends.memory.arithmetic import Column, Undefined, codes_of, typed
 from holdfast.backends.memory.arrays import Rows
-from holdfast.encoding import Dictionary, EncodingError
 from holdfast.interrupts import foreign
-from holdfast.number_text import NumberError, parse_float, parse_integer
 from holdfast.program.folding import ON_STRINGS
 from holdfast.program.model import Apply, Compare, Const, Range, Term, Test, Var
 from holdfast.regular_expressions import PatternError, all_match
-from holdfast.single_values import plain
-from holdfast.structures import form_of
-from holdfast.term_text import term_text
 from holdfast.user_functors import UserFunctor, registered
 from holdfast.values import BlankNode, Iri, Literal, Type, Value
+from holdfast.values.dictionary import Dictionary, EncodingError
+from holdfast.values.number_text import NumberError, parse_float, parse_integer
+from holdfast.values.single_values import plain
+from holdfast.values.structures import form_of
+from holdfast.values.term_text import term_text
 
 Codes = NDArray[np.int64]
 

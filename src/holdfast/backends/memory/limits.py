@@ -13,15 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.backends.limits import Groups, LimitGroups
+from holdfast.backends.memory.aggregates import in_groups
 from holdfast.backends.memory.arrays import Ids, Rows
 from holdfast.backends.memory.facts import FactSet, Momentary
-from holdfast.backends.memory.store import MemoryBackend, in_groups
+from holdfast.backends.memory.store import MemoryBackend
 from holdfast.backends.memory.table import Table
 from holdfast.backends.protocol import Facts
-from holdfast.encoding import Dictionary
 from holdfast.plans import AnyPlan, Planner, Read
 from holdfast.program.model import Limit, Relation
 from holdfast.quick_dataclass import dataclass
+from holdfast.values.dictionary import Dictionary
 
 _T = TypeVar("_T", bound=np.generic)
 _Flags = NDArray[np.bool_]

@@ -13,8 +13,10 @@ import numpy as np
 
 from holdfast.backends.memory import kernels
 from holdfast.backends.memory.arrays import Ids, padded
-from holdfast.backends.memory.facts import FactSet, Momentary, as_bytes
-from holdfast.backends.memory.store import MemoryBackend, MemoryBag
+from holdfast.backends.memory.bags import MemoryBag
+from holdfast.backends.memory.facts import FactSet, Momentary
+from holdfast.backends.memory.store import MemoryBackend
+from holdfast.backends.memory.truth import as_bytes
 from holdfast.backends.protocol import Bag, Facts
 from holdfast.program.model import Atom, Rule
 

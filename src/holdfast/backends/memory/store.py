@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from holdfast.backends.abilities import (
     Able,
@@ -18,27 +16,29 @@ from holdfast.backends.abilities import (
     Linking,
     PreparedFacts,
     Tuning,
-    VirtualFacts,
     VirtualRelations,
 )
 from holdfast.backends.limits import Grouping, Groups
-from holdfast.backends.memory import kernels
-from holdfast.backends.memory.aggregates import aggregate
-from holdfast.backends.memory.arrays import Ids, Rows, enlarged
-from holdfast.backends.memory.execution.buffers import NO_WEIGHTS, Weights
+from holdfast.backends.memory.aggregates import aggregate, source_rows
+from holdfast.backends.memory.arrays import Ids, Rows
+from holdfast.backends.memory.bags import HeadBuffer, MemoryBag
+from holdfast.backends.memory.counters import MemoryCounters
+from holdfast.backends.memory.execution.buffers import NO_WEIGHTS
 from holdfast.backends.memory.execution.run import Pipeline, naming_the_rule
-from holdfast.backends.memory.execution.views import OF_THE_PAST, Probe, Views
-from holdfast.backends.memory.facts import ByPredicate, FactSet, Kept, Listed, Momentary, Support, marked
+from holdfast.backends.memory.execution.views import Seen, own_snapshot
+from holdfast.backends.memory.facts import ByPredicate, FactSet, Momentary, Support
+from holdfast.backends.memory.kept import Kept, Listed
 from holdfast.backends.memory.pages import in_small_pages
 from holdfast.backends.memory.statistics import TableStatistics
 from holdfast.backends.memory.table import Table
-from holdfast.backends.protocol import Bag, Facts, Watch
-from holdfast.encoding import Dictionary
-from holdfast.errors import Diagnostic, LimitReached
+from holdfast.backends.memory.truth import NO_IDS
+from holdfast.backends.memory.virtual import VirtualTables
+from holdfast.backends.protocol import Facts, Watch
 from holdfast.maintenance.windows import Windows
 from holdfast.plans import Planner
-from holdfast.plans.model import AggregatePlan, AntiJoin, AnyPlan, Join, Plan, Read, Scan
-from holdfast.program.model import Const, Relation
+from holdfast.plans.model import AggregatePlan, AnyPlan, Plan, Read
+from holdfast.program.model import Relation
+from holdfast.values.dictionary import Dictionary
 
 if TYPE_CHECKING:
     from holdfast.backends.memory.links import MemoryLinks
@@ -48,113 +48,7 @@ if TYPE_CHECKING:
     from holdfast.maintenance.windows import ComputedWindow, NodeInWindow
 
 
-_NO_IDS: Ids = np.empty(0, np.int32)
-_NO_VALUES = np.empty(0, np.int64)
-_GROWTH = 16  # of room for heads; it takes no memory until it is written to
 _FEW = 4_096  # rows of facts that are gone do not matter
-
-
-class MemoryBag:
-    """The heads of rule instances as row ids, repeated as they occur, or with a weight that says how often."""
-
-    def __init__(
-        self,
-        tables: Mapping[str, Table],
-        rows: Mapping[str, Ids],
-        weights: Mapping[str, Weights] = MappingProxyType({}),
-    ) -> None:
-        self.tables = tables
-        self.rows = rows
-        self.weights = weights
-
-    def __len__(self) -> int:
-        return sum(int(self.weights[p].sum()) if p in self.weights else len(ids) for p, ids in self.rows.items())
-
-    def support(self) -> FactSet:
-        """The facts that occur at least once."""
-        return Support(self.tables, self.rows)
-
-    def __add__(self, other: Bag) -> MemoryBag:
-        """All occurrences of both."""
-        assert isinstance(other, MemoryBag)
-        if not self.rows or not other.rows:
-            return other if not self.rows else self
-        rows, weights = dict(self.rows), dict(self.weights)
-        for name, ids in other.rows.items():
-            known = rows.get(name)
-            if name in other.weights or name in weights:
-                parts = [(ids, other.weights.get(name)), *([(known, weights.get(name))] if known is not None else [])]
-                weights[name] = np.concatenate([np.ones(len(i), np.int32) if w is None else w for i, w in parts])
-            rows[name] = ids if known is None else np.concatenate([ids, known])
-        return MemoryBag(self.tables, rows, weights)
-
-
-class MemoryCounters:
-    """One of the two counters that stand beside each row."""
-
-    def __init__(self, tables: Mapping[str, Table], column: str) -> None:
-        self.tables = tables
-        self.column = column
-        self.remembers = False  # during an update, so that it can be taken back
-        self._undo: list[Callable[[], None]] = []
-
-    def of(self, predicate: str) -> NDArray[np.int32]:
-        """The numbers of a table's rows."""
-        numbers: NDArray[np.int32] = getattr(self.tables[predicate], self.column)
-        return numbers
-
-    def add(self, facts: Bag | Facts) -> None:
-        """Count each occurrence once more."""
-        self._move(facts, 1)
-
-    def subtract(self, facts: Bag | Facts) -> None:
-        """Count each occurrence once less."""
-        self._move(facts, -1)
-
-    def zero(self, facts: Facts) -> FactSet:
-        """Those of some facts whose number is 0."""
-        assert isinstance(facts, FactSet)
-        found = {}
-        for predicate, ids in facts.snapshot().rows.items():
-            out = np.empty(len(ids), np.int32)
-            if count := kernels.zero(ids, self.of(predicate), out):
-                found[predicate] = out[:count]
-        return Momentary(self.tables, found)
-
-    def forget(self, predicates: Iterable[str]) -> None:
-        """Set the numbers of some predicates to 0."""
-        for predicate in predicates:
-            numbers = self.of(predicate)
-            if self.remembers:
-                self._undo.append(partial(self._restore, predicate, numbers[: self.tables[predicate].size].copy()))
-            numbers[:] = 0
-
-    def take_back(self) -> None:
-        """Undo everything since `settle`."""
-        for undo in reversed(self._undo):
-            undo()
-        self.settle()
-
-    def settle(self) -> None:
-        """What was done before this is not taken back any more."""
-        self._undo.clear()
-
-    def _restore(self, predicate: str, numbers: NDArray[np.int32]) -> None:
-        self.of(predicate)[: len(numbers)] = numbers
-
-    def _count(self, predicate: str, ids: Ids, weights: Weights, step: int) -> None:
-        if not kernels.count(ids, weights, self.of(predicate), step):
-            message = f"a fact of {predicate} has more than {2**31 - 1:,} derivations, which is more than is counted"
-            help = "`_` or an unused variable in a rule's body may multiply them: project it away in a rule of its own"
-            raise LimitReached(Diagnostic("E0805", message, help=help))
-
-    def _move(self, facts: Bag | Facts, step: int) -> None:
-        bag = facts if isinstance(facts, MemoryBag) else MemoryBag(self.tables, _snapshot(facts).rows)
-        for predicate, ids in bag.rows.items():
-            weights = bag.weights.get(predicate, NO_WEIGHTS)
-            if self.remembers:  # before: too many derivations are counted as well, with a carry that is lost
-                self._undo.append(partial(self._count, predicate, ids, weights, -step))
-            self._count(predicate, ids, weights, step)
 
 
 class MemoryBackend(Able, VirtualRelations, PreparedFacts, Tuning, Housekeeping, Linking, Windows, Grouping):
@@ -174,7 +68,8 @@ class MemoryBackend(Able, VirtualRelations, PreparedFacts, Tuning, Housekeeping,
         self.delayed = Listed(self.tables, 4, "proof")
         self.nonrecursive = MemoryCounters(self.tables, "nonrecursive")
         self.recursive = MemoryCounters(self.tables, "recursive")
-        self.virtual: dict[str, VirtualFacts] = {}
+        self._virtual = VirtualTables(self.tables, self.materialisation, dictionary)
+        self.virtual = self._virtual.facts
         self.statistics = TableStatistics(self.tables, self.virtual)
         self.packings = 0  # how often row ids have changed
         self._gone: dict[str, int] = {}  # rows of each table whose facts went since it was packed
@@ -185,7 +80,7 @@ class MemoryBackend(Able, VirtualRelations, PreparedFacts, Tuning, Housekeeping,
             self.add_relation(relation)
 
     def add_relation(self, relation: Relation) -> None:
-        """Make room for the facts of one more relation."""
+        """Begin to keep the facts of one more relation."""
         table = Table(relation.name, relation.arity, lambda nbytes: self.watch.grown(relation.name, nbytes))
         self.watch.grown(relation.name, table.nbytes)
         self.tables[relation.name] = table
@@ -290,73 +185,11 @@ class MemoryBackend(Able, VirtualRelations, PreparedFacts, Tuning, Housekeeping,
 
     def materialise_rows(self, predicates: Iterable[str]) -> None:
         """Give a row to each fact of some predicates that has none yet."""
-        for name in [name for name in dict.fromkeys(predicates) if name in self.virtual] if self.virtual else ():
-            self._write(name, self.virtual[name].now().parts())
-            self.tables[name].fetch = None
-            del self.virtual[name]  # not before: a limit may stop the writing
+        self._virtual.materialise_rows(predicates)
 
     def defer(self, name: str, size: int, known: Callable[[int], ImplicitRelation]) -> None:
         """Not all facts of a predicate are rows: there are so many, and these are known elsewhere."""
-        self.virtual[name] = VirtualFacts(size, known)
-        self.tables[name].fetch = partial(self._fetch, name)
-
-    def _write(self, name: str, parts: Iterable[Rows]) -> int:
-        """Make rows of parts of the materialisation; gives how many were none yet."""
-        table, before = self.tables[name], self.tables[name].size
-        for part in parts:
-            ids = table.intern(np.ascontiguousarray(part))
-            new = ids[table.status[ids] & self.materialisation.bit == 0]
-            self.materialisation |= Momentary(self.tables, {name: new})  # no formula: status may be marked just now
-        return table.size - before
-
-    def _fetch(self, name: str, key: tuple[int, ...], values: Rows) -> None:
-        """Make rows of the facts that have one of some values in the key columns, unless they are."""
-        virtual, table = self.virtual[name], self.tables[name]
-        if len(key) == table.arity:
-            ids = table.find(values)
-            lacking = values[(ids < 0) | (table.status[ids] & self.materialisation.bit == 0)]
-            if len(lacking):
-                lacking = np.unique(lacking, axis=0)
-                virtual.written += self._write(name, (lacking[virtual.now().has(lacking)],))
-        elif len(key) == 1:
-            known = virtual.covered.get(key[0], _NO_VALUES)
-            lacking = np.setdiff1d(values[:, 0], known)
-            if len(lacking):
-                virtual.written += self._write(name, virtual.now().matching(key[0], lacking))
-                virtual.covered[key[0]] = np.union1d(known, lacking)
-        else:
-            self.materialise_rows((name,))
-        if virtual.written > virtual.size // 2:
-            self.materialise_rows((name,))
-
-    def _make_rows(self, plan: AnyPlan) -> None:
-        """Make rows of all facts that a plan walks through or reads by one index in two places: no index may grow under
-        a join.  Else only of those with the constants that it begins with; what it looks up comes when it does."""
-        if isinstance(plan, AggregatePlan):
-            self.materialise_rows((plan.rule.source,))
-            return
-        reads = [
-            step
-            for step in plan.steps
-            if isinstance(step, Scan | Join | AntiJoin)
-            and step.atom.predicate in self.virtual
-            and step.read in OF_THE_PAST
-        ]
-        indexed = Counter(
-            (step.atom.predicate, step.key)
-            for step in reads
-            if not isinstance(step, Scan) and len(step.key) < len(step.atom.arguments)
-        )
-        for step in reads:
-            name, arguments = step.atom.predicate, step.atom.arguments
-            if not step.key or indexed[name, step.key] > 1:
-                self.materialise_rows((name,))
-            elif isinstance(step, Scan) and name in self.virtual:
-                constants = [argument for argument in arguments if isinstance(argument, Const)]
-                self._fetch(name, step.key, np.array([list(map(self._code, constants))]))
-
-    def _code(self, constant: Const) -> int:
-        return self.dictionary.encode_value(constant.value, constant.type)
+        self._virtual.defer(name, size, known)
 
     reports_new_facts = True
     repeats = True
@@ -370,7 +203,7 @@ class MemoryBackend(Able, VirtualRelations, PreparedFacts, Tuning, Housekeeping,
 
     def elsewhere(self, predicates: Iterable[str], here: Facts, rest: Facts) -> FactSet:
         """One set for some predicates, another for all others."""
-        return ByPredicate(predicates, _own(here), _own(rest))
+        return ByPredicate(predicates, own_snapshot(here), own_snapshot(rest))
 
     def apply(
         self, plans: Iterable[AnyPlan], sources: Mapping[Read, Facts], quotas: Mapping[Plan, Ids] = MappingProxyType({})
@@ -384,16 +217,16 @@ class MemoryBackend(Able, VirtualRelations, PreparedFacts, Tuning, Housekeeping,
 
     @in_small_pages
     def _heads(self, plans: Sequence[AnyPlan], sources: Mapping[Read, Facts], quotas: Mapping[Plan, Ids]) -> MemoryBag:
-        heads = defaultdict[str, _Heads](_Heads)
+        heads = defaultdict[str, HeadBuffer](HeadBuffer)
         for plan in plans if self.virtual else ():
-            self._make_rows(plan)
+            self._virtual.prepare(plan)
         for plan in plans:
             if isinstance(plan, AggregatePlan):
                 heads[plan.rule.predicate].add(self._aggregate(plan, sources), NO_WEIGHTS)
         pipelines = [self._pipeline(plan) for plan in plans if isinstance(plan, Plan)]
         with self.seen(pipelines, sources) as views:
             for pipeline in pipelines:
-                for predicate, ids, weights in pipeline.run(views, quotas.get(pipeline.plan, _NO_IDS)):
+                for predicate, ids, weights in pipeline.run(views, quotas.get(pipeline.plan, NO_IDS)):
                     heads[predicate].add(ids, weights)
         return MemoryBag(
             self.tables,
@@ -406,7 +239,7 @@ class MemoryBackend(Able, VirtualRelations, PreparedFacts, Tuning, Housekeeping,
         and rows, which need not be facts of their tables."""
         able = [plan for plan in plans if isinstance(plan, Plan) and self._can_start(plan, sources)]
         for plan in able if self.virtual else ():
-            self._make_rows(plan)
+            self._virtual.prepare(plan)
         pipelines = [self._pipeline(plan) for plan in able]
         with self.seen(pipelines, sources) as views:
             for pipeline in pipelines:
@@ -420,18 +253,15 @@ class MemoryBackend(Able, VirtualRelations, PreparedFacts, Tuning, Housekeeping,
 
         return memory_groups(planner, self, none_yet=none_yet)
 
-    def seen(self, pipelines: Sequence[Pipeline], sources: Mapping[Read, Facts]) -> _Seen:
+    def seen(self, pipelines: Sequence[Pipeline], sources: Mapping[Read, Facts]) -> Seen:
         """What some pipelines see of the sources, for a while."""
-        # before anything is marked: a formula that is worked out needs the scratch bits for itself
-        walks = {
-            place: _walkable(_own(sources[place[0]]), place[1]) for pipeline in pipelines for place in pipeline.walked
-        }
-        probed = {place: _own(sources[place[0]]) for pipeline in pipelines for place in pipeline.probed}
-        return _Seen(walks, probed)
+        walked = (place for pipeline in pipelines for place in pipeline.walked)
+        probed = (place for pipeline in pipelines for place in pipeline.probed)
+        return Seen.of(walked, probed, sources)
 
     def expand(self, plans: Sequence[Plan], sources: Mapping[Read, Facts], most: int) -> tuple[MemoryBag, FactSet]:
         """What at most so many instances a goal and plan tell, and the goals of which that was all."""
-        goals = _own(sources[Read.DELTA]).snapshot()
+        goals = own_snapshot(sources[Read.DELTA]).snapshot()
         quotas: dict[Plan, Ids] = {p: np.full(len(goals.ids(p.rule.predicate)), most, np.int32) for p in plans}
         bag = self.apply(plans, {**sources, Read.DELTA: goals}, quotas)
         left = {name: np.ones(len(ids), np.bool_) for name, ids in goals.rows.items()}
@@ -479,96 +309,13 @@ class MemoryBackend(Able, VirtualRelations, PreparedFacts, Tuning, Housekeeping,
             pipeline = self._pipelines[plan] = Pipeline(plan, self.tables, self.dictionary, self.watch)
         return pipeline
 
-    def _source_rows(self, plan: AggregatePlan, sources: Mapping[Read, Facts]) -> Rows:
-        """The facts to aggregate: all, or those of the groups that a changed fact belongs to."""
-        rule, facts = plan.rule, _own(sources[Read.ALL])
-        changed = sources.get(Read.DELTA)
-        if changed is None:
-            return self.rows(rule.source, facts)
-        groups = Table(rule.predicate, len(rule.group))
-        groups.intern(np.ascontiguousarray(self.rows(rule.source, changed)[:, list(rule.group)]))
-        wanted = in_groups(self.tables[rule.source], rule.group, groups.rows[: groups.size])
-        return self.tables[rule.source].rows[(Momentary(self.tables, {rule.source: wanted}) & facts).ids(rule.source)]
-
     def _aggregate(self, plan: AggregatePlan, sources: Mapping[Read, Facts]) -> Ids:
         rule = plan.rule
         source, head = self.relations[rule.source], self.relations[rule.predicate]
-        rows = self._source_rows(plan, sources)
+        rows = source_rows(rule, self.tables[rule.source], own_snapshot(sources[Read.ALL]), sources.get(Read.DELTA))
         with naming_the_rule(rule):
             result = aggregate(rule, rows, source.types, head.types, self.dictionary)
         table, before = self.tables[rule.predicate], self.tables[rule.predicate].size
         ids = table.intern(result)
         self.watch.batch(table.size - before)
         return ids
-
-
-class _Heads:
-    """The heads of one predicate as they come; in place, since a round's may take as much memory as all facts."""
-
-    def __init__(self) -> None:
-        self.size = 0
-        self.ids = _NO_IDS
-        self.weights = NO_WEIGHTS  # none, or one for each
-
-    def add(self, ids: Ids, weights: Weights) -> None:
-        """Those of a batch; without weights each stands for one instance."""
-        begin, self.size = self.size, self.size + len(ids)
-        if self.size > len(self.ids):
-            room = max(self.size, _GROWTH * len(self.ids))
-            self.ids = enlarged(self.ids, room) if begin else ids
-            self.weights = enlarged(self.weights, room) if len(self.weights) else NO_WEIGHTS
-        if len(weights) and not len(self.weights):
-            self.weights = np.zeros(len(self.ids), np.int32)
-            self.weights[:begin] = 1
-        if self.ids is not ids:
-            self.ids[begin : self.size] = ids
-        if len(self.weights):
-            self.weights[begin : self.size] = weights if len(weights) else 1
-
-
-class _Seen:
-    """Views inside a `with`: momentary sets that are probed by status are marked meanwhile."""
-
-    def __init__(self, walks: Mapping[tuple[Read, str], FactSet], probed: Mapping[tuple[Read, str], FactSet]) -> None:
-        self._walks, self._probed = walks, probed
-        self._marks = marked(
-            [
-                facts.formula(name)
-                for (_, name), facts in probed.items()
-                if facts.leaves and not Probe.by_run(facts, name)
-            ]
-        )
-
-    def __enter__(self) -> Views:
-        bits = self._marks.__enter__()
-        return Views(self._walks, {place: Probe.of(facts, place[1], bits) for place, facts in self._probed.items()})
-
-    def __exit__(self, *_: object) -> None:
-        self._marks.__exit__()
-
-
-def _walkable(facts: FactSet, predicate: str) -> FactSet:
-    """A formula as the rows it stands for; runs of rows and kept sets are walked as they are."""
-    if isinstance(facts, Momentary | Kept) or facts.run(predicate) is not None:
-        return facts
-    return Momentary(facts.tables, {predicate: facts.ids(predicate)})
-
-
-def _own(facts: Facts) -> FactSet:
-    """A fact set of this backend that can be probed; a bag's support cannot."""
-    assert isinstance(facts, FactSet)
-    return facts.snapshot() if isinstance(facts, Support) else facts
-
-
-def _snapshot(facts: Bag | Facts) -> Momentary:
-    assert isinstance(facts, FactSet)
-    return facts.snapshot()
-
-
-def in_groups(table: Table, group: tuple[int, ...], keys: Rows) -> Ids:
-    """The rows of a table that have one of some keys in the group's columns."""
-    if not group:
-        return np.arange(table.size if len(keys) else 0, dtype=np.int32)
-    columns = tuple(sorted(set(group)))
-    places = [group.index(column) for column in columns]
-    return table.matching(columns, np.ascontiguousarray(keys[:, places]))

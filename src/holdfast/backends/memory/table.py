@@ -67,15 +67,15 @@ class Table:
         known = self.membership
         if isinstance(known, GriddedRows):
             before = known.nbytes
-            if not known.make_room(new, self.size):
+            if not known.reserve(new, self.size):
                 self.membership = hashed(self.rows[: self.size])
                 self._prepare_membership(new, coming)
             elif known.nbytes > before:
                 self._grown(self.nbytes)
-        elif not known.has_room(len(new)):
+        elif not known.has_capacity(len(new)):
             grid = suitable_grid(self.rows[: self.size], new) if known.may_be_gridded else None
             if grid is None:
-                known.make_room(len(new), coming)
+                known.reserve(len(new), coming)
             else:
                 self.membership = grid
             self._grown(self.nbytes)
@@ -121,10 +121,7 @@ class Table:
             return found[found >= 0]
         index = self.index(key)
         out = np.empty(self.size, np.int32)
-        count = kernels.rows_of_keys(
-            values, index.slots, index.direct, index.entries, index.ids, index.following, index.settled, out
-        )
-        return out[:count]
+        return out[: kernels.rows_of_keys(values, index.arrays, out)]
 
     def keys(self, columns: tuple[int, ...]) -> int | None:
         """The number of distinct values in some columns, if an index knows it nearly."""

@@ -11,9 +11,9 @@ import pyarrow as pa
 from holdfast.backends.spark.frames import Frame, Named, Space
 from holdfast.backends.spark.functors import undefined_of
 from holdfast.backends.spark.values import arrow_type, codes_of, column_of, spark_type
-from holdfast.encoding import Dictionary
 from holdfast.program.model import AggregateRule, Relation
 from holdfast.values import Type
+from holdfast.values.dictionary import Dictionary
 
 _PLAIN = (Type.NUMBER, Type.FLOAT, Type.SYMBOL)
 

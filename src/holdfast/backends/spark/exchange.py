@@ -23,13 +23,13 @@ from pyspark.sql.types import (
 from holdfast.backends.spark.frames import Frame, Named, Space
 from holdfast.backends.spark.functors import arrow_function
 from holdfast.backends.spark.values import codes_of_table, spark_type, text_of, value_of
-from holdfast.encoding import Codes, Dictionary
 from holdfast.formats.parquet import MARK, column_places
 from holdfast.formats.places import refuse
 from holdfast.program.model import Column, Relation
 from holdfast.spark_session import FAULT, NOTE, spark_errors
-from holdfast.term_text import parse_term, term_text
 from holdfast.values import Type
+from holdfast.values.dictionary import Codes, Dictionary
+from holdfast.values.term_text import parse_term, term_text
 
 _TWO_TO_63, _TWO_TO_64 = Decimal(2**63), Decimal(2**64)
 _INTEGERS = (ByteType, ShortType, IntegerType, LongType)

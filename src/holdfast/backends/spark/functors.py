@@ -21,12 +21,12 @@ from pyspark.sql import SparkSession
 from pyspark.sql.pandas.functions import ArrowUDFType, arrow_udf
 
 from holdfast.backends.spark.values import codes_of, column_of, native_of, spark_type, sql_value
-from holdfast.encoding import Dictionary
 from holdfast.errors import Diagnostic, EvaluationError, UsageError
 from holdfast.plans.literals import variables
 from holdfast.program.model import AggregateRule, Apply, Compare, Const, Range, Rule, Term, Test, Var
 from holdfast.spark_session import SparkFailure
 from holdfast.values import Type
+from holdfast.values.dictionary import Dictionary
 
 _UNDEFINED = re.compile(r"\[\[holdfast rule (\d+): (.*?)\]\]", re.DOTALL)
 _NATIVE = {

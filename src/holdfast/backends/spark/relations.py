@@ -12,23 +12,10 @@ Invariant: a fact's state is its record's if it has one, else its base row's, el
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from holdfast.backends.protocol import Facts
-from holdfast.backends.spark.facts import (
-    NOTHING,
-    Engine,
-    Far,
-    Form,
-    Local,
-    Near,
-    Rows,
-    SparkFacts,
-    apart,
-    own,
-    size,
-)
+from holdfast.backends.spark.facts import Rows
 from holdfast.backends.spark.frames import Frame, Space, Wanted
 from holdfast.backends.spark.values import NativeRow, rows_of, table_of_rows, types_of
 from holdfast.program.model import Relation
@@ -37,7 +24,6 @@ E, I, N, R = range(4)  # noqa: E741  the papers' letters; places in a record: in
 STATE = ("e", "i", "n", "r")
 Record = list[int]
 _SAMPLE = 2_000
-_REMEMBERED = 16  # folds, after which it is forgotten how to compute lost blocks: what leads to them grows
 _SEGMENTS = 16  # of a set that waits, before they are put together
 
 
@@ -200,79 +186,7 @@ class Stored:
         ]
         return Frame(self.space, " UNION ALL ".join(parts), needs)
 
-    # --- folding -------------------------------------------------------------------------------------
-
-    def _unfolded(self) -> Frame | None:
-        """Records and what waits as one state, if they are many; none if there is nothing to work out."""
-        if any(map(self.waits, (E, I))) or any(self.logs.values()):
-            return self._unfolded_sets()
-        if len(self.records) > self.space.fold_rows:
-            changed = any(record[E:N] != record[4:] or record[N] or record[R] for record in self.records.values())
-            if changed or self.base is None:
-                return self._state()
-            self._found(self.base)
-        return None
-
-    def _state(self) -> Frame:
-        """Base and records as one."""
-        live = {row: record for row, record in self.records.items() if any(record[:4])}
-        told = {name: [record[place] for record in live.values()] for place, name in enumerate(STATE)}
-        needs: list[Frame] = [self.space.given(table_of_rows(live, self.types, **told))]
-        parts = [f"SELECT * FROM {needs[0].table}"]
-        if self.base is not None:
-            needs += [self.base]
-            held = f"SELECT {self.list}, e, i, n, r FROM {self.base.table}"
-            if self.records:
-                needs += [keys := self.space.rows(self.records, self.types)]
-                held = (
-                    f"SELECT {keys.sent('m', self.base)}b.* FROM ({held}) b LEFT ANTI JOIN {keys.table} m "
-                    f"ON {self.equal('b', 'm')}"
-                )
-            parts.append(held)
-        return Frame(self.space, " UNION ALL ".join(parts), needs)
-
-    def _unfolded_sets(self) -> Frame | None:
-        """One grouping adds up what is known of each fact; there is none if no fact is in two frames."""
-        shares: dict[Frame, list[str]] = {}
-
-        def add(frame: Frame, place: int, times: str) -> None:
-            whole, condition = frame.part_of
-            shares.setdefault(whole, ["0L"] * len(STATE))[place] += f" + IF({condition}, {times}, 0L)"
-
-        for flag in (E, I):
-            for frame in self.added[flag]:
-                add(frame, flag, "1L")
-            for frame in self.removed[flag]:
-                add(frame, flag, "-1L")
-        for place, logs in self.logs.items():
-            for log in logs:
-                add(log.frame, place, f"{log.sign} * {log.times}")
-        parts = [
-            f"SELECT {self.list}, {', '.join(f'{w} AS {name}' for w, name in zip(what, STATE, strict=True))} "
-            f"FROM {frame.table}"
-            for frame, what in shares.items()
-        ]
-        needs = list(shares)
-        # what came to I at one time has nothing in common with what came at another
-        segments = {frame.part_of[0] for frame in self.added[I] if frame.part_of[1] == "true"}
-        is_apart = len(parts) == 1 or (segments.issuperset(shares) and not any(self.removed))
-        if is_apart and self.base is None and not self.records:
-            state = Frame(self.space, " UNION ALL ".join(parts), needs)
-            if len(parts) > 1 or not needs[0].is_kept:
-                return state
-            self._found(state)  # which is worked out already
-            return None
-        if self.base is not None or self.records:
-            needs += [state := self._state()]
-            parts += [f"SELECT * FROM {state.table}"]
-        query = (
-            f"SELECT {self.list}, CAST(sum(e) > 0 AS BIGINT) AS e, CAST(sum(i) > 0 AS BIGINT) AS i, sum(n) AS n, "
-            f"sum(r) AS r FROM ({' UNION ALL '.join(parts)}) GROUP BY {self.list} "
-            "HAVING sum(e) > 0 OR sum(i) > 0 OR sum(n) <> 0 OR sum(r) <> 0"
-        )
-        return Frame(self.space, query, needs)
-
-    def _found(self, base: Frame | None) -> None:
+    def found(self, base: Frame | None) -> None:
         """All that is known is in a new base."""
         self.base = base
         self.records.clear()
@@ -312,116 +226,3 @@ class Stored:
             number *= at / len(sample) if number > len(sample) / 2 else 1.0
             self._distinct[place] = (at, number)
         return max(1.0, number)
-
-
-def fold(space: Space, several: Iterable[Stored]) -> None:
-    """Put records and what waits into new bases where they are many, in one job; only then the old ones go."""
-    due = [(stored, state) for stored in several if (state := stored._unfolded()) is not None]
-    for stored, _ in due:
-        stored.folds += 1
-    made = space.snapshot(
-        *(
-            Wanted(
-                state.query,
-                ["sum(e)", "sum(i)", "count(*)", *stored.distincts()],
-                3 * stored.size,
-                stored.folds % _REMEMBERED == 0,
-            )
-            for stored, state in due
-        )
-    )
-    for (stored, _), (base, (explicit, derived, facts, *distinct)) in zip(due, made, strict=True):
-        stored.counts[:] = explicit, derived
-        stored.sampled(facts, distinct)
-        stored._found(base if facts else None)
-
-
-class Standing(SparkFacts):
-    """E or I."""
-
-    def __init__(self, engine: Engine, stored: Mapping[str, Stored], flag: int) -> None:
-        super().__init__(engine)
-        self.stored = stored
-        self.flag = flag
-
-    def predicates(self) -> Iterator[str]:
-        """The predicates that have facts in it."""
-        return (name for name, stored in self.stored.items() if stored.counts[self.flag])
-
-    def form(self, predicate: str) -> Form:
-        """The facts of one predicate."""
-        stored = self.stored[predicate]
-        if stored.waits(self.flag):
-            return Far(stored.frame(self.flag), stored.counts[self.flag], stays=True)
-        return Near(self) if stored.counts[self.flag] else NOTHING
-
-    def mark(self, predicate: str) -> object:
-        """A name for the set as it is now."""
-        return (id(self), predicate, self.stored[predicate].version)
-
-    def __sub__(self, other: Facts) -> SparkFacts:
-        """`I \\ Δ` after `I ∪= Δ` is what I was before: its older segments."""
-        result, rest = super().__sub__(other), own(other)
-        for predicate in rest.predicates():
-            form, stored = rest.form(predicate), self.stored[predicate]
-            before = stored.before(self.flag, form.frame) if isinstance(form, Far) else None
-            if before is not None and isinstance(form, Far) and form.size is not None:
-                result.forms[predicate] = Far(before, stored.counts[self.flag] - form.size, stays=True)
-        return result
-
-    def having(self, predicate: str, rows: Collection[NativeRow]) -> Rows:
-        """Those of some rows that it has."""
-        stored = self.stored[predicate]
-        if stored.base is not None:
-            stored.learn(rows)
-        records = stored.records
-        return frozenset(row for row in rows if row in records and records[row][self.flag])
-
-    def here(self, predicate: str) -> Rows | None:
-        """Its facts of a predicate, if the driver has them all."""
-        stored = self.stored[predicate]
-        if stored.base is not None or stored.waits(self.flag):
-            return None
-        return frozenset(row for row, record in stored.records.items() if record[self.flag])
-
-    def count(self, predicate: str) -> int:
-        """How many facts of a predicate it has."""
-        return self.stored[predicate].counts[self.flag]
-
-    def frame(self, predicate: str) -> Frame:
-        """Its facts of a predicate."""
-        return self.stored[predicate].frame(self.flag)
-
-    def __ior__(self, more: Facts) -> Standing:
-        for predicate, form in [(p, own(more).form(p)) for p in own(more).predicates()]:
-            stored = self.stored[predicate]
-            match form:
-                case Local(rows=rows) if not stored.waits(self.flag):
-                    stored.put(self.flag, rows, 1)
-                case Near(standing=Standing(flag=0), less=less, more=rows) if self.flag == I and not stored.counts[I]:
-                    stored.mirror(less, rows)
-                case _:
-                    self._append(predicate, form)
-        return self
-
-    def _append(self, predicate: str, form: Form) -> None:
-        new = SparkFacts(self.engine, {predicate: form})
-        if self.mark(predicate) not in apart(form):
-            new = (new - self).snapshot()
-        form = new.snapshot().form(predicate)
-        if number := size(predicate, form):
-            self.stored[predicate].append(self.flag, self.engine.frame(predicate, form), number)
-
-    def __isub__(self, fewer: Facts) -> Standing:
-        for predicate, form in [(p, own(fewer).form(p)) for p in own(fewer).predicates()]:
-            stored = self.stored[predicate]
-            if isinstance(form, Local) and not stored.waits(self.flag):
-                stored.put(self.flag, form.rows, 0)
-            elif number := size(predicate, form):
-                stored.removed[self.flag].append(self.engine.frame(predicate, form))
-                stored.counts[self.flag] -= number
-                stored.version += 1
-        return self
-
-    def _settle(self) -> None:
-        """Its sizes are always known."""

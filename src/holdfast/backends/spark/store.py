@@ -28,13 +28,15 @@ from holdfast.backends.spark.facts import (
     own,
     size,
 )
+from holdfast.backends.spark.folding import fold
 from holdfast.backends.spark.frames import Frame, Space, free_unused
 from holdfast.backends.spark.functors import Functions
 from holdfast.backends.spark.heads import Heads
 from holdfast.backends.spark.queries import Writer
-from holdfast.backends.spark.relations import STATE, N, R, Standing, Stored, fold
+from holdfast.backends.spark.relations import STATE, N, R, Stored
 from holdfast.backends.spark.relations import E as IN_E
 from holdfast.backends.spark.relations import I as IN_I
+from holdfast.backends.spark.standing import Standing
 from holdfast.backends.spark.values import (
     NativeRow,
     codes_of_table,
@@ -42,11 +44,11 @@ from holdfast.backends.spark.values import (
     table_of,
     table_of_rows,
 )
-from holdfast.encoding import Codes, Dictionary
 from holdfast.errors import Diagnostic, UsageError
 from holdfast.plans.model import AggregatePlan, AnyPlan, Plan, Read
 from holdfast.program.model import Atom, Relation
 from holdfast.values import Type
+from holdfast.values.dictionary import Codes, Dictionary
 
 
 class StoredStatistics:
@@ -106,7 +108,7 @@ class SparkBackend(Able, ModuleBudget, Frames, Tuning, Housekeeping):
     # --- relations -----------------------------------------------------------------------------------
 
     def add_relation(self, relation: Relation) -> None:
-        """Make room for the facts of one more relation."""
+        """Begin to keep the facts of one more relation."""
         if Type.RECORD in relation.types:
             message = f"{relation.display} holds records, which the spark engine does not have"
             help = 'use engine="memory" for this program'

@@ -14,10 +14,10 @@ from typing import TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from holdfast.arrow_columns import distinct, encode_distinct
-from holdfast.encoding import Codes, Dictionary, float_codes
 from holdfast.program.model import Relation
 from holdfast.values import BlankNode, Iri, Literal, Type, Value
+from holdfast.values.arrow_columns import distinct, encode_distinct
+from holdfast.values.dictionary import Codes, Dictionary, float_codes
 
 Native: TypeAlias = int | float | str
 NativeRow: TypeAlias = tuple[Native, ...]

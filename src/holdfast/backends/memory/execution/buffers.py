@@ -40,6 +40,11 @@ class OutputBuffer(Buffer):
         self.known: Ids = _NONE_KNOWN
 
     @property
+    def tally(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64], Weights, Ids, Weights]:
+        """Where a kernel counts: seen, counts, weights, known, known weights."""
+        return self.seen, self.counts, self.weights, self.known, self.known_weights
+
+    @property
     def has_known(self) -> bool:
         """Whether the last batch has heads whose row ids are known."""
         return bool(self.known[-1])

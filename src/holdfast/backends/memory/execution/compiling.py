@@ -15,9 +15,9 @@ from holdfast.backends.memory.execution.steps import (
     UnnestStep,
 )
 from holdfast.backends.memory.table import Table
-from holdfast.encoding import Dictionary
 from holdfast.plans.model import AntiJoin, Compute, Filter, Join, Plan, Scan, Step, Unnest
 from holdfast.program.model import Compare, Const, Term, Var
+from holdfast.values.dictionary import Dictionary
 
 
 def compiled(plan: Plan, tables: Mapping[str, Table], dictionary: Dictionary) -> list[Runnable]:

@@ -15,10 +15,11 @@ from holdfast.backends.memory.execution.buffers import NO_WEIGHTS, Buffer, Outpu
 from holdfast.backends.memory.execution.shapes import CodeArray, Shape
 from holdfast.backends.memory.execution.steps import Runnable
 from holdfast.backends.memory.execution.views import NO_STATUS, OF_THE_PAST, Views
-from holdfast.backends.memory.facts import Kept, Listed, as_bytes
+from holdfast.backends.memory.kept import Kept, Listed
 from holdfast.backends.memory.membership import NO_SLOTS
 from holdfast.backends.memory.table import Table
 from holdfast.backends.memory.threads import side_by_side, worth_splitting
+from holdfast.backends.memory.truth import as_bytes
 from holdfast.plans.model import AntiJoin, Join, Scan
 
 NO_IDS: Ids = np.empty(0, np.int32)
@@ -45,6 +46,7 @@ class ScanStep(Runnable):
         self.table = table
         self.shape = shape
         self.buffer = Buffer(len(shape.outputs))
+        self.pattern = shape.pattern(table.all_columns, table.all_columns)
         self.numbers_goals = kernels.FROM_PLACE in shape.outputs  # then by their places in a list, not by row ids
 
     def prepare(self, views: Views) -> None:
@@ -85,10 +87,7 @@ class ScanStep(Runnable):
             self.visible,
             shape.constants,
             shape.key,
-            shape.origins,
-            table.all_columns,
-            shape.left,
-            shape.right,
+            self.pattern,
             shape.outputs,
             out,
         )
@@ -112,12 +111,15 @@ class JoinStep(Runnable):
         self.table = table
         self.shape = shape
         self.buffers = OutputBuffer(len(shape.outputs)), OutputBuffer(len(shape.outputs))
+        self.pattern: tuple[CodeArray, ...] = ()
         self.heads: Table | None = None
         self.goal, self.quota = -1, NO_IDS
         self.fan_out, self.instances, self.distinct = 0.0, 0, 0
 
     def prepare(self, views: Views) -> None:
         self.index = self.table.index(self.step.key)
+        if not self.pattern:
+            self.pattern = self.shape.pattern(self.index.others, self.index.straight)
         self.probe = views.probes[self.place]
         self.instances = self.distinct = 0
         if not self.fan_out:  # nothing was met yet: what a key has on average
@@ -130,7 +132,7 @@ class JoinStep(Runnable):
             self.index = self.table.index(self.step.key)
         if self.rejects:
             out = self.buffers[0].of(len(bindings))
-            count = _reject(bindings, len(bindings), *self._facts(), out)
+            count = _reject(bindings, len(bindings), *self._facts(), self.shape.outputs, out)
             return (out[:count],) if count else ()
         if len(bindings) >= _WORTH_A_TALLY:
             return self._in_batches(bindings)
@@ -224,52 +226,22 @@ class JoinStep(Runnable):
         return bindings > 1 and worth_splitting(work) and not len(self.quota)
 
     def _facts(self) -> tuple[Any, ...]:
-        shape, index = self.shape, self.index
-        return *self._run_facts(), index.straight, shape.left, shape.right, shape.outputs
-
-    def _run_facts(self) -> tuple[Any, ...]:
-        shape, table, index, probe = self.shape, self.table, self.index, self.probe
-        return (
-            shape.constants,
-            table.rows,
-            probe.bytes_of(table),
-            probe.visible,
-            probe.low,
-            probe.high,
-            index.slots,
-            index.direct,
-            index.entries,
-            index.ids,
-            index.values,
-            index.following,
-            index.settled,
-            shape.origins,
-            index.others,
-        )
+        """The constants, the facts that are seen, their index, and the atom."""
+        return self.shape.constants, self.probe.view(self.table), self.index.arrays, self.pattern
 
     def _arguments(self, buffer: OutputBuffer, tallies: bool, rows: int | None = None) -> tuple[Any, ...]:
         """What a kernel gets beside the bindings; it may write so many rows."""
         out = buffer.of(buffers.BATCH if rows is None else rows)
-        if tallies:
-            buffer.prepare_tally(_COUNTED_IN_PLACE if len(self.shape.fact_columns) == 1 else 0)
-            return (
-                *self._run_facts(),
-                self.shape.outputs,
-                self.shape.group,
-                self.shape.fact_columns,
-                buffer.seen,
-                buffer.counts,
-                buffer.weights,
-                *self._known_heads(),
-                buffer.known,
-                buffer.known_weights,
-                out,
-            )
-        limit = (self.goal, self.quota) if len(self.quota) else (-1, NO_IDS)
-        return *self._facts(), *limit, out
+        if not tallies:
+            limit = (self.goal, self.quota) if len(self.quota) else (-1, NO_IDS)
+            return *self._facts(), self.shape.outputs, *limit, out
+        varying = self.shape.fact_columns
+        buffer.prepare_tally(_COUNTED_IN_PLACE if len(varying) == 1 else 0)
+        counting = self.shape.group, varying, *buffer.tally
+        return *self._facts(), self.shape.outputs, counting, self._known_heads(), out
 
     def _known_heads(self) -> tuple[Any, ...]:
-        """An index of the heads by all columns but the one that facts tell, as `kernels.tally` takes it."""
+        """An index of the heads by all columns but the one that comes from facts, as `kernels.tally` takes it."""
         facts = self.shape.fact_columns.tolist()
         key = tuple(column for column in range(len(self.shape.outputs)) if column not in facts)
         index = self.heads.present_index(key) if self.heads is not None and key and len(facts) == 1 else None
@@ -297,16 +269,12 @@ class LookupStep(Runnable):
         if table.fetch is not None and self.step.read in OF_THE_PAST:
             table.fetch(self.step.key, shape.keys_of(bindings))
         out = self.buffer.of(len(bindings))
-        known, column = table.membership, probe.bytes_of(table)
+        known = table.membership
         count = kernels.probe(
             bindings,
             len(bindings),
             shape.constants,
-            table.rows,
-            column,
-            probe.visible,
-            probe.low,
-            probe.high,
+            probe.view(table),
             known.slots,
             known.grid,
             shape.origins,

@@ -20,10 +20,10 @@ from holdfast.backends.memory.execution.steps import ProjectStep, Runnable
 from holdfast.backends.memory.execution.views import Views
 from holdfast.backends.memory.table import Table
 from holdfast.backends.protocol import Watch
-from holdfast.encoding import Dictionary
 from holdfast.errors import Diagnostic, EvaluationError
 from holdfast.plans.model import GOAL, AntiJoin, Join, Plan, Scan
 from holdfast.program.model import AggregateRule, Rule
+from holdfast.values.dictionary import Dictionary
 
 _ONE_BINDING: Rows = np.empty((1, 0), np.int64)
 

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from holdfast.backends.memory import kernels
 from holdfast.backends.memory.arrays import Rows
-from holdfast.encoding import Dictionary
 from holdfast.plans.model import GOAL
 from holdfast.program.model import Argument, Const, Term, Var, Wildcard
+from holdfast.values.dictionary import Dictionary
 
 CodeArray = NDArray[np.int64]
 
@@ -57,6 +57,10 @@ class Shape:
     def group(self) -> CodeArray:
         """The columns of a binding that the output takes."""
         return self.outputs[self.outputs < kernels.FROM_FACT]
+
+    def pattern(self, others: CodeArray, straight: CodeArray) -> tuple[CodeArray, ...]:
+        """As the kernels take it; `others` are the columns not in the key, which stand `straight` in an index."""
+        return self.origins, others, straight, self.left, self.right
 
     def keys_of(self, bindings: Rows) -> Rows:
         """What each binding looks up."""

@@ -14,9 +14,9 @@ from holdfast.backends.memory.execution.buffers import Buffer
 from holdfast.backends.memory.execution.shapes import Columns, codes
 from holdfast.backends.memory.execution.views import Views
 from holdfast.backends.memory.functors import Bindings, evaluate, holds, spread
-from holdfast.encoding import Dictionary
 from holdfast.plans.model import Compute, Filter, Unnest
 from holdfast.program.model import Term, Var
+from holdfast.values.dictionary import Dictionary
 
 
 class Runnable(ABC):

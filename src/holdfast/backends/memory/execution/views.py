@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.backends.memory.facts import FactSet, Momentary, Run, as_bytes
+from holdfast.backends.memory.arrays import Rows
+from holdfast.backends.memory.facts import FactSet, Momentary, Support, marked
+from holdfast.backends.memory.kept import Kept
 from holdfast.backends.memory.table import Table
+from holdfast.backends.memory.truth import Run, as_bytes
+from holdfast.backends.protocol import Facts
 from holdfast.plans.model import Read
+
+Place = tuple[Read, str]
 
 NO_STATUS: NDArray[np.uint8] = np.empty(0, np.uint8)
 
@@ -40,14 +46,54 @@ class Probe(NamedTuple):
         """The run of rows by which a set is probed, if it is."""
         return facts.run(predicate) if facts.tables[predicate].fetch is None else None
 
-    def bytes_of(self, table: Table) -> NDArray[np.uint8]:
-        """The byte column that `visible` speaks of."""
-        column: NDArray[np.uint8] = getattr(table, self.column)
-        return column
+    def view(self, table: Table) -> tuple[Rows, NDArray[np.uint8], NDArray[np.uint8], int, int]:
+        """What is seen of a table, as the kernels take it."""
+        return table.rows, getattr(table, self.column), self.visible, self.low, self.high
 
 
 class Views(NamedTuple):
     """What each read means during one call of `apply`: a set to walk through, a probe to look into a table."""
 
-    walks: Mapping[tuple[Read, str], FactSet]
-    probes: Mapping[tuple[Read, str], Probe]
+    walks: Mapping[Place, FactSet]
+    probes: Mapping[Place, Probe]
+
+
+class Seen:
+    """Views inside a `with`: momentary sets that are probed by status are marked meanwhile."""
+
+    def __init__(self, walks: Mapping[Place, FactSet], probed: Mapping[Place, FactSet]) -> None:
+        self._walks, self._probed = walks, probed
+        self._marks = marked(
+            [
+                facts.formula(name)
+                for (_, name), facts in probed.items()
+                if facts.leaves and not Probe.by_run(facts, name)
+            ]
+        )
+
+    @classmethod
+    def of(cls, walked: Iterable[Place], probed: Iterable[Place], sources: Mapping[Read, Facts]) -> Seen:
+        """The places that are walked through and those that are probed, by what their reads mean."""
+        # before anything is marked: a formula that is worked out needs the scratch bits for itself
+        walks = {place: _walkable(own_snapshot(sources[place[0]]), place[1]) for place in walked}
+        return cls(walks, {place: own_snapshot(sources[place[0]]) for place in probed})
+
+    def __enter__(self) -> Views:
+        bits = self._marks.__enter__()
+        return Views(self._walks, {place: Probe.of(facts, place[1], bits) for place, facts in self._probed.items()})
+
+    def __exit__(self, *_: object) -> None:
+        self._marks.__exit__()
+
+
+def _walkable(facts: FactSet, predicate: str) -> FactSet:
+    """A formula as the rows it stands for; runs of rows and kept sets are walked as they are."""
+    if isinstance(facts, Momentary | Kept) or facts.run(predicate) is not None:
+        return facts
+    return Momentary(facts.tables, {predicate: facts.ids(predicate)})
+
+
+def own_snapshot(facts: Facts) -> FactSet:
+    """A fact set of this backend that can be probed; a bag's support cannot."""
+    assert isinstance(facts, FactSet)
+    return facts.snapshot() if isinstance(facts, Support) else facts

@@ -49,8 +49,8 @@ class ServedInWindow:
                 self.states.append(state)
                 found.append((lost, gained))
                 continue
-            ground = _Between(self, external, versions, number, (lost, gained), read[number])
-            changed = service.module.change(service, state, ground)
+            context = _Between(self, external, versions, number, (lost, gained), read[number])
+            changed = service.module.change(service, state, context)
             state = changed.state
             self.states.append(state)
             removed: Facts = Momentary(self.backend.tables, {})
@@ -59,7 +59,7 @@ class ServedInWindow:
                 removed, added = removed | self.module.facts(part[0]), added | self.module.facts(part[1])
                 watch.batch(len(part[1]))
             if service.slice.fixed:  # facts beside the slice are their own only support
-                inside = self.module.facts(ground.lost()) | self.module.facts(ground.gained())
+                inside = self.module.facts(context.lost()) | self.module.facts(context.gained())
                 removed, added = removed | (lost - inside), added | (gained - inside)
             found.append((_momentary(removed), _momentary(added)))
             watch.round(len(added))
@@ -74,7 +74,7 @@ class ServedInWindow:
 
 @dataclass
 class _Between:
-    """The ground of a module between two states."""
+    """The context of a module between two states."""
 
     served: ServedInWindow
     external: Heads

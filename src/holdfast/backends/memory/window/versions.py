@@ -11,12 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.backends.memory.aggregates import aggregate
+from holdfast.backends.memory.aggregates import aggregate, in_groups
 from holdfast.backends.memory.arrays import Ids, padded
 from holdfast.backends.memory.execution.run import Pipeline, naming_the_rule
 from holdfast.backends.memory.execution.views import Views
 from holdfast.backends.memory.facts import Momentary
-from holdfast.backends.memory.store import MemoryBackend, in_groups
+from holdfast.backends.memory.store import MemoryBackend
 from holdfast.backends.memory.table import Table
 from holdfast.backends.protocol import Facts
 from holdfast.plans.instances import body_atoms
@@ -128,11 +128,11 @@ class Versions:
             yield rule.predicate, found, np.full(len(found), np.int64(1 << state))
 
     def _beside(self, predicate: str) -> Words:
-        room, known = len(self.backend.tables[predicate].rows), self._differences.get(predicate)
+        capacity, known = len(self.backend.tables[predicate].rows), self._differences.get(predicate)
         if known is None:
-            known = self._differences[predicate] = np.zeros(room, np.int64)
-        elif len(known) < room:
-            known = self._differences[predicate] = padded(known, room)
+            known = self._differences[predicate] = np.zeros(capacity, np.int64)
+        elif len(known) < capacity:
+            known = self._differences[predicate] = padded(known, capacity)
         return known
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 
-from holdfast.values import Type
+from holdfast.values.model import Type
 
 _INTEGER = re.compile(r"\s*([+-]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|([0-9]+))\s*", re.ASCII)
 _FLOAT = re.compile(

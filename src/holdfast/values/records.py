@@ -11,8 +11,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from holdfast.number_text import NumberError, parse_float, parse_integer
-from holdfast.single_values import (
+from holdfast.values.model import NIL, BlankNode, Iri, Literal, Record, Type, Value
+from holdfast.values.number_text import NumberError, parse_float, parse_integer
+from holdfast.values.single_values import (
     MAX_UNSIGNED,
     EncodingError,
     checked_float,
@@ -20,9 +21,8 @@ from holdfast.single_values import (
     checked_string,
     wrong,
 )
-from holdfast.structures import Kind, Structure
-from holdfast.term_text import MAX_NUMBER, MIN_NUMBER, parse_term
-from holdfast.values import NIL, BlankNode, Iri, Literal, Record, Type, Value
+from holdfast.values.structures import Kind, Structure
+from holdfast.values.term_text import MAX_NUMBER, MIN_NUMBER, parse_term
 
 _BRANCH: Final = re.compile(r"\$\s*([\w?.]+)\s*")
 _PLAIN_FIELD: Final = re.compile(r"[^,\[\]()]*")

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from holdfast.lazy import lazily
-from holdfast.single_values import Codes, EncodingError, float_codes, numeric_code
-from holdfast.values import Type
+from holdfast.values.model import Type
+from holdfast.values.single_values import Codes, EncodingError, float_codes, numeric_code
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -4,30 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from holdfast.arguments import expect
-from holdfast.encoding import Codes, Dictionary
-from holdfast.errors import DataError, Diagnostic, Severity, UsageError
+from holdfast.errors import DataError, Diagnostic, UsageError
+from holdfast.formats.contents import Contents
 from holdfast.formats.fact_data import FactData, Several, is_spark_frame, kept
-from holdfast.formats.parameters import SUFFIXES, is_rdf
-from holdfast.formats.paths import input_path, inside, refuse_shared_file, unread_facts
 from holdfast.formats.rdf_mirrors import refuse_unmirrored
+from holdfast.knowledge.input_files import InputFile, given_paths, input_files, rdf_files, warnings_of_unread
 from holdfast.language import tree
 from holdfast.program import check, outline
 from holdfast.program.maintainable import maintainable
-from holdfast.program.model import Io, Program, Relation
+from holdfast.program.model import Program, Relation
 from holdfast.program.similar import similar
 from holdfast.quick_dataclass import dataclass
-from holdfast.settings import Memory
 from holdfast.values import Type
+from holdfast.values.dictionary import Codes, Dictionary
 
 Facts: TypeAlias = str | Path | Sequence[str | Path] | Mapping[str, FactData] | None
 """A folder, RDF files, several of these, or data by relation name."""
-_ENDINGS = f"facts files end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}; all but Parquet also in .gz"
+
 
 Hints: TypeAlias = Mapping[tuple[str, int], Type]
 
@@ -43,15 +43,6 @@ class Loaded:
     files: tuple[Path, ...] = ()  # that facts were read from
 
 
-@dataclass(frozen=True)
-class _Input:
-    """One place where facts of a relation come from."""
-
-    relation: Relation
-    path: Path
-    parameters: Mapping[str, str]
-
-
 def load(tree_program: tree.Program, facts: Facts, dictionary: Dictionary, *, keeps_frames: bool = False) -> Loaded:
     """Check a program and read its facts; column types that the program leaves open follow the data.
 
@@ -62,24 +53,25 @@ def load(tree_program: tree.Program, facts: Facts, dictionary: Dictionary, *, ke
     files: tuple[Path, ...] = ()
     if isinstance(facts, Mapping):
         facts = {name: kept(data) for name, data in facts.items()}  # types are told from it before it is read
-    program = _checked(tree_program, facts, dictionary.memory)
-    match facts:
-        case Mapping():
-            given = _by_relation(program.relations, facts)
-            for name, data in given if keeps_frames else ():
-                if is_spark_frame(data):
-                    frames.setdefault(name, []).append(data)
-            read = [(name, data) for name, data in given if not (keeps_frames and is_spark_frame(data))]
-            parts: Iterable[tuple[str, Codes]] = list(_python_rows(program, read, dictionary))
-            refuse_unmirrored(program.relations, _together(program, parts), dictionary, frames)
-        case _:
-            paths = _paths(facts)
-            parts = _file_rows(program, paths, dictionary)
-            files = (*(input.path for input in _inputs(program.relations, paths)), *_rdf_files(paths))
-            program = replace(program, warnings=(*program.warnings, *_warnings_of_unread(program, paths)))
-    program = maintainable(program)
-    rows = _together(program, [*_text_rows(program, dictionary), *parts])
-    return Loaded(program, rows, dictionary, frames, files)
+    with Contents(dictionary.memory) as contents:
+        program = _checked(tree_program, facts, contents)
+        match facts:
+            case Mapping():
+                given = _by_relation(program.relations, facts)
+                for name, data in given if keeps_frames else ():
+                    if is_spark_frame(data):
+                        frames.setdefault(name, []).append(data)
+                read = [(name, data) for name, data in given if not (keeps_frames and is_spark_frame(data))]
+                parts: Iterable[tuple[str, Codes]] = list(_python_rows(program, read, dictionary))
+                refuse_unmirrored(program.relations, _together(program, parts), dictionary, frames)
+            case _:
+                paths = given_paths(facts)
+                parts = _file_rows(program, paths, dictionary, contents)
+                files = (*(input.path for input in input_files(program.relations, paths)), *rdf_files(paths))
+                program = replace(program, warnings=(*program.warnings, *warnings_of_unread(program, paths)))
+        program = maintainable(program)
+        rows = _together(program, [*_text_rows(program, dictionary), *parts])
+        return Loaded(program, rows, dictionary, frames, files)
 
 
 def _expect_facts(facts: object) -> None:
@@ -92,24 +84,24 @@ def _expect_facts(facts: object) -> None:
         expect(name, str, "a relation's name is a string", help)
 
 
-def _checked(tree_program: tree.Program, facts: Facts, memory: Memory) -> Program:
+def _checked(tree_program: tree.Program, facts: Facts, contents: Contents) -> Program:
     """The program with the types that the data suggests for columns that it leaves open.
 
     A program that is wrong whatever the data is told so, even if the data is wrong as well.
     """
     try:
-        return check(tree_program, _hints(outline(tree_program), facts, memory))
+        return check(tree_program, _hints(outline(tree_program), facts, contents))
     except (UsageError, DataError):
         check(tree_program)
         raise
 
 
-def _hints(relations: Mapping[str, Relation], facts: Facts, memory: Memory) -> Hints:
+def _hints(relations: Mapping[str, Relation], facts: Facts, contents: Contents) -> Hints:
     match facts:
         case Mapping():
             return _python_hints(relations, _by_relation(relations, facts))
         case _:
-            return _file_hints(_inputs(relations, _paths(facts)), memory)
+            return _file_hints(input_files(relations, given_paths(facts)), contents)
 
 
 def _is_open(relation: Relation) -> bool:
@@ -173,101 +165,38 @@ def _python_rows(
 # --- facts in files ----------------------------------------------------------------------------------
 
 
-def _paths(facts: str | Path | Sequence[str | Path] | None) -> list[Path]:
-    given = [] if facts is None else [facts] if isinstance(facts, str | Path) else facts
-    paths = [Path(path) for path in given]
-    for path in paths:
-        if not path.exists():
-            raise UsageError(Diagnostic("E0903", f"there is no file or folder {path.as_posix()} to read facts from"))
-        if not path.is_dir() and not is_rdf(path):
-            help = "give the folder with <relation>.facts files, or a .nt, .ttl, .nq or .rdf file"
-            raise UsageError(Diagnostic("E0904", f"{path.as_posix()} is neither a folder nor an RDF file", help=help))
-    return paths
-
-
-def _inputs(relations: Mapping[str, Relation], paths: Sequence[Path]) -> Iterator[_Input]:
-    """The files to read: those of `.input` directives, or, without any, of every relation that has one."""
-    folders = [path for path in paths if path.is_dir()]
-    directed = [(r, io) for r in relations.values() for io in r.io if io.kind == "input"]
-    if directed:
-        for relation, io in directed:
-            yield from _directed(relation, io, folders or [Path()])
-        return
-    found = [
-        _Input(relation, path, {})
-        for relation in relations.values()
-        for folder in folders
-        if not relation.auxiliary and (path := input_path(folder, relation, {})) is not None
-    ]
-    refuse_shared_file(((input.path, input.relation) for input in found), "have the facts of")
-    yield from found
-
-
-def _warnings_of_unread(program: Program, paths: Sequence[Path]) -> Iterator[Diagnostic]:
-    """A relation that stays empty although the folder has a file with its name."""
-    filled = {*program.facts, *(rule.predicate for rule in program.rules)}
-    empty = [r for name, r in program.relations.items() if name not in filled and not r.auxiliary]
-    if any(io.kind == "input" for relation in program.relations.values() for io in relation.io):
-        return
-    for folder in filter(Path.is_dir, paths):
-        for path in filter(None, (unread_facts(folder, relation) for relation in empty)):
-            message = f"{path.as_posix()} is not read: it has a relation's name, but not the ending of a facts file"
-            yield Diagnostic("W0008", message, help=_ENDINGS, severity=Severity.WARNING)
-
-
-def _directed(relation: Relation, io: Io, folders: Sequence[Path]) -> Iterator[_Input]:
-    found = [input_path(folder, relation, io.parameters) for folder in folders]
-    existing = [path for path in found if path is not None and path.exists()]
-    if not existing:
-        where = " or ".join(folder.as_posix() for folder in folders)
-        name = io.parameters.get("filename", f"{relation.display}.facts")
-        message = f"cannot find {name}, the facts of {relation.display}, in {where}"
-        help = "name the folder with -F (facts=… in Python), or take the .input away"
-        others = [unread_facts(folder, relation) for folder in folders if folder.is_dir()]
-        notes = [
-            f"{path.as_posix()} is there, but does not end as a facts file does; {_ENDINGS}"
-            for path in others
-            if path is not None and "filename" not in io.parameters
-        ]
-        raise UsageError(Diagnostic("E0601", message, io.span, notes=tuple(notes), help=help))
-    for path in existing:
-        yield _Input(relation, path, io.parameters)
-
-
-def _file_hints(inputs: Iterable[_Input], memory: Memory) -> dict[tuple[str, int], Type]:
+def _file_hints(inputs: Iterable[InputFile], contents: Contents) -> dict[tuple[str, int], Type]:
     hints: dict[tuple[str, int], Type] = {}
     for input in inputs:
         if _is_open(input.relation):
             from holdfast.formats.facts_files import sniff_types
 
             names = [column.name for column in input.relation.columns]
-            types = sniff_types(input.path, names, input.parameters, memory)
+            sniff = partial(sniff_types, input.path, names, input.parameters, contents)
+            types = contents.with_room(sniff)
             hints.update({(input.relation.name, i): type for i, type in enumerate(types)})
     return hints
 
 
-def _file_rows(program: Program, paths: Sequence[Path], dictionary: Dictionary) -> Iterator[tuple[str, Codes]]:
+def _file_rows(
+    program: Program, paths: Sequence[Path], dictionary: Dictionary, contents: Contents
+) -> Iterator[tuple[str, Codes]]:
     problems: list[Diagnostic] = []
     found: list[tuple[str, Codes]] = []
-    for input in _inputs(program.relations, paths):
+    for input in input_files(program.relations, paths):
         from holdfast.formats.facts_files import read_relation
 
         relation = program.relations[input.relation.name]
+        read = partial(read_relation, input.path, relation, dictionary, input.parameters, contents)
         try:
-            found.append((relation.name, read_relation(input.path, relation, dictionary, input.parameters)))
+            found.append((relation.name, contents.with_room(read)))
         except DataError as error:
             problems += error.diagnostics
     if problems:
         raise DataError(problems)
     refuse_unmirrored(program.relations, _together(program, found), dictionary)
     yield from found
-    for path in _rdf_files(paths):
+    for path in rdf_files(paths):
         from holdfast.formats.rdf import read_rdf
 
         yield from read_rdf(path, program.relations, dictionary).items()
-
-
-def _rdf_files(paths: Sequence[Path]) -> Iterator[Path]:
-    for path in paths:
-        names = sorted(p.name for p in path.iterdir() if is_rdf(p)) if path.is_dir() else []
-        yield from [inside(path, name) for name in names] if path.is_dir() else [path]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from holdfast.term_text import MAX_NUMBER, MIN_NUMBER
-from holdfast.values import BlankNode, Iri, Literal, Record, Type, Value, quote
+from holdfast.values.model import BlankNode, Iri, Literal, Record, Type, Value, quote
+from holdfast.values.term_text import MAX_NUMBER, MIN_NUMBER
 
 Codes: TypeAlias = npt.NDArray[np.int64]
 
@@ -135,3 +136,21 @@ def _shown(value: object) -> str:
         return quote(value) if isinstance(value, str) else str(value) if isinstance(value, _TERMS) else repr(value)
     except ValueError:  # Python writes no integer of thousands of digits
         return "an integer of thousands of digits"
+
+
+def lexical_form(value: Value) -> str:
+    """The characters of a value that the dictionary keeps; none for a number or a record."""
+    match value:
+        case str():
+            return value
+        case Iri(value=text) | BlankNode(label=text) | Literal(lexical=text):
+            return text
+    return ""
+
+
+def with_one_nan(floats: npt.NDArray[np.float64]) -> list[Value]:
+    """Floats for Python, every NaN the same object: only so are rows with it equal, and found in sets and dicts."""
+    values: list[Value] = floats.tolist()
+    for place in np.flatnonzero(np.isnan(floats)).tolist():
+        values[place] = math.nan
+    return values

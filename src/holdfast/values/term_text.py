@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 
-from holdfast.values import NIL, BlankNode, Iri, Literal, Record, Value, quote
+from holdfast.values.model import NIL, BlankNode, Iri, Literal, Record, Value, quote
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 XSD_STRING = XSD + "string"

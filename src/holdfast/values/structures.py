@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from holdfast.quick_dataclass import dataclass
-from holdfast.values import Type
+from holdfast.values.model import Type
 
 Kind: TypeAlias = "Type | Structure"
 

@@ -1,0 +1,76 @@
+"""Bags of facts: the heads of rule instances, as often as they occur."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import numpy as np
+
+from holdfast.backends.memory.arrays import Ids, enlarged
+from holdfast.backends.memory.execution.buffers import NO_WEIGHTS, Weights
+from holdfast.backends.memory.facts import FactSet, Support
+from holdfast.backends.memory.table import Table
+from holdfast.backends.memory.truth import NO_IDS
+from holdfast.backends.protocol import Bag
+
+_GROWTH = 16  # of the capacity for heads; it takes no memory until it is written to
+
+
+class MemoryBag:
+    """The heads of rule instances as row ids, repeated as they occur, or with a weight that says how often."""
+
+    def __init__(
+        self,
+        tables: Mapping[str, Table],
+        rows: Mapping[str, Ids],
+        weights: Mapping[str, Weights] = MappingProxyType({}),
+    ) -> None:
+        self.tables = tables
+        self.rows = rows
+        self.weights = weights
+
+    def __len__(self) -> int:
+        return sum(int(self.weights[p].sum()) if p in self.weights else len(ids) for p, ids in self.rows.items())
+
+    def support(self) -> FactSet:
+        """The facts that occur at least once."""
+        return Support(self.tables, self.rows)
+
+    def __add__(self, other: Bag) -> MemoryBag:
+        """All occurrences of both."""
+        assert isinstance(other, MemoryBag)
+        if not self.rows or not other.rows:
+            return other if not self.rows else self
+        rows, weights = dict(self.rows), dict(self.weights)
+        for name, ids in other.rows.items():
+            known = rows.get(name)
+            if name in other.weights or name in weights:
+                parts = [(ids, other.weights.get(name)), *([(known, weights.get(name))] if known is not None else [])]
+                weights[name] = np.concatenate([np.ones(len(i), np.int32) if w is None else w for i, w in parts])
+            rows[name] = ids if known is None else np.concatenate([ids, known])
+        return MemoryBag(self.tables, rows, weights)
+
+
+class HeadBuffer:
+    """The heads of one predicate as they come; in place, since a round's may take as much memory as all facts."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self.ids = NO_IDS
+        self.weights = NO_WEIGHTS  # none, or one for each
+
+    def add(self, ids: Ids, weights: Weights) -> None:
+        """Those of a batch; without weights each stands for one instance."""
+        begin, self.size = self.size, self.size + len(ids)
+        if self.size > len(self.ids):
+            capacity = max(self.size, _GROWTH * len(self.ids))
+            self.ids = enlarged(self.ids, capacity) if begin else ids
+            self.weights = enlarged(self.weights, capacity) if len(self.weights) else NO_WEIGHTS
+        if len(weights) and not len(self.weights):
+            self.weights = np.zeros(len(self.ids), np.int32)
+            self.weights[:begin] = 1
+        if self.ids is not ids:
+            self.ids[begin : self.size] = ids
+        if len(self.weights):
+            self.weights[begin : self.size] = weights if len(weights) else 1

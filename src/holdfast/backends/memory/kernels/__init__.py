@@ -1,0 +1,61 @@
+"""The hot loops: hashing, interning, probing, joining, counting.
+
+All of them work on plain arrays with explicit signatures, so that each is compiled once for every program.  A
+relation's rows are one C-contiguous `int64[:, :]`: the values of a fact stand side by side, which costs one cache miss
+to compare instead of one for each column.  Helpers come from this folder only: where Numba's cache is used, it holds
+for all files of the folder together (docs/decisions/0034).
+"""
+
+from holdfast.backends.memory.kernels.arguments import FROM_BINDING, FROM_CONSTANT, FROM_FACT, FROM_PLACE
+from holdfast.backends.memory.kernels.hashing import move_slots, spread_slots
+from holdfast.backends.memory.kernels.indexes import grow_index, rows_of_keys, settle_index
+from holdfast.backends.memory.kernels.joins import expand, reject
+from holdfast.backends.memory.kernels.membership import find, intern, intern_in_grid, reach
+from holdfast.backends.memory.kernels.sets import (
+    among,
+    count,
+    distinct,
+    ends,
+    enter,
+    link,
+    linked,
+    meet,
+    restatus,
+    restatus_both,
+    zero,
+)
+from holdfast.backends.memory.kernels.steps import compare, probe, scan
+from holdfast.backends.memory.kernels.tallies import tally
+
+__all__ = [
+    "FROM_BINDING",
+    "FROM_CONSTANT",
+    "FROM_FACT",
+    "FROM_PLACE",
+    "among",
+    "compare",
+    "count",
+    "distinct",
+    "ends",
+    "enter",
+    "expand",
+    "find",
+    "grow_index",
+    "intern",
+    "intern_in_grid",
+    "link",
+    "linked",
+    "meet",
+    "move_slots",
+    "probe",
+    "reach",
+    "reject",
+    "restatus",
+    "restatus_both",
+    "rows_of_keys",
+    "scan",
+    "settle_index",
+    "spread_slots",
+    "tally",
+    "zero",
+]

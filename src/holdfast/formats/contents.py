@@ -1,0 +1,62 @@
+"""Files that are looked at, to tell the types of their columns, before they are read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+from holdfast.errors import LimitReached
+from holdfast.settings import UNLIMITED, Memory
+
+MOST_KEPT = 1 << 28  # bytes of regular files; larger ones come from the disk a second time
+_T = TypeVar("_T")
+
+
+class Contents:
+    """The contents of files that are looked at before they are read: each file is read once.
+
+    What is kept counts as memory in use.  Regular files are read again rather than kept when they take more than
+    `MOST_KEPT` bytes together, or when the limit on memory leaves no room for them.
+    """
+
+    def __init__(self, memory: Memory = UNLIMITED) -> None:
+        self.memory = memory
+        self._kept: dict[tuple[Path, bool], tuple[bytes, ExitStack]] = {}
+
+    def __enter__(self) -> Contents:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for key in [*self._kept]:
+            self._drop(key)
+
+    @contextmanager
+    def opened(self, path: Path, *, compressed: bool = False, again: bool = False) -> Iterator[bytes]:
+        """As `reading`; `again` if it will be opened once more."""
+        from holdfast.formats.files import reading
+
+        key = path, compressed
+        if key not in self._kept:
+            held = ExitStack()
+            self._kept[key] = held.enter_context(reading(path, self.memory, compressed=compressed)), held
+        yield self._kept[key][0]
+        if not again or (path.is_file() and sum(len(data) for data, _ in self._kept.values()) > MOST_KEPT):
+            self._drop(key)
+
+    def with_room(self, act: Callable[[], _T]) -> _T:
+        """Do something, once more without the regular files that are kept if it reaches a limit."""
+        try:
+            return act()
+        except LimitReached:
+            regular = [key for key in self._kept if key[0].is_file()]
+            if not regular:
+                raise
+            for key in regular:
+                self._drop(key)
+            return act()
+
+    def _drop(self, key: tuple[Path, bool]) -> None:
+        _, held = self._kept.pop(key)
+        held.close()

@@ -1,0 +1,148 @@
+"""Everything that follows from facts: the loop over hyper-nodes, of a whole program and of a query."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from typing import TypeVar
+
+from holdfast.backends.abilities import given_facts, housekeeping, module_budget, relation_size, tuning
+from holdfast.backends.protocol import Backend
+from holdfast.backends.protocol import Engine as Factory
+from holdfast.knowledge.engines import patience
+from holdfast.knowledge.loading import Loaded
+from holdfast.maintenance import modular
+from holdfast.maintenance.module_adapter import States
+from holdfast.maintenance.seminaive import NodeFigures, materialise
+from holdfast.maintenance.watch import Watch
+from holdfast.modules import Allotment, Module, allot
+from holdfast.plans import Planner
+from holdfast.program.graph import gathered
+from holdfast.program.model import HyperNode, Program
+from holdfast.quick_dataclass import dataclass
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Figures of a materialisation."""
+
+    facts: int  # explicit
+    derived: int
+    rounds: int
+    instances: int
+    seconds: float
+    memory: int  # bytes of facts, counters and indexes
+    nodes: tuple[NodeFigures, ...]
+
+
+@dataclass(frozen=True)
+class Served:
+    """What modules do in the hyper-nodes of a program, by their numbers, and where they keep their states."""
+
+    allotments: Mapping[int, Allotment]
+    states: States
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """A program that was evaluated, with the modules that served it."""
+
+    backend: Backend
+    modules: tuple[Module, ...]
+    states: States
+    statistics: Statistics
+
+
+def evaluate(
+    nodes: Iterable[HyperNode],
+    backend: Backend,
+    watch: Watch,
+    *,
+    served: Served | None = None,
+    enough: Mapping[str, int] | None = None,
+) -> list[NodeFigures]:
+    """Everything that follows in some hyper-nodes, which come in topological order.
+
+    `enough` says of some predicates after how many facts their hyper-node is left incomplete on purpose.
+    """
+    figures = list[NodeFigures]()
+    for node in nodes:
+        planner = Planner(node, backend.statistics)
+        if served is not None and served.allotments[node.index].services:
+            allotment = served.allotments[node.index]
+            figures.append(modular.materialise(planner, backend, watch, allotment, served.states))
+        else:
+            figures.append(materialise(planner, backend, watch, enough))
+    return figures
+
+
+def evaluate_program(loaded: Loaded, make_backend: Factory, watch: Watch, modules: tuple[Module, ...]) -> Evaluated:
+    """A backend with the facts of a program and everything that follows; without modules if they derive too much."""
+    with suppress(modular.TooManyForModulesError):
+        return _evaluated(loaded, make_backend, watch, modules)
+    watch.facts = 0
+    return _evaluated(loaded, make_backend, watch, ())
+
+
+def _evaluated(loaded: Loaded, make_backend: Factory, watch: Watch, modules: tuple[Module, ...]) -> Evaluated:
+    program, progress = loaded.program, watch.progress
+    backend = make_backend(program.relations, loaded.dictionary, watch)
+    _put_facts(loaded, backend, watch)
+    progress.started(len(program.nodes))
+    if program.size_limits or len(backend.explicit) > module_budget(backend).most_for_modules:
+        modules = ()  # what is incomplete on purpose depends on the rounds; and modules work in this process
+    served = Served({node.index: allot(node, program.relations, modules) for node in program.nodes}, States())
+    if any(allotment.services for allotment in served.allotments.values()):
+        with patience(progress):
+            import holdfast.modules.graph_kernels  # noqa: F401
+    nodes = _nodes(program, served, backend, watch)
+    figures = evaluate(nodes, backend, watch, served=served, enough=program.size_limits)
+    progress.finished()
+    housekeeping(backend).tidy(backend.deleted)
+    backend.commit()
+    statistics = _statistics(program, backend, watch, figures, served.states)
+    watch.rest(watch.facts)
+    return Evaluated(backend, modules, served.states, statistics)
+
+
+def _put_facts(loaded: Loaded, backend: Backend, watch: Watch) -> None:
+    """All at once where the backend likes many, else relation by relation."""
+    E = backend.explicit
+    each = ((_only(name, loaded.rows), _only(name, loaded.frames)) for name in {**loaded.rows, **loaded.frames})
+    for rows, frames in [(loaded.rows, loaded.frames)] if tuning(backend).most_at_once else each:
+        given = given_facts(backend, rows, frames).snapshot()
+        E |= given
+        watch.batch(len(given))
+
+
+def _only(name: str, mapping: Mapping[str, _T]) -> Mapping[str, _T]:
+    return {name: mapping[name]} if name in mapping else {}
+
+
+def _nodes(program: Program, served: Served, backend: Backend, watch: Watch) -> Iterable[HyperNode]:
+    """The hyper-nodes, or fewer with the same rules where the backend likes many rules at once."""
+    most_at_once = tuning(backend).most_at_once
+    if not most_at_once or watch.limits.rounds is not None or program.size_limits:
+        return program.nodes
+    alone = [number for number, allotment in served.allotments.items() if allotment.services]
+    return gathered(program.nodes, alone, most_at_once)
+
+
+def _statistics(
+    program: Program, backend: Backend, watch: Watch, figures: list[NodeFigures], states: States
+) -> Statistics:
+    visible = [name for name, relation in program.relations.items() if not relation.auxiliary]
+    given = backend.explicit.sizes()
+    explicit = sum(given.get(name, 0) for name in visible)
+    facts = sum(relation_size(backend, name) for name in visible)
+    return Statistics(
+        facts=explicit,
+        derived=facts - explicit,
+        rounds=sum(node.rounds for node in figures),
+        instances=sum(node.instances for node in figures),
+        seconds=watch.seconds,
+        memory=housekeeping(backend).nbytes + states.nbytes,
+        nodes=tuple(figures),
+    )

@@ -1,0 +1,248 @@
+"""What a Python user holds: a program with everything that follows from its facts.
+
+The methods take the lock (`exclusive.py`) and leave the work to the parts that a knowledge base consists of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+from holdfast.arguments import expect, missing_method
+from holdfast.boundary import public
+from holdfast.errors import Diagnostic
+from holdfast.exclusive import Guard, exclusive
+from holdfast.knowledge.evaluation import Statistics
+from holdfast.knowledge.materialisation import Materialisation
+from holdfast.knowledge.outputs import Outputs
+from holdfast.knowledge.queries import answers
+from holdfast.knowledge.relations import find_relation, the_relation
+from holdfast.knowledge.updating import Updater, chosen, expect_updates
+from holdfast.knowledge.views import Views, ViewsByName, visible_relations
+from holdfast.knowledge.windows import ChangeWindow, change_window
+from holdfast.language.printer import show
+from holdfast.maintenance.algorithms import AUTO, Choice
+from holdfast.program.model import Program
+from holdfast.relation_view import RelationView, signature
+from holdfast.updates import Change, Impact, Update, Updating
+from holdfast.values import Row
+
+if TYPE_CHECKING:
+    from holdfast.formats.staging import Staged
+    from holdfast.maintenance.marking import Marking
+    from holdfast.program.graph_views import GraphView
+    from holdfast.streaming.driver import Lookahead, Stream
+    from holdfast.streaming.queue import UpdateQueue
+
+
+class KnowledgeBase:
+    """A materialised program.  Made by `holdfast.open` and `holdfast.from_text`."""
+
+    def __init__(self, state: Materialisation, statistics: Statistics, files: Sequence[Path]) -> None:
+        self._state, self._guard = state, Guard(self._mend)
+        self._backend, self._maintainer, self._dictionary = state.backend, state.maintainer, state.dictionary
+        self._views = Views(state, self._guard)
+        self._updater = Updater(state, self._views)
+        self.statistics = statistics
+        self.files = tuple(files)
+        """The files that this was read from: the program, if it was one, and its facts."""
+
+    if not TYPE_CHECKING:  # a type checker knows what there is
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise missing_method(self, name)
+
+    def _mend(self) -> None:
+        self._updater.mend()
+
+    # --- relations and queries -------------------------------------------------------------------------
+
+    @property
+    def program(self) -> Program:
+        """The checked program as it is now."""
+        return self._state.program
+
+    @property
+    def warnings(self) -> tuple[Diagnostic, ...]:
+        """What the checker found odd, without refusing it."""
+        return self.program.warnings
+
+    @property
+    def relations(self) -> Mapping[str, RelationView]:
+        """All relations by name, without those that the checker made for itself."""
+        return ViewsByName(visible_relations(self.program), self.__getitem__)
+
+    def __iter__(self) -> Iterator[str]:
+        """The names of the relations."""
+        return iter(self.relations)
+
+    @exclusive
+    def __getitem__(self, name: str) -> RelationView:
+        return self._views.all_facts(the_relation(name, self.program))
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and find_relation(name, self.program) is not None
+
+    @exclusive
+    def explicit(self, name: str) -> RelationView:
+        """The facts of a relation that were given, whether rules derive them as well or not."""
+        return self._views.explicit_facts(the_relation(name, self.program))
+
+    @exclusive
+    def sizes(self) -> dict[str, int]:
+        """The number of facts of each relation, without fetching them."""
+        return self._views.sizes()
+
+    def rules_text(self) -> str:
+        """The declarations and rules as they are now, with the rules' names, as text."""
+        return show(self._state.tree)
+
+    @exclusive
+    def query(self, text: str) -> RelationView:
+        """The answers to a query, which is what may stand in a rule's body: `path(1, x), !blocked(x)`."""
+        expect(text, str, "a query is a text", "kb.query('path(1, x)')")
+        return answers(text, self._state, self._views)
+
+    @exclusive
+    def counters(self, name: str) -> dict[Row, tuple[int, int]]:
+        """For each fact its number of nonrecursive derivations, plus 1 if it is explicit, and of recursive ones."""
+        relation = the_relation(name, self.program)
+        self._maintainer.counted()
+        codes, nonrecursive, recursive = self._backend.derivations(relation.name)
+        rows = self._dictionary.decode_rows(codes, relation.types)
+        return dict(zip(rows, zip(nonrecursive, recursive, strict=True), strict=True))
+
+    def graph(self) -> GraphView:
+        """The hyper-nodes and what they read: a picture in a notebook, text elsewhere."""
+        from holdfast.program.graph_views import GraphView
+
+        return GraphView(self.program)
+
+    # --- updates ---------------------------------------------------------------------------------------
+
+    @public
+    def update(self, *, algorithm: str | Choice = AUTO) -> Updating:
+        """Collect an update in a `with` block; it is applied at the end, and its `change` is there afterwards."""
+        chosen(algorithm)  # what is wrong is said before the block
+        return Updating(lambda update: self.apply(update, algorithm=algorithm))
+
+    @exclusive
+    def apply(self, update: Update, *, algorithm: str | Choice = AUTO) -> Change:
+        """Make an update the new state; says exactly what that changed.  If it raises, nothing has changed."""
+        return self._updater.apply(update, algorithm, keep=True)
+
+    @exclusive
+    def apply_all(self, updates: Sequence[Update], *, seconds: float | None = None) -> list[Change]:
+        """Make several updates of facts the new state in one pass; says exactly what each of them changed.
+
+        All of them or none: if it raises, nothing has changed, be it that it takes more than some `seconds` of
+        processor time.  What the pass took stands with the first change.
+        """
+        expect_updates(updates)
+        return self.window(updates, seconds=seconds).all() if updates else []
+
+    @exclusive
+    def window(self, updates: Sequence[Update], *, seconds: float | None = None) -> ChangeWindow:
+        """The states after several updates of facts, computed in one pass; each `advance()` makes the next one so."""
+        return change_window(updates, seconds, self._state, self._updater, self._views, self._guard)
+
+    @exclusive
+    def apply_net(self, updates: Sequence[Update], *, algorithm: str | Choice = AUTO) -> Change:
+        """Make several updates of facts the new state, passing over the states between them; says the net change."""
+        return self._updater.apply_net(updates, algorithm)
+
+    @exclusive
+    def what_if(self, update: Update, *, algorithm: str | Choice = AUTO) -> Change:
+        """The change that an update would make, without making it."""
+        return self._updater.apply(update, algorithm, keep=False)
+
+    @exclusive
+    def impact(self, update: Update, *, algorithm: str | Choice = AUTO) -> Impact:
+        """The hyper-nodes that an update would bring up to date, and the change it would make, without making it."""
+        change = self._updater.apply(update, algorithm, keep=False)
+        return Impact(self._updater.impact(update), change)
+
+    @public
+    def stream(
+        self,
+        updates: Iterable[Update] | UpdateQueue,
+        *,
+        algorithm: str | Choice = AUTO,
+        lookahead: str | Lookahead = AUTO,
+        keep_going: bool = False,
+    ) -> Stream:
+        """Apply updates as they come, and answer each with its change, in order; those that wait are looked at.
+
+        What is not a queue is read by a thread of its own.
+        """
+        from holdfast.streaming.driver import Lookahead, Stream
+        from holdfast.streaming.queue import UpdateQueue
+        from holdfast.streaming.sources import feed
+
+        expect(updates, (UpdateQueue, Iterable), "a stream takes updates, as a list, an iterator or a queue")
+        asked = lookahead if isinstance(lookahead, Lookahead) else Lookahead(lookahead)
+        queue = updates if isinstance(updates, UpdateQueue) else UpdateQueue()
+        stream = Stream(self, queue, algorithm, asked, keep_going=keep_going)
+        if not isinstance(updates, UpdateQueue):
+            feed(queue, updates)
+        return stream
+
+    @exclusive
+    def marking(self, ahead: UpdateQueue | None) -> Marking | None:
+        """Mark what the next update in a queue deletes while another one is applied; with None, no more."""
+        return self._updater.look_ahead(ahead)
+
+    @property
+    def takes_one_by_one(self) -> bool:
+        """Whether a stream must apply updates one by one: limits hold for each, or the backend computes no windows."""
+        return self._state.takes_one_by_one
+
+    # --- files and notebooks ---------------------------------------------------------------------------
+
+    @public
+    def write_outputs(self, folder: str | Path) -> list[Path]:
+        """Write each `.output` relation to a file in the folder; gives the files.  An RDF file may hold several.
+
+        All of them appear or none does; a file that the program or its facts were read from is never overwritten.
+        """
+        from holdfast.formats.staging import all_or_none
+
+        expect(folder, (str, Path), "a folder is a path")
+        with all_or_none() as staged:
+            return self.stage_outputs(folder, staged)
+
+    def stage_outputs(self, folder: str | Path, staged: Staged, others: Iterable[Path] = ()) -> list[Path]:
+        """As `write_outputs`, together with other files of a run; `others` are not overwritten either."""
+        return self._outputs().stage(Path(folder), staged, (*self.files, *others))
+
+    @exclusive
+    def _outputs(self) -> Outputs:
+        named = [r for r in self.program.relations.values() if any(io.kind == "output" for io in r.io)]
+        views = {relation.name: self._views.all_facts(relation) for relation in named}
+        return Outputs(self.program, views, self._dictionary)
+
+    def __repr__(self) -> str:
+        return f"<knowledge base: {_counted(*self._counts())}>"
+
+    def _repr_html_(self) -> str:
+        from holdfast.notebook import table
+
+        explicit, sizes = self._counts()
+        rows = [
+            (relation.display, signature(relation), f"{sizes[name]:,}", f"{explicit.get(name, 0):,}")
+            for name, relation in self.program.relations.items()
+            if name in sizes
+        ]
+        caption = f"knowledge base: {_counted(explicit, sizes)}"
+        return table(caption, ("relation", "columns", "facts", "of them explicit"), rows)
+
+    @exclusive
+    def _counts(self) -> tuple[Mapping[str, int], Mapping[str, int]]:
+        """The numbers of explicit facts and of all facts, by relation, as they are now."""
+        return self._backend.explicit.sizes(), self._views.sizes()
+
+
+def _counted(explicit: Mapping[str, int], sizes: Mapping[str, int]) -> str:
+    facts = sum(explicit.get(name, 0) for name in sizes)
+    return f"{facts:,} fact{'' if facts == 1 else 's'}, {sum(sizes.values()) - facts:,} derived"

@@ -1,0 +1,92 @@
+"""The files that facts are read from, found by the names of relations and by `.input` directives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from holdfast.errors import Diagnostic, Severity, UsageError
+from holdfast.formats.parameters import SUFFIXES, is_rdf
+from holdfast.formats.paths import input_path, inside, refuse_shared_file, unread_facts
+from holdfast.program.model import Io, Program, Relation
+from holdfast.quick_dataclass import dataclass
+
+_ENDINGS = f"facts files end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}; all but Parquet also in .gz"
+
+
+@dataclass(frozen=True)
+class InputFile:
+    """One place where facts of a relation come from."""
+
+    relation: Relation
+    path: Path
+    parameters: Mapping[str, str]
+
+
+def given_paths(facts: str | Path | Sequence[str | Path] | None) -> list[Path]:
+    """The folders and RDF files that facts were given as; raises if there is none of that name."""
+    given = [] if facts is None else [facts] if isinstance(facts, str | Path) else facts
+    paths = [Path(path) for path in given]
+    for path in paths:
+        if not path.exists():
+            raise UsageError(Diagnostic("E0903", f"there is no file or folder {path.as_posix()} to read facts from"))
+        if not path.is_dir() and not is_rdf(path):
+            help = "give the folder with <relation>.facts files, or a .nt, .ttl, .nq or .rdf file"
+            raise UsageError(Diagnostic("E0904", f"{path.as_posix()} is neither a folder nor an RDF file", help=help))
+    return paths
+
+
+def input_files(relations: Mapping[str, Relation], paths: Sequence[Path]) -> Iterator[InputFile]:
+    """The files to read: those of `.input` directives, or, without any, of every relation that has one."""
+    folders = [path for path in paths if path.is_dir()]
+    directed = [(r, io) for r in relations.values() for io in r.io if io.kind == "input"]
+    if directed:
+        for relation, io in directed:
+            yield from _directed(relation, io, folders or [Path()])
+        return
+    found = [
+        InputFile(relation, path, {})
+        for relation in relations.values()
+        for folder in folders
+        if not relation.auxiliary and (path := input_path(folder, relation, {})) is not None
+    ]
+    refuse_shared_file(((input.path, input.relation) for input in found), "have the facts of")
+    yield from found
+
+
+def _directed(relation: Relation, io: Io, folders: Sequence[Path]) -> Iterator[InputFile]:
+    found = [input_path(folder, relation, io.parameters) for folder in folders]
+    existing = [path for path in found if path is not None and path.exists()]
+    if not existing:
+        where = " or ".join(folder.as_posix() for folder in folders)
+        name = io.parameters.get("filename", f"{relation.display}.facts")
+        message = f"cannot find {name}, the facts of {relation.display}, in {where}"
+        help = "name the folder with -F (facts=… in Python), or take the .input away"
+        others = [unread_facts(folder, relation) for folder in folders if folder.is_dir()]
+        notes = [
+            f"{path.as_posix()} is there, but does not end as a facts file does; {_ENDINGS}"
+            for path in others
+            if path is not None and "filename" not in io.parameters
+        ]
+        raise UsageError(Diagnostic("E0601", message, io.span, notes=tuple(notes), help=help))
+    for path in existing:
+        yield InputFile(relation, path, io.parameters)
+
+
+def warnings_of_unread(program: Program, paths: Sequence[Path]) -> Iterator[Diagnostic]:
+    """A relation that stays empty although the folder has a file with its name."""
+    filled = {*program.facts, *(rule.predicate for rule in program.rules)}
+    empty = [r for name, r in program.relations.items() if name not in filled and not r.auxiliary]
+    if any(io.kind == "input" for relation in program.relations.values() for io in relation.io):
+        return
+    for folder in filter(Path.is_dir, paths):
+        for path in filter(None, (unread_facts(folder, relation) for relation in empty)):
+            message = f"{path.as_posix()} is not read: it has a relation's name, but not the ending of a facts file"
+            yield Diagnostic("W0008", message, help=_ENDINGS, severity=Severity.WARNING)
+
+
+def rdf_files(paths: Sequence[Path]) -> Iterator[Path]:
+    """The RDF files among some paths, and in the folders among them."""
+    for path in paths:
+        names = sorted(p.name for p in path.iterdir() if is_rdf(p)) if path.is_dir() else []
+        yield from [inside(path, name) for name in names] if path.is_dir() else [path]

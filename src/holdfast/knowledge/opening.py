@@ -1,0 +1,167 @@
+"""How a knowledge base is opened: from a program file or from a text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import NoneType
+
+from holdfast.arguments import expect, refuse_kind
+from holdfast.boundary import public
+from holdfast.deadline import within
+from holdfast.errors import Diagnostic, Diagnostics, UsageError
+from holdfast.interrupts import deferred
+from holdfast.knowledge.engines import Engine, backend_factory, keeps_frames
+from holdfast.knowledge.evaluation import Evaluated, evaluate_program
+from holdfast.knowledge.facade import KnowledgeBase
+from holdfast.knowledge.loading import Facts, Loaded, load
+from holdfast.knowledge.materialisation import Materialisation
+from holdfast.knowledge.outputs import output_files
+from holdfast.language import parse, tree
+from holdfast.language.preprocessor import Preprocessing
+from holdfast.maintenance.watch import Watch
+from holdfast.modules import MODULES, Module, named
+from holdfast.program.components import instantiated
+from holdfast.settings import Limits, Progress, Silent
+from holdfast.user_functors import require
+from holdfast.values.dictionary import Dictionary
+
+_OF_PROGRESS = ("compiling", "started", "round", "finished")
+_LIKE_TEXT = re.compile(r":-|\n|\)\s*\.?$")
+_FILE_NAME = re.compile(r"[^\s()]+\.(dl|datalog|souffle|txt)")
+_FROM_TEXT = "a program that is no file is read by holdfast.from_text"
+
+
+@public
+def open(
+    program: str | Path,
+    facts: Facts = None,
+    *,
+    engine: Engine = "memory",
+    limits: Limits | None = None,
+    progress: Progress | None = None,
+    modules: Iterable[str | Module] = MODULES,
+    output: str | Path | None = None,
+    macros: Mapping[str, str] | None = None,
+    include: Iterable[str | Path] = (),
+) -> KnowledgeBase:
+    """Read a program file, load its facts and compute everything that follows.
+
+    >>> kb = holdfast.open("family.dl", facts="facts/")  # doctest: +SKIP
+    >>> kb = holdfast.open("family.dl", facts={"parent": [("Bela", "Anna"), ("Carl", "Anna")]})  # doctest: +SKIP
+
+    The engine is "memory", "spark", a Spark session, or a factory of backends (`backends/protocol.py`).
+    `modules` are those that may serve recursive rules, by name or as they are; by default all.  On Spark they work on
+    the driver, and serve no rules when there are more than `spark.holdfast.moduleRows` explicit facts.
+    With the `output` folder that `write_outputs` will be given, an output that cannot be written there raises before
+    anything is computed.
+    `macros` are defined for the preprocessor, and `include` are folders in which included files are looked for.
+    """
+    expect(program, (str, Path), "a program is the path of a file", "from_text takes the program itself")
+    path = Path(program)
+    return from_text(
+        read_program(path),
+        facts,
+        engine=engine,
+        name=path.as_posix(),
+        limits=limits,
+        progress=progress,
+        modules=modules,
+        output=output,
+        macros=macros,
+        include=include,
+    )
+
+
+@public
+def from_text(
+    text: str,
+    facts: Facts = None,
+    *,
+    engine: Engine = "memory",
+    name: str = "<text>",
+    limits: Limits | None = None,
+    progress: Progress | None = None,
+    modules: Iterable[str | Module] = MODULES,
+    output: str | Path | None = None,
+    macros: Mapping[str, str] | None = None,
+    include: Iterable[str | Path] = (),
+) -> KnowledgeBase:
+    """As `open`, for a program given as text.
+
+    >>> kb = holdfast.from_text("p(x) :- q(x).", facts={"q": [(1,), (2,)]})
+    >>> sorted(kb["p"])
+    [(1,), (2,)]
+    """
+    expect(text, str, "a program is a text", "holdfast.open takes the path of a file")
+    if _FILE_NAME.fullmatch(text):
+        raise UsageError(Diagnostic("E0926", f"{text} is no program", help="holdfast.open takes the path of a file"))
+    _expect_settings(limits, progress, output)
+    with within(limits.seconds if limits else None):
+        tree_program = parse(text, name, Preprocessing(macros or {}, tuple(map(Path, include))))
+        settings = limits or Limits(), progress or Silent()
+        return _opened(tree_program, facts, engine, *settings, named(modules), output, name)
+
+
+def read_program(path: Path) -> str:
+    """The text of a program."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        help = _FROM_TEXT if _LIKE_TEXT.search(path.as_posix()) else None
+        message = f"cannot read the program {path.as_posix()}: {reason}"
+        raise UsageError(Diagnostic("E0902", message, help=help)) from error
+
+
+def _expect_settings(limits: object, progress: object, output: object) -> None:
+    expect(limits, (Limits, NoneType), "limits are holdfast.Limits", "limits=holdfast.Limits(seconds=10)")
+    expect(output, (str, Path, NoneType), "output is a folder")
+    if progress is not None and not all(hasattr(progress, name) for name in _OF_PROGRESS):
+        refuse_kind(progress, "progress has the methods of holdfast.Progress")
+
+
+def _opened(
+    tree_program: tree.Program,
+    facts: Facts,
+    engine: Engine,
+    limits: Limits,
+    progress: Progress,
+    modules: tuple[Module, ...],
+    output: str | Path | None,
+    name: str,
+) -> KnowledgeBase:
+    make_backend = backend_factory(engine, progress)
+    watch = Watch(limits, progress)  # the time to load the engine does not count
+    loaded = load(tree_program, facts, Dictionary(watch), keeps_frames=keeps_frames(engine))
+    tree_program = instantiated(tree_program, Diagnostics())
+    require(loaded.program)
+    loaded = replace(loaded, files=(Path(name), *map(Path, tree_program.source.files), *loaded.files))
+    if engine == "memory":
+        loaded = _warned_of_compiling(loaded)
+    if output is not None:
+        output_files(loaded.program, Path(output), loaded.files)
+    with deferred():  # until its next checkpoint
+        evaluated = evaluate_program(loaded, make_backend, watch, modules)
+        state = _materialisation(tree_program, loaded, evaluated, watch, limits)
+        return KnowledgeBase(state, evaluated.statistics, loaded.files)
+
+
+def _materialisation(
+    tree_program: tree.Program, loaded: Loaded, evaluated: Evaluated, watch: Watch, limits: Limits
+) -> Materialisation:
+    from holdfast.maintenance.maintainer import Maintainer
+
+    maintainer = Maintainer(loaded.program, evaluated.backend, evaluated.modules, evaluated.states)
+    return Materialisation(tree_program, loaded.program, loaded.dictionary, maintainer, watch, limits)
+
+
+def _warned_of_compiling(loaded: Loaded) -> Loaded:
+    from holdfast.compilation import uncached
+
+    warning = uncached()
+    if warning is None:
+        return loaded
+    return replace(loaded, program=replace(loaded.program, warnings=(*loaded.program.warnings, warning)))

@@ -1,0 +1,202 @@
+"""The facts of updates, encoded and looked up: of several that wait together, which takes little longer than of one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import takewhile
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+
+from holdfast.backends.abilities import Frames, facts_each, given_facts, packings
+from holdfast.backends.protocol import Backend
+from holdfast.backends.protocol import Facts as FactSet
+from holdfast.errors import HoldfastError
+from holdfast.formats.fact_data import FactData, Several
+from holdfast.formats.rdf_mirrors import refuse_unmirrored
+from holdfast.knowledge.relations import the_relation
+from holdfast.program.model import Program
+from holdfast.quick_dataclass import dataclass
+from holdfast.updates import Update
+from holdfast.values.dictionary import Codes, Dictionary
+
+Encoded: TypeAlias = tuple[dict[str, Codes], dict[str, list[Any]]]
+"""Facts as codes, and those that the backend takes as they are, by predicate."""
+Both: TypeAlias = tuple[Encoded, Encoded]
+"""What an update deletes and what it inserts."""
+
+TOGETHER = 8  # updates that are prepared at a time
+
+
+@dataclass(frozen=True)
+class FactChange:
+    """What is deleted and what is inserted, and how many facts were given for that, repeated ones too."""
+
+    deletions: FactSet
+    insertions: FactSet
+    given: int
+
+
+def looked_up(both: Both, backend: Backend) -> FactChange:
+    """The facts of an encoded update."""
+    deletions, insertions = both
+    facts = given_facts(backend, *deletions, known=True), given_facts(backend, *insertions)
+    return FactChange(*facts, _number(both))
+
+
+def looked_up_each(several: Sequence[Both], backend: Backend) -> list[FactChange]:
+    """As `looked_up`, for several updates together."""
+    insertions = _facts_each([insertions for _, insertions in several], backend)  # a fact may go before it has come
+    deletions = _facts_each([deletions for deletions, _ in several], backend, known=True)
+    return list(map(FactChange, deletions, insertions, map(_number, several)))
+
+
+def _facts_each(several: Sequence[Encoded], backend: Backend, *, known: bool = False) -> Sequence[FactSet]:
+    if any(frames for _, frames in several):
+        return [given_facts(backend, *encoded, known=known) for encoded in several]
+    return facts_each(backend, [codes for codes, _ in several], known=known)
+
+
+def _number(both: Both) -> int:
+    codes = sum(len(rows) for codes, _ in both for rows in codes.values())
+    frames = [frame for _, frames in both for several in frames.values() for frame in several]
+    return codes + sum(int(frame.count()) for frame in frames)
+
+
+class Waiting(Protocol):
+    """An update in a queue, or what could not be read as one."""
+
+    @property
+    def update(self) -> Update | None:
+        """None if it could not be read."""
+        ...
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it changes facts and no rules."""
+        ...
+
+
+class UpdateEncoder:
+    """Encodes updates, under one program or another."""
+
+    def __init__(self, dictionary: Dictionary, backend: Backend) -> None:
+        frames = backend.ability(Frames)
+        self._dictionary, self._takes = dictionary, frames.takes if frames else _takes_nothing
+
+    def encode(self, updates: Sequence[Update], program: Program) -> list[Both]:
+        """What each of some updates deletes and inserts."""
+        from holdfast.formats.python_data import encode_several
+
+        given = [facts for update in updates for facts in (update.delete, update.insert)]
+        parts: dict[str, list[tuple[int, FactData]]] = {}
+        encoded: list[dict[str, list[Codes]]] = [{} for _ in given]
+        frames: list[dict[str, list[Any]]] = [{} for _ in given]
+        for place, facts in enumerate(given):
+            for relation, part in self._parts(facts, program):
+                if self._takes(part):
+                    frames[place].setdefault(relation, []).append(part)
+                else:
+                    parts.setdefault(relation, []).append((place, part))
+        for name, several in parts.items():
+            codes = encode_several([part for _, part in several], program.relations[name], self._dictionary)
+            for (place, _), rows in zip(several, codes, strict=True):
+                encoded[place].setdefault(name, []).append(rows)
+        found = [
+            ({name: _one(rows) for name, rows in codes.items()}, left)
+            for codes, left in zip(encoded, frames, strict=True)
+        ]
+        for rows_of, left in found:
+            refuse_unmirrored(program.relations, rows_of, self._dictionary, left, what="the facts of an update of")
+        return list(zip(found[::2], found[1::2], strict=True))
+
+    def _parts(self, facts: Mapping[str, FactData | Several], program: Program) -> list[tuple[str, FactData]]:
+        return [
+            (relation.name, part)
+            for name, data in facts.items()
+            for relation in (the_relation(name, program),)
+            for part in (data.parts if isinstance(data, Several) else (data,))
+        ]
+
+
+@dataclass(frozen=True)
+class PreparedUpdate:
+    """An update with its facts: all that it inserts, and those that it deletes, as far as they were known then."""
+
+    update: Update
+    packings: int  # how often facts had been moved
+    codes: Both
+    facts: FactChange
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether no fact that it deletes can have become known since."""
+        return len(self.facts.deletions) == sum(map(len, self.codes[0][0].values()))
+
+
+class Prefetcher:
+    """Prepares updates with those that wait behind them, of a stream that looks ahead: each is used once."""
+
+    def __init__(self, encoder: UpdateEncoder, backend: Backend, waiting: Callable[[int], Sequence[Waiting]]) -> None:
+        self._encoder, self._backend, self._waiting = encoder, backend, waiting
+        self._prepared: dict[int, PreparedUpdate] = {}
+
+    def take(self, update: Update, program: Program) -> FactChange:
+        """The facts of an update that is about to be applied; it changes no rules."""
+        known = self._current(update)
+        if known is None:
+            following = [item.update for item in takewhile(lambda item: item.is_plain, self._waiting(TOGETHER - 1))]
+            updates = [update, *(other for other in following if other is not None)]
+            self._prepared = {id(prepared.update): prepared for prepared in self._prepare(updates, program)}
+            known = self._prepared[id(update)]
+        del self._prepared[id(update)]
+        return FactChange(self._deletions(known), known.facts.insertions, known.facts.given)
+
+    def next_deletions(self, program: Program) -> FactSet | None:
+        """What the next update deletes, if it is there, changes no rules and is not going to be refused."""
+        waiting = self._waiting(1)
+        if not waiting or waiting[0].update is None or not waiting[0].is_plain:
+            return None
+        update = waiting[0].update
+        known = self._current(update)
+        if known is not None:
+            return self._deletions(known)
+        try:
+            [((deletions, frames), _)] = self._encoder.encode([update], program)
+        except HoldfastError:
+            return None
+        return given_facts(self._backend, deletions, frames, known=True)
+
+    def forget(self) -> None:
+        """Rules may change, and types and tables with them."""
+        self._prepared = {}
+
+    def _deletions(self, prepared: PreparedUpdate) -> FactSet:
+        if prepared.is_complete:
+            return prepared.facts.deletions
+        return given_facts(self._backend, *prepared.codes[0], known=True)
+
+    def _current(self, update: Update) -> PreparedUpdate | None:
+        known = self._prepared.get(id(update))
+        return known if known is not None and known.packings == packings(self._backend) else None
+
+    def _prepare(self, updates: Sequence[Update], program: Program) -> list[PreparedUpdate]:
+        try:
+            codes = self._encoder.encode(updates, program)
+        except HoldfastError:  # perhaps not because of the first
+            updates = updates[:1]
+            codes = self._encoder.encode(updates, program)
+        facts = looked_up_each(codes, self._backend)
+        moved = packings(self._backend)
+        return [
+            PreparedUpdate(update, moved, both, change)
+            for update, both, change in zip(updates, codes, facts, strict=True)
+        ]
+
+
+def _one(parts: Sequence[Codes]) -> Codes:
+    return np.ascontiguousarray(parts[0] if len(parts) == 1 else np.concatenate(parts))
+
+
+def _takes_nothing(data: object) -> bool:
+    return False

@@ -1,0 +1,72 @@
+"""Relations by the names that users write, and the relations that the backend holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from holdfast.arguments import expect
+from holdfast.backends.abilities import virtual_relations
+from holdfast.backends.protocol import Backend
+from holdfast.errors import Diagnostic, UsageError
+from holdfast.program.model import Program, Relation
+from holdfast.program.similar import similar
+
+
+def find_relation(name: str, program: Program) -> Relation | None:
+    """A relation by its name, by the name as written in the program, or by an IRI or prefixed name."""
+    relations = program.relations
+    prefix, colon, local = name.partition(":")
+    expanded = f"<{program.prefixes.get(prefix, '')}{local}>" if colon else ""
+    for spelling in (name, f"<{name}>", expanded):
+        if spelling in relations and not relations[spelling].auxiliary:
+            return relations[spelling]
+    return None
+
+
+def the_relation(name: str, program: Program) -> Relation:
+    """As `find_relation`; raises if there is none."""
+    expect(name, str, "a relation's name is a string", 'kb["path"]; kb.relations has all of them')
+    relation = find_relation(name, program)
+    if relation is None:
+        names = [r.display for r in program.relations.values() if not r.auxiliary]
+        help = similar(name, names) or f"there are: {', '.join(names)}"
+        raise UsageError(Diagnostic("E0901", f"there is no relation {name}", help=help))
+    return relation
+
+
+def missing(old: Program, new: Program) -> dict[str, Relation]:
+    """The relations of one program that another does not have."""
+    return {name: relation for name, relation in old.relations.items() if name not in new.relations}
+
+
+def differences(old: Mapping[str, Relation], new: Mapping[str, Relation]) -> tuple[list[Relation], list[Relation]]:
+    """New relations that there were none of, and old ones that have other types now."""
+    return (
+        [relation for name, relation in new.items() if name not in old],
+        [relation for name, relation in old.items() if name in new and new[name].types != relation.types],
+    )
+
+
+def own_relations(backend: Backend, program: Program) -> None:
+    """Let the backend have the relations of the program, with these types, and no others."""
+    there, own = backend.relations, program.relations
+    drop_relations(backend, [relation for name, relation in there.items() if name not in own])
+    fresh, retyped = differences(there, own)
+    replace_relations(backend, retyped, own)
+    for relation in fresh:
+        backend.add_relation(relation)
+
+
+def replace_relations(backend: Backend, relations: Iterable[Relation], others: Mapping[str, Relation]) -> None:
+    """Give relations without facts the types of others."""
+    for relation in relations:
+        virtual_relations(backend).materialise_rows((relation.name,))
+        drop_relations(backend, (relation,))
+        backend.add_relation(others[relation.name])
+
+
+def drop_relations(backend: Backend, relations: Iterable[Relation]) -> None:
+    """Drop those of some relations that the backend has: making one may have reached a limit."""
+    for relation in relations:
+        if relation.name in backend.relations:
+            backend.drop_relation(relation.name)

@@ -1,0 +1,73 @@
+"""An update that changes rules: the program that it leaves, and the relations that come and go with that."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from holdfast.backends.abilities import relation_size
+from holdfast.formats.rdf_mirrors import refuse_unmirrored
+from holdfast.knowledge.editing import edited
+from holdfast.knowledge.materialisation import Materialisation
+from holdfast.knowledge.prepared_updates import Encoded
+from holdfast.knowledge.relations import differences, missing, own_relations, replace_relations
+from holdfast.language import tree
+from holdfast.program.maintainable import with_relations
+from holdfast.program.model import Program, Relation
+from holdfast.program.rdf_views import is_view
+from holdfast.updates import Update
+
+
+class RuleChange:
+    """The rules after an update.  The materialisation has them when the commit has done `adopt`."""
+
+    def __init__(self, state: Materialisation, new_tree: tree.Program, program: Program) -> None:
+        self._state, self._tree, self._program = state, new_tree, program
+        self.during = with_relations(program, missing(state.program, program))
+        """The new rules, with all relations that were there before."""
+
+    @cached_property
+    def _differences(self) -> tuple[list[Relation], list[Relation]]:
+        return differences(self._state.backend.relations, self.during.relations)
+
+    def refuse_empty_views(self, insertions: Encoded) -> None:
+        """A relation of RDF statements that rules bring in has none of those that others have already."""
+        fresh, _ = self._differences
+        if not any(map(is_view, fresh)):
+            return
+        backend, relations = self._state.backend, self.during.relations
+        sizes = backend.explicit.sizes()
+        old = [name for name, relation in relations.items() if sizes.get(name) and is_view(relation)]
+        kept = {name: relations[name] for name in (*old, *(relation.name for relation in fresh))}
+        rows = {name: backend.rows(name, backend.explicit) for name in old}
+        given = {name: codes for name, codes in rows.items() if isinstance(codes, np.ndarray)}
+        elsewhere = {*rows} - {*given} | {*insertions[1]}
+        what = "with these rules, the facts of"
+        refuse_unmirrored(kept, given | insertions[0], self._state.dictionary, elsewhere, what=what)
+
+    def add_relations(self) -> None:
+        """Let the backend have the relations that the update needs, for as long as it lasts."""
+        backend, (fresh, retyped) = self._state.backend, self._differences
+        replace_relations(backend, retyped, self.during.relations)
+        for relation in fresh:
+            backend.add_relation(relation)
+
+    def adopt(self) -> None:
+        """A step of the commit.  Relations that no rule mentions any more stay only if they have explicit facts."""
+        state = self._state
+        unused = missing(self.during, self._program)
+        orphans = {name: relation for name, relation in unused.items() if state.backend.explicit.of((name,))}
+        state.tree, state.program = self._tree, with_relations(self._program, orphans)
+        own_relations(state.backend, state.program)
+        state.maintainer.adopt(state.program)
+
+
+def rule_change(state: Materialisation, update: Update) -> RuleChange:
+    """The rules after an update, checked within the limit on seconds; those of now if it changes none."""
+    with state.within_seconds():
+        return RuleChange(state, *edited(state.tree, state.program, update, lambda name: _is_empty(state, name)))
+
+
+def _is_empty(state: Materialisation, name: str) -> bool:
+    return not relation_size(state.backend, name)

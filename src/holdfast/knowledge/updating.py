@@ -1,0 +1,187 @@
+"""Updates become the state one at a time, and each says exactly what it changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast
+
+from holdfast.arguments import expect
+from holdfast.backends.abilities import Linking, housekeeping
+from holdfast.backends.protocol import Facts as FactSet
+from holdfast.errors import Diagnostic, UsageError
+from holdfast.knowledge.materialisation import Materialisation
+from holdfast.knowledge.prepared_updates import FactChange, Prefetcher, UpdateEncoder, looked_up, looked_up_each
+from holdfast.knowledge.relations import own_relations, the_relation
+from holdfast.knowledge.rule_changes import RuleChange, rule_change
+from holdfast.knowledge.views import Views
+from holdfast.maintenance.algorithms import Choice
+from holdfast.program.impact import Impacted, impact
+from holdfast.program.model import Program
+from holdfast.updates import Change, Update, the_update
+
+if TYPE_CHECKING:
+    from holdfast.maintenance.marking import Marking
+    from holdfast.maintenance.transaction import Outcome
+    from holdfast.streaming.queue import UpdateQueue
+
+MOST_TOGETHER = 62  # updates in one pass: each has a bit of a word, and so has the state before them
+
+
+class Updater:
+    """Applies updates to a materialisation.  Everything that may fail happens before the commit."""
+
+    def __init__(self, state: Materialisation, views: Views) -> None:
+        self._state, self._views = state, views
+        self._encoder = UpdateEncoder(state.dictionary, state.backend)
+        self._prefetcher: Prefetcher | None = None  # of a stream whose updates wait
+
+    def apply(self, update: Update, algorithm: str | Choice, *, keep: bool) -> Change:
+        """Make an update the new state; with `keep` false, only say what that would change."""
+        the_update(update)
+        refuse_size_limits(self._state.program)
+        if changes_rules(update):
+            return self._apply_rules(update, algorithm, keep=keep)
+        choice = self._choice(algorithm, self._state.program)
+        return self._run(self._facts(update), choice, (update,), keep=keep)
+
+    def apply_net(self, updates: Sequence[Update], algorithm: str | Choice) -> Change:
+        """Make several updates of facts the new state, passing over the states between them; says the net change."""
+        prepared = self.prepared(updates)
+        nothing = self._state.backend.facts({})
+        deletions, insertions = nothing, nothing
+        for each in prepared:
+            deletions = deletions | each.deletions
+            insertions = (insertions - each.deletions) | each.insertions
+        net = FactChange(deletions, insertions, sum(each.given for each in prepared))
+        return self._run(net, self._choice(algorithm, self._state.program), updates, keep=True)
+
+    def impact(self, update: Update) -> tuple[Impacted, ...]:
+        """The hyper-nodes that an update would bring up to date."""
+        during = rule_change(self._state, update).during
+        given = {the_relation(name, during).name for name in (*update.delete, *update.insert)}
+        return impact(self._state.program, during, given)
+
+    def prepared(self, updates: Sequence[Update]) -> list[FactChange]:
+        """The facts of several updates that change no rules."""
+        expect_updates(updates)
+        refuse_size_limits(self._state.program)
+        if len(updates) > MOST_TOGETHER:
+            raise UsageError(Diagnostic("E0919", f"one pass takes {MOST_TOGETHER} updates, not {len(updates)}"))
+        if any(map(changes_rules, updates)):
+            message = "updates that change rules are applied one by one"
+            raise UsageError(Diagnostic("E0918", message, help="use apply for them, and stream to have both"))
+        return looked_up_each(self._encoder.encode(updates, self._state.program), self._state.backend)
+
+    def look_ahead(self, queue: UpdateQueue | None) -> Marking | None:
+        """Mark what the next update in a queue deletes while another one is applied; with None, no more."""
+        state = self._state
+        state.maintainer.marking = self._prefetcher = None
+        if queue is None:  # nothing is imported then: the interpreter may be about to end
+            return None
+        from holdfast.maintenance.marking import Marking, derived
+
+        linking = state.backend.ability(Linking)
+        if linking is None:
+            return None
+        prefetcher = Prefetcher(self._encoder, state.backend, queue.ahead)
+        self._prefetcher = None if state.takes_one_by_one else prefetcher  # limits hold for each update
+        marking = Marking(lambda: prefetcher.next_deletions(state.program), linking.links(), derived(state.program))
+        state.maintainer.marking = marking
+        return marking
+
+    def mend(self) -> None:
+        """A call was cut short, who knows where: what can be computed again is."""
+        own_relations(self._state.backend, self._state.program)
+        self._state.maintainer.mend()
+        self._forget_prefetched()
+
+    def _facts(self, update: Update) -> FactChange:
+        if self._prefetcher is not None:
+            return self._prefetcher.take(update, self._state.program)
+        [both] = self._encoder.encode((update,), self._state.program)
+        return looked_up(both, self._state.backend)
+
+    def _apply_rules(self, update: Update, algorithm: str | Choice, *, keep: bool) -> Change:
+        self._forget_prefetched()
+        rules = rule_change(self._state, update)
+        choice = self._choice(algorithm, rules.during)
+        [both] = self._encoder.encode((update,), rules.during)
+        rules.refuse_empty_views(both[1])
+        try:
+            rules.add_relations()
+            return self._run(looked_up(both, self._state.backend), choice, (update,), rules, keep=keep)
+        finally:
+            own_relations(self._state.backend, self._state.program)
+
+    def _run(
+        self,
+        facts: FactChange,
+        choice: Choice,
+        updates: Sequence[Update],
+        rules: RuleChange | None = None,
+        *,
+        keep: bool,
+    ) -> Change:
+        """The transaction: computed, reported, logged, committed, and then cleared up."""
+        state = self._state
+        during = state.program if rules is None else rules.during
+
+        def report(outcome: Outcome) -> tuple[Change, FactSet]:
+            change = self._views.change(outcome, during, facts.given - outcome.explicit)
+            if keep:
+                state.log_commit(updates, (change,))
+            return change, outcome.removed
+
+        steps = [*([] if rules is None else [rules.adopt]), state.next_version(updates)]
+        with state.limited(keep=keep) as watch:
+            change, removed = state.maintainer.run(
+                facts.deletions,
+                facts.insertions,
+                None if rules is None else during,
+                choice,
+                watch,
+                report,
+                keep=keep,
+                adopt=steps,
+            )
+        if keep:
+            housekeeping(state.backend).tidy(removed)
+        return change
+
+    def _choice(self, algorithm: str | Choice, program: Program) -> Choice:
+        """What was asked for, with predicates for the relations' names."""
+        choice = chosen(algorithm)
+        if not choice.of_predicate:
+            return choice
+        asked = {the_relation(name, program).name: wanted for name, wanted in choice.of_predicate.items()}
+        return replace(choice, of_predicate=asked)
+
+    def _forget_prefetched(self) -> None:
+        if self._prefetcher is not None:
+            self._prefetcher.forget()
+
+
+def chosen(algorithm: str | Choice) -> Choice:
+    """An algorithm by its name, or a choice as it is."""
+    expect(algorithm, (str, Choice), "an algorithm is a name or a holdfast.Choice")
+    return Choice(algorithm) if isinstance(algorithm, str) else algorithm
+
+
+def expect_updates(updates: object) -> None:
+    """Refuse what is not a list of updates."""
+    expect(updates, Sequence, "several updates are a list", "put it into a list: [update]")
+    for update in cast("Sequence[object]", updates):
+        the_update(update)
+
+
+def changes_rules(update: Update) -> bool:
+    """Whether an update changes more than facts."""
+    return bool(update.add_rules or update.remove_rules)
+
+
+def refuse_size_limits(program: Program) -> None:
+    """What is incomplete on purpose has no exact changes."""
+    if program.size_limits:
+        message = "a program with .limitsize is incomplete on purpose, so it cannot be maintained"
+        raise UsageError(Diagnostic("E0913", message, help="take the .limitsize away"))

@@ -1,0 +1,80 @@
+"""What is shown of a materialisation: relations, their sizes, and the changes of updates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from holdfast.backends.abilities import virtual_relations
+from holdfast.backends.protocol import Facts as FactSet
+from holdfast.exclusive import Guard
+from holdfast.knowledge.materialisation import Materialisation
+from holdfast.program.model import Program, Relation
+from holdfast.relation_view import RelationView
+from holdfast.updates import Change
+
+if TYPE_CHECKING:
+    from holdfast.maintenance.transaction import Outcome
+
+
+class Views:
+    """Makes views of the facts as they are now."""
+
+    def __init__(self, state: Materialisation, guard: Guard) -> None:
+        self._state, self._guard = state, guard
+
+    def all_facts(self, relation: Relation) -> RelationView:
+        """The facts of a relation."""
+        backend = self._state.backend
+        virtual = virtual_relations(backend).virtual.get(relation.name)
+        rows = backend.rows(relation.name, backend.materialisation) if virtual is None else virtual.now()
+        return RelationView(relation, rows, self._state.dictionary, self._guard)
+
+    def explicit_facts(self, relation: Relation) -> RelationView:
+        """The facts of a relation that were given."""
+        return self._view(relation, self._state.backend.explicit)
+
+    def sizes(self) -> dict[str, int]:
+        """The number of facts of each relation, without fetching them."""
+        backend = self._state.backend
+        sizes = {
+            **backend.materialisation.sizes(),
+            **{name: facts.size for name, facts in virtual_relations(backend).virtual.items()},
+        }
+        return {name: sizes.get(name, 0) for name in visible_relations(self._state.program)}
+
+    def change(self, outcome: Outcome, program: Program, no_ops: int) -> Change:
+        """What an update did, or is about to do, under the rules of a program."""
+        added, removed = (self._by_relation(facts, program) for facts in (outcome.added, outcome.removed))
+        return Change(added, removed, outcome.figures, no_ops)
+
+    def _by_relation(self, facts: FactSet, program: Program) -> dict[str, RelationView]:
+        found = sorted((name for name, size in facts.sizes().items() if size), key=program.places.__getitem__)
+        relations = [program.relations[name] for name in found if not program.relations[name].auxiliary]
+        return {relation.name: self._view(relation, facts) for relation in relations}
+
+    def _view(self, relation: Relation, facts: FactSet) -> RelationView:
+        rows = self._state.backend.rows(relation.name, facts)
+        return RelationView(relation, rows, self._state.dictionary, self._guard)
+
+
+class ViewsByName(Mapping[str, RelationView]):
+    """Relations by name; the facts of one are only fetched when it is asked for."""
+
+    def __init__(self, relations: Mapping[str, Relation], view: Callable[[str], RelationView]) -> None:
+        self._relations = relations
+        self._view = view
+
+    def __getitem__(self, name: str) -> RelationView:
+        return self._view(self._relations[name].name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._relations)
+
+    def __len__(self) -> int:
+        return len(self._relations)
+
+
+def visible_relations(program: Program) -> dict[str, Relation]:
+    """All relations by name, without those that the checker made for itself."""
+    return {name: relation for name, relation in program.relations.items() if not relation.auxiliary}

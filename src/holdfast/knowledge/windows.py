@@ -1,0 +1,95 @@
+"""Several updates computed in one pass, whose states become the present one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from holdfast.backends.abilities import housekeeping
+from holdfast.errors import Diagnostic, UsageError
+from holdfast.exclusive import Guard, exclusive
+from holdfast.knowledge.materialisation import Materialisation
+from holdfast.knowledge.updating import Updater
+from holdfast.knowledge.views import Views
+from holdfast.maintenance.commit import Step, commit
+from holdfast.maintenance.windows import Windows
+from holdfast.updates import Change, Update
+
+if TYPE_CHECKING:
+    from holdfast.maintenance.window_transaction import Window
+
+
+class ChangeWindow:
+    """Updates whose changes are known; `advance` makes the next one the state.  If anything else happens to the
+    knowledge base before that, they are no longer `current`."""
+
+    def __init__(
+        self, state: Materialisation, views: Views, guard: Guard, updates: Sequence[Update], window: Window
+    ) -> None:
+        self._state, self._views, self._guard = state, views, guard
+        self._updates, self._window = updates, window
+
+    @property
+    @exclusive
+    def is_current(self) -> bool:
+        """Whether the state is the one that the next change was computed for."""
+        return self._window.is_current
+
+    @exclusive
+    def advance(self) -> Change | None:
+        """The next update is the new state; says what that changed.  None, and nothing happens, if it is not current
+        any more: another thread may have been quicker."""
+        if not self._window.is_current:
+            return None
+        [change] = self._advanced(self._window.done + 1)
+        return change
+
+    def all(self) -> list[Change]:
+        """All that are left, at once."""
+        return self._advanced(len(self._updates))
+
+    def _advanced(self, number: int) -> list[Change]:
+        state, window = self._state, self._window
+        updates = self._updates[window.done : number]
+        outcomes = [window.outcome(i) for i in range(window.done, number)]
+        no_ops = window.no_ops[window.done : number]
+        changes = [self._views.change(each, state.program, n) for each, n in zip(outcomes, no_ops, strict=True)]
+        facts = state.watch.facts + sum(len(outcome.added) - len(outcome.removed) for outcome in outcomes)
+        state.log_commit(updates, changes)
+        steps: list[Step] = [
+            partial(window.advance, number),
+            partial(state.watch.rest, facts),
+            state.next_version(updates),
+        ]
+        commit(state.backend, steps)
+        if number == len(self._updates):  # row ids change: only when they are no longer needed
+            for i in range(number):
+                housekeeping(state.backend).tidy(window.outcome(i).removed)
+        return changes
+
+
+def change_window(
+    updates: Sequence[Update],
+    seconds: float | None,
+    state: Materialisation,
+    updater: Updater,
+    views: Views,
+    guard: Guard,
+) -> ChangeWindow:
+    """The states after several updates of facts; it is given up after so many `seconds` of processor time."""
+    from holdfast.maintenance.window_transaction import window
+
+    if state.program.has_limits:
+        message = "a program with min or max in the head of a rule does not take several updates in one pass"
+        raise UsageError(Diagnostic("E0931", message, help="apply them one by one, or merged by apply_net"))
+    if state.backend.ability(Windows) is None:
+        message = "this engine does not compute several updates in one pass; the memory engine does"
+        raise UsageError(Diagnostic("E0917", message, help="apply them one by one, or merged by apply_net"))
+    prepared = updater.prepared(updates)
+    with state.limited(keep=False) as watch:
+        if seconds is not None:
+            watch.give_up_after(seconds)
+        facts = [(each.deletions, each.insertions) for each in prepared]
+        computed = window(state.maintainer, facts, [each.given for each in prepared], watch)
+    return ChangeWindow(state, views, guard, tuple(updates), computed)

@@ -1,0 +1,29 @@
+"""One word or sign of a text, and where it stands."""
+
+from __future__ import annotations
+
+
+class Token(str):
+    """Its characters, as a string, with its kind and place; lines and columns count from 1."""
+
+    __slots__ = ("column", "end_column", "end_line", "end_pos", "line", "start_pos", "type", "value")
+    type: str
+    value: str  # its characters, or what they should have been
+    start_pos: int
+    end_pos: int
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+    def __new__(cls, type: str, text: str, start_pos: int, line: int, column: int) -> Token:
+        """A token of one line."""
+        self = super().__new__(cls, text)
+        self.type, self.start_pos, self.line, self.column = type, start_pos, line, column
+        self.end_pos, self.end_line, self.end_column = start_pos + len(text), line, column + len(text)
+        self.value = text
+        return self
+
+    def of_type(self, type: str) -> Token:
+        """The same characters at the same place, as another kind of token."""
+        return Token(type, str(self), self.start_pos, self.line, self.column)
