@@ -48,7 +48,7 @@ class Writer:
         self.own = ["l"] + ["m"] * (random.random() < 0.5) + ["open"] * (random.random() < 0.25)
         self.shapes |= {"limit column first"} if turned else set()
         self.shapes |= {"min and max"} if other != function and "m" in self.own else set()
-        self.kind = random.choice(["add", "add", "copy", "bound", "mixed", "mixed"])
+        self.kind = random.choice(["add", "add", "copy", "bound", "mixed", "mixed", "closure"])
 
     def script(self) -> Script:
         rules = self.program()
@@ -88,8 +88,16 @@ class Writer:
             return Lit("open", (key,))
         return Lit(name, (key, value) if self.column.get(name, 1) else (value, key))
 
+    def closure(self, name: str) -> Rule:
+        """What without min or max would be a rule of a transitive closure."""
+        self.shapes.add("closure")
+        along = ("x", "y") if self.random.random() < 0.7 else ("y", "x")
+        return self.head(name, var("y"), var("d"), (self.atom(name, "x", "d"), Lit("shut", along)))
+
     def rule(self, name: str) -> Rule:
         """A rule that is probably recursive."""
+        if self.kind == "closure" and name != "open":
+            return self.closure(name)
         read = self.random.choice(self.own)
         body = [self.atom(read, "x", "d"), Lit("edge", ("x", "y", "w"))]
         values = [] if read == "open" else ["d"]

@@ -19,6 +19,8 @@ ENGINES = {"memory": "memory", "model": ModelBackend}
 
 SHAPES = (
     "came back",
+    "circles of 0",
+    "closure",
     "comparison",
     "group gone",
     "limit column first",

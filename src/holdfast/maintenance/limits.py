@@ -25,8 +25,10 @@ from holdfast.maintenance.stratum import Stratum
 from holdfast.maintenance.watch import Watch
 from holdfast.plans import Planner, Read
 from holdfast.program.limits import Regime, regime
-from holdfast.program.model import Limit, Rule
+from holdfast.program.model import HyperNode, Limit, Rule
 from holdfast.program.show import shown_names
+from holdfast.values.dictionary import Codes
+from holdfast.values.model import Type
 
 _FALLS = {"min": "smaller", "max": "larger"}
 
@@ -51,6 +53,8 @@ class Improvement:
         self._planner, self._backend, self._watch, self._regime = planner, backend, watch, known
         self._J, self._replace = J, replace
         self.groups = groups_of(planner, backend, none_yet=none_yet)
+        limits = planner.node.limits if planner.node.is_recursive else {}
+        self._floats = [n for n, limit in limits.items() if backend.relations[n].types[limit.column] is Type.FLOAT]
         self.instances = self.rounds = 0
         self._enough = 0  # groups that there are at least
 
@@ -65,6 +69,8 @@ class Improvement:
             N = N if waiting is None else N | waiting
 
     def _take(self, Δ: Facts) -> None:
+        for name in self._floats:
+            _refuse_nan(name, Δ, self._backend, self._planner.node)
         self._replace(self.groups.rivals(Δ, self._J()), Δ)
         self._watch.round(len(Δ))
         self.rounds += 1
@@ -86,12 +92,26 @@ class Improvement:
             raise _endless(next(iter(Δ.sizes())), Δ, self._backend, limits, self._planner.node.recursive)
 
 
+def _refuse_nan(predicate: str, Δ: Facts, backend: Backend, node: HyperNode) -> None:
+    """NaN is neither better nor worse than a number: `d > 5` fails for it, whatever it took the place of."""
+    codes = _codes(backend, predicate, Δ)[:, node.limits[predicate].column]
+    if np.isnan(np.ascontiguousarray(codes).view(np.float64)).any():
+        rule = next(rule for rule in (*node.recursive, *node.nonrecursive) if rule.predicate == predicate)
+        message = f"rule {rule.name} has no value for some facts: NaN has no place in a recursion through min or max"
+        help = "keep such facts out of the rule by a comparison before it is computed, or mend the data"
+        raise EvaluationError(Diagnostic("E0701", message, rule.span, help=help))
+
+
+def _codes(backend: Backend, predicate: str, facts: Facts) -> Codes:
+    rows = backend.rows(predicate, facts)
+    return rows if isinstance(rows, np.ndarray) else rows.codes()
+
+
 def _endless(
     predicate: str, Δ: Facts, backend: Backend, limits: Mapping[str, Limit], rules: Sequence[Rule]
 ) -> EvaluationError:
     relation, limit = backend.relations[predicate], limits[predicate]
-    rows = backend.rows(predicate, Δ)
-    codes = rows if isinstance(rows, np.ndarray) else rows.codes()
+    codes = _codes(backend, predicate, Δ)
     keys = [
         tuple(value for column, value in enumerate(row) if column != limit.column)
         for row in backend.dictionary.decode_rows(codes, relation.types)
