@@ -53,7 +53,7 @@ MUTANTS = [
     ),
     Mutant("groups are not looked up", memory.MemoryGroups._look_up, "if len(keys):", "if False:", ""),
     Mutant("the last offer wins", memory._Best.winners, "keys == self._offered[groups]", "keys == keys", ""),
-    Mutant("a replaced value stays in mind", memory._Best.replaced, "self.put(rows, ids)", "pass", ""),
+    Mutant("a replaced value stays in mind", memory._Best.replaced, "self.put(offers, ids)", "pass", ""),
     Mutant("values end too early", limits.Improvement._look_for_circles, "self.rounds > self._enough + 1", "True", ""),
 ]
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from holdfast.backends.limits import Groups, LimitGroups
 from holdfast.backends.memory.aggregates import in_groups
-from holdfast.backends.memory.arrays import Ids, Rows
+from holdfast.backends.memory.arrays import Ids, Rows, padded
 from holdfast.backends.memory.facts import FactSet, Momentary
 from holdfast.backends.memory.store import MemoryBackend
 from holdfast.backends.memory.table import Table
@@ -29,7 +29,8 @@ _Flags = NDArray[np.bool_]
 _Keys = NDArray[np.int64]
 
 _WORST = np.int64(2**63 - 1)
-_FEW = 4_096  # offers that are taken in at once; of more, the better half
+_FEW = 64  # offers that are taken in at once
+_BANDS = 2  # of more, those in the better half of the span of their values
 
 
 def memory_groups(planner: Planner, backend: MemoryBackend, *, none_yet: bool) -> Groups:
@@ -65,15 +66,30 @@ class _Best:
         self._row: Ids = np.empty(0, np.int32)
         self._offered: _Keys = np.empty(0, np.int64)
         self._place: Ids = np.empty(0, np.int32)
+        self._group_of: Ids = np.empty(0, np.int32)  # by row of the relation; one more, so that 0 is unknown
 
     def of(self, rows: Rows) -> _Offers:
         """The groups and keys of some rows."""
         groups = self._table.intern(np.ascontiguousarray(rows[:, list(self.columns)]))
         self._make_room(self._table.size)
-        keys = self._dictionary.order_keys(
-            np.ascontiguousarray(rows[:, self._limit.column]), self._relation.types[self._limit.column]
-        )
-        return _Offers(rows, groups, ~keys if self._limit.function == "max" else keys)
+        return _Offers(rows, groups, self._keys(rows))
+
+    def of_facts(self, table: Table, ids: Ids) -> _Offers:
+        """The groups and keys of facts, whose groups are looked up once."""
+        if len(self._group_of) < table.size:
+            self._group_of = padded(self._group_of, len(table.rows))
+        rows = table.rows[ids]
+        groups: Ids = self._group_of[ids] - np.int32(1)
+        new = groups < 0
+        if new.any():
+            groups[new] = self.of(rows[new]).groups
+            self._group_of[ids[new]] = groups[new] + 1
+        return _Offers(rows, groups, self._keys(rows))
+
+    def _keys(self, rows: Rows) -> _Keys:
+        column = self._limit.column
+        keys = self._dictionary.order_keys(np.ascontiguousarray(rows[:, column]), self._relation.types[column])
+        return ~keys if self._limit.function == "max" else keys
 
     def _make_room(self, size: int) -> None:
         have = len(self._known)
@@ -110,16 +126,15 @@ class _Best:
         keys: Rows = self._table.rows[groups]
         return keys
 
-    def put(self, rows: Rows, ids: Ids) -> None:
+    def put(self, offers: _Offers, ids: Ids) -> None:
         """These are J's facts of their groups now."""
-        offers = self.of(rows)
         self._there[offers.groups], self._key[offers.groups], self._row[offers.groups] = True, offers.keys, ids
 
-    def replaced(self, rows: Rows, ids: Ids) -> Ids:
+    def replaced(self, offers: _Offers, ids: Ids) -> Ids:
         """The facts that were J's until these came."""
-        groups = self.of(rows).groups
+        groups = offers.groups
         old: Ids = self._row[groups[self._there[groups]]]
-        self.put(rows, ids)
+        self.put(offers, ids)
         return old
 
 
@@ -168,7 +183,7 @@ class MemoryGroups(LimitGroups):
             table = self._memory.tables[name]
             near = Momentary(self._memory.tables, {name: in_groups(table, best.columns, keys)})
             ids = (near & _own(J)).ids(name)
-            best.put(table.rows[ids], ids)
+            best.put(best.of_facts(table, ids), ids)
 
     def better(self, N: Facts, J: Facts) -> Facts:
         """The best of each group."""
@@ -178,8 +193,7 @@ class MemoryGroups(LimitGroups):
             if best is None:
                 ids = (Momentary(self._memory.tables, {name: ids}) - _own(J)).ids(name)
             else:
-                rows = self._memory.tables[name].rows[ids]
-                offers = best.of(rows)
+                offers = best.of_facts(self._memory.tables[name], ids)
                 self._look_up(best, name, offers, J)
                 places = np.flatnonzero(best.is_promising(offers))
                 ids = ids[places[best.winners(offers.at(places))]]
@@ -192,19 +206,24 @@ class MemoryGroups(LimitGroups):
         found = {}
         for name, ids in _own(Δ).snapshot().rows.items():
             if name in self._best:
-                old = self._best[name].replaced(self._memory.tables[name].rows[ids], ids)
+                best = self._best[name]
+                old = best.replaced(best.of_facts(self._memory.tables[name], ids), ids)
                 if len(old):
                     found[name] = old
         return Momentary(self._memory.tables, found)
 
     def front(self, W: Facts) -> tuple[Facts, Facts | None]:
-        """The better half, if there are many."""
+        """Those in the better part of the span of values, if there are many.
+
+        Under shortest paths what waits spans about the longest step, so that bands are a fraction of it.
+        """
         facts = _own(W).snapshot()
         if len(facts) <= _FEW:
             return W, None
-        keys = {name: self._best[name].of(self._memory.tables[name].rows[ids]).keys for name, ids in facts.rows.items()}
-        together = np.concatenate(list(keys.values()))
-        bar = np.partition(together, len(together) // 2)[len(together) // 2]
+        tables = self._memory.tables
+        keys = {name: self._best[name].of_facts(tables[name], ids).keys for name, ids in facts.rows.items()}
+        least, most = min(int(k.min()) for k in keys.values()), max(int(k.max()) for k in keys.values())
+        bar = least + (most - least) // _BANDS
         first = {name: ids[keys[name] <= bar] for name, ids in facts.rows.items()}
         later = {name: ids[keys[name] > bar] for name, ids in facts.rows.items()}
         return _of(facts, first), _of(facts, later)
