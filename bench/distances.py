@@ -4,8 +4,8 @@
 
 The graph is a grid of SIDE × SIDE crossings with streets in both directions, of random lengths from 1 to 19; a tenth of
 the streets is missing.  SIDE 520 gives about a million of them.  DuckDB runs a recursive query with USING KEY, SciPy
-Dijkstra's algorithm; both start over after a deletion.  A peer that is not installed is left out.  All distances are compared.
-Seconds are those of the processor, of this process, so that other work on the machine disturbs them little.
+Dijkstra's algorithm; both start over after a deletion, and one that is not installed is left out.  All distances are
+compared.  Seconds are those of the processor, of this process, so that other work on the machine disturbs them little.
 """
 
 from __future__ import annotations
