@@ -14,7 +14,7 @@ from holdfast.language import parse
 from ..amounts import amount
 from ..judges import clingo_judge
 from ..judges.fragment import UnsupportedError
-from .rules import Fact, Rule, naive
+from .rules import Fact, NoEnd, Rule, naive
 from .running import text
 from .scripts import ARITY, Writer
 
@@ -153,8 +153,9 @@ def test_all_values_first_give_the_same() -> None:
         rules, facts = levelled(seed)
         given = {name: sorted(found) for name, found in facts.items()}
         try:
+            truth = naive(rules, facts)
             kb = holdfast.from_text(text(rules), facts=given)
-        except HoldfastError:
+        except (HoldfastError, NoEnd):
             continue  # refused: a comparison that may fail
         derived = {rule.predicate for rule in rules}
         if "l" not in derived:
@@ -168,7 +169,7 @@ def test_all_values_first_give_the_same() -> None:
         judged = by_clingo(program, plain)
         for name in derived:
             found = set(kb[name])
-            assert found == set(other[name]) == naive(rules, facts).get(name, set()), (seed, name)
+            assert found == set(other[name]) == truth.get(name, set()), (seed, name)
             assert judged is None or found == judged.get(name, set()), (seed, name)
         compared += 1
         by_both += judged is not None
