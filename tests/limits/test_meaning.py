@@ -79,6 +79,8 @@ def test_an_explicit_fact_comes_back_when_what_beat_it_goes() -> None:
     kb = holdfast.from_text("low(x, min(y)) :- e(x, y).", facts={"e": [(1, 2), (1, 3)], "low": [(1, 5), (1, 4)]})
     assert set(kb["low"]) == {(1, 2)}
     assert set(kb.explicit("low")) == {(1, 5), (1, 4)}
+    assert repr(kb) == "<knowledge base: 2 facts, 1 derived>"
+    assert kb.statistics.derived == 1
     change = kb.apply(Update(delete={"e": [(1, 2), (1, 3)]}))
     assert set(change.added["low"]) == {(1, 4)}
     assert set(change.removed["low"]) == {(1, 2)}
