@@ -150,6 +150,6 @@ def _statistics(
 
 def explicit_sizes(program: Program, backend: Backend) -> dict[str, int]:
     """How many facts of each relation are explicit: in a limit relation not those that something better beats."""
-    E, I, sizes = backend.explicit, backend.materialisation, dict(backend.explicit.sizes())
-    limited = {rule.predicate for rule in program.rules if rule.limit is not None}
-    return sizes | {name: len(E.of((name,)) & I) for name in limited & sizes.keys()}
+    sizes = dict(backend.explicit.sizes())
+    limited = sizes.keys() & {rule.predicate for rule in program.rules if rule.limit is not None}
+    return sizes | {name: len(backend.explicit.of((name,)) & backend.materialisation) for name in limited}
