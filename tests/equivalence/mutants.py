@@ -292,7 +292,7 @@ MUTANTS = [
     Mutant(
         "counters of what was refused stay",
         Transactions.roll_back,
-        "self.backend.recursive.take_back()",
+        "self.backend.recursive.roll_back()",
         "pass",
         "auto",
     ),
@@ -457,7 +457,7 @@ MUTANTS += [
             "auto",
         ),
         # around them
-        ("states of what was taken back stay", States.take_back, "self._next.clear()", "self.commit()", "auto"),
+        ("states of what was taken back stay", States.roll_back, "self._next.clear()", "self.commit()", "auto"),
         ("states outlive other algorithms", walk.Walk._maintained, "self.states.drop(plan.predicates)", "pass", MIXED),
         (
             "rules of modules come and go unseen",

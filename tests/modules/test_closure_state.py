@@ -8,7 +8,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from holdfast.modules.closure_state import Form, State, keys_for, state_of
+from holdfast.modules.closure_state import ClosureForm, State, keys_for, state_of
 from holdfast.program.patterns import Shape
 
 REFLEXIVE = [(Shape.REFLEXIVE_SOURCE,), (Shape.REFLEXIVE_TARGET,), (Shape.REFLEXIVE_SOURCE, Shape.REFLEXIVE_TARGET)]
@@ -37,7 +37,7 @@ def edited(state: State, lost: set[Pair], gained: set[Pair]) -> State:
 @pytest.mark.parametrize("shapes", SHAPES, ids=lambda shapes: " ".join(sorted(shape.name for shape in shapes)))
 @pytest.mark.parametrize("seed", range(20))
 def test_an_edited_graph_is_that_of_the_new_edges(shapes: frozenset[Shape], seed: int) -> None:
-    random, form = Random(seed), Form(shapes, False)
+    random, form = Random(seed), ClosureForm(shapes, False)
     values = random.choice([3, 6, 30])
     edges = {(random.randrange(values), random.randrange(values)) for _ in range(random.choice([0, 5, 60]))}
     state = state_of(form, rows(edges))
@@ -51,7 +51,7 @@ def test_an_edited_graph_is_that_of_the_new_edges(shapes: frozenset[Shape], seed
 
 @pytest.mark.parametrize("shapes", SHAPES, ids=lambda shapes: " ".join(sorted(shape.name for shape in shapes)))
 def test_a_small_change_leaves_the_keys_where_they_are(shapes: frozenset[Shape]) -> None:
-    state = state_of(Form(shapes, False), rows({(i, i + 1) for i in range(5_000)}))
+    state = state_of(ClosureForm(shapes, False), rows({(i, i + 1) for i in range(5_000)}))
     keys = state.graph.edges.keys
     for changed in range(8):
         state = edited(state, {(100 * changed, 100 * changed + 1)}, {(100 * changed, 9_000 + changed)})

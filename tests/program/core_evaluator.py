@@ -13,11 +13,11 @@ from holdfast.program.model import (
     Apply,
     Assign,
     Atom,
+    BodyLiteral,
     Compare,
     Const,
     HyperNode,
     Limit,
-    Literal,
     Negated,
     Program,
     Range,
@@ -89,7 +89,7 @@ def derived(rule: Rule, facts: Facts) -> Iterator[Row]:
         yield tuple(value(argument, binding) for argument in rule.arguments)
 
 
-def _solve(body: list[Literal], binding: Binding, facts: Facts) -> Iterator[Binding]:
+def _solve(body: list[BodyLiteral], binding: Binding, facts: Facts) -> Iterator[Binding]:
     if not body:
         yield binding
         return
@@ -107,7 +107,7 @@ def _names(term: object) -> set[str]:
     return {n for a in term.arguments for n in _names(a)} if isinstance(term, Apply) else set()
 
 
-def _ready(literal: Literal, binding: Binding) -> bool:
+def _ready(literal: BodyLiteral, binding: Binding) -> bool:
     match literal:
         case Assign(term=term):
             needed = [term]
@@ -120,7 +120,7 @@ def _ready(literal: Literal, binding: Binding) -> bool:
     return all(_names(term) <= set(binding) for term in needed)
 
 
-def _extend(literal: Literal, binding: Binding, facts: Facts) -> Iterator[Binding]:
+def _extend(literal: BodyLiteral, binding: Binding, facts: Facts) -> Iterator[Binding]:
     match literal:
         case Atom():
             yield from _matching(literal, binding, facts)

@@ -223,7 +223,7 @@ def adding(s: Stratum) -> Callable[[Facts], Facts]:
 
 
 def _bearing(s: Stratum) -> Callable[..., None]:
-    """Told of facts that modules add and remove; with more in the hyper-node than they may derive, they give up."""
+    """Counts the facts that modules add and remove; modules give up when they exceed what they may derive."""
     left = module_budget(s.backend).most_by_modules
     if left == math.inf:
         return lambda added, removed=(): None

@@ -29,8 +29,8 @@ def named(modules: Iterable[str | Module]) -> tuple[Module, ...]:
     for module in modules:
         if isinstance(module, str):
             if module not in known:
-                help = similar(module, list(known)) or f"there are: {', '.join(known)}"
-                raise UsageError(Diagnostic("E0915", f"there is no module {module}", help=help))
+                help = similar(module, list(known)) or f"the modules are {', '.join(known)}"
+                raise UsageError(Diagnostic("E0915", f"unknown module {module}", help=help))
             found.append(known[module])
         else:
             expect(module, Module, "a module is a name or a Module")

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.modules import reachability
-from holdfast.modules.closure_state import NO_CHANGE, Change, Form, State, between, keys_for, state_of
+from holdfast.modules.closure_state import NO_CHANGE, ClosureForm, EdgeChange, State, between, keys_for, state_of
 from holdfast.modules.edges import NONE, Edges, Numbering, Numbers, distinct, ends, together, without
 from holdfast.modules.graph import Graph
 from holdfast.modules.interface import Changed, Declined, Module, ModuleContext, Rows, Service
@@ -54,7 +54,7 @@ class Closure(Module):
         transitive = [shape for shape in own if shape.shape is Shape.TRANSITIVE]
         no_loops = bool(transitive) and all(shape.no_loops for shape in transitive)
         if steps and alone and not no_loops and missing in ([], [frozenset({Shape.TRANSITIVE})]):
-            form = Form(frozenset(here), False, *(_sources(steps, shape) for shape in STEPS))
+            form = ClosureForm(frozenset(here), False, *(_sources(steps, shape) for shape in STEPS))
             rules = tuple(shape.rule for shape in (*own, *steps))
             return Service(self, slice_, rules, True, (*form.before, *form.after), form)
         if missing:
@@ -64,7 +64,7 @@ class Closure(Module):
                 why += ", and steps are served only where there are no other recursive rules"
             return Declined(tuple(shape.rule for shape in shaped), why)
         rules = tuple(shape.rule for shape in own)
-        return Service(self, slice_, rules, alone and not steps, (), Form(frozenset(here), no_loops))
+        return Service(self, slice_, rules, alone and not steps, (), ClosureForm(frozenset(here), no_loops))
 
     # --- in a hyper-node with other rules --------------------------------------------------------------
 
@@ -119,7 +119,7 @@ class Closure(Module):
 
     def start(self, service: Service, context: ModuleContext) -> tuple[Iterator[Rows], Any]:
         """The closure, written out a part at a time."""
-        form: Form = service.form
+        form: ClosureForm = service.form
         state = state_of(
             form, context.gained(), *(_read(context, slices, "come") for slices in (form.before, form.after))
         )
@@ -155,12 +155,12 @@ class Closure(Module):
 
     def takes_over(self, service: Service, state: Any) -> bool:
         """From any closure of the same pairs; where loops come in or go out by themselves, all is computed anew."""
-        form: Form = service.form
+        form: ClosureForm = service.form
         return isinstance(state, State) and state.form.no_loops == form.no_loops
 
     def change(self, service: Service, state: Any, context: ModuleContext) -> Changed:
         """The difference between two closures, for the affected sources only; nothing is overdeleted."""
-        form: Form = service.form
+        form: ClosureForm = service.form
         if state is None or state.is_stale(form):
             state = state_of(
                 form, context.before(), *(_read(context, slices, "before") for slices in (form.before, form.after))
@@ -175,7 +175,7 @@ class Closure(Module):
                     for old, slices in ((state.before, form.before), (state.after, form.after))
                 ),
             )
-        else:  # other rules: another graph, and the difference is looked for all the same
+        else:  # other rules: another graph, and the difference is computed as well
             before, after = (Edges(_steps_now(numbering, slices, context)) for slices in (form.before, form.after))
             new = State(numbering, form, state.base.edited(*base), before, after)
         old_graph, new_graph = state.graph, new.graph
@@ -203,7 +203,7 @@ def _read(context: ModuleContext, slices: tuple[Slice, ...], when: str) -> Rows:
     return np.concatenate([NO_PAIRS, *(context.read(slice_, when) for slice_ in slices)])
 
 
-def _stepped(numbering: Numbering, old: Edges, slices: tuple[Slice, ...], context: ModuleContext) -> Change:
+def _stepped(numbering: Numbering, old: Edges, slices: tuple[Slice, ...], context: ModuleContext) -> EdgeChange:
     """How steps change; of several relations each is read anew, for a step may be in two of them."""
     if not slices:
         return NO_CHANGE

@@ -38,7 +38,7 @@ from holdfast.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True)
-class Form:
+class ClosureForm:
     """Which shapes of rules a service has, and which relations its steps read."""
 
     shapes: frozenset[Shape]
@@ -55,12 +55,12 @@ class Form:
         return bool(self.before) and not self.after and not self.shapes
 
 
-Change = tuple[Numbers, Numbers]
+EdgeChange = tuple[Numbers, Numbers]
 """Edges that are lost and gained."""
 EdgeSets = tuple[Edges, Edges, Edges]
 """B, L and T."""
 
-NO_CHANGE: Change = (NONE, NONE)
+NO_CHANGE: EdgeChange = (NONE, NONE)
 _SIDES = (Shape.REFLEXIVE_SOURCE, Shape.REFLEXIVE_TARGET)
 _REFLEXIVE = frozenset(_SIDES)
 _SPARE = 1024  # values without edges that do not matter
@@ -71,14 +71,14 @@ class State:
     """The edges of a closure between two updates, as keys over numbers for their values."""
 
     numbering: Numbering
-    form: Form
+    form: ClosureForm
     base: Edges
     before: Edges = field(default_factory=lambda: Edges(NONE))  # L
     after: Edges = field(default_factory=lambda: Edges(NONE))  # T
     known_walk: EdgeSets | None = None  # what `walked` gives, if it is known already
     known: Graph | None = None  # the same for `graph`
 
-    def is_stale(self, form: Form) -> bool:
+    def is_stale(self, form: ClosureForm) -> bool:
         """Whether most numbers are of values that no edge has any more: a long stream would have ever more nodes."""
         edges = sum(map(len, self._parts))
         return len(self.numbering.values) > _SPARE + 4 * edges and self.form == form
@@ -114,7 +114,7 @@ class State:
         parts = [between(L, 0, 0), between(base, 0, 1), between(T, 1, 1), keys_of(2 * back + 1, 2 * back)]
         return Graph(2 * nodes, Edges(together(*parts)), 2)
 
-    def edited(self, *changes: Change) -> State:
+    def edited(self, *changes: EdgeChange) -> State:
         """The state after B, L and T lost and gained edges; its graph is the old one edited where it can be."""
         parts = walked = _edited(self._parts, changes)
         if Shape.SYMMETRIC in self.form.shapes:
@@ -126,13 +126,13 @@ class State:
             graph = Graph(len(self.numbering.values), edges, 1, self.form.no_loops)
         return State(self.numbering, self.form, *parts, walked, graph)
 
-    def _both_ways(self, parts: EdgeSets, changes: Sequence[Change]) -> tuple[Change, ...]:
+    def _both_ways(self, parts: EdgeSets, changes: Sequence[EdgeChange]) -> tuple[EdgeChange, ...]:
         """What changes of B, L and T are with what a symmetric rule adds to the old and the new ones."""
         (B, L, T), (base, before, after) = parts, changes
         sides = ((B, B, base, base), (L, T, before, after), (T, L, after, before))
         return tuple(_joined_change(was, *side) for was, side in zip(self.walked, sides, strict=True))
 
-    def _stays_plain(self, walked: EdgeSets, changes: Sequence[Change]) -> bool:
+    def _stays_plain(self, walked: EdgeSets, changes: Sequence[EdgeChange]) -> bool:
         """Whether the steps added nothing to walking along the edges themselves, and still add nothing."""
         (base, *steps), ((lost, _), *moves) = walked, changes
         return (
@@ -151,7 +151,7 @@ class State:
         """The edges of the graph with those that reflexive rules add, after B lost and gained edges.
 
         Only the loops of nodes at the ends of these may come or go.  The other edges of the old graph are those of the
-        old B, so its degrees tell which nodes still have one.
+        old B, so its degrees show which nodes still have one.
         """
         graph, nodes = self.graph.edges, len(self.numbering.values)
         touched = distinct(np.concatenate([*ends(lost), *ends(gained)]))
@@ -223,7 +223,7 @@ def keys_for(numbering: Numbering, pairs: Rows) -> Numbers:
     return keys_of(numbering.enter(pairs[:, 0]), numbering.enter(pairs[:, 1])) if len(pairs) else NONE
 
 
-def state_of(form: Form, base: Rows, before: Rows = NO_PAIRS, after: Rows = NO_PAIRS) -> State:
+def state_of(form: ClosureForm, base: Rows, before: Rows = NO_PAIRS, after: Rows = NO_PAIRS) -> State:
     """The state with B, L and T."""
     numbering = Numbering()
     numbering.enter(distinct(np.concatenate([base.ravel(), before.ravel(), after.ravel()])))
@@ -236,7 +236,7 @@ def state_of(form: Form, base: Rows, before: Rows = NO_PAIRS, after: Rows = NO_P
     )
 
 
-def _edited(parts: EdgeSets, changes: Sequence[Change]) -> EdgeSets:
+def _edited(parts: EdgeSets, changes: Sequence[EdgeChange]) -> EdgeSets:
     B, L, T = (part.edited(*change) for part, change in zip(parts, changes, strict=True))
     return B, L, T
 
@@ -245,7 +245,7 @@ def _joined(edges: Edges, others: Edges) -> Edges:
     return Edges(together(edges.all, turned(others.all)))
 
 
-def _joined_change(was: Edges, edges: Edges, others: Edges, change: Change, other: Change) -> Change:
+def _joined_change(was: Edges, edges: Edges, others: Edges, change: EdgeChange, other: EdgeChange) -> EdgeChange:
     """What changes of edges and of others are for both `_joined`: an edge may be there, or have been, as an other."""
     lost, gained = (together(one, turned(two)) for one, two in zip(change, other, strict=True))
     return lost[~edges.has(lost) & ~others.has(flipped(lost))], gained[~was.has(gained)]

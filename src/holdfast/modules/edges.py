@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from holdfast.quick_dataclass import dataclass
 
 Numbers = NDArray[np.int64]
-Index = tuple[Numbers, Numbers]
+EdgeIndex = tuple[Numbers, Numbers]
 """Rows of edges: where those of each node begin, and their targets."""
-Rows = tuple[Numbers, Numbers, Numbers, Numbers]
+EdgeRows = tuple[Numbers, Numbers, Numbers, Numbers]
 """The same, with the keys of edges that came and of those that went."""
 
 HALF = np.int64(32)
@@ -126,7 +126,7 @@ class Edges:
     keys: Numbers
     came: Numbers = field(default_factory=lambda: NONE)
     went: Numbers = field(default_factory=lambda: NONE)
-    _indexes: dict[bool, Index] = field(default_factory=dict)  # of the keys, forward and backward
+    _indexes: dict[bool, EdgeIndex] = field(default_factory=dict)  # of the keys, forward and backward
 
     def __len__(self) -> int:
         return len(self.keys) + len(self.came) - len(self.went)
@@ -156,7 +156,7 @@ class Edges:
         indexes = (array for index in self._indexes.values() for array in index)
         return sum(array.nbytes for array in (self.keys, self.came, self.went, *indexes))
 
-    def rows(self, nodes: int, *, backward: bool = False) -> Rows:
+    def rows(self, nodes: int, *, backward: bool = False) -> EdgeRows:
         """As the kernels take them, of the edges as they are or turned round."""
         index = self._indexes.get(backward)
         if index is None:
@@ -174,7 +174,7 @@ class Edges:
         return degrees
 
 
-def rows_of(keys: Numbers, nodes: int) -> Index:
+def rows_of(keys: Numbers, nodes: int) -> EdgeIndex:
     """Sorted keys as rows."""
     first = np.zeros(nodes + 1, np.int64)
     np.cumsum(np.bincount(keys >> HALF, minlength=nodes), out=first[1:])

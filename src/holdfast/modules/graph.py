@@ -1,6 +1,6 @@
 """Directed graphs, and their condensations: the strongly connected components and the edges between them.
 
-The kernels are imported where they are used: whoever only asks which module serves a rule does not wait for Numba.
+The kernels are imported where they are used: finding the module for a rule does not wait for Numba.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from holdfast.modules.edges import HALF, NONE, Edges, Numbers, rows_of, turned
 from holdfast.quick_dataclass import dataclass
 
 MOST_BITS = 1 << 30  # 128 MiB for all rows of bits of one graph
-_SOME = 64  # a row of bits for all nodes pays when so many of their number are asked for
+_SOME = 64  # a row of bits for all nodes pays when this share of them is requested
 _NO_BITS: NDArray[np.uint64] = np.empty((0, 0), np.uint64)
 
 
@@ -132,7 +132,7 @@ class Condensed:
         return sum(array.nbytes for array in arrays) + (self.bits.nbytes if "bits" in self.__dict__ else 0)
 
     def arrays(self, groups: int) -> tuple[Any, ...]:
-        """As the kernels take them, with bits if they fit and so many components are asked for that they pay."""
+        """As the kernels take them, with bits if they fit and enough components are requested."""
         bits = self.bits if self.may_want_bits(groups) else _NO_BITS
         edges = self.first, self.targets, self.came, self.went
         return edges, self.member_first, self.members, self.cyclic, bits

@@ -8,7 +8,7 @@ a module answers two questions about facts, and `maintenance/modular.py` makes t
 
 X are the *external* facts: those that are explicit or that other rules derive.  Facts that only the module derived
 are not among them.  A module that serves a hyper-node alone may answer a third question better than out of the first
-two: what exactly a `change` of the external facts takes away and adds.
+two: the exact facts that a `change` of the external facts removes and adds.
 
 Facts are rows of 64-bit codes: of a `Slice` of a relation, so that a module need not know which columns it is given.
 """
@@ -139,7 +139,7 @@ class Module(ABC):
         return False
 
     def change(self, service: Service, state: Any, context: ModuleContext) -> Changed:
-        """What exactly a change takes away and adds, for a module that is alone and reads nothing else.
+        """The exact facts that a change removes and adds, for a module that serves alone and reads nothing else.
 
         `state` is what the last change gave, None at first and whenever something else has changed the facts.
         """

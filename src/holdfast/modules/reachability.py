@@ -27,8 +27,8 @@ _FEW = 16  # edges that are tried one by one, however long it takes
 def closure(graph: Graph, nodes: Numbers, *, backward: bool = False) -> Iterator[Pairs]:
     """All pairs of some nodes and what they reach, as numbers of values, a part at a time.
 
-    Backward, the nodes are such as one arrives at, told as if their values were to be started from; the pairs begin
-    with them all the same.
+    Backward, the nodes are targets, given as if they were sources; the pairs begin with
+    them too.
     """
     for _, gained in _differences(EMPTY, graph.for_some(len(nodes), backward=backward), nodes, graph):
         yield gained
@@ -126,7 +126,7 @@ def _changed(old: Edges, new: Edges) -> tuple[Numbers, Numbers]:
 
 
 def _detoured(graph: Graph, keys: Numbers) -> NDArray[np.bool_]:
-    """Of some edges that a graph does not have, whether it has a detour; of many only as long as it is told soon."""
+    """Of some edges that a graph does not have, whether it has a detour; of many only as long as this is quick."""
     from holdfast.modules import graph_kernels as kernels
 
     found = np.zeros(len(keys), np.uint8)

@@ -7,7 +7,15 @@ from holdfast.errors import Label, Span
 from holdfast.language import tree
 from holdfast.language.foreign import HEAD_WILDCARD, value_help
 from holdfast.language.hints import aggregate_help
-from holdfast.program.aggregates import EXTREMES, Columns, Expander, Place, Source, direct_source, with_value
+from holdfast.program.aggregates import (
+    EXTREMES,
+    AggregateSource,
+    Columns,
+    Expander,
+    WrittenRule,
+    direct_source,
+    with_value,
+)
 from holdfast.program.core import (
     CoreAtom,
     CoreLiteral,
@@ -71,7 +79,7 @@ def rule_names(rules: list[tree.Rule], scope: Names) -> list[str]:
         attribute = next((a for a in rule.attributes if a.name == "name"), None)
         if attribute is not None and (first := given.setdefault(attribute.value, attribute.span)) is not attribute.span:
             labels = [Label(first, "the first one")]
-            scope.diagnostics.error("E0208", f"two rules are called {attribute.value}", attribute.span, labels=labels)
+            scope.diagnostics.error("E0208", f"two rules are named {attribute.value}", attribute.span, labels=labels)
         result.append(attribute.value if attribute is not None else "")
     return _numbered(rules, result, set(given))
 
@@ -102,7 +110,7 @@ def _fact(head: tree.Atom, scope: Names) -> CoreAtom | None:
 def _refuse_variables(offenders: list[tree.Term], scope: Names) -> None:
     names = list(dict.fromkeys(t.name for t in offenders if isinstance(t, tree.Variable)))
     several = len(names) > 1
-    what = f"{' and '.join(names)} {'are variables' if several else 'is a variable'}" if names else "this is none"
+    what = f"{' and '.join(names)} {'are variables' if several else 'is a variable'}" if names else "this is not"
     subject = "the arguments of a fact must be constants" if several else "an argument of a fact must be constant"
     strings = ", ".join(f'"{name}"' for name in names)
     written = f"{'strings are' if several else 'a string is'} written {strings}" if names else None
@@ -188,8 +196,8 @@ class _Desugarer:
             return tree.Number("0", tree.NumberKind.NUMBER, span=term.span)
         return term.target if isinstance(term, tree.HeadAggregate) else term
 
-    def _place(self, head: tree.Atom) -> Place:
-        return Place(self.name, self.scope.predicate_of(head), self.span, self.fresh)
+    def _place(self, head: tree.Atom) -> WrittenRule:
+        return WrittenRule(self.name, self.scope.predicate_of(head), self.span, self.fresh)
 
     def _head_aggregate(self, head: tree.Atom, inner: list[Flat]) -> None:
         """`h(x, count(t)) :- body`: aggregates over the distinct substitutions of the body, then a projection."""
@@ -204,7 +212,7 @@ class _Desugarer:
             target = None if aggregate.function == "count" else source.position(column)
             relation = self.expander.relation(
                 place,
-                Source(source.predicate, source.columns, target),
+                AggregateSource(source.predicate, source.columns, target),
                 taken.group,
                 aggregate.function,
                 aggregate.span,
@@ -215,7 +223,7 @@ class _Desugarer:
         core_head = CoreAtom(place.predicate, arguments, head.span)
         self.expander.rules.append(CoreRule(self.name, core_head, tuple(body), self.span))
 
-    def _head_source(self, place: Place, taken: _HeadAggregates, span: Span) -> Source | None:
+    def _head_source(self, place: WrittenRule, taken: _HeadAggregates, span: Span) -> AggregateSource | None:
         needed = list(dict.fromkeys([*taken.group, *(column for _, _, column in taken.aggregates)]))
         extremes = all(aggregate.function in EXTREMES for _, aggregate, _ in taken.aggregates)
         direct = direct_source(taken.inner, None, needed)
@@ -261,7 +269,7 @@ class _HeadAggregates:
         return tree.Variable(name, span=term.span)
 
     def _no_value(self, term: tree.Wildcard, help: str | None = None) -> None:
-        self.scope.diagnostics.error("E0308", "`_` has no value that could be used here", term.span, help=help)
+        self.scope.diagnostics.error("E0308", "`_` has no value to use here", term.span, help=help)
 
 
 def _span_of(literals: tuple[CoreLiteral, ...]) -> Span | None:

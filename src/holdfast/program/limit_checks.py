@@ -11,11 +11,11 @@ from holdfast.program.limits import value_of
 from holdfast.program.model import (
     Assign,
     Atom,
+    BodyLiteral,
     Compare,
     Const,
     HyperNode,
     Limit,
-    Literal,
     Negated,
     Range,
     Rule,
@@ -92,7 +92,9 @@ class _Check:
             yield from self._literal(literal, position, value, limit, predicate)
         yield from self._head(value, limit, predicate)
 
-    def _literal(self, literal: Literal, position: int, value: Var, limit: Limit, predicate: str) -> Iterator[_Found]:
+    def _literal(
+        self, literal: BodyLiteral, position: int, value: Var, limit: Limit, predicate: str
+    ) -> Iterator[_Found]:
         note, still = (self._note(predicate),), f"can still get {_SMALLER[limit.function]}"
         shown, span = _shown(value), self._span(position)
         match literal:

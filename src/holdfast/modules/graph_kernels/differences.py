@@ -9,7 +9,7 @@ from holdfast.modules.graph_kernels.arguments import ONE, Condensed, Groups, Num
 from holdfast.modules.graph_kernels.walking import walk
 
 GAINS_BY_NEWER_CPUS = True  # bits are counted in half the time; see docs/decisions/0028-kernels-built-ahead.md
-_LONG = 1 << 26  # steps of a walk: a fraction of a second, in which nobody looks at limits
+_LONG = 1 << 26  # steps of a walk: a fraction of a second, in which limits are not checked
 
 
 @njit

@@ -138,12 +138,12 @@ def find_tags(hashes, block, slots, starts, facts):
             fact = np.int64(found[k] & LOW)
             fact -= fact > 0
             touched ^= facts[fact, 0] ^ facts[fact, facts.shape[1] - 1]
-    starts[BLOCK] = np.uint64(touched)  # nobody looks at it: or else the compiler leaves the reads out
+    starts[BLOCK] = np.uint64(touched)  # never read: without it the compiler drops the reads
 
 
 @njit
 def look_up_block(wanted, block, rows, slots, found):
-    """For a block of rows, those of a table that begin with their values; -1 where there is none."""
+    """For a block of rows, those of a table that begin with their values; -1 if no row does."""
     mask = np.uint64(len(slots) - 1)
     hashes = np.empty(BLOCK, np.uint64)
     starts = np.empty(BLOCK + 1, np.uint64)

@@ -10,7 +10,7 @@ from holdfast.backends.memory.kernels.arguments import (
     FROM_FACT,
     FROM_PLACE,
     Codes,
-    Heads,
+    HeadIndex,
     Index,
     Pattern,
     Rows,
@@ -159,7 +159,7 @@ def _drop_known(begin, end, column, counts, weights, out):
 
 
 @njit(
-    types.UniTuple(int64, 3)(Rows, int64, int64, int64, Codes, View, Index, Pattern, Codes, Tally, Heads, Rows),
+    types.UniTuple(int64, 3)(Rows, int64, int64, int64, Codes, View, Index, Pattern, Codes, Tally, HeadIndex, Rows),
     nogil=True,
     cache=True,
 )
