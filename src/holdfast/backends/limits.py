@@ -1,4 +1,4 @@
-"""Groups of limit relations: which offers are better than what is there, and what they replace.
+"""OfferGroups of limit relations: which offers are better than what is there, and what they replace.
 
 `LimitGroups` does this by the protocol alone, with plans; a backend that can do it quicker has the ability `Grouping`.
 """
@@ -14,7 +14,7 @@ from holdfast.backends.protocol import Backend, Facts
 from holdfast.plans import AnyPlan, Planner, Read
 
 
-class Groups(Protocol):
+class OfferGroups(Protocol):
     """The groups of the limit relations of one hyper-node.  A fact of another relation is a group of its own."""
 
     def offers(self, plans: Sequence[AnyPlan], sources: Mapping[Read, Facts], J: Facts) -> tuple[Facts, int]:
@@ -42,18 +42,18 @@ class Groups(Protocol):
 class Grouping(Protocol):
     """Knows groups of limit relations without plans."""
 
-    def groups(self, planner: Planner, *, none_yet: bool) -> Groups:
+    def groups(self, planner: Planner, *, none_yet: bool) -> OfferGroups:
         """Those of a hyper-node; `none_yet` says that J begins without facts of it."""
         ...
 
 
-def groups_of(planner: Planner, backend: Backend, *, none_yet: bool = False) -> Groups:
+def groups_of(planner: Planner, backend: Backend, *, none_yet: bool = False) -> OfferGroups:
     """The groups of a hyper-node's limit relations, for as long as only `rivals` are replaced in J."""
     able = backend.ability(Grouping)
     return LimitGroups(planner, backend) if able is None else able.groups(planner, none_yet=none_yet)
 
 
-class LimitGroups(Groups):
+class LimitGroups(OfferGroups):
     """By plans."""
 
     def __init__(self, planner: Planner, backend: Backend) -> None:
@@ -65,7 +65,7 @@ class LimitGroups(Groups):
         return bag.support(), len(bag)
 
     def better(self, N: Facts, J: Facts) -> Facts:
-        """The best of the new facts, if it is none of J's."""
+        """The best of the new facts, unless J has it."""
         N = N.snapshot()
         new = N - J
         limited = [name for name, size in new.sizes().items() if size and name in self._limits]

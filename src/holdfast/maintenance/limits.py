@@ -17,7 +17,7 @@ from operator import or_
 
 import numpy as np
 
-from holdfast.backends.limits import Groups, groups_of
+from holdfast.backends.limits import OfferGroups, groups_of
 from holdfast.backends.protocol import Backend, Facts
 from holdfast.errors import Diagnostic, EvaluationError
 from holdfast.maintenance.seminaive import NodeFigures, reached
@@ -241,7 +241,7 @@ def _unfounded(s: Stratum, facts: Facts, rules: Sequence[Rule]) -> Facts:
     return (S - instances.support()).snapshot()
 
 
-def rederive(s: Stratum, groups: Groups) -> Facts:
+def rederive(s: Stratum, groups: OfferGroups) -> Facts:
     """All that is left for the groups that have lost their fact, whatever its value."""
     I, D, A = s.I, s.D, s.A
     lost = s.of_node(D)

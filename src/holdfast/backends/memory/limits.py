@@ -1,4 +1,4 @@
-"""Groups of limit relations by hash tables over their keys, so that an offer that loses is never a row.
+"""OfferGroups of limit relations by hash tables over their keys, so that an offer that loses is never a row.
 
 Beside each group stands the value of its fact in J, as an integer that is smaller the better the value is.  A group is
 looked up in J when it is met first; from then on only `rivals` change it.
@@ -12,7 +12,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.backends.limits import Groups, LimitGroups
+from holdfast.backends.limits import OfferGroups, LimitGroups
 from holdfast.backends.memory.aggregates import in_groups
 from holdfast.backends.memory.arrays import Ids, Rows, padded
 from holdfast.backends.memory.facts import FactSet, Momentary
@@ -33,7 +33,7 @@ _FEW = 64  # offers that are taken in at once
 _BANDS = 2  # of more, those in the better half of the span of their values
 
 
-def memory_groups(planner: Planner, backend: MemoryBackend, *, none_yet: bool) -> Groups:
+def memory_groups(planner: Planner, backend: MemoryBackend, *, none_yet: bool) -> OfferGroups:
     """The groups of a hyper-node; strings have no integers that stay, so for them plans must do."""
     types = [backend.relations[name].types[limit.column] for name, limit in planner.node.limits.items()]
     if any(type.in_dictionary for type in types):
@@ -71,7 +71,7 @@ class _Best:
     def of(self, rows: Rows) -> _Offers:
         """The groups and keys of some rows."""
         groups = self._table.intern(np.ascontiguousarray(rows[:, list(self.columns)]))
-        self._make_room(self._table.size)
+        self._enlarge(self._table.size)
         return _Offers(rows, groups, self._keys(rows))
 
     def of_facts(self, table: Table, ids: Ids) -> _Offers:
@@ -91,17 +91,17 @@ class _Best:
         keys = self._dictionary.order_keys(np.ascontiguousarray(rows[:, column]), self._relation.types[column])
         return ~keys if self._limit.function == "max" else keys
 
-    def _make_room(self, size: int) -> None:
+    def _enlarge(self, size: int) -> None:
         have = len(self._known)
         if size <= have:
             return
-        room = max(2 * size, 64)
-        self._known = _larger(self._known, room, self._known_empty)
-        self._there = _larger(self._there, room, False)
-        self._key = _larger(self._key, room, 0)
-        self._row = _larger(self._row, room, 0)
-        self._offered = _larger(self._offered, room, _WORST)
-        self._place = _larger(self._place, room, 0)
+        capacity = max(2 * size, 64)
+        self._known = _larger(self._known, capacity, self._known_empty)
+        self._there = _larger(self._there, capacity, False)
+        self._key = _larger(self._key, capacity, 0)
+        self._row = _larger(self._row, capacity, 0)
+        self._offered = _larger(self._offered, capacity, _WORST)
+        self._place = _larger(self._place, capacity, 0)
 
     def is_promising(self, offers: _Offers) -> _Flags:
         """Of each, whether it may be better than what J has."""
@@ -233,8 +233,8 @@ def _of(facts: Momentary, rows: Mapping[str, Ids]) -> Momentary:
     return Momentary(facts.tables, {name: ids for name, ids in rows.items() if len(ids)})
 
 
-def _larger(column: NDArray[_T], room: int, value: object) -> NDArray[_T]:
-    new = np.full(room, value, column.dtype)
+def _larger(column: NDArray[_T], capacity: int, value: object) -> NDArray[_T]:
+    new = np.full(capacity, value, column.dtype)
     new[: len(column)] = column
     return new
 

@@ -18,7 +18,7 @@ from holdfast.backends.abilities import (
     Tuning,
     VirtualRelations,
 )
-from holdfast.backends.limits import Grouping, Groups
+from holdfast.backends.limits import Grouping, OfferGroups
 from holdfast.backends.memory.aggregates import aggregate, source_rows
 from holdfast.backends.memory.arrays import Ids, Rows
 from holdfast.backends.memory.bags import HeadBuffer, MemoryBag
@@ -247,7 +247,7 @@ class MemoryBackend(Able, VirtualRelations, PreparedFacts, Tuning, Housekeeping,
                     for rows in pipeline.instances(views):
                         yield pipeline.plan.outputs[0][0], rows[0]
 
-    def groups(self, planner: Planner, *, none_yet: bool) -> Groups:
+    def groups(self, planner: Planner, *, none_yet: bool) -> OfferGroups:
         """The groups of limit relations, by their keys."""
         from holdfast.backends.memory.limits import memory_groups
 
