@@ -12,7 +12,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.backends.limits import OfferGroups, LimitGroups
+from holdfast.backends.limits import LimitGroups, OfferGroups
 from holdfast.backends.memory.aggregates import in_groups
 from holdfast.backends.memory.arrays import Ids, Rows, padded
 from holdfast.backends.memory.facts import FactSet, Momentary
