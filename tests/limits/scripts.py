@@ -247,9 +247,30 @@ def paths_script(seed: int) -> Script:
     return script
 
 
-def _of_paths(random: Random, writer: Writer, facts: dict[str, set[Fact]]) -> Step:
-    name = random.choice(["node", "edge", "edge"])
+def _of_paths(
+    random: Random, writer: Writer, facts: dict[str, set[Fact]], names: tuple[str, ...] = ("node", "edge", "edge")
+) -> Step:
+    name = random.choice(names)
     gone = set(random.sample(sorted(facts[name]), min(len(facts[name]), 1 + (name == "edge"))))
     come = {writer.fact(name)} if random.random() < 0.4 else set()
     facts[name] = (facts[name] - gone) | come
     return Step({name: gone - come}, {name: come})
+
+
+def supporting_script(seed: int) -> Script:
+    """Facts that came from worse values of their own groups, and support each other when those are gone."""
+    random = Random(seed)
+    writer = Writer(random)
+    writer.column, writer.function, writer.heights, writer.weights = {"l": 1, "m": 1}, {"l": "min"}, None, (0, 1, 3)
+    step = (writer.atom("l", "x", "d"), Lit("edge", ("x", "y", "w")))
+    low = Lit(compare=(var("d"), "<", num(9)))
+    rules = [writer.head("l", var("y"), op("min", var("d"), var("w")), step)]
+    if random.random() < 0.5:
+        rules = [
+            writer.head("open", var("y"), num(0), (*step, low)),
+            writer.head("l", var("x"), num(2), (Lit("open", ("x",)),)),
+        ]
+    facts = {"edge": {writer.fact("edge") for _ in range(6)}, "l": {writer.fact("l") for _ in range(2)}}
+    script = Script(rules, {name: set(found) for name, found in facts.items()}, shapes={"supporting"})
+    script.steps = [_of_paths(random, writer, facts, ("l", "l", "edge")) for _ in range(5)]
+    return script

@@ -11,12 +11,13 @@ from holdfast.program import limits as program
 
 from ..equivalence.mutants import Mutant, broken
 from .running import failure
-from .scripts import paths_script, random_script
+from .scripts import paths_script, random_script, supporting_script
 
 pytestmark = pytest.mark.only_in_memory("that tests bite is shown once")
 
 ENOUGH = 250
-PATHS = "paths"
+PATHS, SUPPORTING = "paths", "supporting"
+MAKERS = {PATHS: paths_script, SUPPORTING: supporting_script, "": random_script}
 
 MUTANTS = [
     Mutant("explicit facts prove nothing", limits._unfounded, "(facts & s.E) - s.E_minus", "facts & s.E_minus", ""),
@@ -27,7 +28,7 @@ MUTANTS = [
     Mutant("explicit facts are not rederived", limits.rederive, "return explicit | N", "return N", ""),
     Mutant("removed rules lose nothing", limits.first_deletions, "if s.removed:", "if not s.removed:", ""),
     Mutant("deletions stop after one round", limits.overdelete, "N = instances.support()", "N = N & D", ""),
-    Mutant("every regime is tight", limits.maintain, "if N and not known.tight:", "if N and False:", ""),
+    Mutant("every regime is tight", limits.maintain, "if N and not known.tight:", "if N and False:", SUPPORTING),
     Mutant("another meaning goes unnoticed", limits.maintain, "if _means_other(s):", "if False:", ""),
     Mutant("rivals stay", limits.insert, "A -= rivals", "A -= Δ", ""),
     Mutant("rivals of the old state stay", limits.insert, "D |= rivals & I", "D |= rivals & A", ""),
@@ -49,7 +50,11 @@ MUTANTS = [
         PATHS,
     ),
     Mutant(
-        "bounds multiply wrongly", program._directions, "growth(offer.term, v, known)", 'frozenset(("up", "down"))', ""
+        "every direction is the right one",
+        program._directions,
+        "growth(offer.term, v, known)",
+        'frozenset(("up", "down"))',
+        SUPPORTING,
     ),
     Mutant("groups are not looked up", memory.MemoryGroups._look_up, "if len(keys):", "if False:", ""),
     Mutant("the last offer wins", memory._Best.winners, "keys == self._offered[groups]", "keys == keys", ""),
@@ -60,7 +65,7 @@ MUTANTS = [
 
 def caught(mutant: Mutant) -> int | None:
     """The first script that fails, be it that it breaks off."""
-    make = paths_script if mutant.policy == PATHS else random_script
+    make = MAKERS[mutant.policy]
     for seed in dict.fromkeys((mutant.hint, *range(ENOUGH))):
         try:
             found = failure(lambda seed=seed: make(seed))

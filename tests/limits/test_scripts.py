@@ -12,7 +12,7 @@ import pytest
 
 from ..backends.model import ModelBackend
 from .running import Run
-from .scripts import paths_script, random_script
+from .scripts import paths_script, random_script, supporting_script
 
 ENGINES = {"memory": "memory", "model": ModelBackend}
 
@@ -63,6 +63,15 @@ def test_paths_agree_with_naive_evaluation(engine: str) -> None:
         met.update(Run(paths_script(seed), ENGINES[engine]).all())
     assert met["no end: E0704"], dict(met)
     assert met["overdeleted"] > met["came back"] > 0, dict(met)
+
+
+@pytest.mark.only_in_memory("has its own engines")
+@pytest.mark.parametrize("engine", ENGINES)
+def test_facts_that_support_each_other_agree_with_naive_evaluation(engine: str) -> None:
+    met = Counter[str]()
+    for seed in range(60):
+        met.update(Run(supporting_script(seed), ENGINES[engine]).all())
+    assert sum(count for shape, count in met.items() if "recomputed" in shape) > 20, dict(met)
 
 
 @pytest.mark.only_in_memory("has its own engines")
