@@ -68,6 +68,13 @@ class Planner:
         self._readers: dict[int, tuple[Iterable[Rule], _Readers]] = {}  # rules are held, so that their id stays theirs
         self._ranks: dict[tuple[int, ...], tuple[Rank, ...]] = {}
 
+    @cached_property
+    def bodies_too(self) -> Planner:
+        """Plans the same rules; each instance emits its head and then the facts of this hyper-node in its body."""
+        from holdfast.plans.instances import BodyPlanner
+
+        return BodyPlanner(self.node, self.statistics)
+
     def nonrecursive(self) -> tuple[AnyPlan, ...]:
         """Π_n, and the aggregates."""
         return (*self.whole(self.node.nonrecursive), *(AggregatePlan(rule) for rule in self.node.aggregates))
