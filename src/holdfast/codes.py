@@ -7,6 +7,7 @@ from typing import Final
 ALL_CODES: Final[dict[str, str]] = {
     "E0001": "an error without a code of its own",
     "E0701": "a rule meets values for which it has no result",
+    "E0704": "the min or max of a recursion gets better for ever",
     "E0801": "the limit on rounds was reached",
     "E0802": "the limit on facts was reached",
     "E0803": "the limit on seconds was reached",
@@ -36,6 +37,7 @@ ALL_CODES: Final[dict[str, str]] = {
     "E0927": "a knowledge base has no such method",
     "E0930": "there are no compiled kernels for this machine, and no Numba to compile them",
     "E0928": "a signal handler or functor uses a knowledge base inside one of its own calls",
+    "E0931": "a program with min or max in heads does not take several updates in one pass",
     "W0008": "a file has the name of an empty relation, but not the ending of a facts file, or other capitals",
     "W0018": "rules read a relation that nothing fills",
     "W0015": "compiled kernels cannot be cached, because no cache folder is writable",

@@ -15,7 +15,9 @@ from holdfast.backends.memory.store import MemoryBackend
 from holdfast.formats.python_data import encode_facts
 from holdfast.knowledge.loading import load
 from holdfast.language import parse, tree
+from holdfast.maintenance.recompute import recount
 from holdfast.maintenance.seminaive import materialise
+from holdfast.maintenance.stratum import RuleChange
 from holdfast.maintenance.watch import Watch
 from holdfast.plans import Planner
 from holdfast.program.model import Program
@@ -68,7 +70,9 @@ def evaluated(program: Program, facts: Mapping[str, Iterable[Row]]) -> Expected:
         codes = encode_facts(list(given), program.relations[name], dictionary)
         backend.explicit |= backend.facts({name: codes})
     for node in program.nodes:
-        materialise(Planner(node, backend.statistics), backend, Watch())
+        materialise(planner := Planner(node, backend.statistics), backend, Watch())
+        if node.limits:  # which keep no counters
+            recount(planner, backend, RuleChange(node.nonrecursive, node.recursive, node.aggregates))
     state, counters = {}, {}
     for name, relation in program.relations.items():
         if not relation.auxiliary:

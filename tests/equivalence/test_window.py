@@ -34,6 +34,8 @@ def in_windows(
         reference = Reference(script.text(script.rules))
     except HoldfastError:
         return 0  # an unsound program
+    if lane.kb.program.has_limits:
+        return 0  # which is refused
     facts, steps = set(script.facts), list(script.steps)
     while steps:
         window = [steps.pop(0) for _ in range(min(len(steps), random.randint(1, most)))]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 
 from holdfast.language import tree
@@ -60,6 +60,20 @@ def evaluate(
     return evaluation.run(facts or {})
 
 
+def limit_of(head: tree.Atom) -> tuple[int, str] | None:
+    """The column and function of a head with one aggregate, if that is `min` or `max`."""
+    found = [(i, a.function) for i, a in enumerate(head.arguments) if isinstance(a, tree.HeadAggregate)]
+    return found[0] if len(found) == 1 and found[0][1] in ("min", "max") else None
+
+
+def offering(head: tree.Atom) -> tree.Atom:
+    """A head with what it offers in place of its `min` or `max`, if it is one of a limit relation."""
+    if limit_of(head) is None:
+        return head
+    arguments = tuple(a.target if isinstance(a, tree.HeadAggregate) else a for a in head.arguments)
+    return replace(head, arguments=arguments)
+
+
 @dataclass
 class Evaluation:
     """One program being evaluated."""
@@ -91,6 +105,9 @@ class Evaluation:
             for head in item.heads
         ]
 
+        found = {self.name(head.name): limit_of(head) for head, _ in self.rules}
+        self.limits = {name: limit for name, limit in found.items() if limit is not None}
+
     # --- the fixpoint --------------------------------------------------------------------------------
 
     def run(self, given: Mapping[str, Iterable[Row]], *, counted: bool = True) -> Result:
@@ -108,21 +125,32 @@ class Evaluation:
 
     def saturate(self, rules: list[tuple[tree.Atom, tree.Formula]], stratum: set[str], below: Below) -> None:
         recursive = any(read in stratum for name in stratum for read, _ in below[name])
-        size = -1
-        while size != (size := sum(len(self.known[name]) for name in stratum)):
+        before: dict[str, set[Fact]] | None = None
+        while before != (before := {name: set(self.known[name]) for name in stratum}):
             derived = [(head, self.heads(head, self.solve(body, [{}], head=head))) for head, body in rules]
             for head, new in derived:
                 self.known[self.name(head.name)] |= set(new)
             for name in stratum & self.equivalences:
                 self.known[name] = equivalence(self.known[name])
+            for name in stratum & self.limits.keys():
+                self.known[name] = self.best(self.known[name], *self.limits[name])
             if not recursive:
                 return
+
+    def best(self, facts: set[Fact], column: int, function: str) -> set[Fact]:
+        """One fact for each group of a relation whose rules have `min`, or `max`, in a column."""
+        groups: dict[Fact, list[object]] = defaultdict(list)
+        for fact in facts:
+            groups[fact[:column] + fact[column + 1 :]].append(fact[column][1])
+        extremes = {key: tag(functors.fit(functors.AGGREGATES[function](found))) for key, found in groups.items()}
+        return {(*key[:column], value, *key[column:]) for key, value in extremes.items()}
 
     def dependencies(self) -> Below:
         """For every predicate, those its rules read, and whether through negation or aggregation."""
         below: Below = {name: set() for name in self.known}
         for head, body in self.rules:
-            reads = set(self.reads(body, head_aggregate=any(isinstance(a, tree.HeadAggregate) for a in head.arguments)))
+            aggregated = any(isinstance(a, tree.HeadAggregate) for a in head.arguments) and limit_of(head) is None
+            reads = set(self.reads(body, head_aggregate=aggregated))
             below.setdefault(self.name(head.name), set()).update(reads)
             for name, _ in reads:
                 below.setdefault(name, set())
@@ -149,7 +177,7 @@ class Evaluation:
             positive = {self.name(item.name) for item in conjuncts(body) if isinstance(item, tree.Atom)}
             is_recursive = any(read == name or (name in reach[read] and read in reach[name]) for read in positive)
             target = recursive[name] if is_recursive else nonrecursive.setdefault(name, Counter())
-            target.update(self.heads(head, self.solve(body, [{}], head=head)))
+            target.update(self.heads(offering(head), self.solve(body, [{}], head=head)))
         return {
             name: {fact: (nonrecursive.get(name, Counter())[fact], recursive[name][fact]) for fact in rows}
             for name, rows in self.known.items()

@@ -17,6 +17,7 @@ from holdfast.program.model import (
     Compare,
     Const,
     HyperNode,
+    Limit,
     Negated,
     Program,
     Range,
@@ -58,9 +59,20 @@ def _run(node: HyperNode, facts: Facts) -> None:
     while changed:
         changed = False
         for rule in (*node.nonrecursive, *node.recursive):
-            new = set(derived(rule, facts)) - facts[rule.predicate]
-            facts[rule.predicate] |= new
-            changed |= bool(new)
+            before = facts[rule.predicate]
+            facts[rule.predicate] = _best(before | set(derived(rule, facts)), rule.limit)
+            changed |= facts[rule.predicate] != before
+
+
+def _best(rows: set[Row], limit: Limit | None) -> set[Row]:
+    """Of each group of a limit relation one row."""
+    if limit is None:
+        return rows
+    groups: dict[Row, list[Any]] = {}
+    for row in rows:
+        groups.setdefault(row[: limit.column] + row[limit.column + 1 :], []).append(row[limit.column])
+    extreme = AGGREGATE[limit.function]
+    return {(*key[: limit.column], extreme(found), *key[limit.column :]) for key, found in groups.items()}
 
 
 def _aggregated(rule: AggregateRule, facts: Facts) -> Iterator[Row]:

@@ -140,10 +140,17 @@ def _statistics(
     facts = sum(relation_size(backend, name) for name in visible)
     return Statistics(
         facts=explicit,
-        derived=facts - explicit,
+        derived=facts - sum(explicit_sizes(program, backend).get(name, 0) for name in visible),
         rounds=sum(node.rounds for node in figures),
         instances=sum(node.instances for node in figures),
         seconds=watch.seconds,
         memory=housekeeping(backend).nbytes + states.nbytes,
         nodes=tuple(figures),
     )
+
+
+def explicit_sizes(program: Program, backend: Backend) -> dict[str, int]:
+    """How many facts of each relation are explicit: in a limit relation not those that something better beats."""
+    sizes = dict(backend.explicit.sizes())
+    limited = sizes.keys() & {rule.predicate for rule in program.rules if rule.limit is not None}
+    return sizes | {name: len(backend.explicit.of((name,)) & backend.materialisation) for name in limited}

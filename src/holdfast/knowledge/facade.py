@@ -13,7 +13,7 @@ from holdfast.arguments import expect, missing_method
 from holdfast.boundary import public
 from holdfast.errors import Diagnostic
 from holdfast.exclusive import Guard, exclusive
-from holdfast.knowledge.evaluation import Statistics
+from holdfast.knowledge.evaluation import Statistics, explicit_sizes
 from holdfast.knowledge.materialisation import Materialisation
 from holdfast.knowledge.outputs import Outputs
 from holdfast.knowledge.queries import answers
@@ -245,7 +245,7 @@ class KnowledgeBase:
     @exclusive
     def _counts(self) -> tuple[Mapping[str, int], Mapping[str, int]]:
         """The numbers of explicit facts and of all facts, by relation, as they are now."""
-        return self._backend.explicit.sizes(), self._views.sizes()
+        return explicit_sizes(self.program, self._backend), self._views.sizes()
 
 
 def _counted(explicit: Mapping[str, int], sizes: Mapping[str, int]) -> str:

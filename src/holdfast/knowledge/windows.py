@@ -80,6 +80,9 @@ def change_window(
     """The states after several updates of facts; it is abandoned after this number of `seconds` of processor time."""
     from holdfast.maintenance.window_transaction import window
 
+    if state.program.has_limits:
+        message = "a program with min or max in the head of a rule does not take several updates in one pass"
+        raise UsageError(Diagnostic("E0931", message, help="apply them one by one, or merged by apply_net"))
     if state.backend.ability(Windows) is None:
         message = "this engine does not compute windows of updates; the memory engine does"
         raise UsageError(Diagnostic("E0917", message, help="apply them one by one, or merged by apply_net"))

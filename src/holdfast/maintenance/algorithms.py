@@ -7,7 +7,7 @@ from dataclasses import field
 
 from holdfast.arguments import expect
 from holdfast.errors import Diagnostic, UsageError
-from holdfast.maintenance import backward_forward, dred, dred_counting, dred_ranked, modular, recompute
+from holdfast.maintenance import backward_forward, dred, dred_counting, dred_ranked, limits, modular, recompute
 from holdfast.maintenance.stratum import Stratum
 from holdfast.modules import Service
 from holdfast.program.model import HyperNode
@@ -105,6 +105,10 @@ ALGORITHMS: Mapping[str, Algorithm] = {
     )
 }
 AUTO = "auto"
+
+LIMITS = Algorithm("limits", limits.maintain)
+"""What hyper-nodes with limit relations get, whatever is asked for."""
+LIMITS_ANEW = Algorithm("recompute", limits.recompute)
 
 
 STRATEGIES = ("counters", "hyper-node")

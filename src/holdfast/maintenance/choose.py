@@ -10,6 +10,8 @@ from holdfast.backends.protocol import Backend
 from holdfast.maintenance.algorithms import (
     ALGORITHMS,
     AUTO,
+    LIMITS,
+    LIMITS_ANEW,
     Algorithm,
     Choice,
     refuse_company,
@@ -111,6 +113,10 @@ class Chooser:
         """The algorithm for a hyper-node during an update, and why."""
         choice = request.choice
         name, why = choice.named(plan.node), "chosen by the caller"
+        if plan.node.limits:
+            return (LIMITS_ANEW, why) if name == RECOMPUTE else (LIMITS, "min or max in its heads")
+        if any(rule.limit is not None for rule in plan.removed.rules):
+            return ALGORITHMS[RECOMPUTE], "min or max in its heads before"
         if plan.removed and choice.strategy == "hyper-node":
             name, why = RECOMPUTE, "rules were removed, and the strategy is hyper-node"
         elif name == AUTO:

@@ -45,6 +45,7 @@ class Maintainer:
         self.chooser, self.ledger = Chooser(), Ledger(backend)
         self.transactions = Transactions(backend, self.states, self.ledger)
         self.nodes: Sequence[NodePlan] = node_plans(program, backend.statistics, modules)  # in topological order
+        self.ledger.lose_all(name for plan in self.nodes if plan.node.limits for name in plan.predicates)
         self._agenda = Agenda(self.nodes)
         if len(figures) == len(program.nodes):
             self.chooser.costs.materialised(zip((node.predicates for node in program.nodes), figures, strict=True))

@@ -32,6 +32,10 @@ def materialise(
 
     `enough` says of some predicates after how many facts their node is left as it is, incomplete on purpose.
     """
+    if planner.node.limits:
+        from holdfast.maintenance import limits
+
+        return limits.materialise(planner, backend, watch, enough or {})
     begun, facts, O = watch.seconds, 0, planner.node.predicates
     wanted = {name: size for name, size in (enough or {}).items() if name in O}
     I, explicit = backend.materialisation, backend.explicit.of(O)  # E ∩ O
@@ -47,7 +51,7 @@ def materialise(
             watch.batch(len(Δ) - reported)
             reported = 0
         I |= Δ
-        return not _reached(I, wanted)
+        return not reached(I, wanted)
 
     instances = evaluate(planner, backend, I, I, explicit, take)
     return NodeFigures(shown, watch.rounds, instances, facts, watch.seconds - begun)
@@ -125,5 +129,6 @@ def _union(parts: Sequence[Facts]) -> Facts:
     return _union(parts[:middle]) | _union(parts[middle:])
 
 
-def _reached(I: Facts, wanted: Mapping[str, int]) -> bool:
+def reached(I: Facts, wanted: Mapping[str, int]) -> bool:
+    """Whether some predicate has as many facts as wanted."""
     return any(len(I.of((name,))) >= size for name, size in wanted.items())

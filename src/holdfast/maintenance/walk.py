@@ -58,6 +58,7 @@ class Walk:
         begun = self.watch.seconds
         algorithm, why = self.chooser.chosen(plan, self._request(plan), self.backend)
         full = self.chooser.costs.of(plan.node.predicates) if self.choice.named(plan.node) == AUTO else None
+        full = None if plan.node.limits else full  # to start over they have a way of their own
         try:
             figures, why = self._run(plan, algorithm, why, full)
         except AbandonedError as abandoned:
@@ -69,7 +70,8 @@ class Walk:
             figures, why = self._run(plan, algorithm, why, None)
             figures.abandoned, figures.seconds_abandoned = abandoned.figures.instances, abandoned.figures.seconds
         self.ledger.maintained(plan, algorithm)
-        figures.algorithm, figures.why, figures.seconds = algorithm.name, why, self.watch.seconds - begun
+        figures.algorithm, figures.seconds = algorithm.name, self.watch.seconds - begun
+        figures.why = f"{why}; {figures.why}" if figures.why else why
         self.chooser.learn(plan.node, figures, self.backend.statistics)
         return figures
 
@@ -138,7 +140,7 @@ class Walk:
         keeps = algorithm.keeps_nonrecursive, algorithm.keeps_recursive or modular
         beside_rules = (plan.inputs, figures, served, self.states, *keeps)
         values = (plan.planner, backend, self.watch, *given, *change, *beside_rules)
-        if self.marks is not None:
+        if self.marks is not None and not node.limits:
             self.marks.marked()
             passes_on, beside = algorithm.passes_marks_on, () if algorithm.keeps_nonrecursive else kept.recursive
             if not modular and self.marks.concerns(node, kept.nonrecursive, beside, passes_on=passes_on):

@@ -36,7 +36,7 @@ class Allotment:
 def allot(node: HyperNode, relations: Mapping[str, Relation], modules: Sequence[Module]) -> Allotment:
     """What each module offers, in the order of the modules; a rule is assigned to the first one that serves it."""
     services, declined, taken = list[Service](), list[tuple[str, Declined]](), set[int]()
-    for module in modules if node.is_recursive else ():
+    for module in modules if node.is_recursive and not node.limits else ():
         for offer in module.offers(node, relations):
             reason = offer if isinstance(offer, Declined) else _objection(offer, services, taken)
             if reason is not None:

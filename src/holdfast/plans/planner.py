@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from holdfast.deadline import look_at_the_clock
+from holdfast.plans.limits import LimitPlans, goal_of
 from holdfast.plans.literals import literal_variables, may_fail, step_variables, variables
 from holdfast.plans.model import (
     GOAL,
@@ -133,6 +134,18 @@ class Planner:
             known = self._ranks[tuple(map(id, rules))] = tuple(ranks(rules, self.node.predicates))
         return any(all(self.statistics.smallest(*place) > 0 for place in rank.positive) for rank in known)
 
+    @cached_property
+    def limits(self) -> LimitPlans:
+        """Plans for the limit relations of the hyper-node."""
+        return LimitPlans(self.node)
+
+    def by_group(self, rules: Iterable[Rule], goals: Mapping[str, int]) -> tuple[Plan, ...]:
+        """Plans that give all heads of some rules in the groups of some goals (read as the delta), of any value."""
+        return tuple(
+            self._plan(self.limits.by_group(rule), 0, goals[rule.predicate], within=True)
+            for rule in self._deriving(rules, goals)
+        )
+
     def changed(
         self, rules: Iterable[Rule], positive: Mapping[str, int], negative: Mapping[str, int]
     ) -> tuple[Plan, ...]:
@@ -231,10 +244,7 @@ class _Readers:
 
 def backwards(rule: Rule) -> Rule:
     """A rule that starts from its head, `head :- goal(head), body`; without wildcards, so that facts can be emitted."""
-    fresh = (Var(f"goal{number}", term.type) for number, term in enumerate(rule.arguments))
-    goal = tuple(term if isinstance(term, Var | Const) else next(fresh) for term in rule.arguments)
-    pairs = zip(goal, rule.arguments, strict=True)
-    computed = [Assign(given, term) for given, term in pairs if isinstance(given, Var) and given != term]
+    goal, computed = goal_of(rule)
     return Rule(rule.name, rule.predicate, goal, (Atom(rule.predicate, goal), *named_body(rule), *computed), rule.span)
 
 

@@ -159,7 +159,14 @@ class Expander:
             self.scope.diagnostics.error("E0305", message, pending.aggregate.span, notes=[note])
 
     def relation(
-        self, place: WrittenRule, source: AggregateSource, group: Iterable[str], function: str, span: Span
+        self,
+        place: WrittenRule,
+        source: AggregateSource,
+        group: Iterable[str],
+        function: str,
+        span: Span,
+        *,
+        in_head: bool = False,
     ) -> str:
         """The aggregate's relation; equal aggregates of the same relation share one."""
         positions = tuple(source.position(name) for name in group)
@@ -167,7 +174,7 @@ class Expander:
         if key not in self._known:
             columns = (*(_column_name(source.columns[i], i) for i in positions), function)
             name = self.scope.add_auxiliary(f"{place.predicate}.{function}", columns, span)
-            self.aggregates.append(CoreAggregate(place.rule, name, *key, span))
+            self.aggregates.append(CoreAggregate(place.rule, name, *key, span, in_head))
             self._known[key] = name
         return self._known[key]
 

@@ -7,6 +7,7 @@
 3. safety     every variable is bound                       safety.py
 4. types      by name, then of storage                      nominal.py, inference.py, evidence.py, typing.py
 5. strata     no negation or aggregation on a cycle         stratify.py, graph.py
+              recursion through min and max                 limit_heads.py, limit_checks.py, limits.py, movement.py
 6. ending     warnings: what may not end, or ends early      termination.py
 """
 
@@ -23,6 +24,7 @@ from holdfast.program.graph import hyper_nodes
 from holdfast.program.ignored import warn_of_ignored
 from holdfast.program.inference import Hints, Inference
 from holdfast.program.inlining import inlined
+from holdfast.program.limit_checks import check_limits
 from holdfast.program.misspelt import warn_of_misspelt
 from holdfast.program.model import Column, Program, Relation
 from holdfast.program.names import KnownRelation, Names, resolve
@@ -86,6 +88,7 @@ def checked(core: CoreProgram, scope: Names, hints: Hints, diagnostics: Diagnost
     relations = typer.relations()
     check_strata(core, scope, diagnostics)
     nodes = hyper_nodes(tuple(relations), rules, aggregates)
+    check_limits(nodes, rules, core.rules, scope, diagnostics)
     warn_of_endless(nodes, diagnostics)
     warn_of_limits(relations, nodes, diagnostics)
     diagnostics.items[:] = _each_once(diagnostics.items)

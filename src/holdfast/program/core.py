@@ -62,6 +62,15 @@ Body: TypeAlias = tuple[CoreLiteral, ...]
 
 
 @dataclass(frozen=True)
+class CoreLimit:
+    """`min` or `max` in a column of a head: the rule offers a value, and the relation has the best for each group."""
+
+    column: int
+    function: str
+    span: Span
+
+
+@dataclass(frozen=True)
 class CoreRule:
     """One head and one conjunction.
 
@@ -75,6 +84,7 @@ class CoreRule:
     span: Span
     alternative: Span | None = None
     inner: bool = False
+    limit: CoreLimit | None = None
 
 
 @dataclass(frozen=True)
@@ -88,6 +98,7 @@ class CoreAggregate:
     function: str
     target: int | None
     span: Span
+    in_head: bool = False
 
 
 @dataclass(frozen=True)

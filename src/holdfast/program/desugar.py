@@ -26,6 +26,7 @@ from holdfast.program.core import (
 )
 from holdfast.program.flatten import CONSTANTS, Flat, Flattener, Fresh, flattened
 from holdfast.program.graph import components
+from holdfast.program.limit_heads import aggregates_of, check_heads, limit_of
 from holdfast.program.names import Names, formula_atoms
 from holdfast.program.normal_form import MOST_ALTERNATIVES, report_too_many
 from holdfast.quick_dataclass import dataclass
@@ -46,7 +47,9 @@ def desugar(program: tree.Program, scope: Names) -> CoreProgram:
             desugar_rule(scope, expander, name, rule)
     for relation in [r for r in scope.relations.values() if r.equivalence]:
         expander.rules += _equivalence_rules(relation.name, relation.span or program.items[0].span)
-    return CoreProgram(tuple(expander.rules), tuple(expander.aggregates), tuple(facts))
+    core = CoreProgram(tuple(expander.rules), tuple(expander.aggregates), tuple(facts))
+    check_heads(rules, core, scope)
+    return core
 
 
 def _cycles(program: tree.Program, scope: Names) -> dict[str, int]:
@@ -154,7 +157,7 @@ class _Desugarer:
         """Add the core rules of a written rule."""
         head_names = [v.name for head in heads for t in head.arguments for v in term_variables(t, deep=True)]
         inner = flattened(body, self.scope, self.fresh, head_names)
-        grouped = [head for head in heads if any(isinstance(a, tree.HeadAggregate) for a in head.arguments)]
+        grouped = [head for head in heads if len(aggregates_of(head)) and limit_of(head) is None]
         plain = [head for head in heads if head not in grouped]
         before = len(self.expander.rules)
         for flat in inner if plain else ():
@@ -175,12 +178,23 @@ class _Desugarer:
         place = self._place(heads[0])
         where = _span_of(flat.literals) if several else None
         for body in self.expander.bodies(place, whole, used):
-            for head in new_heads:
-                self.expander.rules.append(CoreRule(self.name, head, body, self.span, where))
+            for head, written in zip(new_heads, heads, strict=True):
+                limit = limit_of(written)
+                self.expander.rules.append(CoreRule(self.name, head, body, self.span, where, limit=limit))
 
     def _head(self, head: tree.Atom, flattener: Flattener) -> CoreAtom:
-        arguments = tuple(flattener.term(argument) for argument in head.arguments)
+        arguments = tuple(flattener.term(self._offered(argument)) for argument in head.arguments)
         return CoreAtom(self.scope.predicate_of(head), arguments, head.span)
+
+    def _offered(self, term: tree.Term) -> tree.Term:
+        """What a rule offers to a limit column."""
+        if isinstance(term, tree.HeadAggregate) and isinstance(term.target, tree.Wildcard):
+            help = aggregate_help(term.function)
+            self.scope.diagnostics.error(
+                "E0308", "`_` has no value that could be used here", term.target.span, help=help
+            )
+            return tree.Number("0", tree.NumberKind.NUMBER, span=term.span)
+        return term.target if isinstance(term, tree.HeadAggregate) else term
 
     def _place(self, head: tree.Atom) -> WrittenRule:
         return WrittenRule(self.name, self.scope.predicate_of(head), self.span, self.fresh)
@@ -202,6 +216,7 @@ class _Desugarer:
                 taken.group,
                 aggregate.function,
                 aggregate.span,
+                in_head=True,
             )
             keys = (tree.Variable(name, span=aggregate.span) for name in taken.group)
             body.append(CoreAtom(relation, (*keys, value), aggregate.span))

@@ -128,7 +128,7 @@ def gathered(nodes: Iterable[HyperNode], alone: Collection[int], most: int) -> t
         below = max((depths[read] for read in (*node.positive, *node.negative)), default=0)
         depth = depths[node.index] = below + bool(_rules(node))
         group = open_at.get(depth)
-        if node.index in alone or not _rules(node):
+        if node.index in alone or node.limits or not _rules(node):
             result.append([node])
         elif group is not None and sum(map(_rules, group)) + _rules(node) <= most:
             group.append(node)

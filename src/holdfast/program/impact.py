@@ -53,7 +53,7 @@ def rule_key(rule: AnyRule) -> object:
     """What makes two rules the same: not their names."""
     if isinstance(rule, AggregateRule):
         return (rule.predicate, rule.source, rule.group, rule.function, rule.target)
-    return (rule.predicate, rule.arguments, rule.body)
+    return (rule.predicate, rule.arguments, rule.body, rule.limit)
 
 
 def _difference(program: Program, other: Program) -> dict[str, list[AnyRule]]:

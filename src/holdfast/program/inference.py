@@ -11,6 +11,7 @@ from holdfast.program.core import (
     CoreAggregate,
     CoreAtom,
     CoreCompare,
+    CoreLimit,
     CoreLiteral,
     CoreProgram,
     CoreRange,
@@ -48,6 +49,8 @@ class Inference:
                 look_at_the_clock()
                 self._literal(literal)
             self._head(rule.head)
+            if rule.limit is not None:
+                self._limit(rule.head, rule.limit)
         for aggregate in program.aggregates:
             self._aggregate(aggregate)
         self._add_hints(hints)
@@ -209,6 +212,11 @@ class Inference:
         if functor.result is not None and result is not None:
             reason = f"{functor.name} gives {functor.result.a_value}"
             self._classes.add(self._node(self._rule, result), Strength.BIND, functor.result, result.span, reason)
+
+    def _limit(self, head: CoreAtom, limit: CoreLimit) -> None:
+        if self._scope.relations[head.predicate].type_names[limit.column] is None:
+            node = self._column_node(head.predicate, limit.column)
+            self._classes.add(node, Strength.ORDERED, Type.NUMBER, limit.span, f"{limit.function} needs an order")
 
     def _aggregate(self, aggregate: CoreAggregate) -> None:
         for position, column in enumerate(aggregate.group):

@@ -125,14 +125,31 @@ BodyLiteral: TypeAlias = Atom | Negated | Compare | Test | Assign | Range
 
 
 @dataclass(frozen=True)
+class Limit:
+    """A limit relation has one fact for each group, which is all columns but this one: the least value that its rules
+    and explicit facts offer (`min`), or the greatest (`max`)."""
+
+    column: int
+    function: str  # min or max
+
+    def group(self, arity: int) -> tuple[int, ...]:
+        """The columns of the group."""
+        return tuple(column for column in range(arity) if column != self.column)
+
+
+@dataclass(frozen=True)
 class Rule:
-    """`predicate(arguments) :- body`.  Several core rules share a `name` when one written rule gave them."""
+    """`predicate(arguments) :- body`.  Several core rules share a `name` when one written rule gave them.
+
+    With a `limit`, the head is an offer; all rules of a limit relation have the same one.
+    """
 
     name: str
     predicate: str
     arguments: tuple[Term, ...]
     body: tuple[BodyLiteral, ...]
     span: Span | None = field(default=None, compare=False, repr=False)
+    limit: Limit | None = None
 
 
 @dataclass(frozen=True)
@@ -140,7 +157,8 @@ class AggregateRule:
     """`predicate(group…, f(target)) :- source(…)`: one fact for each group that has a source fact.
 
     `group` are column numbers of the source, in the order of the head's columns; the aggregate's value is
-    the head's last column.  `target` is the aggregated column, None for count.  Every source fact counts once.
+    the head's last column, unless `place` says otherwise.  `target` is the aggregated column, None for count.  Every
+    source fact counts once.
     """
 
     name: str
@@ -150,6 +168,7 @@ class AggregateRule:
     function: str  # count sum min max mean median
     target: int | None
     span: Span | None = field(default=None, compare=False, repr=False)
+    place: int = -1  # the head's column of the aggregate, if it is not the last
 
 
 @dataclass(frozen=True)
@@ -234,6 +253,12 @@ class HyperNode:
         """Whether a fixpoint is needed."""
         return bool(self.recursive)
 
+    @cached_property
+    def limits(self) -> Mapping[str, Limit]:
+        """Its limit relations."""
+        rules = (*self.nonrecursive, *self.recursive)
+        return {rule.predicate: rule.limit for rule in rules if rule.limit is not None}
+
 
 @dataclass(frozen=True)
 class Program:
@@ -261,6 +286,11 @@ class Program:
             sizes = [int(io.parameters["n"]) for io in relation.io if io.kind == "limitsize"]
             limits.update({name: min(sizes)} if sizes else {})
         return limits
+
+    @cached_property
+    def has_limits(self) -> bool:
+        """Whether there are limit relations."""
+        return any(rule.limit is not None for rule in self.rules)
 
     def node_of(self, predicate: str) -> HyperNode:
         """The hyper-node that a predicate belongs to."""

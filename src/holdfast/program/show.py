@@ -35,7 +35,11 @@ def show_rule(rule: Rule | AggregateRule, relations: Relations) -> str:
     """A rule of the core in the notation of the language; an aggregate rule as a head with the aggregate in it."""
     if isinstance(rule, AggregateRule):
         return _show_aggregate(rule, relations)
-    head = _atom(rule.predicate, rule.arguments, relations)
+    shown = [
+        f"{rule.limit.function}({show_term(term)})" if rule.limit and rule.limit.column == i else show_term(term)
+        for i, term in enumerate(rule.arguments)
+    ]
+    head = f"{relations[rule.predicate].display}({', '.join(shown)})"
     body = ", ".join(show_literal(literal, relations) for literal in rule.body)
     return f"{head} :- {body}." if body else f"{head} :- true."
 

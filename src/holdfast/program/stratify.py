@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from holdfast.errors import Diagnostics, Label, Span
 from holdfast.program.core import CoreAtom, CoreProgram, is_fresh
 from holdfast.program.graph import components
+from holdfast.program.limit_heads import EXTREMES
 from holdfast.program.names import Names
 from holdfast.quick_dataclass import dataclass
 
@@ -20,6 +21,7 @@ class Edge:
     body: str
     mark: str
     span: Span
+    in_head: bool = False
 
 
 def check_strata(program: CoreProgram, scope: Names, diagnostics: Diagnostics) -> None:
@@ -43,7 +45,7 @@ def _edges(program: CoreProgram) -> Iterable[Edge]:
             if isinstance(literal, CoreAtom):
                 yield Edge(rule.head.predicate, literal.predicate, "!" if literal.negated else "", literal.span)
     for aggregate in program.aggregates:
-        yield Edge(aggregate.predicate, aggregate.source, aggregate.function, aggregate.span)
+        yield Edge(aggregate.predicate, aggregate.source, aggregate.function, aggregate.span, aggregate.in_head)
 
 
 def _report(edges: list[Edge], scope: Names, diagnostics: Diagnostics) -> None:
@@ -56,14 +58,26 @@ def _report(edges: list[Edge], scope: Names, diagnostics: Diagnostics) -> None:
     user = sorted({e.head for e in edges if not scope.relations[e.head].auxiliary}, key=list(scope.relations).index)
     kind = "negation" if offender.mark == "!" else "aggregation"
     code = "E0501" if offender.mark == "!" else "E0502"
+    if offender.in_head and offender.mark in EXTREMES:
+        code, kind = "E0506", "a head with several columns of min or max"
     listed = ", ".join(scope.relations[name].display for name in user)
     message = f"{kind} inside a cycle: {_drawn(cycle, scope)}"
     labels = [Label(edge.span, _said(edge, scope)) for edge in cycle[1:]]
     what = "negated" if offender.mark == "!" else "aggregated"
     note = f"a relation must be complete before it is {what}, but here {_dependence(listed, len(user))}"
     waits = ", ".join(name for name in scope.waiting.get(offender.span, ()) if not is_fresh(name))
-    help = f"only the recursion binds {waits}: add an atom from outside it that binds {waits} too" if waits else None
+    help = None if offender.mark == "!" else _advice(offender)
+    if waits:
+        help = f"only the recursion binds {waits}: add an atom from outside it that binds {waits} too"
     diagnostics.error(code, message, offender.span, labels=_distinct(labels, offender.span), notes=[note], help=help)
+
+
+def _advice(offender: Edge) -> str:
+    if offender.mark not in EXTREMES:
+        return "only min and max may be part of a recursion, in the heads of all rules of a relation"
+    if offender.in_head:
+        return "a recursive relation may have one column with min or max: make it one relation for each"
+    return f"a relation with {offender.mark} in its heads may be recursive: h(x, {offender.mark}(u)) :- …, h(y, u)."
 
 
 def _dependence(listed: str, count: int) -> str:

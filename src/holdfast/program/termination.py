@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from holdfast.errors import Diagnostics
+from holdfast.program.limits import regime
 from holdfast.program.model import Apply, Assign, Atom, Compare, HyperNode, Negated, Relation, Rule, Term, Test, Var
 
 GROWING = frozenset({"+", "-", "*", "^", "bshl", "cat", "neg", "record"})
@@ -15,8 +16,10 @@ def warn_of_endless(nodes: tuple[HyperNode, ...], diagnostics: Diagnostics) -> N
     """Warn of each recursive rule whose head holds a value computed from the recursion itself, without a bound."""
     for node in nodes:
         own = set(node.predicates)
+        known = regime((*node.nonrecursive, *node.recursive), node.limits, node.predicates) if node.limits else None
+        ends = known is not None and (known.best_first or known.additive)  # or the error is found when it happens
         for rule in node.recursive:
-            grown = _grown(rule, own)
+            grown = _grown(rule, own, rule.limit.column if rule.limit and ends else None)
             if grown:
                 message = f"this recursion makes new values from {', '.join(sorted(grown))} and may not end"
                 help = "bound the value with a comparison, or set a limit on facts, rounds or seconds"
@@ -37,15 +40,18 @@ def warn_of_limits(relations: Mapping[str, Relation], nodes: tuple[HyperNode, ..
                 diagnostics.warning("W0006", message, io.span)
 
 
-def _grown(rule: Rule, own: set[str]) -> set[str]:
-    """The variables of recursive atoms from which a head value is computed and which nothing bounds."""
+def _grown(rule: Rule, own: set[str], limited: int | None) -> set[str]:
+    """The variables of recursive atoms from which a head value is computed and which nothing bounds; not in a column
+    that is `limited`."""
     atoms = [literal for literal in rule.body if isinstance(literal, Atom)]
     recursive = {name for atom in atoms if atom.predicate in own for name in _names(atom.arguments)}
     given = {name for atom in atoms if atom.predicate not in own for name in _names(atom.arguments)}
     definitions = {lit.variable.name: lit.term for lit in rule.body if isinstance(lit, Assign)}
     bounded = given | _bounded(rule)
     found: set[str] = set()
-    for argument in rule.arguments:
+    for column, argument in enumerate(rule.arguments):
+        if column == limited:
+            continue
         found |= _sources(argument, definitions, recursive - bounded, bounded, False, frozenset())
     return found
 

@@ -85,7 +85,8 @@ class Typer:
         arguments = tuple(self._into(rule.head, i) for i in range(len(rule.head.arguments)))
         read = {literal.predicate for literal in rule.body if isinstance(literal, CoreAtom)}
         self._drop_consequences(before, not read.isdisjoint(self._doubtful))
-        return model.Rule(rule.name, rule.head.predicate, arguments, body, rule.span)
+        limit = None if rule.limit is None else model.Limit(rule.limit.column, rule.limit.function)
+        return model.Rule(rule.name, rule.head.predicate, arguments, body, rule.span, limit)
 
     def _drop_consequences(self, before: int, doubtful: bool) -> None:
         """A functor or variable with clashing types spoils what is next to it; only the first is worth a message."""
@@ -120,20 +121,26 @@ class Typer:
         """The aggregate rules; reports an aggregate of what cannot be aggregated."""
         for aggregate in program.aggregates:
             self._check_aggregate(aggregate)
+        for rule in program.rules:
+            if rule.limit is not None:
+                place = rule.head.predicate, rule.limit.column
+                self._check_target(rule.limit.function, *place, rule.head.predicate, rule.limit.span)
         return tuple(
             model.AggregateRule(a.name, a.predicate, a.source, a.group, a.function, a.target, a.span)
             for a in program.aggregates
         )
 
     def _check_aggregate(self, aggregate: CoreAggregate) -> None:
-        if aggregate.target is None:
-            return
-        type = self._inference.column(aggregate.source, aggregate.target)
-        allowed = ORDERED if aggregate.function in ("min", "max") else NUMERIC
-        if type not in allowed and not self._inference.column_clashed(aggregate.source, aggregate.target):
-            message = f"{aggregate.function} has no meaning for values of type {type.value}"
-            self._diagnostics.error("E0409", message, aggregate.span)
-            self._doubtful.add(aggregate.predicate)
+        if aggregate.target is not None:
+            place = aggregate.source, aggregate.target
+            self._check_target(aggregate.function, *place, aggregate.predicate, aggregate.span)
+
+    def _check_target(self, function: str, predicate: str, column: int, head: str, span: Span) -> None:
+        type = self._inference.column(predicate, column)
+        allowed = ORDERED if function in ("min", "max") else NUMERIC
+        if type not in allowed and not self._inference.column_clashed(predicate, column):
+            self._diagnostics.error("E0409", f"{function} has no meaning for values of type {type.value}", span)
+            self._doubtful.add(head)
 
     # --- literals ---
 

@@ -45,9 +45,9 @@ def aggregate(
     target = np.zeros(len(rows), np.int64) if rule.target is None else np.ascontiguousarray(rows[:, rule.target])
     type = Type.NUMBER if rule.target is None else source[rule.target]
     sorted_groups = _sorted(groups, _order(target, type, dictionary))
-    result = np.empty((table.size, len(head)), np.int64)
-    result[:, :-1] = table.rows[: table.size]
-    result[:, -1] = _values(rule.function, target, type, head[-1], sorted_groups)
+    place, result = rule.place % len(head), np.empty((table.size, len(head)), np.int64)
+    result[:, [column for column in range(len(head)) if column != place]] = table.rows[: table.size]
+    result[:, place] = _values(rule.function, target, type, head[place], sorted_groups)
     return result
 
 

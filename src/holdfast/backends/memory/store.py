@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeVar, cast
 
@@ -21,6 +21,7 @@ from holdfast.backends.abilities import (
     Tuning,
     VirtualRelations,
 )
+from holdfast.backends.limits import Grouping, OfferGroups
 from holdfast.backends.memory.aggregates import aggregate, source_rows
 from holdfast.backends.memory.arrays import Ids, Rows
 from holdfast.backends.memory.bags import HeadBuffer, MemoryBag
@@ -37,6 +38,7 @@ from holdfast.backends.memory.truth import NO_IDS
 from holdfast.backends.memory.virtual import VirtualTables
 from holdfast.backends.protocol import Facts, Watch
 from holdfast.maintenance.windows import Windows
+from holdfast.plans import Planner
 from holdfast.plans.model import AggregatePlan, AnyPlan, Plan, Read
 from holdfast.program.model import Relation
 from holdfast.values.dictionary import Dictionary
@@ -55,7 +57,9 @@ _AnyPlan = TypeVar("_AnyPlan", bound=AnyPlan)
 _FEW = 4_096  # rows of deleted facts that do not matter
 
 
-class MemoryBackend(Able, VirtualRelations, PreparedFacts, Tuning, Housekeeping, Linking, Windows, Scratching):
+class MemoryBackend(
+    Able, VirtualRelations, PreparedFacts, Tuning, Housekeeping, Linking, Windows, Scratching, Grouping
+):
     """Facts in this process."""
 
     def __init__(self, relations: Mapping[str, Relation], dictionary: Dictionary, watch: Watch) -> None:
@@ -258,6 +262,25 @@ class MemoryBackend(Able, VirtualRelations, PreparedFacts, Tuning, Housekeeping,
             {name: found.ids[: found.size] for name, found in heads.items()},
             {name: found.weights[: found.size] for name, found in heads.items() if len(found.weights)},
         )
+
+    def emitted(self, plans: Sequence[AnyPlan], sources: Mapping[Read, Facts]) -> Iterator[tuple[str, Rows]]:
+        """The heads of all instances of some plans, a batch at a time, each to be looked at before the next: predicates
+        and rows, which need not be facts of their tables."""
+        able = [plan for plan in plans if isinstance(plan, Plan) and self._can_start(plan, sources)]
+        for plan in able if self.virtual else ():
+            self._virtual.prepare(plan)
+        pipelines = [self._pipeline(plan) for plan in able]
+        with self.seen(pipelines, sources) as views:
+            for pipeline in pipelines:
+                with naming_the_rule(pipeline.plan.rule):
+                    for rows in pipeline.instances(views):
+                        yield pipeline.plan.outputs[0][0], rows[0]
+
+    def groups(self, planner: Planner, *, none_yet: bool) -> OfferGroups:
+        """The groups of limit relations, by their keys."""
+        from holdfast.backends.memory.limits import memory_groups
+
+        return memory_groups(planner, self, none_yet=none_yet)
 
     def pipelines(self, plans: Sequence[AnyPlan]) -> list[CompiledPlan]:
         """What runs some plans; all facts that they read are rows."""

@@ -47,7 +47,9 @@ def aggregated(
 
 
 def _grouped(rule: AggregateRule, group: Sequence[str], value: str, facts: Frame) -> Frame:
-    listed = ", ".join(f"{column} AS c{place}" for place, column in enumerate([*group, value]))
+    columns = list(group)
+    columns.insert(rule.place % (len(group) + 1), value)
+    listed = ", ".join(f"{column} AS c{place}" for place, column in enumerate(columns))
     by = f" GROUP BY {', '.join(dict.fromkeys(group))}" if group else " HAVING count(*) > 0"
     return Frame(facts.space, f"SELECT {listed} FROM {facts.table}{by}", [facts])
 
@@ -64,7 +66,9 @@ def _by_group(
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """For the executors: the aggregates of one partition, in which every group is whole."""
     group, target = places
-    renumbered = AggregateRule(rule.name, rule.predicate, rule.source, tuple(group), rule.function, target)
+    renumbered = AggregateRule(
+        rule.name, rule.predicate, rule.source, tuple(group), rule.function, target, place=rule.place
+    )
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from holdfast.backends.memory.aggregates import aggregate

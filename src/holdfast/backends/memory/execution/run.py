@@ -98,8 +98,14 @@ class CompiledPlan:
         """For each batch of instances, the rows of all outputs, side by side."""
         for step in self.steps:
             step.prepare(views)
-        for bindings in self._bindings():
-            yield self._outputs(bindings)
+        if self.tallying is None:
+            yield from map(self._outputs, self._through(self.steps))
+            return
+        self.tallying.may_tally = False  # each instance by itself
+        try:
+            yield from map(self._outputs, self._through(self.steps))
+        finally:
+            self.tallying.may_tally = True
 
     def _limited(self, quota: Ids) -> JoinStep | LookupStep | None:
         """The last step, given the quota, if it is one that can stop early; else all instances are met."""

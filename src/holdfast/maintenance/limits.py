@@ -1,0 +1,279 @@
+"""DRed^v: limit relations, whose facts are the best of what their rules and explicit facts offer.
+
+An offer is *tight* if it is the fact of its group.  OVERDELETE looks at tight instances only: what loses one is deleted
+unless another one is left that proves it by facts on a better level, or by none of this hyper-node.  REDERIVE collects
+all that is left for the groups that lost their fact, and INSERT takes the best of each group for as long as there is
+a better one.  Where looking at tight instances is not enough (`program/limits.py`) the hyper-node is recomputed when
+anything at all is lost.  No counters are kept.
+
+The explicit facts of a limit relation are offers too: E is no part of I here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
+from operator import or_
+
+import numpy as np
+
+from holdfast.backends.limits import OfferGroups, groups_of
+from holdfast.backends.protocol import Backend, Facts
+from holdfast.errors import Diagnostic, EvaluationError
+from holdfast.maintenance.seminaive import NodeFigures, reached
+from holdfast.maintenance.stratum import Stratum
+from holdfast.maintenance.watch import Watch
+from holdfast.plans import Planner, Read
+from holdfast.program.limits import Regime, regime
+from holdfast.program.model import HyperNode, Limit, Rule
+from holdfast.program.show import shown_names
+from holdfast.values.dictionary import Codes
+from holdfast.values.model import Type
+
+_FALLS = {"min": "smaller", "max": "larger"}
+
+
+# --- one improvement after the other -------------------------------------------------------------------
+
+
+class Improvement:
+    """Takes offers in, each group's best, until no offer is better than what is there."""
+
+    def __init__(
+        self,
+        planner: Planner,
+        backend: Backend,
+        watch: Watch,
+        known: Regime,
+        J: Callable[[], Facts],
+        replace: Callable[[Facts, Facts], None],
+        *,
+        none_yet: bool = False,
+    ) -> None:
+        self._planner, self._backend, self._watch, self._regime = planner, backend, watch, known
+        self._J, self._replace = J, replace
+        self.groups = groups_of(planner, backend, none_yet=none_yet)
+        limits = planner.node.limits if planner.node.is_recursive else {}
+        self._floats = [n for n, limit in limits.items() if backend.relations[n].types[limit.column] is Type.FLOAT]
+        self.instances = self.rounds = 0
+        self._enough = 0  # groups that there are at least
+
+    def run(self, N: Facts, rules: Sequence[Rule], wanted: Mapping[str, int] | None = None) -> None:
+        """INSERT: `N` are offers; `wanted` says when to stop early."""
+        while W := self.groups.better(N, self._J()):
+            Δ, waiting = self.groups.front(W) if self._regime.best_first else (W, None)
+            self._take(Δ)
+            if wanted and reached(self._J(), wanted):
+                return
+            N = self._offers(Δ, rules)
+            N = N if waiting is None else N | waiting
+
+    def _take(self, Δ: Facts) -> None:
+        for name in self._floats:
+            _refuse_nan(name, Δ, self._backend, self._planner.node)
+        self._replace(self.groups.rivals(Δ, self._J()), Δ)
+        self._watch.round(len(Δ))
+        self.rounds += 1
+        if self._regime.additive and not self._regime.best_first and self.rounds > self._enough + 1:
+            self._look_for_circles(Δ)
+
+    def _offers(self, Δ: Facts, rules: Sequence[Rule]) -> Facts:
+        """Π_r⟦J : Δ⟧."""
+        J, plans = self._J(), self._planner.recursive(Δ.sizes(), rules)
+        offers, count = self.groups.offers(plans, {Read.ALL: J, Read.OLD: J - Δ, Read.DELTA: Δ, Read.ABSENT: J}, J)
+        self.instances += count
+        return offers
+
+    def _look_for_circles(self, Δ: Facts) -> None:
+        """A proof that is longer than there are groups improves some group by itself, and so for ever."""
+        J, limits = self._J(), self._planner.node.limits
+        self._enough = sum(J.size(name) for name in limits)
+        if self.rounds > self._enough + 1:
+            raise _endless(next(iter(Δ.sizes())), Δ, self._backend, limits, self._planner.node.recursive)
+
+
+def _refuse_nan(predicate: str, Δ: Facts, backend: Backend, node: HyperNode) -> None:
+    """NaN is neither better nor worse than a number: `d > 5` fails for it, whatever it took the place of."""
+    codes = _codes(backend, predicate, Δ)[:, node.limits[predicate].column]
+    if np.isnan(np.ascontiguousarray(codes).view(np.float64)).any():
+        rule = next(rule for rule in (*node.recursive, *node.nonrecursive) if rule.predicate == predicate)
+        message = f"rule {rule.name} has no value for some facts: NaN has no place in a recursion through min or max"
+        help = "keep such facts out of the rule by a comparison before it is computed, or mend the data"
+        raise EvaluationError(Diagnostic("E0701", message, rule.span, help=help))
+
+
+def _codes(backend: Backend, predicate: str, facts: Facts) -> Codes:
+    rows = backend.rows(predicate, facts)
+    return rows if isinstance(rows, np.ndarray) else rows.codes()
+
+
+def _endless(
+    predicate: str, Δ: Facts, backend: Backend, limits: Mapping[str, Limit], rules: Sequence[Rule]
+) -> EvaluationError:
+    relation, limit = backend.relations[predicate], limits[predicate]
+    codes = _codes(backend, predicate, Δ)
+    keys = [
+        tuple(value for column, value in enumerate(row) if column != limit.column)
+        for row in backend.dictionary.decode_rows(codes, relation.types)
+    ]
+    shown = [str(value) for value in min(keys, key=lambda key: tuple(map(str, key)))]
+    shown.insert(limit.column, "_")
+    message = f"{relation.display}({', '.join(shown)}) gets {_FALLS[limit.function]} for ever"
+    note = "there is a circle of facts along which its rules add up to a better value each time; nothing has changed"
+    help = "mend the facts, or keep those out that make such a circle"
+    span = next(rule.span for rule in rules if rule.predicate == predicate)
+    return EvaluationError(Diagnostic("E0704", message, span, notes=(note,), help=help))
+
+
+# --- from scratch ------------------------------------------------------------------------------------
+
+
+def materialise(planner: Planner, backend: Backend, watch: Watch, wanted: Mapping[str, int]) -> NodeFigures:
+    """Everything that follows in one hyper-node with limit relations; earlier nodes are complete."""
+    begun, node, before = watch.seconds, planner.node, watch.facts
+    E, I = backend.explicit, backend.materialisation
+    shown = shown_names(node.predicates, backend.relations)
+    watch.node(", ".join(shown))
+
+    def replace(rivals: Facts, Δ: Facts) -> None:
+        nonlocal I
+        I -= rivals
+        I |= Δ
+
+    known = _regime_of(planner)
+    improvement = Improvement(planner, backend, watch, known, lambda: I, replace, none_yet=True)
+    N, instances = improvement.groups.offers(planner.whole(node.nonrecursive), {Read.ALL: I, Read.ABSENT: I}, I)
+    improvement.run(E.of(node.predicates) | N, node.recursive, wanted)
+    watch.facts = before
+    facts = len(I.of(node.predicates))
+    watch.batch(max(0, facts - len(E.of(node.predicates))))
+    return NodeFigures(shown, watch.rounds, instances + improvement.instances, facts, watch.seconds - begun)
+
+
+def recompute(s: Stratum) -> None:
+    """The hyper-node's new facts from scratch, then the difference to the old."""
+    I, D, A, new = s.I, s.D, s.A, s.backend.proved
+    J = s.backend.elsewhere(s.O, new, (I - D) | A)
+
+    def replace(rivals: Facts, Δ: Facts) -> None:
+        nonlocal new
+        new -= rivals
+        new |= Δ
+
+    known = _regime_of(s.planner)
+    improvement = Improvement(s.planner, s.backend, s.watch, known, lambda: J, replace, none_yet=True)
+    plans = s.planner.whole(s.node.nonrecursive)
+    N, instances = improvement.groups.offers(plans, {Read.ALL: J, Read.ABSENT: J}, J)
+    explicit = (s.of_node(s.E) - s.E_minus) | s.E_plus
+    improvement.run(explicit | N, s.node.recursive)
+    s.figures.insertion += instances + improvement.instances
+    old, found = s.of_node(I), s.of_node(new).snapshot()
+    D |= old - found
+    A |= found - I
+    new.clear()
+
+
+def _regime_of(planner: Planner) -> Regime:
+    node = planner.node
+    rules = (*node.nonrecursive, *node.recursive)
+    return regime(rules, node.limits, node.predicates, planner.statistics.smallest)
+
+
+# --- an update ---------------------------------------------------------------------------------------
+
+
+def maintain(s: Stratum) -> None:
+    """DRed^v: bring one hyper-node up to date."""
+    if _means_other(s):
+        s.figures.why = "recomputed, since they were not there before"
+        recompute(s)
+        return
+    old = (*s.kept.rules, *s.removed.rules)
+    known = regime(old, s.node.limits, s.O, s.planner.statistics.smallest)
+    N = first_deletions(s)
+    s.figures.why = known.why
+    if N and not known.tight:
+        s.figures.why = f"recomputed, since {known.why}"
+        recompute(s)
+        return
+    groups = groups_of(s.planner, s.backend)
+    overdelete(s, N, known)
+    insert(s, rederive(s, groups))
+
+
+def _means_other(s: Stratum) -> bool:
+    """Whether a relation of the hyper-node was no limit relation before, or another one."""
+    before: dict[str, Limit | None] = {rule.predicate: rule.limit for rule in (*s.kept.rules, *s.removed.rules)}
+    return any(before.get(name) != s.node.limits.get(name) for name in s.O)
+
+
+def first_deletions(s: Stratum) -> Facts:
+    """N := (E- ∩ O) ∪ Π[I : D\\A, A\\D] ∪ Π_removed[I], tight or not."""
+    bags = [s.delta_heads(s.kept.rules, s.I, s.removed_inputs, s.added_inputs)]
+    if s.removed:
+        bags.append(s.instances(s.removed.rules, s.I))
+    s.figures.deletion += sum(map(len, bags))
+    return reduce(or_, (bag.support() for bag in bags), s.E_minus).snapshot()
+
+
+def overdelete(s: Stratum, N: Facts, known: Regime) -> None:
+    """Tight facts that lost an instance and are not proved by facts on a better level, and what follows from them."""
+    I, D, A = s.I, s.D, s.A
+    below, plans = known.below, s.planner.limits
+    proving = [*s.kept.nonrecursive]
+    proving += [plans.founded(rule, below) for rule in s.kept.recursive] if below is not None else []
+    rules = tuple(proving)
+    while Δ := _unfounded(s, (N & I) - D, rules):
+        instances = s.recursive_heads(s.kept.recursive, I - (D - A), I | A, Δ)
+        s.figures.deletion += len(instances)
+        s.figures.overdeleted += len(Δ)
+        N = instances.support()
+        D |= Δ
+
+
+def _unfounded(s: Stratum, facts: Facts, rules: Sequence[Rule]) -> Facts:
+    """Those of some facts that no explicit fact and no instance of the proving rules supports."""
+    S = (facts - ((facts & s.E) - s.E_minus)).snapshot()
+    if not S:
+        return S
+    instances = s.derived_goals(rules, s.I - (s.D - s.A), s.I | s.A, S)
+    s.figures.backward += len(instances)
+    return (S - instances.support()).snapshot()
+
+
+def rederive(s: Stratum, groups: OfferGroups) -> Facts:
+    """All that is left for the groups that have lost their fact, whatever its value."""
+    I, D, A = s.I, s.D, s.A
+    lost = s.of_node(D)
+    if not lost:
+        return lost
+    explicit = groups.same_groups(lost, (s.of_node(s.E) - s.E_minus).snapshot())
+    plans = s.planner.by_group(s.kept.rules, lost.sizes())
+    J = I - (D - A)
+    N, count = groups.offers(plans, {Read.ALL: J, Read.DELTA: lost, Read.ABSENT: I | A}, J)
+    s.figures.backward += count
+    return explicit | N
+
+
+def insert(s: Stratum, R: Facts) -> None:
+    """INSERT: what was rederived and what comes from outside, and all that gets better by it."""
+    I, D, A = s.I, s.D, s.A
+
+    def now() -> Facts:
+        return (I - D) | A
+
+    def replace(rivals: Facts, Δ: Facts) -> None:
+        nonlocal A, D
+        A -= rivals
+        D |= rivals & I
+        A |= Δ
+
+    known = _regime_of(s.planner)
+    bags = [s.delta_heads(s.kept.rules, now(), s.added_inputs, s.removed_inputs)]
+    if s.added:
+        bags.append(s.instances(s.added.rules, now()))
+    N = reduce(or_, (bag.support() for bag in bags), R | s.E_plus).snapshot()
+    improvement = Improvement(s.planner, s.backend, s.watch, known, now, replace)
+    improvement.run(N, (*s.kept.recursive, *s.added.recursive))
+    s.figures.insertion += sum(map(len, bags)) + improvement.instances
+    s.figures.rederived += len((D & A).of(s.O))

@@ -1,0 +1,185 @@
+"""Recursion through `min` and `max`: how far what a hyper-node derives can be relied on while it still improves.
+
+An *offer* is the head of an instance of a limit relation's rule, or an explicit fact; it is *tight* if it is the
+group's fact.  A deletion may look at tight instances only (`maintenance/limits.py`) if every fact has a proof of tight
+instances alone.  That holds in two regimes, which `regime` tells from the rules and from signs of numbers in the data:
+
+- *levelled*: all relations are limits in one direction, and no offer is better than a value that it is made of.  Of
+  the facts of such a proof none is on a worse level than what it proves.
+- *strict*: integers only; every offer moves with each value that it is made of.
+
+In all other programs that the checker accepts the facts may support each other although what they came from has gone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from holdfast.program.model import Atom, Limit, Rule, Term, Var
+from holdfast.program.movement import (
+    ANYTHING,
+    Interval,
+    compared_bounds,
+    definitions,
+    expanded,
+    growth,
+    interval,
+    is_added,
+    is_strict,
+)
+from holdfast.quick_dataclass import dataclass
+from holdfast.values import Type
+
+Smallest = Callable[[str, int], float]
+"""A bound below all numbers of a column."""
+_NUMERIC = (Type.NUMBER, Type.UNSIGNED, Type.FLOAT)
+_NATURAL = {"min": "up", "max": "down"}
+
+
+@dataclass(frozen=True)
+class Regime:
+    """What may be relied on in a hyper-node.
+
+    `below` says how the level of a fact that proves another compares with that one's, if levels tell them apart.
+    """
+
+    tight: bool  # every fact has a proof of tight instances
+    below: str | None = None  # < or >
+    best_first: bool = False  # what is derived from a value is never better
+    additive: bool = False  # every offer is a value plus something: a proof longer than there are groups has no end
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class _Offer:
+    """A rule's offer: its term, and the values of the hyper-node that its body reads (None: one that is not named)."""
+
+    rule: Rule
+    term: Term
+    values: tuple[Var | None, ...]
+
+
+def regime(
+    rules: Sequence[Rule], limits: Mapping[str, Limit], predicates: Iterable[str], smallest: Smallest | None = None
+) -> Regime:
+    """The regime of a hyper-node's rules; without `smallest`, by what the program alone says."""
+    own = frozenset(predicates)
+    recursive = [offer for rule in rules if (offer := _offer(rule, limits, own)) is not None and _reads(rule, own)]
+    if not any(_reads(rule, own) for rule in rules):
+        return Regime(tight=True, why="not recursive")
+    plain = own - limits.keys()
+    if plain:
+        return Regime(tight=False, why=f"{min(plain)} is no limit relation")
+    functions = {limit.function for limit in limits.values()}
+    least = smallest or _unknown
+    directions, strict = _directions(recursive, rules, limits, own, least), _is_strict(recursive)
+    function = min(functions)
+    additive = len(functions) == 1 and all(_is_additive(offer) for offer in recursive)
+    if len(functions) == 1 and _NATURAL[function] in directions and _same_type(rules, limits):
+        numeric = all(offer.term.type in _NUMERIC for offer in recursive)
+        nearer = "<" if function == "min" else ">"
+        return Regime(True, nearer, numeric, additive, "no offer is better than what it is made of")
+    if strict:
+        below = next((sign for way, sign in (("up", "<"), ("down", ">")) if way in directions), None)
+        return Regime(
+            True, below if len(functions) == 1 else None, False, additive, "every offer moves with its values"
+        )
+    return Regime(False, additive=additive, why="an offer may be better than what it is made of")
+
+
+def _unknown(predicate: str, column: int) -> float:
+    return -math.inf
+
+
+def _reads(rule: Rule, own: frozenset[str]) -> bool:
+    return any(isinstance(literal, Atom) and literal.predicate in own for literal in rule.body)
+
+
+def value_of(atom: Atom, limits: Mapping[str, Limit]) -> Var | None:
+    """The variable in an atom's limit column."""
+    argument = atom.arguments[limits[atom.predicate].column]
+    return argument if isinstance(argument, Var) else None
+
+
+def _offer(rule: Rule, limits: Mapping[str, Limit], own: frozenset[str]) -> _Offer | None:
+    if rule.limit is None:
+        return None
+    atoms = [a for a in rule.body if isinstance(a, Atom) and a.predicate in own and a.predicate in limits]
+    term = expanded(rule.arguments[rule.limit.column], definitions(rule))
+    return _Offer(rule, term, tuple(value_of(atom, limits) for atom in atoms))
+
+
+def _same_type(rules: Sequence[Rule], limits: Mapping[str, Limit]) -> bool:
+    types = {rule.arguments[rule.limit.column].type for rule in rules if rule.limit is not None}
+    return len(types) == 1
+
+
+def _is_strict(offers: Iterable[_Offer]) -> bool:
+    return all(v is not None and is_strict(offer.term, v) for offer in offers for v in offer.values)
+
+
+def _is_additive(offer: _Offer) -> bool:
+    return all(v is not None and is_added(offer.term, v) for v in offer.values)
+
+
+def _directions(
+    recursive: Sequence[_Offer],
+    rules: Sequence[Rule],
+    limits: Mapping[str, Limit],
+    own: frozenset[str],
+    smallest: Smallest,
+) -> frozenset[str]:
+    """`up` if no offer is below a value that it is made of, `down` if none is above."""
+    values = _own_values(rules, limits, own, smallest)
+    found = frozenset(("up", "down"))
+    for offer in recursive:
+        known = _intervals(offer.rule, limits, own, smallest, values)
+        for v in offer.values:
+            found &= frozenset() if v is None else growth(offer.term, v, known)
+    return found
+
+
+def _own_values(
+    rules: Sequence[Rule], limits: Mapping[str, Limit], own: frozenset[str], smallest: Smallest
+) -> Interval:
+    """Where the values of the hyper-node lie: not below 0 if, supposing that, no offer and no fact seen is."""
+    supposed = (0.0, math.inf)
+    if any(smallest(name, limit.column) < 0 for name, limit in limits.items()):
+        return ANYTHING
+    for rule in rules:
+        offer = _offer(rule, limits, own)
+        known = _intervals(rule, limits, own, smallest, supposed)
+        if offer is not None and interval(offer.term, known)[0] < 0:
+            return ANYTHING
+    return supposed
+
+
+def _intervals(
+    rule: Rule, limits: Mapping[str, Limit], own: frozenset[str], smallest: Smallest, values: Interval
+) -> dict[Var, Interval]:
+    """Where the variables of a rule lie, by comparisons, by the data, and for values of the hyper-node by `values`."""
+    found = compared_bounds(rule)
+    for variable, predicate, column in _places(rule):
+        low, high = found.get(variable, ANYTHING)
+        if predicate in own:
+            more = values if predicate in limits and limits[predicate].column == column else ANYTHING
+        else:
+            more = _at_least(smallest(predicate, column), variable.type)
+        found[variable] = max(low, more[0]), min(high, more[1])
+    return found
+
+
+def _at_least(code: float, type: Type) -> Interval:
+    """What the least code of a column says of its numbers: the code of a float has its sign and nothing else of it."""
+    if type is Type.FLOAT:
+        return (0.0 if code >= 0 else -math.inf), math.inf
+    return (code, math.inf) if type is Type.NUMBER else ANYTHING
+
+
+def _places(rule: Rule) -> Iterator[tuple[Var, str, int]]:
+    for atom in rule.body:
+        if isinstance(atom, Atom):
+            for column, argument in enumerate(atom.arguments):
+                if isinstance(argument, Var):
+                    yield argument, atom.predicate, column

@@ -1,0 +1,1 @@
+"""Recursion through min and max."""
