@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, NoReturn
 
 from holdfast.arguments import expect, missing_method
 from holdfast.boundary import public
-from holdfast.errors import Diagnostic
+from holdfast.errors import Diagnostic, UsageError
 from holdfast.exclusive import Guard, exclusive
+from holdfast.knowledge.durable import Durable, snapshot_of
 from holdfast.knowledge.evaluation import Statistics
 from holdfast.knowledge.materialisation import Materialisation
 from holdfast.knowledge.outputs import Outputs
@@ -25,6 +26,8 @@ from holdfast.language.printer import show
 from holdfast.maintenance.algorithms import AUTO, Choice
 from holdfast.program.model import Program
 from holdfast.relation_view import RelationView, signature
+from holdfast.store.copying import copy_store
+from holdfast.store.writing import SYNCS, Snapshot, Store
 from holdfast.updates import Change, Impact, Update, Updating
 from holdfast.values import Row
 
@@ -47,6 +50,7 @@ class KnowledgeBase:
         self.statistics = statistics
         self.files = tuple(files)
         """The files that this was read from: the program, if it was one, and its facts."""
+        self._durable: Durable | None = None
 
     if not TYPE_CHECKING:  # a type checker knows what there is
 
@@ -197,6 +201,70 @@ class KnowledgeBase:
     def takes_one_by_one(self) -> bool:
         """Whether a stream must apply updates one by one: limits hold for each, or the backend computes no windows."""
         return self._state.takes_one_by_one
+
+    # --- the store -------------------------------------------------------------------------------------
+
+    @property
+    def version(self) -> int:
+        """The number of updates that the state has taken; with a store, since the store was made."""
+        return self._state.version
+
+    @property
+    def sync(self) -> str:
+        """When an update counts as durable: "full", on the disk; "os", in the hands of the operating system."""
+        return self._kept.store.sync
+
+    @sync.setter
+    @exclusive
+    def sync(self, sync: str) -> None:
+        if sync not in SYNCS:
+            raise UsageError(Diagnostic("E0926", f"sync is {' or '.join(map(repr, SYNCS))}, not {sync!r}"))
+        self._kept.store.sync = sync
+
+    @exclusive
+    def compact(self) -> None:
+        """Write a snapshot to the store and begin a new log."""
+        self._kept.compact()
+
+    @exclusive
+    def backup(self, folder: str | Path) -> None:
+        """Copy the store as it is now to a new folder, which is a store too."""
+        expect(folder, (str, Path), "a backup goes to a folder")
+        copy_store(self._kept.store.folder, Path(folder))
+
+    @public
+    def close(self) -> None:
+        """Close the store: others can open it then.  Facts can still be read, and updates raise.  Without a store,
+        nothing happens."""
+        with self._guard.lock:
+            if self._durable is not None:
+                self._durable.close()
+
+    def __enter__(self) -> KnowledgeBase:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def _kept(self) -> Durable:
+        if self._durable is None:
+            help = 'open it with one: holdfast.open("rules.dl", facts="facts/", store="kb")'
+            raise UsageError(Diagnostic("E1308", "this knowledge base has no store", help=help))
+        return self._durable
+
+    def attach(self, store: Store) -> None:
+        """Keep this in a store from now on; `holdfast.open` does it."""
+        self._durable = Durable(self._state, self._views, store)
+
+    @exclusive
+    def stored_as(self, source: str) -> Snapshot:
+        """What a store has to keep of this; `source` is the hash of the program."""
+        return snapshot_of(self._state, self._views, source)
+
+    def start_at(self, version: int) -> None:
+        """Count updates from a version that a store has."""
+        self._state.version = version
 
     # --- files and notebooks ---------------------------------------------------------------------------
 

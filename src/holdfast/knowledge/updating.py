@@ -130,7 +130,7 @@ class Updater:
         def report(outcome: Outcome) -> tuple[Change, FactSet]:
             change = self._views.change(outcome, during, facts.given - outcome.explicit)
             if keep:
-                state.log_commit(updates, (change,))
+                state.log_commit(updates, (change,), lambda: (self._views.explicit_change(facts, during, updates[0]),))
             return change, outcome.removed
 
         steps = [*([] if rules is None else [rules.adopt]), state.next_version(updates)]
@@ -147,6 +147,7 @@ class Updater:
             )
         if keep:
             housekeeping(state.backend).tidy(removed)
+            state.committed()
         return change
 
     def _choice(self, algorithm: str | Choice, program: Program) -> Choice:
