@@ -13,7 +13,6 @@ from holdfast.arguments import expect, missing_method
 from holdfast.boundary import public
 from holdfast.errors import Diagnostic, UsageError
 from holdfast.exclusive import Guard, exclusive
-from holdfast.knowledge.durable import Durable, snapshot_of
 from holdfast.knowledge.evaluation import Statistics
 from holdfast.knowledge.materialisation import Materialisation
 from holdfast.knowledge.outputs import Outputs
@@ -26,15 +25,15 @@ from holdfast.language.printer import show
 from holdfast.maintenance.algorithms import AUTO, Choice
 from holdfast.program.model import Program
 from holdfast.relation_view import RelationView, signature
-from holdfast.store.copying import copy_store
-from holdfast.store.writing import SYNCS, Snapshot, Store
 from holdfast.updates import Change, Impact, Update, Updating
 from holdfast.values import Row
 
 if TYPE_CHECKING:
     from holdfast.formats.staging import Staged
+    from holdfast.knowledge.durable import Durable
     from holdfast.maintenance.marking import Marking
     from holdfast.program.graph_views import GraphView
+    from holdfast.store.writing import Snapshot, Store
     from holdfast.streaming.driver import Lookahead, Stream
     from holdfast.streaming.queue import UpdateQueue
 
@@ -217,8 +216,8 @@ class KnowledgeBase:
     @sync.setter
     @exclusive
     def sync(self, sync: str) -> None:
-        if sync not in SYNCS:
-            raise UsageError(Diagnostic("E0926", f"sync is {' or '.join(map(repr, SYNCS))}, not {sync!r}"))
+        if sync not in ("full", "os"):
+            raise UsageError(Diagnostic("E0926", f"sync is 'full' or 'os', not {sync!r}"))
         self._kept.store.sync = sync
 
     @exclusive
@@ -229,6 +228,8 @@ class KnowledgeBase:
     @exclusive
     def backup(self, folder: str | Path) -> None:
         """Copy the store as it is now to a new folder, which is a store too."""
+        from holdfast.store.copying import copy_store
+
         expect(folder, (str, Path), "a backup goes to a folder")
         copy_store(self._kept.store.folder, Path(folder))
 
@@ -255,11 +256,15 @@ class KnowledgeBase:
 
     def attach(self, store: Store) -> None:
         """Keep this in a store from now on; `holdfast.open` does it."""
+        from holdfast.knowledge.durable import Durable
+
         self._durable = Durable(self._state, self._views, store)
 
     @exclusive
     def stored_as(self, source: str) -> Snapshot:
         """What a store has to keep of this; `source` is the hash of the program."""
+        from holdfast.knowledge.durable import snapshot_of
+
         return snapshot_of(self._state, self._views, source)
 
     def start_at(self, version: int) -> None:

@@ -17,12 +17,12 @@ from holdfast.maintenance.windows import Windows
 from holdfast.program.model import Program
 from holdfast.quick_dataclass import dataclass
 from holdfast.settings import Limits
-from holdfast.store.contents import ExplicitChange
 from holdfast.updates import Change, Update
 from holdfast.values.dictionary import Dictionary
 
 if TYPE_CHECKING:
     from holdfast.maintenance.maintainer import Maintainer
+    from holdfast.store.contents import ExplicitChange
 
 
 @dataclass(frozen=True)

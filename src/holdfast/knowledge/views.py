@@ -14,11 +14,11 @@ from holdfast.knowledge.prepared_updates import FactChange
 from holdfast.knowledge.relations import the_relation
 from holdfast.program.model import Program, Relation
 from holdfast.relation_view import RelationView
-from holdfast.store.contents import ExplicitChange
 from holdfast.updates import Change, Update
 
 if TYPE_CHECKING:
     from holdfast.maintenance.transaction import Outcome
+    from holdfast.store.contents import ExplicitChange
 
 
 class Views:
@@ -54,6 +54,8 @@ class Views:
 
     def explicit_change(self, facts: FactChange, program: Program, update: Update | None = None) -> ExplicitChange:
         """What an update deletes and inserts under the rules of a program, for a log; with the rules it changes."""
+        from holdfast.store.contents import ExplicitChange
+
         deleted, inserted = (self._by_relation(part, program) for part in (facts.deletions, facts.insertions))
         if update is None or not (update.add_rules or update.remove_rules):
             return ExplicitChange(deleted, inserted)

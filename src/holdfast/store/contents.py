@@ -1,4 +1,4 @@
-"""The updates of a record as bytes: JSON, with facts as rows where they are few and as Arrow tables where they are many.
+"""The updates of a record as bytes: JSON, with few facts as rows and many as Arrow tables.
 
 4 bytes     length of the JSON
 JSON        [{"delete": {"edge": [[1, 2]]}, "insert": {"node": {"arrow": [0, 1234]}}, "add_rules": […]}, …]

@@ -17,6 +17,10 @@ class Files:
         """A new, empty file, open for reading and writing; what was at the path is cut to nothing."""
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
 
+    def open(self, path: Path) -> int:
+        """A file that is there, open for reading and writing."""
+        return os.open(path, os.O_RDWR | os.O_CLOEXEC)
+
     def write(self, handle: int, data: memoryview, offset: int) -> int:
         """Write at an offset; gives the number of bytes written."""
         return os.pwrite(handle, data, offset)

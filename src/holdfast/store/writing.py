@@ -35,7 +35,6 @@ else:
     pa = lazily("pyarrow")
     pq = lazily("pyarrow.parquet")
 
-SYNCS: Final = ("full", "os")
 SMALLEST: Final = 1 << 16  # bytes: a snapshot of less counts as one of so many
 _T = TypeVar("_T")
 
@@ -70,7 +69,7 @@ class Store:
         self._is_sealed = stored.closed
         self._why_closed: str | None = None
         self._process = os.getpid()
-        self._log = os.open(folder / stored.manifest.log, os.O_RDWR | os.O_CLOEXEC)
+        self._log = files.open(folder / stored.manifest.log)
 
     @property
     def log_size(self) -> int:
@@ -153,7 +152,7 @@ class Store:
         self._unseal()
         try:
             manifest, data = write_snapshot(self.folder, snapshot, self._files)
-            log = os.open(self.folder / manifest.log, os.O_RDWR | os.O_CLOEXEC)
+            log = self._files.open(self.folder / manifest.log)
         except OSError as error:
             self._sweep()
             raise cannot(self.folder, "written", error) from error
