@@ -64,15 +64,14 @@ def from_store(folder: Path, evaluate: Evaluate) -> KnowledgeBase:
     return kb
 
 
-def resumed(stored: Stored, evaluate: Evaluate, version: int | None = None) -> KnowledgeBase:
-    """The state of a version, by default the last: the snapshot evaluated, then the updates since."""
+def resumed(stored: Stored, evaluate: Evaluate) -> KnowledgeBase:
+    """The last state that a store has: the snapshot evaluated, then the updates since."""
     manifest = stored.manifest
     facts = {file.relation: stored.folder / file.path for file in manifest.facts}
     program = parse(manifest.program, manifest.path)
     kb = evaluate(program, lambda tree, dictionary: load_stored(tree, manifest.relations, facts, dictionary))
-    records = stored.until(version)
-    _replay(kb, records, stored.folder)
-    kb.start_at(records[-1].version if records else manifest.version)
+    _replay(kb, stored.log.applied(), stored.folder)
+    kb.start_at(stored.version)
     return kb
 
 

@@ -57,7 +57,7 @@ class Views:
         from holdfast.store.contents import ExplicitChange
 
         deleted, inserted = (self._by_relation(part, program) for part in (facts.deletions, facts.insertions))
-        if update is None or not (update.add_rules or update.remove_rules):
+        if update is None:
             return ExplicitChange(deleted, inserted)
         in_parts = [
             the_relation(name, program).name for name, data in update.insert.items() if isinstance(data, Several)

@@ -90,6 +90,20 @@ def unpack(content: bytes) -> list[LoggedUpdate]:
     return [_update(item, tables) for item in load_json(content[_LENGTH.size : start].decode())]
 
 
+def size_of(content: bytes) -> tuple[int, int, int]:
+    """How many facts a record deletes and inserts, and how many rules it changes."""
+    updates = [logged.update for logged in unpack(content)]
+    delete, insert = (
+        sum(len(part) for update in updates for facts in getattr(update, key).values() for part in _parts(facts))
+        for key in ("delete", "insert")
+    )
+    return delete, insert, sum(len(update.add_rules) + len(update.remove_rules) for update in updates)
+
+
+def _parts(facts: FactData | Several) -> tuple[FactData, ...]:
+    return facts.parts if isinstance(facts, Several) else (facts,)
+
+
 def _update(item: Mapping[str, Any], tables: memoryview) -> LoggedUpdate:
     in_parts = item.get("in_parts", ())
 

@@ -3,27 +3,35 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from holdfast.errors import Diagnostic, HoldfastError, UsageError
 from holdfast.store.files import Files
 from holdfast.store.manifests import cannot, identity, sealed
 from holdfast.store.reading import Stored, closing, read_store
-from holdfast.store.writing import switch
+from holdfast.store.writing import parquet, switch
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _TRIES = 5  # a writer may replace the snapshot while it is being copied
 
 
-def copy_store(folder: Path, to: Path, files: Files | None = None) -> Stored:
-    """Copy a store, which may be open for writing, to a new folder; gives what the copy has."""
+def copy_store(folder: Path, to: Path, version: int | None = None, files: Files | None = None) -> Stored:
+    """Copy a store, which may be open for writing, to a new folder; gives what the copy has.
+
+    With a version, the copy is as the store was then, and what is damaged after that does no harm.
+    """
     files = files or Files()
     for attempt in range(_TRIES):
         pointer = _current(folder)
         try:
             with appearing(to, files) as new:
-                return _copied(read_store(folder), new, files)
+                stored = read_store(folder) if version is None else read_store(folder, readable=True).at(version)
+                return _copied(stored, new, files)
         except (HoldfastError, OSError):
             if attempt == _TRIES - 1 or _current(folder) == pointer or to.exists():
                 raise
@@ -53,6 +61,18 @@ def _copied(stored: Stored, to: Path, files: Files) -> Stored:
     files.write_file(to / "CLOSED", sealed(closing(manifest.version, stored.log.end, stored.log.last)))
     switch(to, manifest.version, data, files)
     return read_store(to)
+
+
+def write_export(to: Path, program: str, facts: Mapping[str, pa.Table], files: Files | None = None) -> None:
+    """A program and facts in files that `holdfast run program.dl -F facts` reads; all of them or none."""
+    files = files or Files()
+    with appearing(to, files) as new:
+        files.write_file(new / "program.dl", program.encode())
+        files.mkdir(new / "facts")
+        for name, table in facts.items():
+            files.write_file(new / f"facts/{name}.parquet", parquet(table))
+        files.sync_folder(new / "facts")
+        files.sync_folder(new)
 
 
 @contextmanager

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from holdfast.errors import HoldfastError
+from holdfast.errors import Diagnostic, UsageError
 from holdfast.quick_dataclass import dataclass
 from holdfast.store.files import digest
 from holdfast.store.manifests import Manifest, cannot, damaged, read_identity, unsealed
-from holdfast.store.records import BEGINNING, FIRST, BrokenLogError, Log, LogKey, Record, read_log
+from holdfast.store.records import BEGINNING, FIRST, Log, LogKey, read_log
 
 
 class Pointer(NamedTuple):
@@ -37,21 +37,25 @@ class Stored:
         records = self.log.applied()
         return records[-1].version if records else self.manifest.version
 
-    def until(self, version: int | None) -> Sequence[Record]:
-        """The records that make up a version; all of them if none is named."""
-        applied = self.log.applied()
-        return [record for record in applied if version is None or record.version <= version]
+    def at(self, version: int) -> Stored:
+        """The store as it was at a version; raises if that cannot be had."""
+        log = Log() if version == self.manifest.version else self.log.until(version)
+        if log is None:
+            first, last = self.manifest.version, self.version
+            message = f"the store {self.folder.as_posix()} does not have version {version}"
+            note = f"its snapshot is that of version {first}, and its last version is {last}"
+            raise UsageError(Diagnostic("E1309", message, notes=(note,), help="`holdfast store log` lists them"))
+        return replace(self, log=log, log_size=log.end, closed=False)
 
-    def has(self, version: int) -> bool:
-        """Whether the state of a version can be had."""
-        return version in (self.manifest.version, *(record.version for record in self.log.applied()))
 
+def read_store(folder: Path, *, check_facts: bool = True, readable: bool = False) -> Stored:
+    """What a store holds, everything checked; an incomplete record at the end of the log is passed over.
 
-def read_store(folder: Path, *, check_facts: bool = True) -> Stored:
-    """What a store holds, everything checked; an incomplete record at the end of the log is passed over."""
+    With `readable`, what can be read of a log that is damaged; the snapshot has to be whole.
+    """
     id = read_identity(folder)
     try:
-        return _read(folder, id, check_facts=check_facts)
+        return _read(folder, id, check_facts=check_facts, readable=readable)
     except OSError as error:
         raise cannot(folder, "read", error) from error
 
@@ -69,17 +73,18 @@ def is_unfinished(folder: Path) -> bool:
     return all(path.name == "0.hfl" and path.stat().st_size <= len(BEGINNING) for path in logs)
 
 
-def _read(folder: Path, id: str, *, check_facts: bool) -> Stored:
+def _read(folder: Path, id: str, *, check_facts: bool, readable: bool) -> Stored:
     pointer = _pointer(folder)
     manifest = _manifest(folder, pointer)
     if check_facts:
         for file in manifest.facts:
             _check(folder, file.path, file.sha256)
     data = _bytes(folder, manifest.log)
-    try:
-        log = read_log(data, LogKey(id, manifest.version))
-    except BrokenLogError as fault:
-        raise damaged(folder, f"{manifest.log}: {fault}") from None
+    log = read_log(data, LogKey(id, manifest.version))
+    if readable:
+        return Stored(folder, id, manifest, log, len(data), closed=False)
+    if log.fault is not None:
+        raise damaged(folder, f"{manifest.log}: {log.fault}")
     closed = _closed(folder, manifest, log, len(data))
     return Stored(folder, id, manifest, log, len(data), closed)
 
@@ -132,12 +137,3 @@ def _bytes(folder: Path, path: str) -> bytes:
         return (folder / path).read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         raise damaged(folder, f"{path} is missing") from None
-
-
-def faults(folder: Path) -> HoldfastError | None:
-    """What is wrong with a store; None if nothing is."""
-    try:
-        read_store(folder)
-    except HoldfastError as error:
-        return error
-    return None

@@ -34,10 +34,6 @@ _CHECK: Final = 16
 FIRST: Final = bytes(_CHECK)  # stands for the record before the first
 
 
-class BrokenLogError(Exception):
-    """A log that is not what was written."""
-
-
 @dataclass(frozen=True)
 class Record:
     """One commit: the versions before and after it, and its updates."""
@@ -63,11 +59,30 @@ class LogKey:
 
 @dataclass(frozen=True)
 class Log:
-    """What a log holds: its records, where the last one ends, and its checksum."""
+    """What a log holds: its records, with where each ends and its checksum."""
 
-    records: tuple[Record, ...]
-    end: int
-    last: bytes
+    records: tuple[Record, ...] = ()
+    ends: tuple[tuple[int, bytes], ...] = ()
+    fault: str | None = None  # why what follows is damage
+
+    @property
+    def end(self) -> int:
+        """Where the last record ends."""
+        return self.ends[-1][0] if self.ends else len(BEGINNING)
+
+    @property
+    def last(self) -> bytes:
+        """The checksum of the last record."""
+        return self.ends[-1][1] if self.ends else FIRST
+
+    def until(self, version: int) -> Log | None:
+        """The beginning of the log that makes up a version after the snapshot's; None if there is none."""
+        for number in range(len(self.records), 0, -1):
+            log = Log(self.records[:number], self.ends[:number])
+            applied = log.applied()
+            if applied and applied[-1].version == version:
+                return log
+        return None
 
     def applied(self) -> list[Record]:
         """The records that make up the state: one whose base is behind another's version replaces that."""
@@ -87,19 +102,19 @@ def encoded(record: Record, before: bytes, key: LogKey) -> bytes:
 
 
 def read_log(data: bytes, key: LogKey) -> Log:
-    """The records of a log up to the first that is incomplete; raises if that is not the end of it."""
+    """The records of a log up to the first that is incomplete; if that is not the end of it, with the fault."""
     if data[: len(BEGINNING)] != BEGINNING:
-        raise BrokenLogError("it does not begin as a log")
+        return Log(fault="it does not begin as a log")
     records: list[Record] = []
-    place, last = len(BEGINNING), FIRST
-    while (found := _record(data, place, key)) is not None:
+    ends = [(len(BEGINNING), FIRST)]
+    while (found := _record(data, ends[-1][0], key)) is not None:
         record, before, check, end = found
-        if before != last:
-            raise BrokenLogError(f"the record at byte {place} does not follow the one before it")
+        if before != ends[-1][1]:
+            fault = f"the record at byte {ends[-1][0]} does not follow the one before it"
+            return Log(tuple(records), tuple(ends[1:]), fault)
         records.append(record)
-        place, last = end, check
-    _refuse_valid_after(data, place, key)
-    return Log(tuple(records), place, last)
+        ends.append((end, check))
+    return Log(tuple(records), tuple(ends[1:]), _valid_after(data, ends[-1][0], key))
 
 
 def _record(data: bytes, place: int, key: LogKey) -> tuple[Record, bytes, bytes, int] | None:
@@ -114,14 +129,14 @@ def _record(data: bytes, place: int, key: LogKey) -> tuple[Record, bytes, bytes,
     check = data[end - _CHECK : end]
     if key.check(data[place : end - _CHECK]) != check:
         return None
-    if kind not in (UPDATES, TAKEN_BACK):
-        raise BrokenLogError(f"the record at byte {place} is of kind {kind}, which is not known")
     return Record(kind, base, version, data[start : end - _CHECK]), before, check, end
 
 
-def _refuse_valid_after(data: bytes, place: int, key: LogKey) -> None:
+def _valid_after(data: bytes, place: int, key: LogKey) -> str | None:
+    """Says so if a valid record follows a broken one."""
     following = data.find(_MARK, place + 1)
     while following >= 0:
         if _record(data, following, key) is not None:
-            raise BrokenLogError(f"the record at byte {place} is broken, and a valid one follows at byte {following}")
+            return f"the record at byte {place} is broken, and a valid one follows at byte {following}"
         following = data.find(_MARK, following + 1)
+    return None

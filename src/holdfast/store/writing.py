@@ -282,12 +282,17 @@ def write_snapshot(folder: Path, snapshot: Snapshot, files: Files) -> tuple[Mani
 
 
 def _write_facts(folder: Path, file: str, relation: str, table: pa.Table, files: Files) -> FactsFile:
-    sink = pa.BufferOutputStream()
-    pq.write_table(table, sink)
-    data = bytes(sink.getvalue())
+    data = parquet(table)
     files.write_file(folder / file, data)
     path = f"{folder.parent.name}/{folder.name}/{file}"
     return FactsFile(relation, path, table.num_rows, len(data), hashlib.sha256(data).hexdigest())
+
+
+def parquet(table: pa.Table) -> bytes:
+    """A table as a Parquet file."""
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink)
+    return bytes(sink.getvalue())
 
 
 def switch(folder: Path, version: int, manifest: bytes, files: Files) -> None:
