@@ -35,7 +35,7 @@ def broken(store: Path) -> Path:
 
 def test_check(store: Path) -> None:
     result = holdfast("store", "check", store)
-    assert (result.code, result.out) == (0, "ok: version 4; snapshot of version 0 with 1 facts, 3 commits since\n")
+    assert (result.code, result.out) == (0, "ok: version 4; snapshot of version 0 with 1 fact, 3 commits since\n")
     assert holdfast("store", "check", store, "--json").json["version"] == 4
 
 
@@ -57,7 +57,7 @@ def test_an_incomplete_record_is_no_damage(store: Path) -> None:
 
 def test_log(store: Path) -> None:
     lines = holdfast("store", "log", store).out.split("\n")
-    assert [line.split() for line in lines[1:] if line] == [
+    assert [line.split() for line in lines[2:] if line] == [
         ["1", "1", "1", "1", "0"],
         ["3", "2", "0", "301", "0"],
         ["4", "1", "0", "0", "1"],

@@ -34,8 +34,10 @@ def check(store: StoreFolder, json: options.AsJson = False) -> None:
     if json:
         terminal.json_line({"ok": True, **_figures(found)})
         return
-    version, snapshot, facts, records = (str(_figures(found)[key]) for key in ("version", "snapshot", "facts", "log"))
-    terminal.line(f"ok: version {version}; snapshot of version {snapshot} with {facts} facts, {records} commits since")
+    facts = terminal.counted(sum(file.rows for file in found.manifest.facts), "facts")
+    commits = terminal.counted(len(found.log.applied()), "commits")
+    snapshot = f"snapshot of version {found.manifest.version} with {facts}"
+    terminal.line(f"ok: version {found.version}; {snapshot}, {commits} since")
     if found.log_size > found.log.end:
         terminal.note(
             "the log ends in an incomplete record, which was never acknowledged; it goes when the store is opened"
