@@ -36,7 +36,7 @@ class Durable:
     def _keep_short(self) -> None:
         """Write a snapshot when the log is long.  If that fails the update is durable all the same."""
         if self.store.is_due and self.store.is_open and self.store.log_size > self._next_try:
-            with suppress(HoldfastError):
+            with suppress(HoldfastError, MemoryError):
                 self.compact()
             self._next_try = 2 * self.store.log_size if self.store.is_due else 0
 

@@ -203,6 +203,8 @@ class Store:
     def release(self) -> None:
         """Close the files as they are."""
         self._why_closed = self._why_closed or "it was closed"
+        if self._lock >= 0 and self._process == os.getpid():  # a copy of the process may have it open as well
+            fcntl.flock(self._lock, fcntl.LOCK_UN)
         for handle in (self._log, self._lock):
             with suppress(OSError):
                 os.close(handle)
