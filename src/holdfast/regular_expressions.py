@@ -30,7 +30,7 @@ _PART = 256  # texts that are matched before the clock is looked at
 
 
 class PatternError(ValueError):
-    """A text that is no regular expression; the message says why, to stand after the pattern."""
+    """A text that is not a regular expression; the message, after the pattern, has the reason."""
 
 
 @lru_cache(maxsize=256)

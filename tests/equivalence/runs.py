@@ -9,7 +9,7 @@ from random import Random
 from typing import Any
 
 from holdfast.errors import HoldfastError
-from holdfast.knowledge.engines import Engine
+from holdfast.knowledge.engines import EngineChoice
 from holdfast.modules import MODULES
 
 from .. import amounts
@@ -29,7 +29,7 @@ def script_of(seed: int) -> Script:
     return random_script(random, writer=closure_writer(random)) if seed < 0 else random_script(random)
 
 
-def lanes_of(script: Script, seed: int, only: int | None = None, engine: Engine | None = None) -> list[Lane]:
+def lanes_of(script: Script, seed: int, only: int | None = None, engine: EngineChoice | None = None) -> list[Lane]:
     """Lanes with different policies and modules; the first has its rules and their bodies in another order."""
     random = Random(seed + 1)
     policies = random.sample(POLICIES, LANES)

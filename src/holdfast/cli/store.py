@@ -6,17 +6,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from holdfast.cli import options, terminal
-from holdfast.cli.command_line import Argument, Option
+from holdfast.cli.command_line import Option, Positional
 from holdfast.errors import DamagedData
 
 if TYPE_CHECKING:
-    from holdfast.store.reading import Stored
-    from holdfast.store.records import Record
+    from holdfast.store.reading import StoreContents
+    from holdfast.store.records import LogRecord
 
 EXAMPLE = "holdfast store check kb"
 
-StoreFolder = Annotated[Path, Argument(metavar="STORE", help="The folder of the store.")]
-NewFolder = Annotated[Path, Argument(metavar="FOLDER", help="A folder that is not there yet.")]
+StoreFolder = Annotated[Path, Positional(metavar="STORE", help="The folder of the store.")]
+NewFolder = Annotated[Path, Positional(metavar="FOLDER", help="A folder that is not there yet.")]
 
 
 def check(store: StoreFolder, json: options.AsJson = False) -> None:
@@ -54,7 +54,7 @@ def _tell_what_is_left(store: Path) -> None:
     terminal.note(f"it can be read up to version {left.version}: `holdfast store restore --update {left.version}`")
 
 
-def _figures(stored: Stored) -> dict[str, object]:
+def _figures(stored: StoreContents) -> dict[str, object]:
     return {
         "version": stored.version,
         "snapshot": stored.manifest.version,
@@ -82,7 +82,7 @@ def log(store: StoreFolder, json: options.AsJson = False) -> None:
     terminal.table(columns, [[str(commit[column]) for column in columns] for commit in commits])
 
 
-def _commit(record: Record) -> dict[str, object]:
+def _commit(record: LogRecord) -> dict[str, object]:
     from holdfast.store.contents import size_of
 
     delete, insert, rules = size_of(record.content)

@@ -3,7 +3,7 @@
 pyarrow reads lines a little otherwise than we do (it takes hexadecimal for two's complement, any carriage
 return for a line end, an empty line for a row of empty values, an open quote for closed at the end).  Data in
 which that could make a difference, and data that pyarrow refuses, go the exact way (`holdfast.formats.exact`),
-which also tells what is wrong and where.
+which also reports errors with their places.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def delimited_size(data: bytes, layout: Layout) -> int:
 
 
 def _read_quickly(data: bytes, layout: Layout, relation: Relation, dictionary: Dictionary) -> Codes | None:
-    """The facts as pyarrow reads them; None where only the exact way can tell."""
+    """The facts as pyarrow reads them; None if only the exact reader can decide."""
     hexadecimal = b"0x" in data or b"0X" in data
     kinds = [_TEXT if hexadecimal and type in _INTEGERS else _ARROW[type] for type in relation.types]
     table = _parse(data, layout, kinds)
@@ -160,7 +160,7 @@ def _fits(texts: pa.Array, type: Type) -> bool:
 
 
 def _parse(data: bytes, layout: Layout, kinds: Sequence[pa.DataType]) -> pa.Table | None:
-    """The table in the data, or None where only the exact way can tell."""
+    """The table in the data, or None if only the exact reader can decide."""
     single = _single_delimiter(data, layout) if _is_plain(data, len(kinds)) else None
     if single is None or data.startswith(BOM):  # a value may begin so; Arrow would take it for the file's mark
         return None

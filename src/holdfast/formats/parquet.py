@@ -160,7 +160,7 @@ def column_places(
 
 
 def _nameless(count: int) -> tuple[list[str], list[str]]:
-    """What columns are called that nobody named: by pandas, and by us."""
+    """Default names of columns: those of pandas, and ours."""
     return [str(place) for place in range(count)], [f"c{place}" for place in range(1, count + 1)]
 
 

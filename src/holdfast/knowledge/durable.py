@@ -34,7 +34,7 @@ class Durable:
             self.store.append(base, commit.version, pack(commit.explicit))
 
     def _keep_short(self) -> None:
-        """Write a snapshot when the log is long.  If that fails the update is durable all the same."""
+        """Write a snapshot when the log is long.  If that fails, the update is durable anyway."""
         if self.store.is_due and self.store.is_open and self.store.log_size > self._next_try:
             with suppress(HoldfastError, MemoryError):
                 self.compact()
@@ -65,7 +65,7 @@ def _explicit(state: Materialisation, views: Views) -> Iterable[tuple[str, pa.Ta
 
 
 def _close(store: Store, state: weakref.ref[Materialisation]) -> None:
-    """A knowledge base that nobody closed is about to go."""
+    """Close the store of a knowledge base that is about to be collected."""
     alive = state()
     with suppress(HoldfastError, OSError):
         store.close(store.version if alive is None else alive.version)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from holdfast.errors import Diagnostic, Severity, UsageError
 from holdfast.formats.parameters import SUFFIXES, is_rdf
-from holdfast.formats.paths import input_path, inside, refuse_shared_file, unread_facts
+from holdfast.formats.paths import input_path, inside, is_there, refuse_shared_file, unread_facts
 from holdfast.program.model import Io, Program, Relation
 from holdfast.quick_dataclass import dataclass
 
@@ -24,11 +24,11 @@ class InputFile:
 
 
 def given_paths(facts: str | Path | Sequence[str | Path] | None) -> list[Path]:
-    """The folders and RDF files that facts were given as; raises if there is none of that name."""
+    """The folders and RDF files that facts were given as; raises if one does not exist."""
     given = [] if facts is None else [facts] if isinstance(facts, str | Path) else facts
     paths = [Path(path) for path in given]
     for path in paths:
-        if not path.exists():
+        if not is_there(path):
             raise UsageError(Diagnostic("E0903", f"there is no file or folder {path.as_posix()} to read facts from"))
         if not path.is_dir() and not is_rdf(path):
             help = "give the folder with <relation>.facts files, or a .nt, .ttl, .nq or .rdf file"
@@ -56,12 +56,12 @@ def input_files(relations: Mapping[str, Relation], paths: Sequence[Path]) -> Ite
 
 def _directed(relation: Relation, io: Io, folders: Sequence[Path]) -> Iterator[InputFile]:
     found = [input_path(folder, relation, io.parameters) for folder in folders]
-    existing = [path for path in found if path is not None and path.exists()]
+    existing = [path for path in found if path is not None and is_there(path)]
     if not existing:
         where = " or ".join(folder.as_posix() for folder in folders)
         name = io.parameters.get("filename", f"{relation.display}.facts")
         message = f"cannot find {name}, the facts of {relation.display}, in {where}"
-        help = "name the folder with -F (facts=… in Python), or take the .input away"
+        help = "give the folder with -F (facts=… in Python), or remove the .input"
         others = [unread_facts(folder, relation) for folder in folders if folder.is_dir()]
         notes = [
             f"{path.as_posix()} is there, but does not end as a facts file does; {_ENDINGS}"

@@ -20,8 +20,8 @@ from holdfast.program.impact import impact
 from holdfast.program.maintainable import maintainable, with_relations
 from holdfast.store.contents import LoggedUpdate, unpack
 from holdfast.store.manifests import damaged
-from holdfast.store.reading import Stored
-from holdfast.store.records import Record
+from holdfast.store.reading import StoreContents
+from holdfast.store.records import LogRecord
 from holdfast.store.writing import create_store, exists, open_store
 from holdfast.updates import Update
 
@@ -64,7 +64,7 @@ def from_store(folder: Path, evaluate: Evaluate) -> KnowledgeBase:
     return kb
 
 
-def resumed(stored: Stored, evaluate: Evaluate) -> KnowledgeBase:
+def resumed(stored: StoreContents, evaluate: Evaluate) -> KnowledgeBase:
     """The last state that a store has: the snapshot evaluated, then the updates since."""
     manifest = stored.manifest
     facts = {file.relation: stored.folder / file.path for file in manifest.facts}
@@ -75,7 +75,7 @@ def resumed(stored: Stored, evaluate: Evaluate) -> KnowledgeBase:
     return kb
 
 
-def _replay(kb: KnowledgeBase, records: Sequence[Record], folder: Path) -> None:
+def _replay(kb: KnowledgeBase, records: Sequence[LogRecord], folder: Path) -> None:
     """Apply logged updates; those of facts several at a time, passing over the states between them."""
     waiting: list[Update] = []
     for record in records:
@@ -96,7 +96,7 @@ def _apply(kb: KnowledgeBase, updates: Sequence[Update]) -> None:
         kb.apply_net(updates)
 
 
-def _logged(record: Record, folder: Path) -> list[LoggedUpdate]:
+def _logged(record: LogRecord, folder: Path) -> list[LoggedUpdate]:
     try:
         return unpack(record.content)
     except (ValueError, KeyError, TypeError, AttributeError) as error:

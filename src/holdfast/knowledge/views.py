@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from holdfast.backends.abilities import virtual_relations
 from holdfast.backends.protocol import Facts as FactSet
 from holdfast.exclusive import Guard
-from holdfast.formats.fact_data import Several
+from holdfast.formats.fact_data import FactParts
 from holdfast.knowledge.materialisation import Materialisation
 from holdfast.knowledge.prepared_updates import FactChange
 from holdfast.knowledge.relations import the_relation
@@ -39,7 +39,7 @@ class Views:
         return self._view(relation, self._state.backend.explicit)
 
     def sizes(self) -> dict[str, int]:
-        """The number of facts of each relation, without fetching them."""
+        """The number of facts of each relation."""
         backend = self._state.backend
         sizes = {
             **backend.materialisation.sizes(),
@@ -60,7 +60,7 @@ class Views:
         if update is None:
             return ExplicitChange(deleted, inserted)
         in_parts = [
-            the_relation(name, program).name for name, data in update.insert.items() if isinstance(data, Several)
+            the_relation(name, program).name for name, data in update.insert.items() if isinstance(data, FactParts)
         ]
         types = {name: [type.value for type in relation.types] for name, relation in visible_relations(program).items()}
         return ExplicitChange(deleted, inserted, update.add_rules, update.remove_rules, in_parts, types)
@@ -93,5 +93,5 @@ class ViewsByName(Mapping[str, RelationView]):
 
 
 def visible_relations(program: Program) -> dict[str, Relation]:
-    """All relations by name, without those that the checker made for itself."""
+    """All relations by name, without auxiliary ones; each is read on access."""
     return {name: relation for name, relation in program.relations.items() if not relation.auxiliary}

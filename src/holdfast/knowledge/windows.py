@@ -13,7 +13,7 @@ from holdfast.knowledge.materialisation import Materialisation
 from holdfast.knowledge.prepared_updates import FactChange
 from holdfast.knowledge.updating import Updater
 from holdfast.knowledge.views import Views
-from holdfast.maintenance.commit import Step, commit
+from holdfast.maintenance.commit import CommitStep, commit
 from holdfast.maintenance.windows import Windows
 from holdfast.updates import Change, Update
 
@@ -65,7 +65,7 @@ class ChangeWindow:
         facts = state.watch.facts + sum(len(outcome.added) - len(outcome.removed) for outcome in outcomes)
         given = self._facts[window.done : number]
         state.log_commit(updates, changes, lambda: [self._views.explicit_change(f, state.program) for f in given])
-        steps: list[Step] = [
+        steps: list[CommitStep] = [
             partial(window.advance, number),
             partial(state.watch.rest, facts),
             state.next_version(updates),
@@ -90,7 +90,7 @@ def change_window(
     from holdfast.maintenance.window_transaction import window
 
     if state.backend.ability(Windows) is None:
-        message = "this engine does not compute several updates in one pass; the memory engine does"
+        message = "this engine does not compute windows of updates; the memory engine does"
         raise UsageError(Diagnostic("E0917", message, help="apply them one by one, or merged by apply_net"))
     prepared = updater.prepared(updates)
     with state.limited(keep=False) as watch:

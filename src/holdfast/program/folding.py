@@ -14,11 +14,11 @@ from holdfast.values.number_text import NumberError, parse_float, parse_integer
 from holdfast.values.term_text import term_text
 
 _MASK = 2**64 - 1
-_LONG = 10**40  # an integer that nobody wants to see in a message
+_LONG = 10**40  # an integer too long for a message
 
 
 class NoValueError(Exception):
-    """The expression has no value: division by zero, overflow, a string that is no number."""
+    """The expression has no value: division by zero, overflow, a string that is not a number."""
 
 
 def fold(function: str, arguments: Sequence[Value], types: Sequence[Type], result: Type) -> Value:
@@ -95,7 +95,7 @@ def _replaced(text: str, old: str, new: str) -> str:
 
 
 def _part(text: str, separator: str, number: int) -> str:
-    """The part at a position, counted from 0; "" where there is none.  Without a separator each character is one."""
+    """The part at a position, counted from 0, or "".  Without a separator each character is a part."""
     parts = text.split(separator) if separator else text
     return parts[number] if 0 <= number < len(parts) else ""
 

@@ -87,7 +87,7 @@ def _path(start: str, goal: str, edges: list[Edge]) -> list[Edge]:
 
 
 def _drawn(cycle: list[Edge], scope: Names) -> str:
-    """`a -> !b -> a`: who reads whom, from a relation of the user's back to itself."""
+    """`a -> !b -> a`: each relation reads the next, from one of the user's back to itself."""
     shift = next((i for i, e in enumerate(cycle) if not scope.relations[e.head].auxiliary), 0)
     turned = cycle[shift:] + cycle[:shift]
     text = scope.relations[turned[0].head].display

@@ -31,7 +31,7 @@ from holdfast.program.inference import FACTS, Inference
 from holdfast.program.names import Names
 from holdfast.program.records import directions
 from holdfast.values import NIL, Record, Row, Type, Value
-from holdfast.values.structures import Form
+from holdfast.values.structures import RecordForm
 
 
 class Typer:
@@ -129,7 +129,7 @@ class Typer:
 
     def _literals(
         self, literal: CoreLiteral, places: Mapping[str, int], ways: Mapping[int, bool]
-    ) -> Iterator[model.Literal]:
+    ) -> Iterator[model.BodyLiteral]:
         """What a literal of the core stands for: one, or several where a record is taken apart."""
         if ways.get(id(literal)) and isinstance(literal, CoreCompare):
             yield from self._apart(self._term(literal.left), literal.right)
@@ -138,7 +138,7 @@ class Typer:
         else:
             yield self._literal(literal, places)
 
-    def _apart(self, whole: model.Term, pattern: tree.Term) -> Iterator[model.Literal]:
+    def _apart(self, whole: model.Term, pattern: tree.Term) -> Iterator[model.BodyLiteral]:
         """`whole = [x, 1, _]`: it has the form, x is its first field, and its second is 1."""
         assert isinstance(pattern, tree.Record | tree.Branch)
         form = _form(pattern)
@@ -153,7 +153,7 @@ class Typer:
             else:
                 yield model.Compare("=", field, self._term(inside))
 
-    def _literal(self, literal: CoreLiteral, places: Mapping[str, int]) -> model.Literal:
+    def _literal(self, literal: CoreLiteral, places: Mapping[str, int]) -> model.BodyLiteral:
         match literal:
             case CoreAtom(negated=negated):
                 arguments = tuple(self._argument(literal, i) for i in range(len(literal.arguments)))
@@ -180,8 +180,8 @@ class Typer:
             try:
                 anchored(written.value)
             except PatternError as error:
-                help = r'a sign such as ( stands for itself behind two backslashes, as in "\\("'
-                note = "patterns are matched in linear time, so they have no backreferences and no look-around"
+                help = r'a character such as ( is literal after two backslashes, as in "\\("'
+                note = "patterns are matched in linear time, so they have no backreferences or look-around"
                 self._diagnostics.error("E0410", str(error), written.span, notes=[note], help=help)
 
     def _check_range(self, literal: CoreRange) -> None:
@@ -190,7 +190,7 @@ class Typer:
             message = f"range gives numbers, but {shown(literal.variable)} is {type.value}"
             self._diagnostics.error("E0404", message, literal.span)
 
-    def _compare(self, literal: CoreCompare, places: Mapping[str, int]) -> model.Literal:
+    def _compare(self, literal: CoreCompare, places: Mapping[str, int]) -> model.BodyLiteral:
         """A comparison; an equation defines the side that is a variable, of two variables the one bound later."""
         self._check_comparison(literal)
         left, right = self._term(literal.left), self._term(literal.right)
@@ -377,7 +377,7 @@ def _is_negative(term: model.Term) -> bool:
 
 def _form(term: tree.Record | tree.Branch) -> model.Const:
     branch = term.name if isinstance(term, tree.Branch) else ""
-    return model.Const(str(Form(branch, len(term.fields))), Type.SYMBOL)
+    return model.Const(str(RecordForm(branch, len(term.fields))), Type.SYMBOL)
 
 
 def _something(type: Type) -> Value:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, Final
 
-from holdfast.formats.fact_data import FactData, Several
+from holdfast.formats.fact_data import FactData, FactParts
 from holdfast.formats.json_lines import from_json, load_json, to_json
 from holdfast.lazy import lazily
 from holdfast.quick_dataclass import dataclass
@@ -27,15 +27,15 @@ else:
 _FEW: Final = 256  # rows of a relation
 _LENGTH: Final = struct.Struct("<I")
 
-Given = Mapping[str, RelationView]
+FactViews = Mapping[str, RelationView]
 
 
 @dataclass(frozen=True)
 class ExplicitChange:
     """The facts that an update deletes and inserts, as the engine understood them, and the rules it changes."""
 
-    delete: Given
-    insert: Given
+    delete: FactViews
+    insert: FactViews
     add_rules: Sequence[str] = ()
     remove_rules: Sequence[str] = ()
     in_parts: Sequence[str] = ()  # relations whose new facts were given in several parts: they suggest no types
@@ -55,7 +55,7 @@ def pack(changes: Iterable[ExplicitChange]) -> bytes:
     tables: list[bytes] = []
     place = 0
 
-    def facts(given: Given, few: int) -> dict[str, object]:
+    def facts(given: FactViews, few: int) -> dict[str, object]:
         nonlocal place
         found: dict[str, object] = {}
         for name, view in given.items():
@@ -100,16 +100,16 @@ def size_of(content: bytes) -> tuple[int, int, int]:
     return delete, insert, sum(len(update.add_rules) + len(update.remove_rules) for update in updates)
 
 
-def _parts(facts: FactData | Several) -> tuple[FactData, ...]:
-    return facts.parts if isinstance(facts, Several) else (facts,)
+def _parts(facts: FactData | FactParts) -> tuple[FactData, ...]:
+    return facts.parts if isinstance(facts, FactParts) else (facts,)
 
 
 def _update(item: Mapping[str, Any], tables: memoryview) -> LoggedUpdate:
     in_parts = item.get("in_parts", ())
 
-    def data(name: str, given: Any) -> FactData | Several:
+    def data(name: str, given: Any) -> FactData | FactParts:
         facts = _facts(given, tables)
-        return Several((facts,)) if name in in_parts else facts
+        return FactParts((facts,)) if name in in_parts else facts
 
     delete = {name: _facts(given, tables) for name, given in item.get("delete", {}).items()}
     insert = {name: data(name, given) for name, given in item.get("insert", {}).items()}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from holdfast.errors import Diagnostic, HoldfastError, UsageError
 from holdfast.store.files import Files
 from holdfast.store.manifests import cannot, identity, sealed
-from holdfast.store.reading import Stored, closing, read_store
+from holdfast.store.reading import StoreContents, closing, read_store
 from holdfast.store.writing import parquet, switch
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _TRIES = 5  # a writer may replace the snapshot while it is being copied
 
 
-def copy_store(folder: Path, to: Path, version: int | None = None, files: Files | None = None) -> Stored:
+def copy_store(folder: Path, to: Path, version: int | None = None, files: Files | None = None) -> StoreContents:
     """Copy a store, which may be open for writing, to a new folder; gives what the copy has.
 
     With a version, the copy is as the store was then, and what is damaged after that does no harm.
@@ -44,7 +44,7 @@ def _current(folder: Path) -> bytes:
     return b""
 
 
-def _copied(stored: Stored, to: Path, files: Files) -> Stored:
+def _copied(stored: StoreContents, to: Path, files: Files) -> StoreContents:
     """The files of a snapshot and its log up to the last whole record."""
     manifest = stored.manifest
     for path in (file.path for file in manifest.facts):

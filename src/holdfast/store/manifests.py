@@ -6,7 +6,7 @@ manifests/12.json    what makes up the snapshot of version 12: rules, relations,
 facts/12/edge.parquet    the explicit facts of a relation
 log/12.hfl           the updates since
 CLOSED               where the log ends, if the store was closed; gone before it is written to
-lock                 locked for as long as somebody writes
+lock                 locked while a process writes
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class FactsFile:
 
 
 @dataclass(frozen=True)
-class Manifest:
+class StoreManifest:
     """What makes up a snapshot."""
 
     version: int
@@ -70,7 +70,7 @@ class Manifest:
         return sealed(asdict(self))
 
     @classmethod
-    def from_bytes(cls, data: bytes) -> Manifest:
+    def from_bytes(cls, data: bytes) -> StoreManifest:
         """From its text; `ValueError` if it is not what was written."""
         content = unsealed(data)
         relations = tuple(

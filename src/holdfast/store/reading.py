@@ -9,8 +9,8 @@ from typing import NamedTuple
 from holdfast.errors import Diagnostic, UsageError
 from holdfast.quick_dataclass import dataclass
 from holdfast.store.files import digest
-from holdfast.store.manifests import Manifest, cannot, damaged, read_identity, unsealed
-from holdfast.store.records import BEGINNING, FIRST, Log, LogKey, read_log
+from holdfast.store.manifests import StoreManifest, cannot, damaged, read_identity, unsealed
+from holdfast.store.records import BEGINNING, FIRST, LogKey, StoreLog, read_log
 
 
 class Pointer(NamedTuple):
@@ -21,13 +21,13 @@ class Pointer(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoreContents:
     """A snapshot and the log since."""
 
     folder: Path
     id: str
-    manifest: Manifest
-    log: Log
+    manifest: StoreManifest
+    log: StoreLog
     log_size: int  # with an incomplete record at the end
     closed: bool  # whether the writer closed it
 
@@ -37,9 +37,9 @@ class Stored:
         records = self.log.applied()
         return records[-1].version if records else self.manifest.version
 
-    def at(self, version: int) -> Stored:
-        """The store as it was at a version; raises if that cannot be had."""
-        log = Log() if version == self.manifest.version else self.log.until(version)
+    def at(self, version: int) -> StoreContents:
+        """The store as it was at a version; raises if it does not have that version."""
+        log = StoreLog() if version == self.manifest.version else self.log.until(version)
         if log is None:
             first, last = self.manifest.version, self.version
             message = f"the store {self.folder.as_posix()} does not have version {version}"
@@ -48,7 +48,7 @@ class Stored:
         return replace(self, log=log, log_size=log.end, closed=False)
 
 
-def read_store(folder: Path, *, check_facts: bool = True, readable: bool = False) -> Stored:
+def read_store(folder: Path, *, check_facts: bool = True, readable: bool = False) -> StoreContents:
     """What a store holds, everything checked; an incomplete record at the end of the log is passed over.
 
     With `readable`, what can be read of a log that is damaged; the snapshot has to be whole.
@@ -73,7 +73,7 @@ def is_unfinished(folder: Path) -> bool:
     return all(path.name == "0.hfl" and path.stat().st_size <= len(BEGINNING) for path in logs)
 
 
-def _read(folder: Path, id: str, *, check_facts: bool, readable: bool) -> Stored:
+def _read(folder: Path, id: str, *, check_facts: bool, readable: bool) -> StoreContents:
     pointer = _pointer(folder)
     manifest = _manifest(folder, pointer)
     if check_facts:
@@ -82,11 +82,11 @@ def _read(folder: Path, id: str, *, check_facts: bool, readable: bool) -> Stored
     data = _bytes(folder, manifest.log)
     log = read_log(data, LogKey(id, manifest.version))
     if readable:
-        return Stored(folder, id, manifest, log, len(data), closed=False)
+        return StoreContents(folder, id, manifest, log, len(data), closed=False)
     if log.fault is not None:
         raise damaged(folder, f"{manifest.log}: {log.fault}")
     closed = _closed(folder, manifest, log, len(data))
-    return Stored(folder, id, manifest, log, len(data), closed)
+    return StoreContents(folder, id, manifest, log, len(data), closed)
 
 
 def _pointer(folder: Path) -> Pointer:
@@ -97,17 +97,17 @@ def _pointer(folder: Path) -> Pointer:
         raise damaged(folder, "CURRENT is not what was written") from None
 
 
-def _manifest(folder: Path, pointer: Pointer) -> Manifest:
+def _manifest(folder: Path, pointer: Pointer) -> StoreManifest:
     path = f"manifests/{pointer.version}.json"
     data = _bytes(folder, path)
     _check(folder, path, pointer.sha256)
     try:
-        return Manifest.from_bytes(data)
+        return StoreManifest.from_bytes(data)
     except (ValueError, KeyError, TypeError, RecursionError):
         raise damaged(folder, f"{path} is not what was written") from None
 
 
-def _closed(folder: Path, manifest: Manifest, log: Log, size: int) -> bool:
+def _closed(folder: Path, manifest: StoreManifest, log: StoreLog, size: int) -> bool:
     """Whether CLOSED is there; raises if the log does not end where it says."""
     if not (folder / "CLOSED").exists():
         return False

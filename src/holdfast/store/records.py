@@ -35,7 +35,7 @@ FIRST: Final = bytes(_CHECK)  # stands for the record before the first
 
 
 @dataclass(frozen=True)
-class Record:
+class LogRecord:
     """One commit: the versions before and after it, and its updates."""
 
     kind: int
@@ -58,10 +58,10 @@ class LogKey:
 
 
 @dataclass(frozen=True)
-class Log:
+class StoreLog:
     """What a log holds: its records, with where each ends and its checksum."""
 
-    records: tuple[Record, ...] = ()
+    records: tuple[LogRecord, ...] = ()
     ends: tuple[tuple[int, bytes], ...] = ()
     fault: str | None = None  # why what follows is damage
 
@@ -75,18 +75,18 @@ class Log:
         """The checksum of the last record."""
         return self.ends[-1][1] if self.ends else FIRST
 
-    def until(self, version: int) -> Log | None:
-        """The beginning of the log that makes up a version after the snapshot's; None if there is none."""
+    def until(self, version: int) -> StoreLog | None:
+        """The beginning of the log that makes up a version after the snapshot's; None if no record ends in it."""
         for number in range(len(self.records), 0, -1):
-            log = Log(self.records[:number], self.ends[:number])
+            log = StoreLog(self.records[:number], self.ends[:number])
             applied = log.applied()
             if applied and applied[-1].version == version:
                 return log
         return None
 
-    def applied(self) -> list[Record]:
+    def applied(self) -> list[LogRecord]:
         """The records that make up the state: one whose base is behind another's version replaces that."""
-        found: list[Record] = []
+        found: list[LogRecord] = []
         for record in self.records:
             while found and found[-1].version > record.base:
                 found.pop()
@@ -95,29 +95,29 @@ class Log:
         return found
 
 
-def encoded(record: Record, before: bytes, key: LogKey) -> bytes:
+def encoded(record: LogRecord, before: bytes, key: LogKey) -> bytes:
     """A record as bytes; the last 16 are its checksum."""
     head = _HEAD.pack(_MARK, record.kind, record.base, record.version, len(record.content), before)
     return b"".join((head, record.content, key.check(head + record.content)))
 
 
-def read_log(data: bytes, key: LogKey) -> Log:
+def read_log(data: bytes, key: LogKey) -> StoreLog:
     """The records of a log up to the first that is incomplete; if that is not the end of it, with the fault."""
     if data[: len(BEGINNING)] != BEGINNING:
-        return Log(fault="it does not begin as a log")
-    records: list[Record] = []
+        return StoreLog(fault="it does not begin as a log")
+    records: list[LogRecord] = []
     ends = [(len(BEGINNING), FIRST)]
     while (found := _record(data, ends[-1][0], key)) is not None:
         record, before, check, end = found
         if before != ends[-1][1]:
             fault = f"the record at byte {ends[-1][0]} does not follow the one before it"
-            return Log(tuple(records), tuple(ends[1:]), fault)
+            return StoreLog(tuple(records), tuple(ends[1:]), fault)
         records.append(record)
         ends.append((end, check))
-    return Log(tuple(records), tuple(ends[1:]), _valid_after(data, ends[-1][0], key))
+    return StoreLog(tuple(records), tuple(ends[1:]), _valid_after(data, ends[-1][0], key))
 
 
-def _record(data: bytes, place: int, key: LogKey) -> tuple[Record, bytes, bytes, int] | None:
+def _record(data: bytes, place: int, key: LogKey) -> tuple[LogRecord, bytes, bytes, int] | None:
     """The record at a place, the checksum before it, its own, and where it ends; None if there is no valid one."""
     start = place + _HEAD.size
     if len(data) < start + _CHECK:
@@ -129,7 +129,7 @@ def _record(data: bytes, place: int, key: LogKey) -> tuple[Record, bytes, bytes,
     check = data[end - _CHECK : end]
     if key.check(data[place : end - _CHECK]) != check:
         return None
-    return Record(kind, base, version, data[start : end - _CHECK]), before, check, end
+    return LogRecord(kind, base, version, data[start : end - _CHECK]), before, check, end
 
 
 def _valid_after(data: bytes, place: int, key: LogKey) -> str | None:

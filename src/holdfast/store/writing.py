@@ -17,16 +17,16 @@ from holdfast.quick_dataclass import dataclass
 from holdfast.store.files import Files
 from holdfast.store.manifests import (
     FactsFile,
-    Manifest,
     StoredRelation,
+    StoreManifest,
     cannot,
     identity,
     not_a_store,
     sealed,
 )
 from holdfast.store.naming import file_names
-from holdfast.store.reading import Stored, closing, is_unfinished, read_store
-from holdfast.store.records import BEGINNING, FIRST, TAKEN_BACK, UPDATES, LogKey, Record, encoded
+from holdfast.store.reading import StoreContents, closing, is_unfinished, read_store
+from holdfast.store.records import BEGINNING, FIRST, TAKEN_BACK, UPDATES, LogKey, LogRecord, encoded
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -60,7 +60,7 @@ class Store:
 
     smallest = SMALLEST
 
-    def __init__(self, folder: Path, stored: Stored, lock: int, files: Files) -> None:
+    def __init__(self, folder: Path, stored: StoreContents, lock: int, files: Files) -> None:
         self.folder, self.id, self.manifest, self.sync = folder, stored.id, stored.manifest, "full"
         self.version = stored.version
         self._files, self._lock = files, lock
@@ -90,11 +90,11 @@ class Store:
     # --- records -----------------------------------------------------------------------------------------
 
     def append(self, base: int, version: int, content: bytes) -> None:
-        """Make a commit durable; if this raises, it has not happened, as far as anybody knows."""
-        self._write(Record(UPDATES, base, version, content))
+        """Make a commit durable; if this raises, the state stays as it was."""
+        self._write(LogRecord(UPDATES, base, version, content))
         self.version = version
 
-    def _write(self, record: Record) -> None:
+    def _write(self, record: LogRecord) -> None:
         self._refuse_closed()
         self._unseal()
         data = encoded(record, self._last, LogKey(self.id, self.manifest.version))
@@ -128,11 +128,12 @@ class Store:
         self._is_sealed = False
 
     def _sure(self, call: Callable[[], _T]) -> _T:
-        """A call after whose failure nobody knows what is on the disk."""
+        """A call after whose failure the content of the disk is unknown."""
         try:
             return call()
         except OSError as error:
-            self._why_closed = f"what is on the disk is not known since a call failed: {(error.strerror or '').lower()}"
+            reason = (error.strerror or str(error)).lower()
+            self._why_closed = f"a call failed, and the content of the disk is unknown: {reason}"
             raise cannot(self.folder, "written", error) from error
 
     def _refuse_closed(self) -> None:
@@ -182,7 +183,7 @@ class Store:
         try:
             if self._why_closed is None and self._process == os.getpid():
                 if self.version > version:  # logged, and then it did not happen
-                    self._write(Record(TAKEN_BACK, version, version, b""))
+                    self._write(LogRecord(TAKEN_BACK, version, version, b""))
                 self._seal()
         finally:
             self.release()
@@ -214,7 +215,7 @@ class Store:
 # --- opening and making ------------------------------------------------------------------------------
 
 
-def open_store(folder: Path, files: Files | None = None) -> tuple[Store, Stored]:
+def open_store(folder: Path, files: Files | None = None) -> tuple[Store, StoreContents]:
     """An existing store, locked, and what it holds."""
     if not (folder / "HOLDFAST").exists():
         raise not_a_store(folder)
@@ -264,7 +265,7 @@ def create_store(folder: Path, snapshot: Snapshot, files: Files | None = None) -
         raise
 
 
-def write_snapshot(folder: Path, snapshot: Snapshot, files: Files) -> tuple[Manifest, bytes]:
+def write_snapshot(folder: Path, snapshot: Snapshot, files: Files) -> tuple[StoreManifest, bytes]:
     """All files of a snapshot, on the disk, before CURRENT is switched to it."""
     number = snapshot.version
     facts = folder / f"facts/{number}"
@@ -273,7 +274,7 @@ def write_snapshot(folder: Path, snapshot: Snapshot, files: Files) -> tuple[Mani
         files.make_folder(path)
     names = file_names(snapshot.facts)
     written = tuple(_write_facts(facts, names[name], name, table, files) for name, table in snapshot.facts.items())
-    manifest = Manifest(number, snapshot.program, snapshot.source, snapshot.relations, written)
+    manifest = StoreManifest(number, snapshot.program, snapshot.source, snapshot.relations, written)
     files.sync_folder(facts)
     files.write_file(folder / manifest.log, BEGINNING)
     files.sync_folder(folder / "log")

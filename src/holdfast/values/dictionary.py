@@ -31,7 +31,7 @@ from holdfast.values.single_values import (
     with_one_nan,
     wrong,
 )
-from holdfast.values.structures import Form, Kind, Structure
+from holdfast.values.structures import Kind, RecordForm, Structure
 from holdfast.values.term_text import MAX_NUMBER, MIN_NUMBER, parse_term, term_text
 from holdfast.values.value_ids import EACH, ValueIds
 
@@ -99,18 +99,18 @@ class Dictionary:
 
     # --- records -------------------------------------------------------------------------------------
 
-    def make_records(self, form: Form, columns: Sequence[Codes], types: Sequence[Type], size: int) -> Codes:
+    def make_records(self, form: RecordForm, columns: Sequence[Codes], types: Sequence[Type], size: int) -> Codes:
         """The ids of the records with these fields, given as columns of codes."""
         rows = np.empty((size, form.arity), np.int64)
         for number, (codes, type) in enumerate(zip(columns, types, strict=True)):
             rows[:, number] = codes if type.in_dictionary else self._ids_of_numbers(codes, type)
         return self._ids.records.make(form, rows)
 
-    def have_form(self, form: Form, ids: Codes) -> npt.NDArray[np.bool_]:
+    def have_form(self, form: RecordForm, ids: Codes) -> npt.NDArray[np.bool_]:
         """Which ids are records of this form."""
         return self._ids.records.have_form(form, ids)
 
-    def take_field(self, form: Form, ids: Codes, number: int, type: Type) -> Codes:
+    def take_field(self, form: RecordForm, ids: Codes, number: int, type: Type) -> Codes:
         """The codes of a field of records; of what has another form, codes that mean nothing."""
         fields = self._ids.records.field(form, ids, number)
         return fields if type.in_dictionary else self._numbers_of_ids(fields, type)
@@ -144,12 +144,12 @@ class Dictionary:
         raise EncodingError(f"values of Arrow type {kind} do not fit type {type.value}")
 
     def encode_texts(self, column: pa.Array | pa.ChunkedArray, parse: Callable[[str], Value] = parse_term) -> Codes:
-        """The codes of a column of text, each distinct one read by `parse`: as a value of type `any` if not told."""
+        """The codes of a column of text, each distinct one read by `parse`: by default as a value of type `any`."""
         return encode_distinct(column, lambda texts: self._encode_any([parse(text) for text in texts]), self._expect)
 
     def _expect(self, values: pa.Array) -> None:
         """Arrow's values are about to become Python's."""
-        self._ids.memory.room("values that are read", values.nbytes + EACH * len(values))
+        self._ids.memory.check("values that are read", values.nbytes + EACH * len(values))
 
     def encode_strings(self, strings: Sequence[str]) -> Codes:
         """The ids of strings, in order; new ones are added together."""
@@ -197,6 +197,7 @@ class Dictionary:
         """The codes of rows, one column for each type."""
         rows = rows if isinstance(rows, list) else list(rows)
         arity = len(types)
+        self.memory.check("facts that are given", len(rows) * (8 * arity + 24))  # codes, and a column at a time
         if not {arity}.issuperset(map(len, rows)):
             number, row = next((number, row) for number, row in enumerate(rows) if len(row) != arity)
             raise EncodingError(f"{len(row)} values where {arity} are expected", row, number)
@@ -241,6 +242,12 @@ class Dictionary:
             return [()] * len(codes)
         columns = [self.decode_values(codes[:, column], type) for column, type in enumerate(types)]
         return list(zip(*columns, strict=True))
+
+    def longest_of(self, codes: Codes, types: Sequence[Type]) -> int:
+        """The number of characters of the longest value in some rows."""
+        columns = [codes[:, place] for place, type in enumerate(types) if type.in_dictionary]
+        ids = np.unique(np.concatenate(columns)).tolist() if columns else []
+        return max((len(lexical_form(self._ids.values[id])) for id in ids), default=0)
 
     def lengths(self, codes: Codes, types: Sequence[Type]) -> npt.NDArray[np.int64]:
         """The number of characters of each row's values; numbers count as one."""

@@ -12,7 +12,7 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 
-Ids = npt.NDArray[np.int64]
+FieldIds = npt.NDArray[np.int64]
 
 
 class RecordTable:
@@ -23,8 +23,8 @@ class RecordTable:
 
     def __init__(self, arity: int) -> None:
         self._ids: dict[bytes, int] = {}
-        self._rows: Ids = np.empty((16, arity), np.int64)
-        self._numbers: Ids = np.empty(16, np.int64)
+        self._rows: FieldIds = np.empty((16, arity), np.int64)
+        self._numbers: FieldIds = np.empty(16, np.int64)
 
     def __len__(self) -> int:
         return len(self._ids)
@@ -33,7 +33,7 @@ class RecordTable:
         """The id of a record, if there is one."""
         return self._ids.get(np.array(row, np.int64).tobytes())
 
-    def add(self, rows: Ids, first: int) -> None:
+    def add(self, rows: FieldIds, first: int) -> None:
         """New records; their ids are `first` and the following ones, larger than all others."""
         size, more = len(self._ids), len(rows)
         while size + more > len(self._numbers):
@@ -43,7 +43,7 @@ class RecordTable:
         self._numbers[size : size + more] = np.arange(first, first + more)
         self._ids.update(zip(_keys(rows), range(first, first + more), strict=True))
 
-    def ids(self, rows: Ids, make: Callable[[Ids], None]) -> Ids:
+    def ids(self, rows: FieldIds, make: Callable[[FieldIds], None]) -> FieldIds:
         """The ids of records, one for each row; `make` adds those that are new."""
         distinct, places = _distinct(rows)
         keys = _keys(distinct)
@@ -53,7 +53,7 @@ class RecordTable:
             found = list(map(self._ids.get, keys))
         return np.array(found, np.int64)[places]
 
-    def places(self, ids: Ids) -> tuple[Ids, npt.NDArray[np.bool_]]:
+    def places(self, ids: FieldIds) -> tuple[FieldIds, npt.NDArray[np.bool_]]:
         """Where the records with some ids stand, and which ids are such records at all."""
         size = len(self._ids)
         if not size:
@@ -61,15 +61,15 @@ class RecordTable:
         places = np.minimum(np.searchsorted(self._numbers[:size], ids), size - 1)
         return places, self._numbers[places] == ids
 
-    def field(self, ids: Ids, number: int) -> Ids:
+    def field(self, ids: FieldIds, number: int) -> FieldIds:
         """A field of each record; of what is no such record, some id that means nothing."""
         if not len(self._ids):
             return np.zeros(len(ids), np.int64)
-        fields: Ids = self._rows[self.places(ids)[0], number]
+        fields: FieldIds = self._rows[self.places(ids)[0], number]
         return fields
 
 
-def _keys(rows: Ids) -> list[bytes]:
+def _keys(rows: FieldIds) -> list[bytes]:
     """Each row as one object that hashes fast."""
     arity = rows.shape[1]
     if not arity:
@@ -77,7 +77,7 @@ def _keys(rows: Ids) -> list[bytes]:
     return cast("list[bytes]", np.ascontiguousarray(rows).view(np.dtype((np.void, 8 * arity))).reshape(-1).tolist())
 
 
-def _distinct(rows: Ids) -> tuple[Ids, Ids]:
+def _distinct(rows: FieldIds) -> tuple[FieldIds, FieldIds]:
     """The different rows, and which of them each row is."""
     if rows.shape[1] == 0:
         return rows[:1], np.zeros(len(rows), np.int64)

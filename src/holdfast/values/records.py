@@ -19,6 +19,7 @@ from holdfast.values.single_values import (
     checked_float,
     checked_integer,
     checked_string,
+    shown_repr,
     wrong,
 )
 from holdfast.values.structures import Kind, Structure
@@ -32,7 +33,7 @@ _ESCAPED: Final = {"n": "\n", "r": "\r", "t": "\t"}
 
 
 def as_record(given: object, structure: Structure) -> Record:
-    """The value of a type that a Python object stands for; raises `EncodingError` where it is none."""
+    """The value of a type that a Python object stands for; raises `EncodingError` for other objects."""
     open_: list[tuple[object, Structure]] = [(given, structure)]
     order: list[tuple[object, Structure, str, Sequence[object]]] = []
     while open_:
@@ -67,7 +68,7 @@ def _taken_apart(item: object, of: Structure) -> tuple[str, Sequence[object]]:
             [(branch, inside)] = item.items()
             found = inside if isinstance(inside, list | tuple) else (inside,)
         case _:
-            raise EncodingError(f"{item!r} is not a value of type {of.name}", item)
+            raise EncodingError(f"{_shown(item)} is not a value of type {of.name}", item)
     if branch == NIL.branch and of.is_record:
         return branch, ()
     if branch not in of.branches:
@@ -80,11 +81,11 @@ def _taken_apart(item: object, of: Structure) -> tuple[str, Sequence[object]]:
 
 
 def _shown(item: object) -> str:
-    return str(item) if isinstance(item, Record) else repr(item)
+    return str(item) if isinstance(item, Record) else shown_repr(item)
 
 
 def _single(item: object, kind: Type) -> Value:
-    """A field that is no record itself, as a value of its type."""
+    """A field other than a record, as a value of its type."""
     match kind:
         case Type.NUMBER:
             return checked_integer(item, kind, MIN_NUMBER, MAX_NUMBER)
@@ -105,7 +106,7 @@ def parse_record(text: str, structure: Structure) -> Record:
     record = reader.structured(structure)
     reader.space()
     if reader.place < len(text):
-        raise NumberError(f"goes on behind its end: {text[reader.place :][:20]}")
+        raise NumberError(f"continues after its end: {text[reader.place :][:20]}")
     return record
 
 

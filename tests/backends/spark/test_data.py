@@ -119,5 +119,5 @@ def test_updates_leave_nothing_behind(spark: SparkSession) -> None:
 
 
 def test_an_engine_that_there_is_not() -> None:
-    with pytest.raises(HoldfastError, match="there is no engine sparc"):
+    with pytest.raises(HoldfastError, match="unknown engine sparc"):
         holdfast.from_text(REACH, engine="sparc")

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.backends.memory import arithmetic
-from holdfast.backends.memory.arithmetic import Column, Undefined, codes_of, typed
+from holdfast.backends.memory.arithmetic import Undefined, ValueColumn, codes_of, typed
 from holdfast.backends.memory.arrays import Rows
+from holdfast.errors import shortened
 from holdfast.interrupts import foreign
 from holdfast.program.folding import ON_STRINGS
 from holdfast.program.model import Apply, Compare, Const, Range, Term, Test, Var
@@ -25,6 +26,7 @@ from holdfast.values.term_text import term_text
 
 Codes = NDArray[np.int64]
 
+_LONG = 1 << 16  # characters of a string from which on its copies are counted before they are made
 _XSD = "http://www.w3.org/2001/XMLSchema#"
 
 
@@ -118,7 +120,7 @@ def spread(range: Range, given: Bindings, most: int) -> Iterator[Bindings]:
             yield from _bound(range.variable, chunk, given.at(np.full(len(chunk), place), len(chunk)))
 
 
-def _chunks(start: Any, stop: Any, step: Any, most: int) -> Iterator[Column]:
+def _chunks(start: Any, stop: Any, step: Any, most: int) -> Iterator[ValueColumn]:
     """The values of one range, so many at a time; integers may go from one end of the 64 bits to the other."""
     if start.dtype == np.float64:
         if not np.isfinite([start, stop, step]).all():
@@ -166,7 +168,7 @@ def _extreme(function: str, columns: Sequence[Codes], type: Type, dictionary: Di
     return chosen
 
 
-def _comparable(columns: Sequence[Codes], type: Type, dictionary: Dictionary) -> list[Column]:
+def _comparable(columns: Sequence[Codes], type: Type, dictionary: Dictionary) -> list[ValueColumn]:
     """Columns whose entries compare as the values do."""
     if not type.in_dictionary:
         return [typed(column, type) for column in columns]
@@ -180,6 +182,9 @@ def _by_value(
     """A functor in Python, once for each distinct tuple of arguments."""
     distinct, places = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
     values = [dictionary.decode_values(distinct[:, i], t) for i, t in enumerate(types)]
+    if function is _joined and dictionary.longest > _LONG:
+        for texts in zip(*values, strict=True):
+            dictionary.memory.check("strings", 2 * sum(len(text) for text in texts if isinstance(text, str)))
     function = _where_typed(function, types, otherwise="" if type.in_dictionary else 0)
     results = [dictionary.encode_value(function(*arguments), type) for arguments in zip(*values, strict=True)]
     return np.array(results, np.int64)[places.reshape(-1)]
@@ -241,9 +246,13 @@ def _where_typed(function: Callable[..., Any], types: Sequence[Type], otherwise:
     return typed_function if symbols else function
 
 
+def _joined(*texts: str) -> str:
+    return "".join(texts)
+
+
 def _substring(text: str, start: int, length: int) -> str:
     if start < 0 or length < 0:
-        raise Undefined(f"substr({text!r}, {start}, {length}): start and length must not be negative")
+        raise Undefined(f"substr({shortened(repr(text))}, {start}, {length}): start and length must not be negative")
     return text[start : start + length]
 
 
@@ -274,7 +283,7 @@ def _to_float(value: Value) -> float:
 
 
 def _quoted(value: Value) -> str:
-    return f'"{value}"' if isinstance(value, str) else str(value)
+    return shortened(f'"{value}"' if isinstance(value, str) else str(value))
 
 
 def _lexical(value: Value) -> str:
@@ -299,7 +308,7 @@ def _datatype(value: Value) -> Iri:
 
 _ON_VALUES: dict[str, Callable[..., Any]] = {
     **ON_STRINGS,
-    "cat": lambda *texts: "".join(texts),
+    "cat": _joined,
     "strlen": len,
     "substr": _substring,
     "to_number": _to_number,
@@ -311,7 +320,7 @@ _ON_VALUES: dict[str, Callable[..., Any]] = {
     "datatype": _datatype,
 }
 
-_ARITHMETIC: dict[str, Callable[..., Column]] = {
+_ARITHMETIC: dict[str, Callable[..., ValueColumn]] = {
     "+": arithmetic.add,
     "-": arithmetic.subtract,
     "*": arithmetic.multiply,
@@ -339,7 +348,7 @@ _ARITHMETIC: dict[str, Callable[..., Column]] = {
     "utof": lambda column: column.astype(np.float64),
 }
 
-_COMPARISONS: dict[str, Callable[[Column, Column], Column]] = {
+_COMPARISONS: dict[str, Callable[[ValueColumn, ValueColumn], ValueColumn]] = {
     "=": np.equal,
     "!=": np.not_equal,
     "<": np.less,

@@ -36,7 +36,7 @@ _INTEGERS = (ByteType, ShortType, IntegerType, LongType)
 
 
 class SparkRows:
-    """The facts of a relation on the executors, as they were when it was asked for."""
+    """The facts of a relation on the executors, at the time of the call."""
 
     def __init__(self, relation: Relation, frame: Frame, size: int, dictionary: Dictionary) -> None:
         self._relation = relation
@@ -106,11 +106,11 @@ def native_frame(space: Space, frame: DataFrame, relation: Relation) -> Frame:
     for place, (column, source) in enumerate(zip(relation.columns, places, strict=True)):
         value, field = F.col(f"`{frame.columns[source].replace('`', '``')}`"), frame.schema.fields[source]
         if column.type is Type.ANY and field.metadata == MARK:
-            told = arrow_function(_meant_text, "string")(value)
+            converted = arrow_function(_meant_text, "string")(value)
         else:
-            told = _checked(value, field.dataType, column, frame.columns[source], relation)
-        columns.append(told.alias(f"c{place}"))
-    with spark_errors(f"the {origin} cannot be had", "E0630"):
+            converted = _checked(value, field.dataType, column, frame.columns[source], relation)
+        columns.append(converted.alias(f"c{place}"))
+    with spark_errors(f"the {origin} cannot be read", "E0630"):
         made = Named(space, frame.select(*columns).distinct())
         made.rows = _most_rows(frame)
         return made
@@ -126,23 +126,23 @@ def _checked(value: SparkColumn, kind: DataType, column: Column, name: str, rela
     """A column's values as ours; a value that is missing or does not fit stops the job that meets it."""
     match column.type:
         case Type.NUMBER if isinstance(kind, _INTEGERS):
-            told = value.cast("bigint")
+            converted = value.cast("bigint")
         case Type.UNSIGNED if isinstance(kind, _INTEGERS):
-            told = F.when(value >= 0, value.cast("bigint"))
+            converted = F.when(value >= 0, value.cast("bigint"))
         case Type.UNSIGNED if isinstance(kind, DecimalType) and kind.scale == 0:
             wide = value.cast(DecimalType(38, 0))
             low = F.when((wide >= 0) & (wide < F.lit(_TWO_TO_63)), wide.cast("bigint"))
             signed = (wide - F.lit(_TWO_TO_64)).cast("bigint")
             high = F.when((wide >= F.lit(_TWO_TO_63)) & (wide < F.lit(_TWO_TO_64)), signed)
-            told = F.coalesce(low, high)
+            converted = F.coalesce(low, high)
         case Type.FLOAT if isinstance(kind, (*_INTEGERS, FloatType, DoubleType)):
-            told = value.cast("double") + F.lit(0.0)
+            converted = value.cast("double") + F.lit(0.0)
         case Type.SYMBOL | Type.ANY if isinstance(kind, StringType):
-            told = F.concat(F.lit("s"), value)
+            converted = F.concat(F.lit("s"), value)
         case Type.ANY if isinstance(kind, _INTEGERS):
-            told = F.concat(F.lit("n"), value.cast("string"))
+            converted = F.concat(F.lit("n"), value.cast("string"))
         case Type.ANY if isinstance(kind, FloatType | DoubleType):
-            told = arrow_function(_float_text, "string")(value.cast("double"))
+            converted = arrow_function(_float_text, "string")(value.cast("double"))
         case _:
             refuse(
                 "E0606",
@@ -158,4 +158,4 @@ def _checked(value: SparkColumn, kind: DataType, column: Column, name: str, rela
         fault,
         F.lit(f"{NOTE}column {column.name} of relation {relation.display} has type {column.type.value}"),
     )
-    return F.coalesce(told, F.raise_error(reason).cast(spark_type(column.type)))
+    return F.coalesce(converted, F.raise_error(reason).cast(spark_type(column.type)))
