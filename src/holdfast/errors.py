@@ -58,7 +58,7 @@ _LONGEST = 2000  # characters of a message
 
 def _message(text: str) -> str:
     """A message as it is kept: long values in it, and the whole, shortened."""
-    if len(text) > 50 * _LONGEST:  # what is said after a value of megabytes counts, its middle does not
+    if len(text) > 50 * _LONGEST:  # what follows a value of megabytes counts, its middle does not
         text = shortened(text, 4 * _LONGEST) + text[-_LONGEST:]
     return _encodable(shortened(_VALUE.sub(lambda found: shortened(found[0], 200), text), _LONGEST))
 

@@ -105,7 +105,7 @@ class _Main:
             while left:
                 if _get(left[-1]) == self.note:
                     _set(left[-1], self.handlers[left[-1]])
-                left.pop()  # now, or one whose turn was cut short would be forgotten
+                left.pop()  # now, or one whose turn was interrupted would be forgotten
         finally:
             if left:
                 self.uninstall(left)

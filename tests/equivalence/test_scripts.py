@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import pytest
 
+from .. import amounts
 from ..amounts import amount
 from . import test_modules as closures
-from .runs import take
+from .runs import RECORDS, take
 
 PARTS, STEPS = 23, 800
 
@@ -18,6 +19,15 @@ PARTS, STEPS = 23, 800
 @pytest.mark.parametrize("part", range(PARTS))
 def test_maintenance_agrees_with_evaluation_from_scratch(part: int) -> None:
     take(amount(STEPS, 2), part * 1_000)
+
+
+@pytest.mark.skipif(amounts.ENGINE == "spark", reason="the spark engine has no records")
+@pytest.mark.parametrize("part", range(2))
+def test_records_are_maintained(part: int) -> None:
+    steps, seed = amount(400, 2), part * 1_000
+    while steps > 0:
+        steps -= RECORDS.steps(seed)
+        seed += 1
 
 
 def test_there_are_enough_steps() -> None:

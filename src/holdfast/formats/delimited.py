@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +25,7 @@ from holdfast.formats.parameters import Layout
 from holdfast.program.model import Relation
 from holdfast.values import Type
 from holdfast.values.dictionary import Codes, Dictionary, encode_distinct
+from holdfast.values.foreign_values import fits_float
 from holdfast.values.number_text import NumberError, parse_integer
 from holdfast.values.records import parse_record
 from holdfast.values.structures import Kind, Structure
@@ -43,6 +45,7 @@ _BLOCK = 1 << 24
 _LEADING_ZERO = re.compile(rb"0(?<![0-9]0)[0-9]")  # begins with the zero itself, which is what makes it quick
 _PADDED = r"^\s*[+-]?0[0-9]+\s*$"
 _DIGITS = r"^\s*[+-]?[0-9]+\s*$"
+_MANY_DIGITS = r"^\s*[+-]?[0-9.]{16,}([eE][+-]?[0-9]+)?\s*$"
 _EXACT = 2.0**53  # below this every integer is a float
 
 
@@ -120,7 +123,8 @@ def _encode(column: pa.ChunkedArray, type: Kind, layout: Layout, dictionary: Dic
 def sniff_delimited(data: bytes, layout: Layout, arity: int | None) -> tuple[Type, ...]:
     """The narrowest types that fit every value: number, unsigned, float, else symbol; nothing for no rows.
 
-    Different texts never become one number by it: `007` is a symbol, and so is an integer of more than 64 bits.
+    Different texts never become one number by it: `007` is a symbol, and so is an integer of more than 64 bits, or a
+    decimal of more digits than a float keeps.
     """
     data = data.removeprefix(BOM)
     if layout.columns is not None:
@@ -155,6 +159,9 @@ def _fits(texts: pa.Array, type: Type) -> bool:
     if type is not Type.FLOAT:
         return True
     integers = pc.match_substring_regex(texts, _DIGITS)
+    long = texts.filter(pc.match_substring_regex(texts, _MANY_DIGITS)).to_pylist()
+    if not all(fits_float(Decimal(text.strip())) for text in long):
+        return False
     exact = pc.or_(pc.invert(integers), pc.less(pc.abs(values), _EXACT))
     return not pc.all(integers).as_py() and bool(pc.all(pc.and_(exact, pc.is_finite(values))).as_py())
 

@@ -23,6 +23,7 @@ from holdfast.program.model import Relation
 from holdfast.settings import UNLIMITED, Memory
 from holdfast.values import BlankNode, Iri, Literal, Record, Row, Type, Value, quote
 from holdfast.values.dictionary import Codes, Dictionary, EncodingError
+from holdfast.values.foreign_values import FOREIGN
 from holdfast.values.term_text import as_json, literal_value
 
 _CHUNK = 20_000
@@ -286,7 +287,7 @@ def sniff_values(values: Sequence[object]) -> Type:
         return _integers(cast("Sequence[int]", values))
     if kinds <= {int, float}:
         return Type.ANY if any(_needs_company(value) for value in values) else Type.FLOAT
-    return Type.SYMBOL if kinds <= {str} else Type.ANY
+    return Type.SYMBOL if kinds <= {str} or (len(kinds) == 1 and kinds <= FOREIGN) else Type.ANY
 
 
 def _needs_company(value: object) -> bool:

@@ -107,7 +107,7 @@ def arrow_type(field: pa.Field) -> Type:
         kind = kind.value_type
     if pa.types.is_uint64(kind):
         return Type.UNSIGNED
-    if pa.types.is_integer(kind):
+    if pa.types.is_integer(kind) or (pa.types.is_decimal(kind) and kind.scale == 0):
         return Type.NUMBER
     if pa.types.is_floating(kind):
         return Type.FLOAT

@@ -88,7 +88,7 @@ def sniff_python(data: FactData, names: Sequence[str] | None = None) -> tuple[Ty
 def _spark_types(frame: Any, names: Sequence[str] | None) -> tuple[Type, ...]:
     from pyspark.sql.pandas.types import to_arrow_schema
 
-    types = tuple(map(arrow_type, to_arrow_schema(frame.schema)))
+    types = tuple(map(arrow_type, to_arrow_schema(frame.schema, timezone="UTC")))
     return types if names is None or len(types) == len(names) else ()
 
 

@@ -15,7 +15,14 @@ from holdfast.errors import DataError, Diagnostic, UsageError
 from holdfast.formats.contents import Contents
 from holdfast.formats.fact_data import FactData, FactParts, is_spark_frame, kept
 from holdfast.formats.rdf_mirrors import refuse_unmirrored
-from holdfast.knowledge.input_files import InputFile, given_paths, input_files, rdf_files, warnings_of_unread
+from holdfast.knowledge.input_files import (
+    InputFile,
+    given_paths,
+    input_files,
+    rdf_files,
+    warning_of_unfilled,
+    warnings_of_unread,
+)
 from holdfast.language import tree
 from holdfast.program import check, outline
 from holdfast.program.maintainable import maintainable
@@ -73,6 +80,7 @@ def load(
                 parts = _file_rows(program, paths, dictionary, contents)
                 files = (*(input.path for input in input_files(program.relations, paths)), *rdf_files(paths))
                 program = replace(program, warnings=(*program.warnings, *warnings_of_unread(program, paths)))
+                program = replace(program, warnings=(*program.warnings, *warning_of_unfilled(program, paths)))
         program = maintainable(program)
         rows = _together(program, [*_text_rows(program, dictionary), *parts])
         return Loaded(program, rows, dictionary, frames, files)

@@ -202,7 +202,10 @@ class Expander:
             return ()
         own = self._cycles.get(place.predicate)
         rest = tuple(a for a in body if not isinstance(a, CoreAtom) or self._cycles.get(a.predicate, -1) != own)
-        seed = rest if bound_variables(rest).keys() >= set(group) else body
+        outside = bound_variables(rest)
+        if own is not None and not outside.keys() >= set(group):
+            self.scope.waiting[pending.aggregate.span] = [name for name in group if name not in outside]
+        seed = rest if outside.keys() >= set(group) else body
         bound = bound_variables(seed)
         return tuple(literal for literal in seed if all(v.name in bound for v in literal_variables(literal)))
 

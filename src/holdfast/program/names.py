@@ -62,6 +62,7 @@ class Names:
         self.prefixes: dict[str, str] = dict(STANDARD_PREFIXES)
         self.relations: dict[str, KnownRelation] = {}
         self.refused: set[int] = set()  # ids of rules with an error; later passes leave them out
+        self.waiting: dict[Span, list[str]] = {}  # by aggregate: what it takes from outside, bound by recursion only
         self.functors: dict[str, Functor] = dict(FUNCTORS)
         self.legacy = False  # written for a Soufflé whose types by name were only comments
 

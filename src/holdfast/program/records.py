@@ -84,6 +84,8 @@ class _Rule:
     # --- what is known ---
 
     def _visit(self, literal: CoreLiteral) -> None:
+        for term in literal_terms(literal):
+            self._visit_casts(term)
         match literal:
             case CoreAtom(predicate=predicate, arguments=arguments):
                 names = self._scope.relations[predicate].type_names
@@ -92,6 +94,12 @@ class _Rule:
             case CoreCompare(operator="=" | "!=", left=left, right=right):
                 self._is(left, self._of(right))
                 self._is(right, self._of(left))
+
+    def _visit_casts(self, term: tree.Term) -> None:
+        if isinstance(term, tree.Cast):
+            self._is(term.operand, self._scope.types.structure(term.type_name))
+        for inside in children(term):
+            self._visit_casts(inside)
 
     def _of(self, term: tree.Term) -> Structure | None:
         match term:

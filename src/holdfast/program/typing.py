@@ -26,7 +26,17 @@ from holdfast.program.core import (
 )
 from holdfast.program.flatten import CONSTANTS
 from holdfast.program.folding import FOLDED, NoValueError, fold
-from holdfast.program.functors import CONVERSIONS, FUNCTORS, NUMERIC, ORDERED, TESTS, UNARY_OPERATORS, Functor, Types
+from holdfast.program.functors import (
+    CONVERSIONS,
+    FUNCTORS,
+    NUMERIC,
+    ORDERED,
+    PATTERN_ARGUMENT,
+    TESTS,
+    UNARY_OPERATORS,
+    Functor,
+    Types,
+)
 from holdfast.program.inference import FACTS, Inference
 from holdfast.program.names import Names
 from holdfast.program.records import directions
@@ -162,8 +172,7 @@ class Typer:
                 return self._compare(literal, places)
             case CoreTest(function=function, arguments=terms):
                 self._check_parameters(TESTS[function], terms)
-                if function == "match":
-                    self._check_pattern(terms[0])
+                self._check_pattern(function, terms)
                 return model.Test(function, tuple(map(self._term, terms)), literal.negated)
             case CoreRange(variable=variable, bounds=bounds):
                 self._check_range(literal)
@@ -172,8 +181,9 @@ class Typer:
                     self._has_no_value(literal.span, "a range with step 0 has no end")
                 return model.Range(self._variable(variable), start, stop, step[0] if step else None)
 
-    def _check_pattern(self, written: tree.Term) -> None:
-        """A pattern that is known before any fact is."""
+    def _check_pattern(self, function: str, terms: tuple[tree.Term, ...]) -> bool:
+        """Whether a pattern that is known before any fact is a good one."""
+        written = terms[PATTERN_ARGUMENT[function]] if function in PATTERN_ARGUMENT else None
         if isinstance(written, tree.String):
             from holdfast.regular_expressions import PatternError, anchored  # and with them Arrow
 
@@ -183,6 +193,8 @@ class Typer:
                 help = r'a character such as ( is literal after two backslashes, as in "\\("'
                 note = "patterns are matched in linear time, so they have no backreferences or look-around"
                 self._diagnostics.error("E0410", str(error), written.span, notes=[note], help=help)
+                return False
+        return True
 
     def _check_range(self, literal: CoreRange) -> None:
         type = self._type(literal.variable)
@@ -307,7 +319,7 @@ class Typer:
         return model.Apply("record", (_form(term), *fields), Type.RECORD)
 
     def _apply(self, functor: Functor, written: tuple[tree.Term, ...], term: tree.Term) -> model.Term:
-        fits = self._check_parameters(functor, written)
+        fits = self._check_parameters(functor, written) and self._check_pattern(functor.name, written)
         arguments = tuple(map(self._term, written))
         result = model.Apply(functor.name, arguments, self._type(term))
         return self._folded(result, term) if fits else result

@@ -10,6 +10,7 @@ In bulk, strings go through pyarrow, so that only distinct ones become Python ob
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar, cast
 
 import numpy as np
@@ -17,7 +18,18 @@ import numpy.typing as npt
 
 from holdfast.lazy import lazily
 from holdfast.settings import UNLIMITED, Memory
-from holdfast.values.arrow_columns import checked_column, distinct, encode_distinct, is_numeric, is_text, numeric_codes
+from holdfast.values.arrow_columns import (
+    checked_column,
+    distinct,
+    encode_distinct,
+    is_foreign,
+    is_numeric,
+    is_text,
+    numeric_codes,
+    with_microseconds,
+)
+from holdfast.values.dates import DateError
+from holdfast.values.foreign_values import FOREIGN, Foreign, ForeignError, adapted
 from holdfast.values.model import Record, Row, Type, Value
 from holdfast.values.records import as_record
 from holdfast.values.single_values import (
@@ -91,6 +103,8 @@ class Dictionary:
     def _code(self, value: Value, type: Kind, id_of: Callable[[Value], _Id]) -> int | _Id:
         if isinstance(type, Structure):
             return id_of(as_record(value, type))
+        if value.__class__ in FOREIGN:
+            value = _adapted(value, type)
         if type.is_numeric:
             return numeric_code(value, type)
         if isinstance(value, Record) != (type is Type.RECORD) or (type is Type.SYMBOL and not isinstance(value, str)):
@@ -140,8 +154,13 @@ class Dictionary:
             return encode_distinct(column, self._encode_any, self._expect)
         if len(column) == 0:
             return np.empty(0, np.int64)
+        if is_foreign(column.type):
+            return encode_distinct(with_microseconds(column), partial(self._encode_each, type=type), self._expect)
         kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
         raise EncodingError(f"values of Arrow type {kind} do not fit type {type.value}")
+
+    def _encode_each(self, values: Sequence[Value], type: Type) -> Codes:
+        return np.fromiter((self.encode_value(value, type) for value in values), np.int64, len(values))
 
     def encode_texts(self, column: pa.Array | pa.ChunkedArray, parse: Callable[[str], Value] = parse_term) -> Codes:
         """The codes of a column of text, each distinct one read by `parse`: by default as a value of type `any`."""
@@ -279,6 +298,13 @@ class Dictionary:
         # Python compares strings by code point, which is the order of their UTF-8 bytes
         ranks[sorted(range(len(keys)), key=keys.__getitem__)] = np.arange(len(ids))
         return ranks[positions]
+
+
+def _adapted(value: Value, type: Type) -> Value:
+    try:
+        return adapted(cast("Foreign", value), type)
+    except (ForeignError, DateError) as error:
+        raise EncodingError(str(error), value) from None
 
 
 def _code_or_zero(value: Value, type: Type) -> int:

@@ -25,6 +25,8 @@ class RecordTable:
         self._ids: dict[bytes, int] = {}
         self._rows: FieldIds = np.empty((16, arity), np.int64)
         self._numbers: FieldIds = np.empty(16, np.int64)
+        self._packed: FieldIds = np.empty(0, np.int64)  # the fields of the first records as one number each, in order
+        self._packed_ids: FieldIds = np.empty(0, np.int64)
 
     def __len__(self) -> int:
         return len(self._ids)
@@ -45,6 +47,38 @@ class RecordTable:
 
     def ids(self, rows: FieldIds, make: Callable[[FieldIds], None]) -> FieldIds:
         """The ids of records, one for each row; `make` adds those that are new."""
+        packed = _packed(rows) if 8 * len(rows) >= len(self) else None  # to put all in order pays for many
+        if packed is None or not self._pack():
+            return self._ids_by_hash(rows, make)
+        found = self._find_packed(packed)
+        new = np.flatnonzero(found < 0)
+        if len(new):
+            make(rows[new[np.unique(packed[new], return_index=True)[1]]])
+            found[new] = self._find_packed(packed[new]) if self._pack() else self._ids_by_hash(rows[new], make)
+        return found
+
+    def _pack(self) -> bool:
+        """Bring the packed fields up to date; False where they do not fit."""
+        done, size = len(self._packed), len(self)
+        if done == size:
+            return True
+        packed = _packed(self._rows[done:size])
+        if packed is None:
+            return False
+        order = np.argsort(packed)
+        places = np.searchsorted(self._packed, packed[order])
+        self._packed = np.insert(self._packed, places, packed[order])
+        self._packed_ids = np.insert(self._packed_ids, places, self._numbers[done:size][order])
+        return True
+
+    def _find_packed(self, packed: FieldIds) -> FieldIds:
+        """The ids of records with these fields, -1 for unknown records: most records that rules make are known."""
+        if not len(self._packed):
+            return np.full(len(packed), -1, np.int64)
+        places = np.minimum(np.searchsorted(self._packed, packed), len(self._packed) - 1)
+        return np.where(self._packed[places] == packed, self._packed_ids[places], -1)
+
+    def _ids_by_hash(self, rows: FieldIds, make: Callable[[FieldIds], None]) -> FieldIds:
         distinct, places = _distinct(rows)
         keys = _keys(distinct)
         found = list(map(self._ids.get, keys))
@@ -58,7 +92,11 @@ class RecordTable:
         size = len(self._ids)
         if not size:
             return np.zeros(len(ids), np.int64), np.zeros(len(ids), np.bool_)
-        places = np.minimum(np.searchsorted(self._numbers[:size], ids), size - 1)
+        first, last = self._numbers[0], self._numbers[size - 1]
+        if last - first == size - 1:  # all made together, as those of the only record type are
+            places = np.clip(ids - first, 0, size - 1)
+        else:
+            places = np.minimum(np.searchsorted(self._numbers[:size], ids), size - 1)
         return places, self._numbers[places] == ids
 
     def field(self, ids: FieldIds, number: int) -> FieldIds:
@@ -77,15 +115,18 @@ def _keys(rows: FieldIds) -> list[bytes]:
     return cast("list[bytes]", np.ascontiguousarray(rows).view(np.dtype((np.void, 8 * arity))).reshape(-1).tolist())
 
 
+def _packed(rows: FieldIds) -> FieldIds | None:
+    """Rows of one or two fields as one number each, None where they do not fit."""
+    if rows.shape[1] == 1:
+        return rows[:, 0].copy()
+    if rows.shape[1] == 2 and (not len(rows) or (rows.min() >= 0 and rows.max() < 2**31)):
+        return (rows[:, 0] << 32) | rows[:, 1]
+    return None
+
+
 def _distinct(rows: FieldIds) -> tuple[FieldIds, FieldIds]:
     """The different rows, and which of them each row is."""
     if rows.shape[1] == 0:
         return rows[:1], np.zeros(len(rows), np.int64)
-    if rows.shape[1] == 1:
-        values, places = np.unique(rows[:, 0], return_inverse=True)
-        return values[:, np.newaxis], places
-    if rows.shape[1] == 2 and len(rows) and rows.min() >= 0 and rows.max() < 2**31:
-        values, places = np.unique((rows[:, 0] << 32) | rows[:, 1], return_inverse=True)
-        return np.column_stack([values >> 32, values & (2**32 - 1)]), places
     values, places = np.unique(rows, axis=0, return_inverse=True)
     return values, places.reshape(-1)

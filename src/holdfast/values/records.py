@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, cast
 
+from holdfast.values.dates import DateError
+from holdfast.values.foreign_values import FOREIGN, Foreign, ForeignError, adapted
 from holdfast.values.model import NIL, BlankNode, Iri, Literal, Record, Type, Value
 from holdfast.values.number_text import NumberError, parse_float, parse_integer
 from holdfast.values.single_values import (
@@ -86,6 +88,11 @@ def _shown(item: object) -> str:
 
 def _single(item: object, kind: Type) -> Value:
     """A field other than a record, as a value of its type."""
+    if item.__class__ in FOREIGN:
+        try:
+            item = adapted(cast("Foreign", item), kind)
+        except (ForeignError, DateError) as error:
+            raise EncodingError(str(error), item) from None
     match kind:
         case Type.NUMBER:
             return checked_integer(item, kind, MIN_NUMBER, MAX_NUMBER)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from functools import partial
 
 import pyarrow as pa
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  everybody calls it so
 from pyspark.sql.types import (
+    BooleanType,
     ByteType,
     DataType,
+    DateType,
     DecimalType,
     DoubleType,
     FloatType,
@@ -18,6 +21,7 @@ from pyspark.sql.types import (
     LongType,
     ShortType,
     StringType,
+    TimestampType,
 )
 
 from holdfast.backends.spark.frames import Frame, Named, Space
@@ -29,10 +33,12 @@ from holdfast.program.model import Column, Relation
 from holdfast.spark_session import FAULT, NOTE, spark_errors
 from holdfast.values import Type
 from holdfast.values.dictionary import Codes, Dictionary
+from holdfast.values.foreign_values import adapted, fits_float
 from holdfast.values.term_text import parse_term, term_text
 
 _TWO_TO_63, _TWO_TO_64 = Decimal(2**63), Decimal(2**64)
 _INTEGERS = (ByteType, ShortType, IntegerType, LongType)
+_FOREIGN = (BooleanType, DecimalType, DateType, TimestampType)
 
 
 class SparkRows:
@@ -116,6 +122,42 @@ def native_frame(space: Space, frame: DataFrame, relation: Relation) -> Frame:
         return made
 
 
+def _foreign(value: SparkColumn, kind: DataType, type: Type) -> SparkColumn | None:
+    """Booleans, decimals, dates and times as values of a column's type; None where they are nothing there."""
+    number: SparkColumn
+    match kind:
+        case _ if type.in_dictionary and isinstance(kind, _FOREIGN):
+            number = arrow_function(partial(_foreign_text, type), "string")(value)
+            return number
+        case DecimalType() if type is Type.FLOAT:
+            number = arrow_function(_decimal_float, "double")(value)
+            return number
+        case DecimalType():
+            whole = value.cast(DecimalType(38, 0))
+            fits = (whole.cast(kind) == value) & (whole >= F.lit(-_TWO_TO_63)) & (whole < F.lit(_TWO_TO_63))
+            number = F.when(fits, whole.cast("bigint"))
+        case BooleanType():
+            number = value.cast("bigint")
+        case DateType():
+            number = F.unix_date(value).cast("bigint")
+        case TimestampType():
+            number = F.unix_micros(value)
+        case _:
+            return None
+    return None if type is Type.FLOAT else F.when(number >= F.lit(0 if type is Type.UNSIGNED else -(2**63)), number)
+
+
+def _decimal_float(values: pa.Array) -> pa.Array:
+    """Decimals as floats, null where no float is written so."""
+    return pa.array([None if v is None or not fits_float(v) else float(v) for v in values.to_pylist()], pa.float64())
+
+
+def _foreign_text(type: Type, values: pa.Array) -> pa.Array:
+    """Booleans, decimals, dates and times as the texts of symbols or of RDF literals."""
+    texts = [None if value is None else text_of(adapted(value, type)) for value in values.to_pylist()]
+    return pa.array(texts, pa.string())
+
+
 def _most_rows(frame: DataFrame) -> float:
     """At most so many rows, by Spark's guess: a value takes some eight bytes."""
     size = frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()
@@ -143,6 +185,8 @@ def _checked(value: SparkColumn, kind: DataType, column: Column, name: str, rela
             converted = F.concat(F.lit("n"), value.cast("string"))
         case Type.ANY if isinstance(kind, FloatType | DoubleType):
             converted = arrow_function(_float_text, "string")(value.cast("double"))
+        case _ if (foreign := _foreign(value, kind, column.type)) is not None:
+            converted = foreign
         case _:
             refuse(
                 "E0606",
