@@ -1,4 +1,4 @@
-"""Random programs and updates of facts and rules: a store gives back exactly what was there, wherever it is reopened."""
+"""Random programs and updates of facts and rules: a store that is reopened anywhere is exactly what it was."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import Callable
@@ -13,12 +14,13 @@ import pyarrow as pa
 import pytest
 
 import holdfast
-from holdfast import BlankNode, HoldfastError, Iri, KnowledgeBase, Literal, Record, Update
+from holdfast import BlankNode, HoldfastError, Iri, KnowledgeBase, Literal, Lookahead, Record, Update
 from holdfast.store.manifests import sealed, unsealed
 from holdfast.store.writing import Store
 
 REACH = "reach(x, y) :- edge(x, y).  reach(x, z) :- reach(x, y), edge(y, z)."
 FACTS = {"edge": [(1, 2), (2, 3)]}
+MERGED = Lookahead(coalesce=1)
 UNSIGNED = pa.table({"x": pa.array([5], pa.uint64())})
 Whole = tuple[int, str, dict[str, Any], dict[str, Any], dict[str, Any]]
 
@@ -62,6 +64,7 @@ def codes(call: Callable[[], object]) -> list[str]:
         lambda kb: kb.window([Update(insert={"edge": [(5, 6)]}), Update(delete={"edge": [(5, 6)]})]).advance(),
         lambda kb: list(kb.stream([Update(insert={"edge": [(n, n + 1)]}) for n in range(9)])),
         lambda kb: list(kb.stream([Update(insert={"edge": [(n, 0)]}) for n in range(9)], lookahead="marks")),
+        lambda kb: list(kb.stream([Update(insert={"edge": [(n, 0)]}) for n in range(9)], lookahead=MERGED)),
         lambda kb: kb.apply(Update(insert={"edge": [(n, n) for n in range(1000)]})),
         lambda kb: kb.apply(Update(insert={"edge": {"x": np.arange(400), "y": np.arange(400)}})),
         lambda kb: kb.apply(Update(add_rules="two(x, z) :- edge(x, y), edge(y, z).")),
@@ -244,6 +247,24 @@ def test_a_newer_format(change: dict[str, object], tmp_path: Path) -> None:
     path.write_bytes(sealed({**unsealed(path.read_bytes()), **change}))
     assert codes(lambda: holdfast.open(folder)) == ["E1302"]
     assert codes(lambda: holdfast.from_text(REACH, FACTS, store=folder)) == ["E1302"]
+
+
+@pytest.mark.parametrize("exists", [False, True])
+def test_a_medium_that_is_read_only(exists: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "kb"
+    if exists:
+        holdfast.from_text(REACH, FACTS, store=folder).close()
+    before = sorted(tmp_path.rglob("*"))
+
+    def read_only(path: Path, flags: int, *rest: Any, **named: Any) -> int:
+        if flags & (os.O_RDWR | os.O_WRONLY) and tmp_path in Path(path).parents:
+            raise OSError(errno.EROFS, "Read-only file system")
+        return opened(path, flags, *rest, **named)
+
+    opened = os.open
+    monkeypatch.setattr(os, "open", read_only)
+    assert codes(lambda: holdfast.from_text(REACH, FACTS, store=folder)) == ["E1304"]
+    assert [path for path in sorted(tmp_path.rglob("*")) if path != folder] == [p for p in before if p != folder]
 
 
 def test_a_record_of_another_store_is_damage(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from holdfast.errors import Diagnostic, UsageError
 from holdfast.quick_dataclass import dataclass
-from holdfast.store.files import digest
+from holdfast.store.files import file_digest
 from holdfast.store.manifests import StoreManifest, cannot, damaged, read_identity, unsealed
 from holdfast.store.records import BEGINNING, FIRST, LogKey, StoreLog, read_log
 
@@ -128,7 +128,7 @@ def closing(number: int, end: int, last: bytes) -> dict[str, object]:
 def _check(folder: Path, path: str, expected: str) -> None:
     if not (folder / path).is_file():
         raise damaged(folder, f"{path} is missing")
-    if digest(folder / path) != expected:
+    if file_digest(folder / path) != expected:
         raise damaged(folder, f"{path} is not what was written")
 
 
