@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,9 @@ import pytest
 
 import holdfast
 from holdfast import BlankNode, HoldfastError, Iri, KnowledgeBase, Literal, Lookahead, Record, Update
+from holdfast.store.copying import copy_store
 from holdfast.store.manifests import sealed, unsealed
+from holdfast.store.reading import read_store
 from holdfast.store.writing import Store
 
 REACH = "reach(x, y) :- edge(x, y).  reach(x, z) :- reach(x, y), edge(y, z)."
@@ -358,6 +361,34 @@ def test_a_backup_is_a_store(tmp_path: Path) -> None:
     with holdfast.open(tmp_path / "deep/copy") as copy:
         assert whole(copy) == before
     assert sorted(path.name for path in (tmp_path / "deep").iterdir()) == ["copy"]
+
+
+def test_a_store_can_be_read_and_copied_while_another_thread_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Store, "smallest", 300)
+    folder, done, versions = tmp_path / "kb", threading.Event(), [0]
+    holdfast.from_text(REACH, FACTS, store=folder).close()
+
+    def write() -> None:
+        try:
+            for _ in range(4):
+                with holdfast.open(folder) as kb:
+                    for n in range(25):
+                        kb.apply(Update(insert={"edge": [(n, n)]}))
+        finally:
+            done.set()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    while not done.is_set():
+        versions.append(read_store(folder).version)
+        copy = tmp_path / f"copy{len(versions)}"
+        versions.append(copy_store(folder, copy).version)
+        assert read_store(copy).version == versions[-1]
+    writer.join()
+    assert versions == sorted(versions)
+    assert read_store(folder).version == 100
 
 
 def test_sync_is_one_of_two(tmp_path: Path) -> None:

@@ -148,6 +148,7 @@ def not_a_store(folder: Path) -> HoldfastError:
     if not folder.exists():
         message = f"there is no store {folder.as_posix()}"
         return UsageError(Diagnostic("E1301", message, help="holdfast.open(program, store=…) makes one"))
-    note = (f"{folder.as_posix()} holds the snapshots of a pipeline",) if (folder / "CURRENT").exists() else ()
+    is_pipeline = (folder / "CURRENT").exists() and not (folder / "log").exists()
+    note = (f"{folder.as_posix()} holds the snapshots of a pipeline",) if is_pipeline else ()
     message = f"{folder.as_posix()} is not a store: it has no file HOLDFAST"
     return UsageError(Diagnostic("E1301", message, notes=note, help="give the store a folder of its own"))

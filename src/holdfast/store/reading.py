@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from holdfast.errors import Diagnostic, UsageError
+from holdfast.errors import DamagedData, Diagnostic, UsageError
 from holdfast.quick_dataclass import dataclass
 from holdfast.store.files import file_digest
 from holdfast.store.manifests import StoreManifest, cannot, damaged, read_identity, unsealed
 from holdfast.store.records import BEGINNING, FIRST, LogKey, StoreLog, read_log
+
+_TRIES = 20  # to read while another process writes
 
 
 class Pointer(NamedTuple):
@@ -51,13 +54,35 @@ class StoreContents:
 def read_store(folder: Path, *, check_facts: bool = True, readable: bool = False) -> StoreContents:
     """What a store holds, everything checked; an incomplete record at the end of the log is passed over.
 
-    With `readable`, what can be read of a log that is damaged; the snapshot has to be whole.
+    With `readable`, what can be read of a log that is damaged; the snapshot has to be intact.  If another process writes
+    meanwhile, the files are read again.
     """
+    for _ in range(_TRIES):
+        before = _moment(folder)
+        with suppress(DamagedData):
+            return _read_once(folder, check_facts=check_facts, readable=readable)
+        if _moment(folder) == before:
+            break
+    return _read_once(folder, check_facts=check_facts, readable=readable)
+
+
+def _read_once(folder: Path, *, check_facts: bool, readable: bool) -> StoreContents:
     id = read_identity(folder)
     try:
         return _read(folder, id, check_facts=check_facts, readable=readable)
     except OSError as error:
         raise cannot(folder, "read", error) from error
+
+
+def _moment(folder: Path) -> list[tuple[str, int, int]]:
+    """Something that changes whenever a process writes to a store."""
+    names = ("CURRENT", "CLOSED", *(f"log/{path.name}" for path in sorted((folder / "log").glob("*"))))
+    found = []
+    for name in names:
+        with suppress(OSError):
+            status = (folder / name).stat()
+            found.append((name, status.st_size, status.st_mtime_ns))
+    return found
 
 
 def is_unfinished(folder: Path) -> bool:
