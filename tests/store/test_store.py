@@ -351,6 +351,26 @@ def test_the_log_stays_within_three_times_a_snapshot(tmp_path: Path, monkeypatch
         again(kb, folder).close()
 
 
+def test_earlier_versions_can_be_read(tmp_path: Path) -> None:
+    with holdfast.from_text(REACH, FACTS, store=tmp_path / "kb") as kb:
+        states = {0: whole(kb)}
+        kb.apply(Update(insert={"edge": [(3, 4)]}))
+        states[1] = whole(kb)
+        kb.apply(Update(add_rules="two(x, z) :- edge(x, y), edge(y, z).", delete={"edge": [(1, 2)]}))
+        states[2] = whole(kb)
+        kb.apply_net([Update(insert={"edge": [(5, 6)]}), Update(insert={"edge": [(6, 7)]})])
+        states[4] = whole(kb)
+        assert {version: whole(kb.at(version)) for version in states} == states
+        assert codes(lambda: kb.at(3)) == codes(lambda: kb.at(5)) == ["E1309"]
+        earlier = kb.at(1)
+        earlier.apply(Update(insert={"edge": [(8, 8)]}))
+        assert whole(kb) == states[4]
+        kb.compact()
+        assert codes(lambda: kb.at(1)) == ["E1309"]
+        assert whole(kb.at(4)) == states[4]
+    assert codes(lambda: holdfast.from_text(REACH, FACTS).at(0)) == ["E1308"]
+
+
 def test_a_backup_is_a_store(tmp_path: Path) -> None:
     with holdfast.from_text(REACH, FACTS, store=tmp_path / "kb") as kb:
         kb.apply(Update(insert={"edge": [(3, 4)]}))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -18,12 +18,16 @@ from holdfast.store.writing import Snapshot, Store
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from holdfast.knowledge.facade import KnowledgeBase
+
 
 class Durable:
     """Keeps a materialisation in a store from now on."""
 
-    def __init__(self, state: Materialisation, views: Views, store: Store) -> None:
-        self._state, self._views, self.store = state, views, store
+    def __init__(
+        self, state: Materialisation, views: Views, store: Store, earlier: Callable[[int], KnowledgeBase]
+    ) -> None:
+        self._state, self._views, self.store, self.earlier = state, views, store, earlier
         self._next_try = 0  # bytes of log before a snapshot that failed is tried again
         state.log, state.after_commit = self._log, self._keep_short
         self._closing = weakref.finalize(self, _close, store, weakref.ref(state))

@@ -5,7 +5,7 @@ The methods take the lock (`exclusive.py`) and leave the work to the parts that 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -239,6 +239,12 @@ class KnowledgeBase:
         copy_store(self._kept.store.folder, Path(folder))
 
     @public
+    def at(self, version: int) -> KnowledgeBase:
+        """The knowledge base as it was at a version since the last snapshot.  It is evaluated anew and has no store."""
+        expect(version, int, "a version is a number")
+        return self._kept.earlier(version)
+
+    @public
     def close(self) -> None:
         """Close the store: others can open it then.  Facts can still be read, and updates raise.  Without a store,
         nothing happens."""
@@ -259,11 +265,11 @@ class KnowledgeBase:
             raise UsageError(Diagnostic("E1308", "this knowledge base has no store", help=help))
         return self._durable
 
-    def attach(self, store: Store) -> None:
+    def attach(self, store: Store, earlier: Callable[[int], KnowledgeBase]) -> None:
         """Keep this in a store from now on; `holdfast.open` does it."""
         from holdfast.knowledge.durable import Durable
 
-        self._durable = Durable(self._state, self._views, store)
+        self._durable = Durable(self._state, self._views, store, earlier)
 
     @exclusive
     def stored_as(self, source: str) -> Snapshot:

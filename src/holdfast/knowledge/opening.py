@@ -120,7 +120,8 @@ def from_text(
         from holdfast.knowledge.storing import with_store
 
         _refuse_elsewhere(engine)
-        return with_store(tree_program, Path(store), evaluate, migrate=migrate)
+        resume = _evaluation(None, engine, limits, progress, modules, output, name)
+        return with_store(tree_program, Path(store), evaluate, resume, migrate=migrate)
 
 
 def _from_folder(

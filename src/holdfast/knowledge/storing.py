@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from holdfast.errors import Diagnostic, UsageError
@@ -20,7 +20,7 @@ from holdfast.program.impact import impact
 from holdfast.program.maintainable import maintainable, with_relations
 from holdfast.store.contents import LoggedUpdate, unpack
 from holdfast.store.manifests import damaged
-from holdfast.store.reading import StoreContents
+from holdfast.store.reading import StoreContents, read_store
 from holdfast.store.records import LogRecord
 from holdfast.store.writing import create_store, exists, open_store
 from holdfast.updates import Update
@@ -28,12 +28,17 @@ from holdfast.updates import Update
 _SHOWN = 8  # rules in a message
 
 
-def with_store(program: tree.Program, folder: Path, evaluate: Evaluate, *, migrate: bool) -> KnowledgeBase:
-    """A knowledge base that is kept in a store: a new one, or the one that is there."""
+def with_store(
+    program: tree.Program, folder: Path, evaluate: Evaluate, resume: Evaluate, *, migrate: bool
+) -> KnowledgeBase:
+    """A knowledge base that is kept in a store: a new one, or the one that is there.
+
+    `resume` evaluates without the facts that were given, so that they need not be kept.
+    """
     source = source_hash(program)
     if not exists(folder):
         kb = evaluate(program)
-        kb.attach(create_store(folder, kb.stored_as(source)))
+        kb.attach(create_store(folder, kb.stored_as(source)), _earlier(folder, resume))
         return kb
     store, stored = open_store(folder)
     try:
@@ -45,7 +50,7 @@ def with_store(program: tree.Program, folder: Path, evaluate: Evaluate, *, migra
             kb = evaluate(program, lambda tree, dictionary: load(tree, facts, dictionary))
             kb.start_at(version + 1)
             store.rotate(kb.stored_as(source))
-        kb.attach(store)
+        kb.attach(store, _earlier(folder, resume))
         return kb
     except BaseException:
         store.release()
@@ -57,11 +62,16 @@ def from_store(folder: Path, evaluate: Evaluate) -> KnowledgeBase:
     store, stored = open_store(folder)
     try:
         kb = resumed(stored, evaluate)
-        kb.attach(store)
+        kb.attach(store, _earlier(folder, evaluate))
     except BaseException:
         store.release()
         raise
     return kb
+
+
+def _earlier(folder: Path, resume: Evaluate) -> Callable[[int], KnowledgeBase]:
+    """Gives the states of versions that a store has."""
+    return lambda version: resumed(read_store(folder).at(version), resume)
 
 
 def resumed(stored: StoreContents, evaluate: Evaluate) -> KnowledgeBase:

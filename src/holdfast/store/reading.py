@@ -54,8 +54,8 @@ class StoreContents:
 def read_store(folder: Path, *, check_facts: bool = True, readable: bool = False) -> StoreContents:
     """What a store holds, everything checked; an incomplete record at the end of the log is passed over.
 
-    With `readable`, what can be read of a log that is damaged; the snapshot has to be intact.  If another process writes
-    meanwhile, the files are read again.
+    With `readable`, what can be read of a log that is damaged; the snapshot has to be intact.  If another process
+    writes meanwhile, the files are read again.
     """
     for _ in range(_TRIES):
         before = _moment(folder)
