@@ -64,8 +64,8 @@ class Store:
         self.folder, self.id, self.manifest, self.sync = folder, stored.id, stored.manifest, "full"
         self.version = stored.version
         self._files, self._lock = files, lock
-        self._end, self._last = stored.log.end, stored.log.last
-        self._is_cut_short = stored.log_size > stored.log.end
+        self._tail = stored.log.end, stored.log.last  # one attribute: an exception may come between two assignments
+        self._is_incomplete = stored.log_size > stored.log.end
         self._is_sealed = stored.closed
         self._why_closed: str | None = None
         self._process = os.getpid()
@@ -74,7 +74,7 @@ class Store:
     @property
     def log_size(self) -> int:
         """Bytes in the log."""
-        return self._end
+        return self._tail[0]
 
     @property
     def is_open(self) -> bool:
@@ -85,36 +85,42 @@ class Store:
     def is_due(self) -> bool:
         """Whether the log has grown to three times a snapshot."""
         snapshot = sum(file.size for file in self.manifest.facts)
-        return self._end > 3 * max(snapshot, self.smallest)
+        return self.log_size > 3 * max(snapshot, self.smallest)
 
     # --- records -----------------------------------------------------------------------------------------
 
     def append(self, base: int, version: int, content: bytes) -> None:
         """Make a commit durable; if this raises, the state stays as it was."""
-        self._write(LogRecord(UPDATES, base, version, content))
-        self.version = version
+        before, self.version = self.version, version  # from now on it may be in the log
+        try:
+            self._write(LogRecord(UPDATES, base, version, content))
+        except HoldfastError:  # it was cut back, or the store is closed
+            self.version = before
+            raise
 
     def _write(self, record: LogRecord) -> None:
         self._refuse_closed()
         self._unseal()
-        data = encoded(record, self._last, LogKey(self.id, self.manifest.version))
+        end, last = self._tail
+        data = encoded(record, last, LogKey(self.id, self.manifest.version))
         try:
-            if self._is_cut_short:  # by whatever went wrong before
-                self._files.truncate(self._log, self._end)
-            self._is_cut_short = True
-            self._files.write_all(self._log, data, self._end)
+            if self._is_incomplete:  # by whatever went wrong before
+                self._files.truncate(self._log, end)
+            self._is_incomplete = True
+            self._files.write_all(self._log, data, end)
         except OSError as error:
             self._cut_back()
             raise cannot(self.folder, "written", error) from error
         if self.sync == "full":
             self._sure(lambda: self._files.sync(self._log))
-        self._end, self._last, self._is_cut_short = self._end + len(data), data[-len(FIRST) :], False
+        self._tail = end + len(data), data[-len(FIRST) :]
+        self._is_incomplete = False
 
     def _cut_back(self) -> None:
         """Take back what was written of a record."""
         with suppress(HoldfastError):  # the reason is that of the first error
-            self._sure(lambda: self._files.truncate(self._log, self._end))
-            self._is_cut_short = False
+            self._sure(lambda: self._files.truncate(self._log, self.log_size))
+            self._is_incomplete = False
 
     def _unseal(self) -> None:
         """The log is about to grow: where it ended is no longer true."""
@@ -157,14 +163,17 @@ class Store:
         except OSError as error:
             self._sweep()
             raise cannot(self.folder, "written", error) from error
+        self._why_closed = "it was interrupted while a snapshot was written"  # unless all that follows is done
         try:
             self._sure(lambda: switch(self.folder, manifest.version, data, self._files))
         except HoldfastError:
             os.close(log)
             raise
-        os.close(self._log)
-        self.manifest, self.version, self._log = manifest, manifest.version, log
-        self._end, self._last, self._is_cut_short = len(BEGINNING), FIRST, False
+        old, self._log = self._log, log
+        self.manifest, self.version = manifest, manifest.version
+        self._tail, self._is_incomplete = (len(BEGINNING), FIRST), False
+        self._why_closed = None
+        os.close(old)
         self._sweep()
 
     def _sweep(self) -> None:
@@ -191,10 +200,10 @@ class Store:
     def _seal(self) -> None:
         if self._is_sealed:
             return
-        if self._is_cut_short:
-            self._sure(lambda: self._files.truncate(self._log, self._end))
+        if self._is_incomplete:
+            self._sure(lambda: self._files.truncate(self._log, self.log_size))
         self._sure(lambda: self._files.sync(self._log))
-        content = sealed(closing(self.manifest.version, self._end, self._last))
+        content = sealed(closing(self.manifest.version, *self._tail))
         try:
             self._files.replace_file(self.folder / "CLOSED", content)
         except OSError as error:
