@@ -291,7 +291,7 @@ def test_the_choice_is_explained(reach: Path) -> None:
     assert said[2].startswith("update 2: path: recompute (rules went")
     assert len(lines(result.out)) == 2
     result = holdfast("stream", reach, "--updates", updates, "--explain-choice", "--no-module", "transitive-closure")
-    assert result.err.splitlines()[1].startswith("update 1: path: dred-counting (recursive")
+    assert result.err.splitlines()[1].startswith("update 1: path: dred-ranked (recursive")
 
 
 @pytest.mark.parametrize(

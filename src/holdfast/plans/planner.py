@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from heapq import heappop, heappush
 from operator import itemgetter
 from types import MappingProxyType
@@ -65,6 +66,13 @@ class Planner:
         self._backward: dict[int, Rule] = {}
         self._readers: dict[int, tuple[Iterable[Rule], _Readers]] = {}  # rules are held, so that their id stays theirs
         self._ranks: dict[tuple[int, ...], tuple[Rank, ...]] = {}
+
+    @cached_property
+    def bodies_too(self) -> Planner:
+        """Plans the same rules; each instance emits its head and then the facts of this hyper-node in its body."""
+        from holdfast.plans.instances import BodyPlanner
+
+        return BodyPlanner(self.node, self.statistics)
 
     def nonrecursive(self) -> tuple[AnyPlan, ...]:
         """Π_n, and the aggregates."""
