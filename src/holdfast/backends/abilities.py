@@ -141,8 +141,8 @@ def module_budget(backend: Backend) -> ModuleBudget:
 class Links(Protocol):
     """From a fact to the heads that copying rules gave it, as they were met (`maintenance/marking.py`)."""
 
-    def learn(self, rules: Sequence[Rule], come: Facts, met: Bag) -> None:
-        """All instances of copying rules with facts that come: heads in the order of rules, then of facts."""
+    def learn(self, rules: Sequence[Rule], added: Facts, met: Bag) -> None:
+        """All instances of copying rules with new facts: heads in the order of rules, then of facts."""
         ...
 
     def heads(self, rule: Rule, facts: Facts, J: Facts) -> tuple[Facts, SummableBag]:
@@ -322,7 +322,7 @@ class Housekeeping(Protocol):
         ...
 
     def tidy(self, removed: Facts) -> None:
-        """Facts have gone for good and no update is under way: a good moment to clear up."""
+        """Facts were deleted and no update is in progress: release what is no longer needed."""
         ...
 
     @property

@@ -131,7 +131,7 @@ class Choice:
                 raise UsageError(Diagnostic("E0905", f"unknown algorithm {name}", help=help))
 
     def named(self, node: HyperNode) -> str:
-        """What was asked for a hyper-node."""
+        """The chosen algorithm of a hyper-node."""
         if not self.of_predicate:
             return self.default
         asked = [self.of_predicate[p] for p in node.predicates if p in self.of_predicate]

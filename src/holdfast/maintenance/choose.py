@@ -110,9 +110,9 @@ class Chooser:
     def chosen(self, plan: NodePlan, request: Request, backend: Backend) -> tuple[Algorithm, str]:
         """The algorithm for a hyper-node during an update, and why."""
         choice = request.choice
-        name, why = choice.named(plan.node), "asked for"
+        name, why = choice.named(plan.node), "chosen by the caller"
         if plan.removed and choice.strategy == "hyper-node":
-            name, why = RECOMPUTE, "rules went, and the strategy is hyper-node"
+            name, why = RECOMPUTE, "rules were removed, and the strategy is hyper-node"
         elif name == AUTO:
             name, why = self._best(plan, request, backend)
         algorithm = ALGORITHMS[name]
@@ -132,7 +132,7 @@ class Chooser:
         if alone is not None:
             return "exact", f"{alone.module.name} serves all its recursive rules"
         if not plan.node.is_recursive and _mostly_gone(plan, backend):
-            return RECOMPUTE, "most of what its rules read has gone: there is less to count anew than to take off"
+            return RECOMPUTE, "most of the facts that its rules read were deleted, so recomputing is cheaper"
         if plan.node.is_recursive and not plan.allotment.services and backend.ability(Ranking) is not None:
             return self._ranked(plan, request)
         name, why = self.choose(plan.node)
@@ -194,7 +194,7 @@ class Chooser:
         may_try = tried is None and (figures.seconds < _CHEAP or came_back > _HOPELESS)
         if may_try or (tried is not None and tried < _CLEARLY * now):
             record.present = PROOF
-            record.why = f"an update overdeleted {figures.overdeleted:,} facts and {figures.rederived:,} came back"
+            record.why = f"an update overdeleted {figures.overdeleted:,} facts and rederived {figures.rederived:,}"
             if tried is not None:
                 record.why += f"; {_micro(tried)} a changed fact, DRed^c took {_micro(now)}"
 

@@ -98,7 +98,7 @@ class Watch:
             self._bytes[what] -= nbytes
 
     def check(self, what: str, nbytes: int) -> None:
-        """Raise if so many more bytes would be too many."""
+        """Raise if this number of additional bytes would exceed the limit."""
         if self._most is not None and sum(self._bytes.values()) + nbytes > self._most:
             divisor, unit = (2**20, "MiB") if self._most >= 2**20 else (1, "bytes")
             self._stop("E0804", f"{what} take more than {self._most / divisor:,.0f} {unit}")

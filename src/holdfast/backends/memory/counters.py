@@ -19,7 +19,7 @@ from holdfast.errors import Diagnostic, LimitReached
 
 
 class MemoryCounters:
-    """One of the two counters that stand beside each row."""
+    """One of the two counters beside each row."""
 
     def __init__(self, tables: Mapping[str, Table], column: str) -> None:
         self.tables = tables

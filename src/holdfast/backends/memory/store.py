@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 A = TypeVar("A")
 _AnyPlan = TypeVar("_AnyPlan", bound=AnyPlan)
-_FEW = 4_096  # rows of facts that are gone do not matter
+_FEW = 4_096  # rows of deleted facts that do not matter
 
 
 class MemoryBackend(Able, VirtualRelations, PreparedFacts, Tuning, Housekeeping, Linking, Windows, Scratching):
@@ -76,7 +76,7 @@ class MemoryBackend(Able, VirtualRelations, PreparedFacts, Tuning, Housekeeping,
         self.virtual = self._virtual.facts
         self.statistics = TableStatistics(self.tables, self.virtual)
         self.packings = 0  # how often row ids have changed
-        self._gone: dict[str, int] = {}  # rows of each table whose facts went since it was packed
+        self._removed: dict[str, int] = {}  # rows of each table whose facts were deleted since it was packed
         self._pipelines: dict[Plan, CompiledPlan] = {}
         self.no_heads = MemoryBag(self.tables, {})
         self._window_planners: Planners | None = None
@@ -117,21 +117,21 @@ class MemoryBackend(Able, VirtualRelations, PreparedFacts, Tuning, Housekeeping,
         self.explicit.forget(name)
         self.materialisation.forget(name)
         self.statistics.forget(name)
-        self._gone.pop(name, None)
+        self._removed.pop(name, None)
         self.ranking.drop(name)
         self.virtual.pop(name, None)
         self._pipelines = {p: pipeline for p, pipeline in self._pipelines.items() if name not in p.predicates}
         del self.relations[name]
 
     def tidy(self, removed: Facts) -> None:
-        """Facts have gone for good; a table that is mostly such rows is packed together.  Between updates only."""
+        """Facts were deleted; pack a table that consists mostly of such rows.  Between updates only."""
         for name, count in removed.sizes().items():
             if name not in self.tables or name in self.virtual:
                 continue
-            self._gone[name] = self._gone.get(name, 0) + count
+            self._removed[name] = self._removed.get(name, 0) + count
             table = self.tables[name]
-            if self._gone[name] > max(_FEW, table.size // 2):
-                del self._gone[name]
+            if self._removed[name] > max(_FEW, table.size // 2):
+                del self._removed[name]
                 self.packings += 1
                 kept: Ids = np.flatnonzero(table.status[: table.size]).astype(np.int32)
                 self.ranking.keep_only(name, kept)
@@ -189,7 +189,7 @@ class MemoryBackend(Able, VirtualRelations, PreparedFacts, Tuning, Housekeeping,
 
     @in_small_pages
     def several(self, rows: Sequence[Mapping[str, Rows]], *, known: bool = False) -> Sequence[FactSet]:
-        """As `facts`, of several sets: each table is probed once for all of them."""
+        """Like `facts`, of several sets: each table is probed once for all of them."""
         found: list[dict[str, Ids]] = [{} for _ in rows]
         for name in dict.fromkeys(name for one in rows for name in one):
             here = [place for place, one in enumerate(rows) if name in one]
@@ -215,7 +215,7 @@ class MemoryBackend(Able, VirtualRelations, PreparedFacts, Tuning, Housekeeping,
         self._virtual.materialise_rows(predicates)
 
     def defer(self, name: str, size: int, known: Callable[[int], ImplicitRelation]) -> None:
-        """Not all facts of a predicate are rows: there are so many, and these are known elsewhere."""
+        """Not all facts of a predicate are rows: this is their number, and a module knows them."""
         self._virtual.defer(name, size, known)
 
     reports_new_facts = True
