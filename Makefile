@@ -83,6 +83,7 @@ test-slow: .venv/installed-dev
 	@echo "== pytest --engine spark: the papers' worked examples, on Spark"
 	@$(BIN)/pytest --engine spark tests/papers
 
+test-faults: SECONDS = 86400
 test-faults: .venv/installed-dev
 	@echo "== the fault campaign of stores: all of it takes hours, SECONDS bounds it"
 	@$(BIN)/python -m tests.store.campaign --seconds $(SECONDS)
