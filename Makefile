@@ -23,7 +23,7 @@ install = $(BIN)/python -m pip install -qq --disable-pip-version-check --editabl
 # What runs on the model too: the algorithms, and nothing that opens no program.
 ON_THE_MODEL := papers engine updates maintenance streaming equivalence modules/test_closures.py
 
-.PHONY: help demo test test-slow test-spark fuzz bench wheel lint fmt clean
+.PHONY: help demo test test-slow test-spark test-faults fuzz bench wheel lint fmt clean
 .DEFAULT_GOAL := help
 
 help:
@@ -31,6 +31,7 @@ help:
 	@echo "make test    set up and check everything: ruff, mypy, pytest"
 	@echo "make test-slow   what takes long on Spark: executors and streams that are killed"
 	@echo "make test-spark  the tests of evaluation and maintenance once more, on Spark"
+	@echo "make test-faults a fault at every system call of a store, kills and damage: make test-faults SECONDS=3600"
 	@echo "make fuzz    random updates against from-scratch evaluation: make fuzz SEED=7 SECONDS=600"
 	@echo "make lint    ruff and mypy only"
 	@echo "make fmt     let ruff mend what it can"
@@ -81,6 +82,11 @@ test-slow: .venv/installed-dev
 	@$(BIN)/pytest -m slow
 	@echo "== pytest --engine spark: the papers' worked examples, on Spark"
 	@$(BIN)/pytest --engine spark tests/papers
+
+test-faults: SECONDS = 86400
+test-faults: .venv/installed-dev
+	@echo "== the fault campaign of stores: all of it takes hours, SECONDS bounds it"
+	@$(BIN)/python -m tests.store.campaign --seconds $(SECONDS)
 
 test-spark: .venv/installed-dev
 	@echo "== pytest --engine spark: the tests of evaluation and maintenance on Spark, with fewer random steps; hours"

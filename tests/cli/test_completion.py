@@ -28,7 +28,7 @@ def completed(*words: str) -> list[str]:
 def test_bash_completes_commands_and_their_options() -> None:
     assert completed("") == [
         *("check", "fmt", "graph", "plan", "run", "query", "stream", "impact"),
-        *("pipeline", "bench", "completion"),
+        *("pipeline", "store", "bench", "completion"),
     ]
     assert completed("pi") == ["pipeline"]
     assert completed("pipeline", "r") == ["run", "restore"]

@@ -34,6 +34,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("updates",),
     ("update_lines",),
     ("streaming",),
+    ("store",),
     ("knowledge",),
     ("__init__",),
     ("pipeline",),

@@ -16,6 +16,7 @@ import pytest
 from holdfast.errors import DamagedData, UsageError
 from holdfast.pipeline import snapshots
 from holdfast.pipeline.snapshots import Manifest, SnapshotStore
+from holdfast.store.files import Files
 from tests.pipeline.test_snapshots import files, store_with
 
 
@@ -168,7 +169,10 @@ class Faults:
             (Path, "unlink"),
             (Path, "mkdir"),
             (snapshots.shutil, "rmtree"),
-            (snapshots.os, "fsync"),
+            (Files, "create"),
+            (Files, "write"),
+            (Files, "sync"),
+            (Files, "sync_folder"),
             (snapshots.pq, "write_table"),
         ):
             monkeypatch.setattr(owner, name, self._failing(getattr(owner, name), name))

@@ -29,6 +29,12 @@ COMMANDS: Final = {
     "pipeline check": "pipeline.check",
     "pipeline snapshots": "pipeline.snapshots",
     "pipeline restore": "pipeline.restore",
+    "store check": "store.check",
+    "store log": "store.log",
+    "store compact": "store.compact",
+    "store backup": "store.backup",
+    "store restore": "store.restore",
+    "store export": "store.export",
     "bench compare": "bench.compare",
     "completion": "completion.completion",
 }
@@ -40,6 +46,7 @@ GROUPS: Final = {
         "holdfast run examples/reachability/reachability.dl -F examples/reachability/facts",
     ),
     "pipeline": ("Run a declared pipeline on Spark.", "holdfast pipeline run examples/windfarm/pipeline.toml"),
+    "store": ("Look after a store that keeps a knowledge base.", "holdfast store check kb"),
     "bench": (
         "Compare results of `make bench`.",
         "holdfast bench compare before.json after.json --threshold 1.2",
@@ -172,7 +179,9 @@ def _as_ours(failure: Exception) -> HoldfastError:
 def _report(error: HoldfastError, words: Sequence[str]) -> int:
     """Say what is wrong, and answer with the exit code."""
     if "--json" in words:
-        write = terminal.json_line if words[0] in ("stream", "pipeline") else terminal.json  # their output is lines
+        write = (
+            terminal.json_line if words[0] in ("stream", "pipeline", "store") else terminal.json
+        )  # their output is lines
         write({"ok": False, "diagnostics": [diagnostic.to_json() for diagnostic in error.diagnostics]})
     else:
         terminal.diagnostics(error.diagnostics)

@@ -5,13 +5,13 @@ The methods take the lock (`exclusive.py`) and leave the work to the parts that 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from holdfast.arguments import expect, missing_method
 from holdfast.boundary import public
-from holdfast.errors import Diagnostic
+from holdfast.errors import Diagnostic, UsageError
 from holdfast.exclusive import Guard, exclusive
 from holdfast.knowledge.evaluation import Statistics, explicit_sizes
 from holdfast.knowledge.materialisation import Materialisation
@@ -30,8 +30,10 @@ from holdfast.values import Row
 
 if TYPE_CHECKING:
     from holdfast.formats.staging import Staged
+    from holdfast.knowledge.durable import Durable
     from holdfast.maintenance.marking import Marking
     from holdfast.program.graph_views import GraphView
+    from holdfast.store.writing import Snapshot, Store
     from holdfast.streaming.driver import Lookahead, Stream
     from holdfast.streaming.queue import UpdateQueue
 
@@ -52,6 +54,7 @@ class KnowledgeBase:
         self.statistics = statistics
         self.files = tuple(files)
         """The files that were read: the program, if it is a file, and the facts."""
+        self._durable: Durable | None = None
 
     if not TYPE_CHECKING:  # a type checker knows what there is
 
@@ -202,6 +205,82 @@ class KnowledgeBase:
     def takes_one_by_one(self) -> bool:
         """Whether a stream must apply updates one by one: limits hold for each, or the backend computes no windows."""
         return self._state.takes_one_by_one
+
+    # --- the store -------------------------------------------------------------------------------------
+
+    @property
+    def version(self) -> int:
+        """The number of updates that the state has taken; with a store, since the store was made."""
+        return self._state.version
+
+    @property
+    def sync(self) -> str:
+        """When an update counts as durable: "full", on the disk; "os", in the hands of the operating system."""
+        return self._kept.store.sync
+
+    @sync.setter
+    @exclusive
+    def sync(self, sync: str) -> None:
+        if sync not in ("full", "os"):
+            raise UsageError(Diagnostic("E0926", f"sync is 'full' or 'os', not {sync!r}"))
+        self._kept.store.sync = sync
+
+    @exclusive
+    def compact(self) -> None:
+        """Write a snapshot to the store and begin a new log."""
+        self._kept.compact()
+
+    @exclusive
+    def backup(self, folder: str | Path) -> None:
+        """Copy the store as it is now to a new folder, which is a store too."""
+        from holdfast.store.copying import copy_store
+
+        expect(folder, (str, Path), "a backup goes to a folder")
+        copy_store(self._kept.store.folder, Path(folder))
+
+    @public
+    def at(self, version: int) -> KnowledgeBase:
+        """The knowledge base as it was at a version since the last snapshot.  It is evaluated anew and has no store."""
+        expect(version, int, "a version is a number")
+        return self._kept.earlier(version)
+
+    @public
+    def close(self) -> None:
+        """Close the store: others can open it then.  Facts can still be read, and updates raise.  Without a store,
+        nothing happens."""
+        with self._guard.lock:
+            if self._durable is not None:
+                self._durable.close()
+
+    def __enter__(self) -> KnowledgeBase:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def _kept(self) -> Durable:
+        if self._durable is None:
+            help = 'open it with one: holdfast.open("rules.dl", facts="facts/", store="kb")'
+            raise UsageError(Diagnostic("E1308", "this knowledge base has no store", help=help))
+        return self._durable
+
+    def attach(self, store: Store, earlier: Callable[[int], KnowledgeBase]) -> None:
+        """Keep this in a store from now on; `holdfast.open` does it."""
+        from holdfast.knowledge.durable import Durable
+
+        self._durable = Durable(self._state, self._views, store, earlier)
+
+    @exclusive
+    def stored_as(self, source: str) -> Snapshot:
+        """What a store has to keep of this; `source` is the hash of the program."""
+        from holdfast.knowledge.durable import snapshot_of
+
+        return snapshot_of(self._state, self._views, source)
+
+    def start_at(self, version: int) -> None:
+        """Count updates from a version that a store has."""
+        self._state.version = version
 
     # --- files and notebooks ---------------------------------------------------------------------------
 

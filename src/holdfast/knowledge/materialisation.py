@@ -22,6 +22,7 @@ from holdfast.values.dictionary import Dictionary
 
 if TYPE_CHECKING:
     from holdfast.maintenance.maintainer import Maintainer
+    from holdfast.store.contents import ExplicitChange
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,7 @@ class Commit:
     version: int  # of the state after them
     updates: Sequence[Update]
     changes: Sequence[Change]
+    explicit: Sequence[ExplicitChange] = ()  # what they delete and insert; of updates that were merged, one
 
 
 class Materialisation:
@@ -58,6 +60,8 @@ class Materialisation:
         """Makes a commit durable before it happens; if it raises, nothing has changed.  A commit that was logged but
         did not happen, because its thread was killed in between, is followed by another with the same version, which
         replaces it."""
+        self.after_commit: Callable[[], None] | None = None
+        """What is to be done when a commit has happened; it does not raise."""
 
     @property
     def takes_one_by_one(self) -> bool:
@@ -79,10 +83,20 @@ class Materialisation:
         finally:
             watch.rest(facts)
 
-    def log_commit(self, updates: Sequence[Update], changes: Sequence[Change]) -> None:
+    def log_commit(
+        self,
+        updates: Sequence[Update],
+        changes: Sequence[Change],
+        explicit: Callable[[], Sequence[ExplicitChange]],
+    ) -> None:
         """Log a commit that is about to happen: after everything else that may fail, and before its first step."""
         if self.log is not None:
-            self.log(Commit(self.version + len(updates), updates, changes))
+            self.log(Commit(self.version + len(updates), updates, changes, explicit()))
+
+    def committed(self) -> None:
+        """A commit has happened."""
+        if self.after_commit is not None:
+            self.after_commit()
 
     def next_version(self, updates: Sequence[Update]) -> CommitStep:
         """The step of a commit that raises the version."""

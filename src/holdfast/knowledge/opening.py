@@ -19,6 +19,7 @@ from holdfast.knowledge.facade import KnowledgeBase
 from holdfast.knowledge.loading import GivenFacts, Loaded, load
 from holdfast.knowledge.materialisation import Materialisation
 from holdfast.knowledge.outputs import output_files
+from holdfast.knowledge.recipes import Evaluate, Loader
 from holdfast.language import parse, tree
 from holdfast.language.preprocessor import Preprocessing
 from holdfast.maintenance.watch import Watch
@@ -46,6 +47,8 @@ def open(
     output: str | Path | None = None,
     macros: Mapping[str, str] | None = None,
     include: Iterable[str | Path] = (),
+    store: str | Path | None = None,
+    migrate: bool = False,
 ) -> KnowledgeBase:
     """Read a program file, load its facts and compute everything that follows.
 
@@ -58,9 +61,14 @@ def open(
     If you pass the folder of a later `write_outputs` as `output`, an output that cannot be written raises before
     anything is computed.
     `macros` defines macros for the preprocessor, and `include` lists folders to search for included files.
+    `store` is a folder that keeps the knowledge base.  A new one is made from the program and the facts; an existing
+    one gives the knowledge base that it keeps, and `facts` are not read.  If the program is another one than
+    before, that raises unless `migrate` is true.  A store can also be opened by itself, in place of a program.
     """
     expect(program, (str, Path), "a program is the path of a file", "from_text takes the program itself")
     path = Path(program)
+    if path.is_dir() and store is None:
+        return _from_folder(path, facts, engine, limits, progress, modules, output)
     return from_text(
         read_program(path),
         facts,
@@ -72,6 +80,8 @@ def open(
         output=output,
         macros=macros,
         include=include,
+        store=store,
+        migrate=migrate,
     )
 
 
@@ -88,6 +98,8 @@ def from_text(
     output: str | Path | None = None,
     macros: Mapping[str, str] | None = None,
     include: Iterable[str | Path] = (),
+    store: str | Path | None = None,
+    migrate: bool = False,
 ) -> KnowledgeBase:
     """Like `open`, for a program given as text.
 
@@ -99,10 +111,62 @@ def from_text(
     if _FILE_NAME.fullmatch(text):
         raise UsageError(Diagnostic("E0926", f"{text} is no program", help="holdfast.open takes the path of a file"))
     _expect_settings(limits, progress, output)
+    expect(store, (str, Path, NoneType), "a store is a folder")
     with within(limits.seconds if limits else None):
         tree_program = parse(text, name, Preprocessing(macros or {}, tuple(map(Path, include))))
-        settings = limits or Limits(), progress or Silent()
-        return _opened(tree_program, facts, engine, *settings, named(modules), output, name)
+        evaluate = _evaluation(facts, engine, limits, progress, modules, output, name)
+        if store is None:
+            return evaluate(tree_program)
+        from holdfast.knowledge.storing import with_store
+
+        _refuse_elsewhere(engine)
+        resume = _evaluation(None, engine, limits, progress, modules, output, name)
+        return with_store(tree_program, Path(store), evaluate, resume, migrate=migrate)
+
+
+def _from_folder(
+    folder: Path,
+    facts: GivenFacts,
+    engine: EngineChoice,
+    limits: Limits | None,
+    progress: Progress | None,
+    modules: Iterable[str | Module],
+    output: str | Path | None,
+) -> KnowledgeBase:
+    """The knowledge base that a store keeps."""
+    from holdfast.knowledge.storing import from_store
+
+    _expect_settings(limits, progress, output)
+    _refuse_elsewhere(engine)
+    if facts is not None:
+        message = "a store that is opened by itself has its facts, and takes no others"
+        raise UsageError(Diagnostic("E0926", message, help="give facts when the store is made, or in an update"))
+    with within(limits.seconds if limits else None):
+        return from_store(folder, _evaluation(None, engine, limits, progress, modules, output, folder.as_posix()))
+
+
+def _refuse_elsewhere(engine: EngineChoice) -> None:
+    if keeps_frames(engine):
+        help = "use the memory engine, or a pipeline with snapshots"
+        raise UsageError(Diagnostic("E1308", "a store keeps what is in this process, not on Spark", help=help))
+
+
+def _evaluation(
+    facts: GivenFacts,
+    engine: EngineChoice,
+    limits: Limits | None,
+    progress: Progress | None,
+    modules: Iterable[str | Module],
+    output: str | Path | None,
+    name: str,
+) -> Evaluate:
+    """Evaluates a program with the settings of a call."""
+    settings = engine, limits or Limits(), progress or Silent(), named(modules), output, name
+
+    def given(program: tree.Program, dictionary: Dictionary) -> Loaded:
+        return load(program, facts, dictionary, keeps_frames=keeps_frames(engine))
+
+    return lambda program, loader=None: _opened(program, loader or given, *settings)
 
 
 def read_program(path: Path) -> str:
@@ -125,7 +189,7 @@ def _expect_settings(limits: object, progress: object, output: object) -> None:
 
 def _opened(
     tree_program: tree.Program,
-    facts: GivenFacts,
+    loader: Loader,
     engine: EngineChoice,
     limits: Limits,
     progress: Progress,
@@ -135,7 +199,7 @@ def _opened(
 ) -> KnowledgeBase:
     make_backend = backend_factory(engine, progress)
     watch = Watch(limits, progress)  # the time to load the engine does not count
-    loaded = load(tree_program, facts, Dictionary(watch), keeps_frames=keeps_frames(engine))
+    loaded = loader(tree_program, Dictionary(watch))
     tree_program = instantiated(tree_program, Diagnostics())
     require(loaded.program)
     loaded = replace(loaded, files=(Path(name), *map(Path, tree_program.source.files), *loaded.files))

@@ -23,6 +23,7 @@ from holdfast.updates import Change, Update, the_update
 if TYPE_CHECKING:
     from holdfast.maintenance.marking import Marking
     from holdfast.maintenance.transaction import Outcome
+    from holdfast.store.contents import ExplicitChange
     from holdfast.streaming.queue import UpdateQueue
 
 MOST_TOGETHER = 62  # updates in one pass: each has a bit of a word, and so has the state before them
@@ -127,10 +128,13 @@ class Updater:
         state = self._state
         during = state.program if rules is None else rules.during
 
+        def explicit() -> list[ExplicitChange]:
+            return [self._views.explicit_change(facts, during, None if rules is None else updates[0])]
+
         def report(outcome: Outcome) -> tuple[Change, FactSet]:
             change = self._views.change(outcome, during, facts.given - outcome.explicit)
             if keep:
-                state.log_commit(updates, (change,))
+                state.log_commit(updates, (change,), explicit)
             return change, outcome.removed
 
         steps = [*([] if rules is None else [rules.adopt]), state.next_version(updates)]
@@ -147,6 +151,7 @@ class Updater:
             )
         if keep:
             housekeeping(state.backend).tidy(removed)
+            state.committed()
         return change
 
     def _choice(self, algorithm: str | Choice, program: Program) -> Choice:

@@ -8,13 +8,17 @@ from typing import TYPE_CHECKING
 from holdfast.backends.abilities import virtual_relations
 from holdfast.backends.protocol import Facts as FactSet
 from holdfast.exclusive import Guard
+from holdfast.formats.fact_data import FactParts
 from holdfast.knowledge.materialisation import Materialisation
+from holdfast.knowledge.prepared_updates import FactChange
+from holdfast.knowledge.relations import the_relation
 from holdfast.program.model import Program, Relation
 from holdfast.relation_view import RelationView
-from holdfast.updates import Change
+from holdfast.updates import Change, Update
 
 if TYPE_CHECKING:
     from holdfast.maintenance.transaction import Outcome
+    from holdfast.store.contents import ExplicitChange
 
 
 class Views:
@@ -47,6 +51,19 @@ class Views:
         """What an update did, or is about to do, under the rules of a program."""
         added, removed = (self._by_relation(facts, program) for facts in (outcome.added, outcome.removed))
         return Change(added, removed, outcome.figures, no_ops)
+
+    def explicit_change(self, facts: FactChange, program: Program, update: Update | None = None) -> ExplicitChange:
+        """What an update deletes and inserts under the rules of a program, for a log; with the rules it changes."""
+        from holdfast.store.contents import ExplicitChange
+
+        deleted, inserted = (self._by_relation(part, program) for part in (facts.deletions, facts.insertions))
+        if update is None:
+            return ExplicitChange(deleted, inserted)
+        in_parts = [
+            the_relation(name, program).name for name, data in update.insert.items() if isinstance(data, FactParts)
+        ]
+        types = {name: [type.value for type in relation.types] for name, relation in visible_relations(program).items()}
+        return ExplicitChange(deleted, inserted, update.add_rules, update.remove_rules, in_parts, types)
 
     def _by_relation(self, facts: FactSet, program: Program) -> dict[str, RelationView]:
         found = sorted((name for name, size in facts.sizes().items() if size), key=program.places.__getitem__)

@@ -10,6 +10,7 @@ from holdfast.backends.abilities import housekeeping
 from holdfast.errors import Diagnostic, UsageError
 from holdfast.exclusive import Guard, exclusive
 from holdfast.knowledge.materialisation import Materialisation
+from holdfast.knowledge.prepared_updates import FactChange
 from holdfast.knowledge.updating import Updater
 from holdfast.knowledge.views import Views
 from holdfast.maintenance.commit import CommitStep, commit
@@ -25,10 +26,16 @@ class ChangeWindow:
     knowledge base before that, they are no longer `current`."""
 
     def __init__(
-        self, state: Materialisation, views: Views, guard: Guard, updates: Sequence[Update], window: Window
+        self,
+        state: Materialisation,
+        views: Views,
+        guard: Guard,
+        updates: Sequence[Update],
+        facts: Sequence[FactChange],
+        window: Window,
     ) -> None:
         self._state, self._views, self._guard = state, views, guard
-        self._updates, self._window = updates, window
+        self._updates, self._facts, self._window = updates, facts, window
 
     @property
     @exclusive
@@ -56,7 +63,8 @@ class ChangeWindow:
         no_ops = window.no_ops[window.done : number]
         changes = [self._views.change(each, state.program, n) for each, n in zip(outcomes, no_ops, strict=True)]
         facts = state.watch.facts + sum(len(outcome.added) - len(outcome.removed) for outcome in outcomes)
-        state.log_commit(updates, changes)
+        given = self._facts[window.done : number]
+        state.log_commit(updates, changes, lambda: [self._views.explicit_change(f, state.program) for f in given])
         steps: list[CommitStep] = [
             partial(window.advance, number),
             partial(state.watch.rest, facts),
@@ -66,6 +74,7 @@ class ChangeWindow:
         if number == len(self._updates):  # row ids change: only when they are no longer needed
             for i in range(number):
                 housekeeping(state.backend).tidy(window.outcome(i).removed)
+        state.committed()
         return changes
 
 
@@ -92,4 +101,4 @@ def change_window(
             watch.give_up_after(seconds)
         facts = [(each.deletions, each.insertions) for each in prepared]
         computed = window(state.maintainer, facts, [each.given for each in prepared], watch)
-    return ChangeWindow(state, views, guard, tuple(updates), computed)
+    return ChangeWindow(state, views, guard, tuple(updates), prepared, computed)

@@ -17,7 +17,6 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import json
-import os
 import re
 import shlex
 import shutil
@@ -31,11 +30,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from holdfast.errors import DamagedData, Diagnostic, UsageError
+from holdfast.store.files import Files, file_digest
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 FORMAT: Final = 2
+_FILES: Final = Files()
 _WITHOUT_HASH: Final = 1  # the format without hashes of manifests
 RowTable = "pa.Table | DataFrame"
 
@@ -124,6 +125,10 @@ def _json(content: Mapping[str, object]) -> str:
     return json.dumps(content, indent=1, ensure_ascii=False, sort_keys=True)
 
 
+def _pointer_text(content: Mapping[str, object]) -> bytes:
+    return (json.dumps(content) + "\n").encode()
+
+
 def _content_digest(content: Mapping[str, object]) -> str:
     return hashlib.sha256(_json(content).encode()).hexdigest()
 
@@ -161,7 +166,7 @@ class SnapshotStore:
                 raise UsageError(Diagnostic("E1111", message, help="wait for it, or stop it")) from None
             if not self._pointer.exists() and not self._numbers():
                 self._refuse_foreign()
-                _write_whole(self._pointer, json.dumps({"snapshot": None}) + "\n")
+                _FILES.replace_file(self._pointer, _pointer_text({"snapshot": None}))
             yield
 
     def _refuse_foreign(self) -> None:
@@ -256,7 +261,7 @@ class SnapshotStore:
             file = self.folder / name
             if not file.is_file():
                 raise _DamageError(f"{name} is missing")
-            if _digest(file) != expected:
+            if file_digest(file) != expected:
                 raise _DamageError(f"{name} does not match its hash")
         return manifest, found
 
@@ -324,9 +329,9 @@ class SnapshotStore:
             files = sorted(path.glob("part-*"))
             count = sum(pq.read_metadata(file).num_rows for file in files)
         for file in files:
-            _to_disk(file)
-        _to_disk(path.parent)
-        hashes = {file.relative_to(self.folder).as_posix(): _digest(file) for file in files}
+            _FILES.sync_folder(file)
+        _FILES.sync_folder(path.parent)
+        hashes = {file.relative_to(self.folder).as_posix(): file_digest(file) for file in files}
         return Part(relation, path.relative_to(self.folder).as_posix(), count, hashes, kind)
 
     def commit(self, manifest: Manifest) -> None:
@@ -335,7 +340,7 @@ class SnapshotStore:
         path.parent.mkdir(parents=True, exist_ok=True)
         number, digest = self._pointed() or (None, "")
         text = replace(manifest, previous=number, previous_sha256=digest, format=FORMAT).to_json()
-        _write_whole(path, text)
+        _FILES.replace_file(path, text.encode())
         self._switch(manifest.number, hashlib.sha256(text.encode()).hexdigest())
         self._forget(manifest)
 
@@ -354,7 +359,7 @@ class SnapshotStore:
         shutil.rmtree(self.checkpoint, ignore_errors=True)
 
     def _switch(self, number: int, digest: str) -> None:
-        _write_whole(self._pointer, json.dumps({"snapshot": number, "sha256": digest}) + "\n")
+        _FILES.replace_file(self._pointer, _pointer_text({"snapshot": number, "sha256": digest}))
 
     def _forget_after(self, number: int) -> None:
         for later in self._numbers():
@@ -392,27 +397,3 @@ class SnapshotStore:
 
     def _manifest(self, number: int) -> Path:
         return self.folder / f"manifests/{number}.json"
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _write_whole(path: Path, text: str) -> None:
-    """A file is there as a whole or not at all, and stays over a power cut."""
-    beside = path.with_name(path.name + ".new")
-    with beside.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    beside.replace(path)
-    _to_disk(path.parent)
-
-
-def _to_disk(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -1,0 +1,138 @@
+"""`holdfast store`: check a store, list its log, write a snapshot, copy it, and write its facts to files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from holdfast.cli import options, terminal
+from holdfast.cli.command_line import Option, Positional
+from holdfast.errors import DamagedData
+
+if TYPE_CHECKING:
+    from holdfast.store.reading import StoreContents
+    from holdfast.store.records import LogRecord
+
+EXAMPLE = "holdfast store check kb"
+
+StoreFolder = Annotated[Path, Positional(metavar="STORE", help="The folder of the store.")]
+NewFolder = Annotated[Path, Positional(metavar="FOLDER", help="A folder that is not there yet.")]
+
+
+def check(store: StoreFolder, json: options.AsJson = False) -> None:
+    """Check every file of a store; exit code 4 if it is damaged.
+
+    Nothing is changed, and the store may be open for writing meanwhile.
+    """
+    from holdfast.store.reading import read_store
+
+    try:
+        found = read_store(store)
+    except DamagedData:
+        _tell_what_is_left(store)
+        raise
+    if json:
+        terminal.json_line({"ok": True, **_figures(found)})
+        return
+    facts = terminal.counted(sum(file.rows for file in found.manifest.facts), "facts")
+    commits = terminal.counted(len(found.log.applied()), "commits")
+    snapshot = f"snapshot of version {found.manifest.version} with {facts}"
+    terminal.line(f"ok: version {found.version}; {snapshot}, {commits} since")
+    if found.log_size > found.log.end:
+        terminal.note(
+            "the log ends in an incomplete record, which was never acknowledged; it goes when the store is opened"
+        )
+
+
+def _tell_what_is_left(store: Path) -> None:
+    from holdfast.store.reading import read_store
+
+    try:
+        left = read_store(store, readable=True)
+    except DamagedData:
+        return
+    terminal.note(f"it can be read up to version {left.version}: `holdfast store restore --update {left.version}`")
+
+
+def _figures(stored: StoreContents) -> dict[str, object]:
+    return {
+        "version": stored.version,
+        "snapshot": stored.manifest.version,
+        "facts": sum(file.rows for file in stored.manifest.facts),
+        "log": len(stored.log.applied()),
+        "bytes": sum(file.size for file in stored.manifest.facts) + stored.log.end,
+        "closed": stored.closed,
+    }
+
+
+def log(store: StoreFolder, json: options.AsJson = False) -> None:
+    """List the commits since the last snapshot: versions, and how many facts each deletes and inserts."""
+    from holdfast.store.reading import read_store
+
+    stored = read_store(store)
+    commits = [_commit(record) for record in stored.log.applied()]
+    if json:
+        for commit in commits:
+            terminal.json_line(commit)
+        return
+    if not commits:
+        terminal.line(f"there are no commits since the snapshot of version {stored.manifest.version}")
+        return
+    columns = ("version", "updates", "delete", "insert", "rules")
+    terminal.table(columns, [[str(commit[column]) for column in columns] for commit in commits])
+
+
+def _commit(record: LogRecord) -> dict[str, object]:
+    from holdfast.store.contents import size_of
+
+    delete, insert, rules = size_of(record.content)
+    updates = record.version - record.base
+    return {"version": record.version, "updates": updates, "delete": delete, "insert": insert, "rules": rules}
+
+
+def compact(store: StoreFolder) -> None:
+    """Write a snapshot and begin a new log."""
+    import holdfast
+
+    with holdfast.open(store) as kb:
+        kb.compact()
+        terminal.line(f"the snapshot is that of version {kb.version}")
+
+
+def backup(store: StoreFolder, folder: NewFolder) -> None:
+    """Copy a store, which may be open for writing, to a new folder."""
+    from holdfast.store.copying import copy_store
+
+    terminal.line(f"{folder} has version {copy_store(store, folder).version}")
+
+
+def restore(
+    store: StoreFolder,
+    folder: NewFolder,
+    update: Annotated[
+        int | None,
+        Option(
+            "--update",
+            metavar="N",
+            show_default=False,
+            help="The state after update N; what is damaged after it is left out.",
+        ),
+    ] = None,
+) -> None:
+    """Make a new store from a backup, or from what can be read of a damaged one."""
+    from holdfast.store.copying import copy_store
+
+    terminal.line(f"{folder} has version {copy_store(store, folder, update).version}")
+
+
+def export(store: StoreFolder, folder: NewFolder) -> None:
+    """Write the program and the explicit facts of a store to files: program.dl, and facts/ with Parquet."""
+    import holdfast
+    from holdfast.formats.paths import file_stem
+    from holdfast.store.copying import write_export
+
+    with holdfast.open(store) as kb:
+        explicit = {name: view for name in kb if len(view := kb.explicit(name))}
+        tables = {file_stem(kb.program.relations[name]): view.to_arrow() for name, view in explicit.items()}
+        write_export(folder, kb.rules_text(), tables)
+        terminal.line(f"{folder} has version {kb.version}")

@@ -1,0 +1,75 @@
+"""A knowledge base and its store: each commit is logged, and the log is kept short."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from holdfast.errors import HoldfastError
+from holdfast.knowledge.materialisation import Commit, Materialisation
+from holdfast.knowledge.stored_facts import stored_relations
+from holdfast.knowledge.views import Views, visible_relations
+from holdfast.language.printer import show
+from holdfast.store.contents import pack
+from holdfast.store.writing import Snapshot, Store
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from holdfast.knowledge.facade import KnowledgeBase
+
+
+class Durable:
+    """Keeps a materialisation in a store from now on."""
+
+    def __init__(
+        self, state: Materialisation, views: Views, store: Store, earlier: Callable[[int], KnowledgeBase]
+    ) -> None:
+        self._state, self._views, self.store, self.earlier = state, views, store, earlier
+        self._next_try = 0  # bytes of log before a snapshot that failed is tried again
+        state.log, state.after_commit = self._log, self._keep_short
+        self._closing = weakref.finalize(self, _close, store, weakref.ref(state))
+
+    def _log(self, commit: Commit) -> None:
+        base = commit.version - len(commit.updates)
+        if commit.updates:
+            self.store.append(base, commit.version, pack(commit.explicit))
+
+    def _keep_short(self) -> None:
+        """Write a snapshot when the log is long.  If that fails, the update is durable anyway."""
+        if self.store.is_due and self.store.is_open and self.store.log_size > self._next_try:
+            with suppress(HoldfastError, MemoryError):
+                self.compact()
+            self._next_try = 2 * self.store.log_size if self.store.is_due else 0
+
+    def compact(self) -> None:
+        """Write a snapshot of the state and begin a new log."""
+        self.store.rotate(snapshot_of(self._state, self._views, self.store.manifest.source))
+
+    def close(self) -> None:
+        """Let the store go; the state stays, and cannot change any more."""
+        if self._closing.detach() is not None:
+            self.store.close(self._state.version)
+
+
+def snapshot_of(state: Materialisation, views: Views, source: str) -> Snapshot:
+    """Everything that a state consists of."""
+    return Snapshot(
+        state.version, show(state.tree), source, stored_relations(state.program), dict(_explicit(state, views))
+    )
+
+
+def _explicit(state: Materialisation, views: Views) -> Iterable[tuple[str, pa.Table]]:
+    for name, relation in visible_relations(state.program).items():
+        view = views.explicit_facts(relation)
+        if len(view):
+            yield name, view.to_arrow()
+
+
+def _close(store: Store, state: weakref.ref[Materialisation]) -> None:
+    """Close the store of a knowledge base that is about to be collected."""
+    alive = state()
+    with suppress(HoldfastError, OSError):
+        store.close(store.version if alive is None else alive.version)

@@ -1,0 +1,144 @@
+"""How a knowledge base with a store is opened: made, resumed, or taken to another program."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from holdfast.errors import Diagnostic, UsageError
+from holdfast.knowledge.facade import KnowledgeBase
+from holdfast.knowledge.loading import load
+from holdfast.knowledge.recipes import Evaluate
+from holdfast.knowledge.relations import missing
+from holdfast.knowledge.stored_facts import load_stored, refuse_other_types
+from holdfast.knowledge.updating import MOST_TOGETHER, changes_rules
+from holdfast.language import parse, tree
+from holdfast.language.printer import show, show_rule
+from holdfast.program import check
+from holdfast.program.impact import impact
+from holdfast.program.maintainable import maintainable, with_relations
+from holdfast.store.contents import LoggedUpdate, unpack
+from holdfast.store.manifests import damaged
+from holdfast.store.reading import StoreContents, read_store
+from holdfast.store.records import LogRecord
+from holdfast.store.writing import create_store, exists, open_store
+from holdfast.updates import Update
+
+_SHOWN = 8  # rules in a message
+
+
+def with_store(
+    program: tree.Program, folder: Path, evaluate: Evaluate, resume: Evaluate, *, migrate: bool
+) -> KnowledgeBase:
+    """A knowledge base that is kept in a store: a new one, or the one that is there.
+
+    `resume` evaluates without the facts that were given, so that they need not be kept.
+    """
+    source = source_hash(program)
+    if not exists(folder):
+        kb = evaluate(program)
+        kb.attach(create_store(folder, kb.stored_as(source)), _earlier(folder, resume))
+        return kb
+    store, stored = open_store(folder)
+    try:
+        kb = resumed(stored, evaluate)
+        if stored.manifest.source != source:
+            if not migrate:
+                raise _other_program(folder, kb, program)
+            version, facts = kb.version, _facts_of(kb)
+            kb = evaluate(program, lambda tree, dictionary: load(tree, facts, dictionary))
+            kb.start_at(version + 1)
+            store.rotate(kb.stored_as(source))
+        kb.attach(store, _earlier(folder, resume))
+        return kb
+    except BaseException:
+        store.release()
+        raise
+
+
+def from_store(folder: Path, evaluate: Evaluate) -> KnowledgeBase:
+    """The knowledge base that a store keeps, with its own program."""
+    store, stored = open_store(folder)
+    try:
+        kb = resumed(stored, evaluate)
+        kb.attach(store, _earlier(folder, evaluate))
+    except BaseException:
+        store.release()
+        raise
+    return kb
+
+
+def _earlier(folder: Path, resume: Evaluate) -> Callable[[int], KnowledgeBase]:
+    """Gives the states of versions that a store has."""
+    return lambda version: resumed(read_store(folder).at(version), resume)
+
+
+def resumed(stored: StoreContents, evaluate: Evaluate) -> KnowledgeBase:
+    """The last state that a store has: the snapshot evaluated, then the updates since."""
+    manifest = stored.manifest
+    facts = {file.relation: stored.folder / file.path for file in manifest.facts}
+    program = parse(manifest.program, manifest.path)
+    kb = evaluate(program, lambda tree, dictionary: load_stored(tree, manifest.relations, facts, dictionary))
+    _replay(kb, stored.log.applied(), stored.folder)
+    kb.start_at(stored.version)
+    return kb
+
+
+def _replay(kb: KnowledgeBase, records: Sequence[LogRecord], folder: Path) -> None:
+    """Apply logged updates; those of facts several at a time, passing over the states between them."""
+    waiting: list[Update] = []
+    for record in records:
+        for logged in _logged(record, folder):
+            if changes_rules(logged.update) or len(waiting) == MOST_TOGETHER:
+                _apply(kb, waiting)
+                waiting = []
+            if changes_rules(logged.update):
+                kb.apply(logged.update)
+                refuse_other_types(kb.program, logged.types)
+            else:
+                waiting.append(logged.update)
+    _apply(kb, waiting)
+
+
+def _apply(kb: KnowledgeBase, updates: Sequence[Update]) -> None:
+    if updates:
+        kb.apply_net(updates)
+
+
+def _logged(record: LogRecord, folder: Path) -> list[LoggedUpdate]:
+    try:
+        return unpack(record.content)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise damaged(folder, f"the record of version {record.version} cannot be read: {error}") from error
+
+
+def source_hash(program: tree.Program) -> str:
+    """What tells programs apart: their text without comments and layout."""
+    return hashlib.sha256(show(program).encode()).hexdigest()
+
+
+def _facts_of(kb: KnowledgeBase) -> Mapping[str, object]:
+    return {name: view.to_arrow() for name in kb if len(view := kb.explicit(name))}
+
+
+def _other_program(folder: Path, kb: KnowledgeBase, program: tree.Program) -> UsageError:
+    """The error for a program that changed, with what migrating to it would do."""
+    old, new = _rules(parse(kb.rules_text(), "<store>")), _rules(program)
+    notes = [f"it no longer has: {rule}" for rule in old if rule not in new]
+    notes += [f"it also has: {rule}" for rule in new if rule not in old]
+    more = [f"and {len(notes) - _SHOWN} more rules"] if len(notes) > _SHOWN else []
+    types = {(name, i): type for name, r in kb.program.relations.items() for i, type in enumerate(r.types)}
+    checked = maintainable(check(program, types))
+    nodes = impact(kb.program, with_relations(checked, missing(kb.program, checked)))
+    touched = [name for node in nodes for name in node.relations]
+    brought = [f"migrating brings up to date: {', '.join(touched[:_SHOWN])}"] if touched else []
+    message = f"the program is not the one that the store {folder.as_posix()} was made with"
+    help = "open it with migrate=True to go on with the new program, or by its folder alone to keep the old one"
+    return UsageError(Diagnostic("E1307", message, notes=(*notes[:_SHOWN], *more, *brought), help=help))
+
+
+def _rules(program: tree.Program) -> list[str]:
+    """The rules of a program as text, without their names."""
+    rules = [item for item in program.items if isinstance(item, tree.Rule) and item.body is not None]
+    return [" ".join(show_rule(rule).split("\n")[len(rule.attributes) :]) for rule in rules]

@@ -1,0 +1,105 @@
+"""The system calls that change a store's folder, in one place, so that tests can let each of them fail."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+from typing import Final
+
+_PIECE: Final = 1 << 23  # bytes that one call writes
+
+
+class Files:
+    """The calls as the system has them; each raises `OSError`, and `write` may write less than it is given."""
+
+    def create(self, path: Path) -> int:
+        """A new, empty file, open for reading and writing; what was at the path is cut to nothing."""
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+
+    def open(self, path: Path) -> int:
+        """A file that is there, open for reading and writing."""
+        return os.open(path, os.O_RDWR | os.O_CLOEXEC)
+
+    def write(self, handle: int, data: memoryview, offset: int) -> int:
+        """Write at an offset; gives the number of bytes written."""
+        return os.pwrite(handle, data, offset)
+
+    def truncate(self, handle: int, size: int) -> None:
+        """Cut a file."""
+        os.ftruncate(handle, size)
+
+    def sync(self, handle: int) -> None:
+        """Put the content of a file, and its size, on the disk."""
+        getattr(os, "fdatasync", os.fsync)(handle)
+
+    def sync_folder(self, path: Path) -> None:
+        """Put the names in a folder on the disk."""
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+    def replace(self, old: Path, new: Path) -> None:
+        """Rename; what had the new name is gone."""
+        old.replace(new)
+
+    def unlink(self, path: Path) -> None:
+        """Delete a file."""
+        path.unlink()
+
+    def mkdir(self, path: Path) -> None:
+        """Make a folder; its parent is there."""
+        path.mkdir()
+
+    def rmdir(self, path: Path) -> None:
+        """Delete an empty folder."""
+        path.rmdir()
+
+    # --- made of these -----------------------------------------------------------------------------------
+
+    def write_all(self, handle: int, data: bytes, offset: int) -> None:
+        """Write everything."""
+        view = memoryview(data)
+        while view:
+            written = self.write(handle, view[:_PIECE], offset)
+            view, offset = view[written:], offset + written
+
+    def write_file(self, path: Path, data: bytes) -> None:
+        """A new file whose content is on the disk; its name is when its folder is synced."""
+        handle = self.create(path)
+        try:
+            self.write_all(handle, data, 0)
+            self.sync(handle)
+        finally:
+            os.close(handle)
+
+    def replace_file(self, path: Path, data: bytes) -> None:
+        """A file that is there with this content, on the disk, or as it was before."""
+        beside = path.with_name(path.name + ".new")
+        self.write_file(beside, data)
+        self.replace(beside, path)
+        self.sync_folder(path.parent)
+
+    def make_folder(self, path: Path) -> None:
+        """A folder, with its name on the disk; those above it too."""
+        if not path.is_dir():
+            self.make_folder(path.parent)
+            self.mkdir(path)
+            self.sync_folder(path.parent)
+
+    def remove(self, path: Path) -> None:
+        """Delete a file, or a folder with all that is in it; what is not there needs no deleting."""
+        if path.is_dir() and not path.is_symlink():
+            for inside in sorted(path.iterdir()):
+                self.remove(inside)
+            self.rmdir(path)
+        elif path.exists():
+            self.unlink(path)
+
+
+def file_digest(path: Path) -> str:
+    """The SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,154 @@
+"""The small files of a store, each with a hash of its own content.
+
+HOLDFAST             the format, features that a reader must know, and the store's own id
+CURRENT              the number of the snapshot that counts, and the hash of its manifest
+manifests/12.json    what makes up the snapshot of version 12: rules, relations, files with hashes
+facts/12/edge.parquet    the explicit facts of a relation
+log/12.hfl           the updates since
+CLOSED               where the log ends, if the store was closed; gone before it is written to
+lock                 locked while a process writes
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from holdfast.errors import DamagedData, Diagnostic, HoldfastError, UsageError
+
+FORMAT: Final = 1
+FEATURES: Final = frozenset[str]()  # those that this version knows
+
+
+@dataclass(frozen=True)
+class StoredRelation:
+    """A relation as a snapshot has it: types and names that data once suggested stay."""
+
+    name: str
+    display: str
+    declared: bool
+    columns: tuple[tuple[str, str, str], ...]  # name, type, type as declared
+
+
+@dataclass(frozen=True)
+class FactsFile:
+    """The explicit facts of a relation."""
+
+    relation: str
+    path: str
+    rows: int
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class StoreManifest:
+    """What makes up a snapshot."""
+
+    version: int
+    program: str  # the rules
+    source: str  # the hash of the program that was given last
+    relations: tuple[StoredRelation, ...]
+    facts: tuple[FactsFile, ...]
+
+    @property
+    def path(self) -> str:
+        """Where the manifest is."""
+        return f"manifests/{self.version}.json"
+
+    @property
+    def log(self) -> str:
+        """Where the updates since are."""
+        return f"log/{self.version}.hfl"
+
+    def to_bytes(self) -> bytes:
+        """The text of the file."""
+        return sealed(asdict(self))
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> StoreManifest:
+        """From its text; `ValueError` if it is not what was written."""
+        content = unsealed(data)
+        relations = tuple(
+            StoredRelation(**{**each, "columns": tuple(map(tuple, each["columns"]))}) for each in content["relations"]
+        )
+        facts = tuple(FactsFile(**each) for each in content["facts"])
+        return cls(content["version"], content["program"], content["source"], relations, facts)
+
+
+def sealed(content: Mapping[str, Any]) -> bytes:
+    """A JSON text with the hash of its content."""
+    return _text({**content, "sha256": _hash(content)})
+
+
+def unsealed(data: bytes) -> dict[str, Any]:
+    """The content of such a text; `ValueError` if it does not have its hash."""
+    content = json.loads(data)
+    if not isinstance(content, dict) or content.pop("sha256", None) != _hash(content):
+        raise ValueError("the content does not have its hash")
+    if sealed(content) != data:
+        raise ValueError("the text is not as it was written")
+    return content
+
+
+def _text(content: Mapping[str, Any]) -> bytes:
+    return (json.dumps(content, indent=1, ensure_ascii=False, sort_keys=True) + "\n").encode()
+
+
+def _hash(content: Mapping[str, Any]) -> str:
+    return hashlib.sha256(_text(content)).hexdigest()
+
+
+# --- errors ------------------------------------------------------------------------------------------
+
+
+def damaged(folder: Path, fault: str) -> DamagedData:
+    """The error for a store that is not what was written."""
+    help = "`holdfast store check` says what can be read; `holdfast store restore` makes a store from that or a backup"
+    return DamagedData(Diagnostic("E1306", f"the store {folder.as_posix()} is damaged: {fault}", help=help))
+
+
+def cannot(folder: Path, what: str, error: OSError) -> HoldfastError:
+    """The error for a system call that failed."""
+    message = f"the store {folder.as_posix()} cannot be {what}: {(error.strerror or str(error)).lower()}"
+    return HoldfastError(Diagnostic("E1304", message))
+
+
+def read_identity(folder: Path) -> str:
+    """The id of a store; raises if a folder is no store or one that is too new."""
+    try:
+        data = (folder / "HOLDFAST").read_bytes()
+    except FileNotFoundError:
+        raise not_a_store(folder) from None
+    except OSError as error:
+        raise cannot(folder, "read", error) from error
+    try:
+        content = unsealed(data)
+    except (ValueError, RecursionError):
+        raise damaged(folder, "HOLDFAST is not what was written") from None
+    unknown = set(content["features"]) - FEATURES
+    if content["format"] != FORMAT or unknown:
+        what = f"needs {', '.join(sorted(unknown))}" if unknown else f"has format {content['format']}"
+        message = f"the store {folder.as_posix()} {what}, and this version of holdfast reads format {FORMAT}"
+        raise UsageError(Diagnostic("E1302", message, help="open it with the version that wrote it, or a later one"))
+    return str(content["id"])
+
+
+def identity(id: str) -> bytes:
+    """The text of HOLDFAST."""
+    return sealed({"format": FORMAT, "features": [], "id": id})
+
+
+def not_a_store(folder: Path) -> HoldfastError:
+    """The error for a folder that holds something else."""
+    if not folder.exists():
+        message = f"there is no store {folder.as_posix()}"
+        return UsageError(Diagnostic("E1301", message, help="holdfast.open(program, store=…) makes one"))
+    is_pipeline = (folder / "CURRENT").exists() and not (folder / "log").exists()
+    note = (f"{folder.as_posix()} holds the snapshots of a pipeline",) if is_pipeline else ()
+    message = f"{folder.as_posix()} is not a store: it has no file HOLDFAST"
+    return UsageError(Diagnostic("E1301", message, notes=note, help="give the store a folder of its own"))

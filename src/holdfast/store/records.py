@@ -1,0 +1,142 @@
+"""The log: records of updates, each with its own checksum and that of the record before.
+
+    length  what
+    16      the log's beginning: `holdfast log 1`, filled up
+    then for each record
+    4       the mark `HFR1`
+    4       kind
+    8       the version before it
+    8       the version after it
+    8       length of the content
+    16      the checksum of the record before, zeros for the first
+            the content
+    16      checksum of all that, keyed with the store and the number of the log
+
+A record cannot be taken for one of another store or another log.  Only the last record can be incomplete, because each
+is on the disk before the next is written.  So a record that is broken with nothing valid behind it was never
+acknowledged, and one with something valid behind it is damage.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from dataclasses import dataclass
+from typing import Final
+
+BEGINNING: Final = b"holdfast log 1".ljust(16, b"\0")
+UPDATES, TAKEN_BACK = 1, 2
+"""Kinds of record: updates, and a mark that records after a version never became the state."""
+
+_MARK: Final = b"HFR1"
+_HEAD: Final = struct.Struct("<4sIQQQ16s")
+_CHECK: Final = 16
+FIRST: Final = bytes(_CHECK)  # stands for the record before the first
+
+
+@dataclass(frozen=True)
+class LogRecord:
+    """One commit: the versions before and after it, and its updates."""
+
+    kind: int
+    base: int
+    version: int
+    content: bytes
+
+
+@dataclass(frozen=True)
+class LogKey:
+    """Which log of which store a record belongs to."""
+
+    store: str
+    number: int
+
+    def check(self, data: bytes) -> bytes:
+        """The checksum of a record."""
+        key = f"{self.store}/{self.number}".encode()
+        return hashlib.blake2b(data, digest_size=_CHECK, key=key).digest()
+
+
+@dataclass(frozen=True)
+class StoreLog:
+    """What a log holds: its records, with where each ends and its checksum."""
+
+    records: tuple[LogRecord, ...] = ()
+    ends: tuple[tuple[int, bytes], ...] = ()
+    fault: str | None = None  # why what follows is damage
+
+    @property
+    def end(self) -> int:
+        """Where the last record ends."""
+        return self.ends[-1][0] if self.ends else len(BEGINNING)
+
+    @property
+    def last(self) -> bytes:
+        """The checksum of the last record."""
+        return self.ends[-1][1] if self.ends else FIRST
+
+    def until(self, version: int) -> StoreLog | None:
+        """The beginning of the log that makes up a version after the snapshot's; None if no record ends in it."""
+        for number in range(len(self.records), 0, -1):
+            log = StoreLog(self.records[:number], self.ends[:number])
+            applied = log.applied()
+            if applied and applied[-1].version == version:
+                return log
+        return None
+
+    def applied(self) -> list[LogRecord]:
+        """The records that make up the state: one whose base is behind another's version replaces that."""
+        found: list[LogRecord] = []
+        for record in self.records:
+            while found and found[-1].version > record.base:
+                found.pop()
+            if record.kind == UPDATES:
+                found.append(record)
+        return found
+
+
+def encoded(record: LogRecord, before: bytes, key: LogKey) -> bytes:
+    """A record as bytes; the last 16 are its checksum."""
+    head = _HEAD.pack(_MARK, record.kind, record.base, record.version, len(record.content), before)
+    return b"".join((head, record.content, key.check(head + record.content)))
+
+
+def read_log(data: bytes, key: LogKey) -> StoreLog:
+    """The records of a log up to the first that is incomplete; if that is not the end of it, with the fault."""
+    if data[: len(BEGINNING)] != BEGINNING:
+        return StoreLog(fault="it does not begin as a log")
+    records: list[LogRecord] = []
+    ends = [(len(BEGINNING), FIRST)]
+    while (found := _record(data, ends[-1][0], key)) is not None:
+        record, before, check, end = found
+        if before != ends[-1][1]:
+            fault = f"the record at byte {ends[-1][0]} does not follow the one before it"
+            return StoreLog(tuple(records), tuple(ends[1:]), fault)
+        records.append(record)
+        ends.append((end, check))
+    return StoreLog(tuple(records), tuple(ends[1:]), _valid_after(data, ends[-1][0], key))
+
+
+def _record(data: bytes, place: int, key: LogKey) -> tuple[LogRecord, bytes, bytes, int] | None:
+    """The record at a place, the checksum before it, its own, and where it ends; None if there is no valid one."""
+    start = place + _HEAD.size
+    if len(data) < start + _CHECK:
+        return None
+    mark, kind, base, version, length, before = _HEAD.unpack_from(data, place)
+    end = start + length + _CHECK
+    if mark != _MARK or end > len(data):
+        return None
+    check = data[end - _CHECK : end]
+    if key.check(data[place : end - _CHECK]) != check:
+        return None
+    return LogRecord(kind, base, version, data[start : end - _CHECK]), before, check, end
+
+
+def _valid_after(data: bytes, place: int, key: LogKey) -> str | None:
+    """Says so if a valid record follows a broken one."""
+    following = data.find(_MARK, place + 1)
+    while following >= 0:
+        if _record(data, following, key) is not None:
+            return f"the record at byte {place} is broken, and a valid one follows at byte {following}"
+        following = data.find(_MARK, following + 1)
+    return None

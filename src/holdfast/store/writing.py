@@ -1,0 +1,335 @@
+"""A store that is open for writing: one at a time, by a lock."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import secrets
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from holdfast.errors import Diagnostic, HoldfastError, UsageError
+from holdfast.lazy import lazily
+from holdfast.quick_dataclass import dataclass
+from holdfast.store.files import Files
+from holdfast.store.manifests import (
+    FactsFile,
+    StoredRelation,
+    StoreManifest,
+    cannot,
+    identity,
+    not_a_store,
+    sealed,
+)
+from holdfast.store.naming import file_names
+from holdfast.store.reading import StoreContents, closing, is_unfinished, read_store
+from holdfast.store.records import BEGINNING, FIRST, TAKEN_BACK, UPDATES, LogKey, LogRecord, encoded
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+else:
+    pa = lazily("pyarrow")
+    pq = lazily("pyarrow.parquet")
+
+SMALLEST: Final = 1 << 16  # bytes: a snapshot of less counts as one of so many
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """Everything that a version consists of."""
+
+    version: int
+    program: str
+    source: str
+    relations: tuple[StoredRelation, ...]
+    facts: Mapping[str, pa.Table]
+
+
+class Store:
+    """Appends records to the log, and writes snapshots.
+
+    A record is on the disk when `append` returns, if `sync` is "full"; with "os" it has been handed to the system, so
+    it survives the end of the process but not of the machine.  When it is not known any more what is on the disk, the
+    store is closed for writing.
+    """
+
+    smallest = SMALLEST
+
+    def __init__(self, folder: Path, stored: StoreContents, lock: int, files: Files) -> None:
+        self.folder, self.id, self.manifest, self.sync = folder, stored.id, stored.manifest, "full"
+        self.version = stored.version
+        self._files, self._lock = files, lock
+        self._tail = stored.log.end, stored.log.last  # one attribute: an exception may come between two assignments
+        self._is_incomplete = stored.log_size > stored.log.end
+        self._is_sealed = stored.closed
+        self._why_closed: str | None = None
+        self._process = os.getpid()
+        self._log = files.open(folder / stored.manifest.log)
+
+    @property
+    def log_size(self) -> int:
+        """Bytes in the log."""
+        return self._tail[0]
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it can be written to."""
+        return self._why_closed is None
+
+    @property
+    def is_due(self) -> bool:
+        """Whether the log has grown to three times a snapshot."""
+        snapshot = sum(file.size for file in self.manifest.facts)
+        return self.log_size > 3 * max(snapshot, self.smallest)
+
+    # --- records -----------------------------------------------------------------------------------------
+
+    def append(self, base: int, version: int, content: bytes) -> None:
+        """Make a commit durable; if this raises, the state stays as it was."""
+        before, self.version = self.version, version  # from now on it may be in the log
+        try:
+            self._write(LogRecord(UPDATES, base, version, content))
+        except HoldfastError:  # it was cut back, or the store is closed
+            self.version = before
+            raise
+
+    def _write(self, record: LogRecord) -> None:
+        self._refuse_closed()
+        self._unseal()
+        end, last = self._tail
+        data = encoded(record, last, LogKey(self.id, self.manifest.version))
+        try:
+            if self._is_incomplete:  # by whatever went wrong before
+                self._files.truncate(self._log, end)
+            self._is_incomplete = True
+            self._files.write_all(self._log, data, end)
+        except OSError as error:
+            self._cut_back()
+            raise cannot(self.folder, "written", error) from error
+        if self.sync == "full":
+            self._sure(lambda: self._files.sync(self._log))
+        self._tail = end + len(data), data[-len(FIRST) :]
+        self._is_incomplete = False
+
+    def _cut_back(self) -> None:
+        """Take back what was written of a record."""
+        with suppress(HoldfastError):  # the reason is that of the first error
+            self._sure(lambda: self._files.truncate(self._log, self.log_size))
+            self._is_incomplete = False
+
+    def _unseal(self) -> None:
+        """The log is about to grow: where it ended is no longer true."""
+        if not self._is_sealed:
+            return
+        try:
+            self._files.remove(self.folder / "CLOSED")
+        except OSError as error:
+            raise cannot(self.folder, "written", error) from error
+        self._sure(lambda: self._files.sync_folder(self.folder))
+        self._is_sealed = False
+
+    def _sure(self, call: Callable[[], _T]) -> _T:
+        """A call after whose failure the content of the disk is unknown."""
+        try:
+            return call()
+        except OSError as error:
+            reason = (error.strerror or str(error)).lower()
+            self._why_closed = f"a call failed, and the content of the disk is unknown: {reason}"
+            raise cannot(self.folder, "written", error) from error
+
+    def _refuse_closed(self) -> None:
+        if self._process != os.getpid():
+            self._why_closed = "another process opened it, and this is a copy of that"
+        if self._why_closed is not None:
+            message = f"the store {self.folder.as_posix()} is closed for writing: {self._why_closed}"
+            raise HoldfastError(Diagnostic("E1305", message, help="open it again: it has every acknowledged update"))
+
+    # --- snapshots ---------------------------------------------------------------------------------------
+
+    def rotate(self, snapshot: Snapshot) -> None:
+        """Write a snapshot and begin a new log; the old ones go.  If there is one of this version, it stays."""
+        self._refuse_closed()
+        if snapshot.version == self.manifest.version:
+            return
+        self._unseal()
+        try:
+            manifest, data = write_snapshot(self.folder, snapshot, self._files)
+            log = self._files.open(self.folder / manifest.log)
+        except OSError as error:
+            self._sweep()
+            raise cannot(self.folder, "written", error) from error
+        self._why_closed = "it was interrupted while a snapshot was written"  # unless all that follows is done
+        try:
+            self._sure(lambda: switch(self.folder, manifest.version, data, self._files))
+        except HoldfastError:
+            os.close(log)
+            raise
+        old, self._log = self._log, log
+        self.manifest, self.version = manifest, manifest.version
+        self._tail, self._is_incomplete = (len(BEGINNING), FIRST), False
+        self._why_closed = None
+        os.close(old)
+        self._sweep()
+
+    def _sweep(self) -> None:
+        """Delete what the snapshot does not name; what cannot be deleted now can be later."""
+        needed = {self.manifest.path, self.manifest.log, f"facts/{self.manifest.version}"}
+        for name in ("manifests", "log", "facts"):
+            for path in (self.folder / name).glob("*"):
+                if f"{name}/{path.name}" not in needed:
+                    with suppress(OSError):
+                        self._files.remove(path)
+
+    # --- the end -----------------------------------------------------------------------------------------
+
+    def close(self, version: int) -> None:
+        """Note where the log ends, and let others write; `version` is that of the state."""
+        try:
+            if self._why_closed is None and self._process == os.getpid():
+                if self.version > version:  # logged, and then it did not happen
+                    self._write(LogRecord(TAKEN_BACK, version, version, b""))
+                self._seal()
+        finally:
+            self.release()
+
+    def _seal(self) -> None:
+        if self._is_sealed:
+            return
+        if self._is_incomplete:
+            self._sure(lambda: self._files.truncate(self._log, self.log_size))
+        self._sure(lambda: self._files.sync(self._log))
+        content = sealed(closing(self.manifest.version, *self._tail))
+        try:
+            self._files.replace_file(self.folder / "CLOSED", content)
+        except OSError as error:
+            raise cannot(self.folder, "written", error) from error
+        self._is_sealed = True
+
+    def release(self) -> None:
+        """Close the files as they are."""
+        self._why_closed = self._why_closed or "it was closed"
+        if self._lock >= 0 and self._process == os.getpid():  # a copy of the process may have it open as well
+            fcntl.flock(self._lock, fcntl.LOCK_UN)
+        for handle in (self._log, self._lock):
+            with suppress(OSError):
+                os.close(handle)
+        self._log = self._lock = -1
+
+
+# --- opening and making ------------------------------------------------------------------------------
+
+
+def open_store(folder: Path, files: Files | None = None) -> tuple[Store, StoreContents]:
+    """An existing store, locked, and what it holds."""
+    if not (folder / "HOLDFAST").exists():
+        raise not_a_store(folder)
+    lock = _locked(folder)
+    try:
+        stored = read_store(folder)
+        store = Store(folder, stored, lock, files or Files())
+        store._sweep()
+        return store, stored
+    except BaseException:
+        os.close(lock)
+        raise
+
+
+def exists(folder: Path) -> bool:
+    """Whether there is a store; False where one can be made; raises where neither is so."""
+    if not folder.exists() or is_unfinished(folder):
+        return False
+    if not folder.is_dir() or not (folder / "HOLDFAST").exists():
+        raise not_a_store(folder)
+    return True
+
+
+def create_store(folder: Path, snapshot: Snapshot, files: Files | None = None) -> Store:
+    """A new store, with its first snapshot on the disk."""
+    files = files or Files()
+    try:
+        files.make_folder(folder.absolute())
+        lock = _locked(folder)
+    except OSError as error:
+        raise cannot(folder, "written", error) from error
+    try:
+        if exists(folder):  # another process was quicker
+            raise _is_locked(folder)
+        for path in sorted(folder.iterdir()):
+            if path.name != "lock":
+                files.remove(path)
+        files.replace_file(folder / "HOLDFAST", identity(secrets.token_hex(16)))
+        manifest, data = write_snapshot(folder, snapshot, files)
+        switch(folder, manifest.version, data, files)
+        return Store(folder, read_store(folder, check_facts=False), lock, files)
+    except OSError as error:
+        os.close(lock)
+        raise cannot(folder, "written", error) from error
+    except BaseException:
+        os.close(lock)
+        raise
+
+
+def write_snapshot(folder: Path, snapshot: Snapshot, files: Files) -> tuple[StoreManifest, bytes]:
+    """All files of a snapshot, on the disk, before CURRENT is switched to it."""
+    number = snapshot.version
+    facts = folder / f"facts/{number}"
+    files.remove(facts)  # what an interrupted run left
+    for path in (facts, folder / "log", folder / "manifests"):
+        files.make_folder(path)
+    names = file_names(snapshot.facts)
+    written = tuple(_write_facts(facts, names[name], name, table, files) for name, table in snapshot.facts.items())
+    manifest = StoreManifest(number, snapshot.program, snapshot.source, snapshot.relations, written)
+    files.sync_folder(facts)
+    files.write_file(folder / manifest.log, BEGINNING)
+    files.sync_folder(folder / "log")
+    data = manifest.to_bytes()
+    files.write_file(folder / manifest.path, data)
+    files.sync_folder(folder / "manifests")
+    return manifest, data
+
+
+def _write_facts(folder: Path, file: str, relation: str, table: pa.Table, files: Files) -> FactsFile:
+    data = parquet(table)
+    files.write_file(folder / file, data)
+    path = f"{folder.parent.name}/{folder.name}/{file}"
+    return FactsFile(relation, path, table.num_rows, len(data), hashlib.sha256(data).hexdigest())
+
+
+def parquet(table: pa.Table) -> bytes:
+    """A table as a Parquet file."""
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink)
+    return bytes(sink.getvalue())
+
+
+def switch(folder: Path, version: int, manifest: bytes, files: Files) -> None:
+    """From now on a snapshot counts."""
+    content = {"snapshot": version, "manifest": hashlib.sha256(manifest).hexdigest()}
+    files.replace_file(folder / "CURRENT", sealed(content))
+
+
+def _locked(folder: Path) -> int:
+    """The lock of a store, which the system gives back when the process ends."""
+    try:
+        lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise cannot(folder, "written", error) from error
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(lock)
+        raise _is_locked(folder) from None
+    except OSError as error:
+        os.close(lock)
+        raise cannot(folder, "locked", error) from error
+    return lock
+
+
+def _is_locked(folder: Path) -> HoldfastError:
+    message = f"the store {folder.as_posix()} is open for writing in another process or knowledge base"
+    return UsageError(Diagnostic("E1303", message, help="close that one, or wait until its process has ended"))
