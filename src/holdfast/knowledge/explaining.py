@@ -1,0 +1,206 @@
+"""Explanations of a materialisation: facts are looked up in the backend, by index, many at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from holdfast.arguments import expect
+from holdfast.backends.abilities import virtual_relations
+from holdfast.backends.protocol import Facts
+from holdfast.errors import Diagnostic, UsageError
+from holdfast.explanations.matching import ANY, Fact, Matcher, Pattern, fits
+from holdfast.explanations.absence import Absence
+from holdfast.explanations.proof import Proof
+from holdfast.explanations.search import Explainer, Limit
+from holdfast.explanations.terms import Float, Undefined, value_of
+from holdfast.knowledge.materialisation import Materialisation
+from holdfast.knowledge.relations import drop_relations, the_relation
+from holdfast.plans import Plan, Read
+from holdfast.plans.planner import make_plan
+from holdfast.program.model import Atom, Column, Relation, Rule, Var
+from holdfast.values import Type, Value
+from holdfast.values.dictionary import Codes, EncodingError
+from holdfast.values.model import Record
+
+NOT_A_FACT = "E0941"
+_KEY = "?key"
+
+
+class StoredFacts(Matcher):
+    """The written rules of a materialisation over its facts.  Used as a context: it leaves nothing in the backend."""
+
+    def __init__(self, state: Materialisation) -> None:
+        super().__init__(state.tree)
+        self.program = state.program
+        self._state, self._backend, self._dictionary = state, state.backend, state.dictionary
+        self._known: dict[tuple[str, int], dict[Pattern, list[Pattern]]] = {}
+        self._plans: dict[tuple[str, tuple[int, ...]], Plan] = {}
+        self._added: list[Relation] = []
+        self.premises: Sequence[Fact] | None = None
+        """While one inference is looked at, what its positive atoms are matched with."""
+        self.asked: dict[Fact, bool] = {}
+        """Patterns of derived relations that were looked up, and whether exactly; premises are not looked up."""
+
+    def __enter__(self) -> StoredFacts:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        drop_relations(self._backend, self._added)
+
+    def relation(self, name: str, arity: int) -> Relation | None:
+        """A relation; several may share a name and differ in their number of columns."""
+        relations = self._state.program.relations
+        found = (relations.get(name), relations.get(f"{name}/{arity}"))
+        return next((relation for relation in found if relation is not None and relation.arity == arity), None)
+
+    def lookup(self, name: str, patterns: Sequence[Pattern], exact: bool) -> Iterable[list[Pattern]]:
+        """The facts of the materialisation, or the premises at hand."""
+        if self.premises is not None and not exact:
+            return [[row for other, row in self.premises if other == name and fits(row, p)] for p in patterns]
+        if patterns and (name, len(patterns[0])) in self.heads:
+            for pattern in patterns:
+                self.asked[name, pattern] = exact or self.asked.get((name, pattern), False)
+        return self.facts(name, patterns)
+
+    def facts(self, name: str, patterns: Sequence[Pattern]) -> list[list[Pattern]]:
+        """For each pattern all facts that fit it."""
+        known = self._known.setdefault((name, len(patterns[0]) if patterns else 0), {})
+        new = [pattern for pattern in dict.fromkeys(patterns) if pattern not in known]
+        by_columns: dict[tuple[int, ...], list[Pattern]] = {}
+        for pattern in new:
+            by_columns.setdefault(tuple(i for i, v in enumerate(pattern) if v is not ANY), []).append(pattern)
+        for bound, some in by_columns.items():
+            known.update((pattern, []) for pattern in some)
+            for row in self._fetched(name, bound, some):
+                key = tuple(value if i in bound else ANY for i, value in enumerate(row))
+                if key in known:
+                    known[key].append(row)
+        return [known[pattern] for pattern in patterns]
+
+    def given(self, facts: Iterable[Fact]) -> set[Fact]:
+        """Those of some facts that are explicit."""
+        return self._among(facts, self._backend.explicit)
+
+    def holding(self, facts: Iterable[Fact]) -> set[Fact]:
+        """Those of some facts that hold."""
+        return {fact for fact in facts if self.facts(fact[0], [fact[1]])[0]}
+
+    def _among(self, facts: Iterable[Fact], kept: Facts) -> set[Fact]:
+        found: set[Fact] = set()
+        by_relation: dict[tuple[str, int], list[Pattern]] = {}
+        for name, row in facts:
+            by_relation.setdefault((name, len(row)), []).append(row)
+        for (name, arity), rows in by_relation.items():
+            relation = self.relation(name, arity)
+            if relation is not None:
+                codes = self._codes(relation, tuple(range(arity)), rows)
+                there = self._backend.rows(
+                    relation.name, self._backend.facts({relation.name: codes}, known=True) & kept
+                )
+                found.update((name, row) for row in self._decoded(relation, there))
+        return found
+
+    def _fetched(self, name: str, bound: tuple[int, ...], patterns: list[Pattern]) -> list[Pattern]:
+        relation = self.relation(name, len(patterns[0]))
+        if relation is None:
+            return []
+        backend, whole = self._backend, self._backend.materialisation
+        virtual = virtual_relations(backend).virtual.get(relation.name)
+        if not bound and relation.arity:
+            return self._decoded(
+                relation, backend.rows(relation.name, whole) if virtual is None else virtual.now().codes()
+            )
+        codes = self._codes(relation, bound, patterns)
+        if not len(codes):
+            return []
+        if len(bound) < relation.arity:
+            keys = backend.facts({self._key(relation, bound): codes})
+            found = backend.apply([self._plan(relation, bound)], {Read.DELTA: keys, Read.ALL: whole}).support()
+            return self._decoded(relation, backend.rows(relation.name, found))
+        if virtual is not None:
+            return self._decoded(relation, codes[virtual.now().has(codes)])
+        return self._decoded(
+            relation, backend.rows(relation.name, backend.facts({relation.name: codes}, known=True) & whole)
+        )
+
+    def _codes(self, relation: Relation, columns: tuple[int, ...], patterns: Iterable[Pattern]) -> Codes:
+        """The codes of the columns of patterns; a pattern with a value that no fact has is left out."""
+        rows = []
+        for pattern in patterns:
+            try:
+                row = [self._dictionary.find_value(raw(pattern[i]), relation.kinds[i]) for i in columns]
+            except EncodingError:
+                continue
+            if None not in row:
+                rows.append(row)
+        return np.array(rows, np.int64).reshape(len(rows), len(columns))
+
+    def _decoded(self, relation: Relation, rows: Any) -> list[Pattern]:
+        codes = rows if isinstance(rows, np.ndarray) else rows.codes()
+        found = self._dictionary.decode_rows(codes, relation.types)
+        if {Type.FLOAT, Type.ANY, Type.RECORD}.isdisjoint(relation.types):
+            return list(found)
+        return [tuple(map(value_of, row)) for row in found]
+
+    def _key(self, relation: Relation, bound: tuple[int, ...]) -> str:
+        name = f"{_KEY}:{relation.name}:{bound}"
+        if name not in self._backend.relations:
+            columns = tuple(Column(f"c{i}", relation.types[i], relation.types[i].value) for i in bound)
+            self._added.append(Relation(name, name, columns, auxiliary=True))
+            self._backend.add_relation(self._added[-1])
+        return name
+
+    def _plan(self, relation: Relation, bound: tuple[int, ...]) -> Plan:
+        place = (relation.name, bound)
+        if place not in self._plans:
+            arguments = tuple(Var(f"x{i}", type) for i, type in enumerate(relation.types))
+            key = Atom(self._key(relation, bound), tuple(arguments[i] for i in bound))
+            rule = Rule(_KEY, relation.name, arguments, (key, Atom(relation.name, arguments)))
+            self._plans[place] = make_plan(rule, 0, (0, 1), (key.predicate,))
+        return self._plans[place]
+
+
+def why(text: str, state: Materialisation, seconds: float | None, size: int | None) -> Proof | None:
+    """A proof of a fact, None if it does not hold."""
+    with StoredFacts(state) as source:
+        fact = asked_fact(text, source)
+        if not source.facts(fact[0], [fact[1]])[0]:
+            return None
+        return Explainer(source, Limit(seconds, size)).proof(fact)
+
+
+def why_not(text: str, state: Materialisation, seconds: float | None, size: int | None) -> Absence | None:
+    """A certificate that a fact, or all facts of a pattern, are absent; None if one holds."""
+    with StoredFacts(state) as source:
+        goal = asked_fact(text, source, whole=False)
+        if source.facts(goal[0], [goal[1]])[0]:
+            return None
+        inferences, complete = Explainer(source, Limit(seconds, size)).complete(goal)
+        return Absence(goal, inferences, complete)
+
+
+def asked_fact(text: str, source: StoredFacts, *, whole: bool = True) -> Fact:
+    """The fact that a user asks about; raises if it is none."""
+    expect(text, str, "a fact is a text", "kb.why('path(1, 4)')")
+    try:
+        name, row = source.fact(text, whole)
+    except (Undefined, KeyError) as error:
+        help = "a fact is a relation with constants, as in a program: path(1, 4)"
+        raise UsageError(Diagnostic(NOT_A_FACT, f"{text} is not a fact", help=help)) from error
+    relation = source.relation(name, len(row))
+    if relation is None:
+        named = the_relation(name.strip("<>"), source.program)
+        raise UsageError(Diagnostic(NOT_A_FACT, f"{named.display} has {named.arity} columns, and {text} {len(row)}"))
+    kinds = [type.value for type in relation.types]
+    return name, tuple(value_of(value, kind) for value, kind in zip(row, kinds, strict=True))
+
+
+def raw(value: Any) -> Value:
+    """A value as facts hold it."""
+    if isinstance(value, Record):
+        return Record(tuple(map(raw, value.fields)), value.branch)
+    found: Value = float(value) if isinstance(value, Float) else value
+    return found
