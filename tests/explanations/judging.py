@@ -7,6 +7,7 @@ from random import Random
 
 import holdfast
 from holdfast.explanations.proof import fact_text
+from holdfast.language import parse
 from holdfast.knowledge.facade import KnowledgeBase
 from holdfast.values import Row
 
@@ -20,7 +21,7 @@ def explicit(kb: KnowledgeBase) -> dict[str, set[Row]]:
 
 def judge(kb: KnowledgeBase, dice: Random, most: int) -> tuple[int, int]:
     """Explain so many facts of each relation, and as many that do not hold; gives how many proofs and absences."""
-    rules, given, proofs, absences = kb.rules_text(), explicit(kb), 0, 0
+    rules, given, proofs, absences = parse(kb.rules_text(), "<rules>"), explicit(kb), 0, 0
     for name in kb.relations:
         rows = sorted(kb[name], key=str)
         for row in dice.sample(rows, min(most, len(rows))):

@@ -133,10 +133,11 @@ class _Checker(Matcher):
     def _all(self, name: str, pattern: Pattern, exact: bool) -> list[Pattern]:
         if (name, len(pattern)) not in self.heads:
             return self._explicit(name, pattern)
-        if (name, pattern) not in self.complete:
+        listed = pattern if (name, pattern) in self.complete else (ANY,) * len(pattern)
+        if (name, listed) not in self.complete:
             raise rejected(f"nothing says which facts of {name} there are with {pattern}")
-        self.asked.add((name, pattern))
-        rows = self.complete[name, pattern]
+        self.asked.add((name, listed))
+        rows = [row for row in self.complete[name, listed] if fits(row, pattern)]
         if exact and not self.conclusions.issuperset((name, row) for row in rows):
             raise rejected(f"a fact of {name} is counted on, and not proved")
         return rows

@@ -52,6 +52,7 @@ class Matcher:
         self.columns: dict[str, list[str]] = {}
         self.rules: list[WrittenRule] = []
         self.asserted: set[Fact] = set()
+        self._texts: dict[str, Fact] = {}
         written = [item for item in items if isinstance(item, tree.Rule)]
         for item in items:
             for name in item.names if isinstance(item, tree.Declaration) else ():
@@ -346,13 +347,17 @@ class Matcher:
 
     def fact(self, text: str, whole: bool = False) -> Fact:
         """A fact or a pattern, with `_` for any value, from its text."""
-        atom = parse_body(text, "<fact>")
-        if not isinstance(atom, tree.Atom) or (whole and any(isinstance(a, tree.Wildcard) for a in atom.arguments)):
-            raise Undefined(f"{text} is not a fact")
-        name = self.name(atom.name)
-        kinds = self.columns.get(name, [""] * len(atom.arguments))
-        values = [ANY if isinstance(a, tree.Wildcard) else self.value(a, {}) for a in atom.arguments]
-        return name, tuple(map(value_of, values, kinds))
+        if text not in self._texts:
+            atom = parse_body(text, "<fact>")
+            if not isinstance(atom, tree.Atom):
+                raise Undefined(f"{text} is not a fact")
+            name = self.name(atom.name)
+            kinds = self.columns.get(name, [""] * len(atom.arguments))
+            values = [ANY if isinstance(a, tree.Wildcard) else self.value(a, {}) for a in atom.arguments]
+            self._texts[text] = name, tuple(map(value_of, values, kinds))
+        if whole and ANY in self._texts[text][1]:
+            raise Undefined(f"{text} is not one fact")
+        return self._texts[text]
 
     def ground(self, atom: tree.Atom, b: Binding) -> Fact:
         """The fact that an atom is under a binding."""

@@ -13,12 +13,13 @@ from dataclasses import replace
 from typing import Protocol
 
 from holdfast.errors import Diagnostic, LimitReached
-from holdfast.explanations.matching import USED, Binding, Fact, Pattern, WrittenRule
+from holdfast.explanations.matching import ANY, USED, Binding, Fact, Pattern, WrittenRule
 from holdfast.explanations.proof import Inference, Proof, fact_text
 from holdfast.language.printer import show_rule
 from holdfast.quick_dataclass import dataclass
 
 NOT_FOUND = "E0806"
+_FEW = 100  # patterns of one form that are listed, however few facts there are
 
 
 class Source(Protocol):
@@ -36,6 +37,10 @@ class Source(Protocol):
 
     def facts(self, name: str, patterns: Sequence[Pattern]) -> list[list[Pattern]]:
         """For each pattern the facts that fit it."""
+        ...
+
+    def size(self, name: str, arity: int) -> int:
+        """The number of facts of a relation."""
         ...
 
     def given(self, facts: Iterable[Fact]) -> set[Fact]:
@@ -163,6 +168,7 @@ class Explainer:
         self._search = Search(source, limit)
         self._inferences: dict[Fact, Inference] = {}
         self._complete: dict[Fact, tuple[Fact, ...]] = {}
+        self._listed_before: dict[tuple[str, tuple[bool, ...]], int] = {}
 
     def proof(self, goal: Fact) -> Proof:
         """A proof of a fact that holds."""
@@ -231,16 +237,26 @@ class Explainer:
         while waiting:
             (name, pattern), is_exact = waiting.pop()
             self._limit.check(len(self._complete), f"certificate for {fact_text((name, pattern))}")
-            rows = tuple((name, row) for row in self._source.facts(name, [pattern])[0])
-            exact += rows if is_exact else ()
-            if (name, pattern) in self._complete:
-                continue
-            self._complete[name, pattern] = rows
-            self._source.asked = {}
-            for rule in self._source.heads[name, len(pattern)]:
-                list(self._source.instances(rule, [(pattern, {})]))
-            waiting += self._source.asked.items()
+            exact += [(name, row) for row in self._source.facts(name, [pattern])[0]] if is_exact else ()
+            if (name, pattern) not in self._complete and (listed := self._listed(name, pattern)) not in self._complete:
+                rows = self._source.facts(name, [listed[1]])[0]
+                self._complete[listed] = tuple((name, row) for row in rows)
+                self._source.asked = {}
+                for rule in self._source.heads[name, len(pattern)]:
+                    list(self._source.instances(rule, [(listed[1], {})]))
+                waiting += self._source.asked.items()
         return exact
+
+    def _listed(self, name: str, pattern: Pattern) -> Fact:
+        """The pattern itself; of more patterns than a relation has facts, the one that all facts fit.
+
+        Without that, `n(x + 1) :- n(x)` would ask why there is no n(-1), n(-2) and so on.
+        """
+        place = (name, tuple(value is ANY for value in pattern))
+        self._listed_before[place] = count = self._listed_before.get(place, 0) + 1
+        if count > _FEW and count > self._source.size(name, len(pattern)):
+            return name, (ANY,) * len(pattern)
+        return name, pattern
 
     def _ordered(self, goal: Fact) -> list[Inference]:
         """All inferences, the goal's last."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from holdfast.arguments import expect
-from holdfast.backends.abilities import virtual_relations
+from holdfast.backends.abilities import relation_size, virtual_relations
 from holdfast.backends.protocol import Facts
 from holdfast.errors import Diagnostic, UsageError
 from holdfast.explanations.matching import ANY, Fact, Matcher, Pattern, fits
@@ -84,9 +84,10 @@ class StoredFacts(Matcher):
         """Those of some facts that are explicit."""
         return self._among(facts, self._backend.explicit)
 
-    def holding(self, facts: Iterable[Fact]) -> set[Fact]:
-        """Those of some facts that hold."""
-        return {fact for fact in facts if self.facts(fact[0], [fact[1]])[0]}
+    def size(self, name: str, arity: int) -> int:
+        """The number of facts of a relation."""
+        relation = self.relation(name, arity)
+        return 0 if relation is None else relation_size(self._backend, relation.name)
 
     def _among(self, facts: Iterable[Fact], kept: Facts) -> set[Fact]:
         found: set[Fact] = set()
