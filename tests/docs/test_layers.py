@@ -34,6 +34,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("updates",),
     ("update_lines",),
     ("streaming",),
+    ("explanations",),
     ("knowledge",),
     ("__init__",),
     ("pipeline",),

@@ -7,8 +7,8 @@ from random import Random
 
 import holdfast
 from holdfast.explanations.proof import fact_text
-from holdfast.language import parse
 from holdfast.knowledge.facade import KnowledgeBase
+from holdfast.language import parse
 from holdfast.values import Row
 
 Given = Mapping[str, Iterable[Row]]

@@ -15,7 +15,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from holdfast.errors import Diagnostic, HoldfastError
+from holdfast.errors import Diagnostic, ExitCode, HoldfastError
 from holdfast.explanations.matching import ANY, USED, Binding, Fact, Matcher, Pattern, WrittenRule, fits
 from holdfast.explanations.scope import children, variables
 from holdfast.explanations.terms import Undefined, value_of
@@ -29,6 +29,8 @@ _WRONG = "E0940"
 
 class ProofError(HoldfastError):
     """A proof or a certificate that does not show what it claims."""
+
+    exit_code = ExitCode.CHECK_FAILED
 
 
 def check_proof(proof: str | Mapping[str, Any], program: str | tree.Program, facts: Mapping[str, Iterable[Row]]) -> str:

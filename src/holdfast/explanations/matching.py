@@ -91,12 +91,12 @@ class Matcher:
         grouped = any(isinstance(a, tree.HeadAggregate) for a in rule.head.arguments)
         waiting: dict[frozenset[str], tuple[list[Binding], list[tree.Formula]]] = {}
         for place, (pattern, given) in enumerate(goals):
-            start = self._started(rule.head, pattern, {**given, GOAL: place})
+            start = self.started(rule.head, pattern, {**given, GOAL: place})
             if start is not None:
                 waiting.setdefault(frozenset(start[0]), ([], start[1]))[0].append(start[0])
         outside = variables(rule.head)
         for starts, extra in waiting.values():
-            body = tree.Conjunction((*_items(rule.body), *extra), span=rule.head.span)
+            body = tree.Conjunction((*formulas(rule.body), *extra), span=rule.head.span)
             found = self.solve(body, starts, frozenset(), outside, grouped)
             heads = self._grouped(rule.head, found) if grouped else ((b, self.ground(rule.head, b)[1]) for b in found)
             for b, values in heads:
@@ -105,7 +105,7 @@ class Matcher:
                 if fits(row, pattern):
                     yield b[GOAL], row, b
 
-    def _started(self, head: tree.Atom, pattern: Pattern, b: Binding) -> tuple[Binding, list[tree.Formula]] | None:
+    def started(self, head: tree.Atom, pattern: Pattern, b: Binding) -> tuple[Binding, list[tree.Formula]] | None:
         """What a pattern says of the head's variables, and the equations that are left of it."""
         new: Binding | None = b
         extra: list[tree.Formula] = []
@@ -159,30 +159,34 @@ class Matcher:
 
         `around` are variables that surrounding formulas bind, `used` those that they or the head mention.
         """
-        waiting = _items(formula)
+        waiting = formulas(formula)
         while waiting and given:
-            bound = given[0].keys()
-            item = self._next(waiting, frozenset(bound), around)
+            bound = frozenset(given[0])
+            item = self.next_formula(waiting, bound, around)
             waiting.remove(item)
-            there = around | closure(waiting, frozenset(bound))
+            if isinstance(item, tree.Disjunction):  # each alternative with all the rest: it binds what it likes
+                rests = [tree.Conjunction((*formulas(one), *waiting), span=item.span) for one in item.items]
+                return [new for rest in rests for new in self.solve(rest, given, around, used, exact)]
+            there = around | closure(waiting, bound)
             given = self._step(item, given, there, used.union(*(variables(other, False) for other in waiting)), exact)
         return given
 
-    def _next(self, waiting: list[tree.Formula], bound: frozenset[str], around: frozenset[str]) -> tree.Formula:
+    def next_formula(self, waiting: list[tree.Formula], bound: frozenset[str], around: frozenset[str]) -> tree.Formula:
         """The cheapest formula that is ready: a test, then an atom with few unknown columns."""
         costs = []
         for place, item in enumerate(waiting):
             others = around | closure([other for other in waiting if other is not item], bound)
-            inside = [*closed(item)]
+            inside = [] if isinstance(item, tree.Disjunction) else [*closed(item)]
             if binds(item, bound) is not None and all(variables(node) & others <= bound for node in inside):
-                free = (
-                    sum(not variables(a) <= bound or isinstance(a, tree.Wildcard) for a in item.arguments)
-                    if isinstance(item, tree.Atom)
-                    else 0
-                )
-                costs.append(((isinstance(item, tree.Atom), free, len(inside)), place))
+                terms = item.arguments if isinstance(item, tree.Atom) else ()
+                free = sum(isinstance(term, tree.Wildcard) or not variables(term) <= bound for term in terms)
+                late = isinstance(item, tree.Disjunction) or (isinstance(item, tree.Atom) and free == len(terms) > 0)
+                costs.append(((late, isinstance(item, tree.Atom), free, len(inside)), place))
         if not costs:
-            raise Undefined("a variable is never bound")
+            alternatives = [item for item in waiting if isinstance(item, tree.Disjunction)]
+            if not alternatives:
+                raise Undefined("a variable is never bound")
+            return alternatives[0]
         return waiting[min(costs)[1]]
 
     def _step(
@@ -198,12 +202,6 @@ class Matcher:
             case tree.Negation(operand=operand):
                 own = variables(operand)
                 return [b for b in given if not self.solve(operand, [only(b, own)], around, frozenset(), True)]
-            case tree.Disjunction(items=items):
-                found = [self.solve(each, given, around, used, exact) for each in items]
-                common = (
-                    frozenset.intersection(*(frozenset(new[0]) for new in found if new)) if any(found) else frozenset()
-                )
-                return [only(b, common | {USED}) for new in found for b in new]
             case tree.Conjunction():
                 return self.solve(item, given, around, used, exact)
             case tree.Truth(value=value):
@@ -423,7 +421,8 @@ def _operands(term: tree.Term) -> tuple[Sequence[tree.Term], str]:
     raise Undefined(f"the checker does not know {type(term).__name__}")
 
 
-def _items(formula: tree.Formula) -> list[tree.Formula]:
+def formulas(formula: tree.Formula) -> list[tree.Formula]:
+    """The parts of a conjunction."""
     return list(formula.items) if isinstance(formula, tree.Conjunction) else [formula]
 
 

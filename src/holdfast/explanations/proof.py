@@ -74,7 +74,7 @@ class Inference:
 
 @dataclass(frozen=True, eq=False)
 class Proof:
-    """A proof of one fact, of the least height there is.  `str()` is a tree; `check_proof` takes what `to_json()` gives."""
+    """A proof of one fact, of the least height there is.  `str()` is a tree; `check_proof` takes `to_json()`."""
 
     conclusion: Fact
     inferences: tuple[Inference, ...]  # each after its premises, the conclusion's last

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,19 +11,21 @@ import numpy as np
 from holdfast.arguments import expect
 from holdfast.backends.abilities import relation_size, virtual_relations
 from holdfast.backends.protocol import Facts
-from holdfast.errors import Diagnostic, UsageError
+from holdfast.errors import Diagnostic, LimitReached, UsageError
+from holdfast.explanations.absence import Absence, nearest, reasons
 from holdfast.explanations.matching import ANY, Fact, Matcher, Pattern, fits
-from holdfast.explanations.absence import Absence
 from holdfast.explanations.proof import Proof
 from holdfast.explanations.search import Explainer, Limit
 from holdfast.explanations.terms import Float, Undefined, value_of
+from holdfast.knowledge.loading import load
 from holdfast.knowledge.materialisation import Materialisation
 from holdfast.knowledge.relations import drop_relations, the_relation
+from holdfast.language import tree
 from holdfast.plans import Plan, Read
 from holdfast.plans.planner import make_plan
 from holdfast.program.model import Atom, Column, Relation, Rule, Var
-from holdfast.values import Type, Value
-from holdfast.values.dictionary import Codes, EncodingError
+from holdfast.values import Row, Type, Value
+from holdfast.values.dictionary import Codes, Dictionary, EncodingError
 from holdfast.values.model import Record
 
 NOT_A_FACT = "E0941"
@@ -179,8 +182,13 @@ def why_not(text: str, state: Materialisation, seconds: float | None, size: int 
         goal = asked_fact(text, source, whole=False)
         if source.facts(goal[0], [goal[1]])[0]:
             return None
-        inferences, complete = Explainer(source, Limit(seconds, size)).complete(goal)
-        return Absence(goal, inferences, complete)
+        found = reasons(source, goal)
+        near = nearest(source, goal[0], [goal[1]])
+        try:
+            inferences, complete = Explainer(source, Limit(seconds, size)).complete(goal)
+        except LimitReached as limit:
+            return Absence(goal, found, near, (), (), limit)
+        return Absence(goal, found, near, inferences, complete)
 
 
 def asked_fact(text: str, source: StoredFacts, *, whole: bool = True) -> Fact:
@@ -197,6 +205,13 @@ def asked_fact(text: str, source: StoredFacts, *, whole: bool = True) -> Fact:
         raise UsageError(Diagnostic(NOT_A_FACT, f"{named.display} has {named.arity} columns, and {text} {len(row)}"))
     kinds = [type.value for type in relation.types]
     return name, tuple(value_of(value, kind) for value, kind in zip(row, kinds, strict=True))
+
+
+def given_facts(rules: tree.Program, facts: Sequence[Path]) -> dict[str, list[Row]]:
+    """The explicit facts of a program, for a checker: read from folders and files, nothing is derived."""
+    loaded = load(rules, [*facts], Dictionary())
+    types = {name: loaded.program.relations[name].types for name in loaded.rows}
+    return {name: loaded.dictionary.decode_rows(codes, types[name]) for name, codes in loaded.rows.items()}
 
 
 def raw(value: Any) -> Value:
