@@ -81,7 +81,8 @@ class Absence:
         for each in self.obstacles.get(goal, ()):
             yield f"{indent}{each.rule_name}: {each.rule}"
             ways = f", in {each.ways:,} way{'s' if each.ways > 1 else ''}" if each.held else ""
-            yield f"{indent}  {each.held} of {each.conditions} conditions hold{ways}; then {each.fails}"
+            before = f"{each.held} of {each.conditions} conditions hold{ways}, but " if each.held else ""
+            yield f"{indent}  {before}{each.fails}"
             if each.nearest:
                 yield f"{indent}  nearest: {', '.join(each.nearest)}"
             below = each.missing

@@ -64,6 +64,8 @@ class _Checker(Matcher):
         self.premises: list[Fact] | None = None  # of the inference that is being checked
         self.complete: dict[Fact, list[Pattern]] = {}
         self.asked: set[Fact] = set()
+        self.needed: set[Fact] = set()  # conclusions
+        self.absent: set[Fact] = set()  # patterns without facts that a negation or aggregate asked for
 
     def _row(self, name: str, row: Sequence[Any]) -> Pattern:
         kinds = self.columns.get(name) or self.columns.get(f"<{name}>") or [""] * len(row)
@@ -89,10 +91,15 @@ class _Checker(Matcher):
                 raise rejected(f"{self.given['absent']} is not absent")
         elif not inferences or inferences[-1][0] != self.fact(self.given["finalConclusion"], whole=True):
             raise rejected("the last conclusion is not the final one")
-        for (name, pattern), rows in self.complete.items():
-            self._check_complete(name, pattern, rows)
-        if self.asked != self.complete.keys():
-            raise rejected("a pattern is listed as complete that nothing needs")
+        else:
+            self.needed.add(inferences[-1][0])
+        checked: set[Fact] = set()
+        while waiting := self.asked - checked:
+            for name, pattern in waiting:
+                self._check_complete(name, pattern, self.complete[name, pattern])
+            checked |= waiting
+        if checked != self.complete.keys() or self.needed != self.conclusions:
+            raise rejected("a list or an inference is there that nothing needs")
         return str(self.given.get("absent") or self.given["finalConclusion"])
 
     def _check_inference(self, conclusion: Fact, inference: Mapping[str, Any]) -> None:
@@ -103,15 +110,18 @@ class _Checker(Matcher):
             return
         if not self.proved.issuperset(premises):
             raise rejected(f"a premise of {inference['conclusion']} is not proved before it")
-        self.premises = premises
+        self.premises, self.absent = premises, set()
+        self.needed.update(premises)
         given = {name: self.value(_term(text), {}) for name, text in inference["substitution"].items()}
         for rule in self.heads.get((conclusion[0], len(conclusion[1])), ()):
             if rule.name == inference["ruleName"] and self._follows(rule, conclusion, given):
+                if self.absent != {self.fact(text) for text in inference.get("absent", ())}:
+                    raise rejected(f"{inference['conclusion']} rests on the absence of other facts than it says")
                 return
         raise rejected(f"{inference['conclusion']} does not follow by {inference['ruleName']}")
 
     def _follows(self, rule: WrittenRule, conclusion: Fact, given: Binding) -> bool:
-        found = self.instances(rule, [(conclusion[1], given)])
+        found = list(self.instances(rule, [(conclusion[1], given)]))
         return any(set(b.get(USED, ())) == set(self.premises or ()) and _plain(b) == given for _, _, b in found)
 
     def _check_complete(self, name: str, pattern: Pattern, rows: list[Pattern]) -> None:
@@ -130,7 +140,9 @@ class _Checker(Matcher):
         """Premises, in a positive part of an inference; else facts that were given, and lists that are complete."""
         if self.premises is not None and not exact:
             return [[row for other, row in self.premises if other == name and fits(row, p)] for p in patterns]
-        return [self._all(name, pattern, exact) for pattern in patterns]
+        found = [self._all(name, pattern, exact) for pattern in patterns]
+        self.absent |= {(name, pattern) for pattern, rows in zip(patterns, found, strict=True) if exact and not rows}
+        return found
 
     def _all(self, name: str, pattern: Pattern, exact: bool) -> list[Pattern]:
         if (name, len(pattern)) not in self.heads:
@@ -140,7 +152,8 @@ class _Checker(Matcher):
             raise rejected(f"nothing says which facts of {name} there are with {pattern}")
         self.asked.add((name, listed))
         rows = [row for row in self.complete[name, listed] if fits(row, pattern)]
-        if exact and not self.conclusions.issuperset((name, row) for row in rows):
+        self.needed.update((name, row) for row in rows if exact)
+        if not self.conclusions.issuperset(self.needed):
             raise rejected(f"a fact of {name} is counted on, and not proved")
         return rows
 

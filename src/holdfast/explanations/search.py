@@ -28,6 +28,7 @@ class Source(Protocol):
     heads: dict[tuple[str, int], list[WrittenRule]]
     premises: Sequence[Fact] | None
     asked: dict[Fact, bool]
+    absent: dict[Fact, None]
 
     def instances(
         self, rule: WrittenRule, goals: Sequence[tuple[Pattern, Binding]]
@@ -132,6 +133,8 @@ class Search:
             if rank < self.rank.get(instance.conclusion, rank + 1):
                 self.best[instance.conclusion] = instance
                 self._settle(instance.conclusion, rank)
+            elif rank == self.rank[instance.conclusion] and not self._given[instance.conclusion]:
+                self.best[instance.conclusion] = min(self.best[instance.conclusion], instance, key=_size)
 
     def _settle(self, fact: Fact, rank: int) -> None:
         """A fact has a lower rank than was known; what it is used for may have one too."""
@@ -158,6 +161,10 @@ class Search:
                     if some[number] not in premises:
                         found[some[number]].append(Instance(some[number], rule, b, premises))
         return found
+
+
+def _size(instance: Instance) -> int:
+    return len(instance.premises)
 
 
 class Explainer:
@@ -216,13 +223,12 @@ class Explainer:
             return Inference(fact), {}
         instance, source = self._search.best[fact], self._source
         given = {name: value for name, value in instance.binding.items() if not name.startswith(" ")}
-        source.asked, source.premises = {}, instance.premises
+        source.asked, source.absent, source.premises = {}, {}, instance.premises
         try:
             list(source.instances(instance.rule, [(fact[1], given)]))
         finally:
             source.premises = None
-        asked = source.asked
-        absent = tuple(pattern for pattern in asked if not source.facts(pattern[0], [pattern[1]])[0])
+        asked, absent = source.asked, tuple(source.absent)
         written = instance.rule
         text = show_rule(replace(written.rule, attributes=()))
         return (

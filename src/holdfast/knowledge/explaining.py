@@ -47,6 +47,9 @@ class StoredFacts(Matcher):
         self.asked: dict[Fact, bool] = {}
         """Patterns of derived relations that were looked up, and whether exactly; premises are not looked up."""
 
+        self.absent: dict[Fact, None] = {}
+        """Patterns that were looked up exactly and have no facts."""
+
     def __enter__(self) -> StoredFacts:
         return self
 
@@ -66,7 +69,10 @@ class StoredFacts(Matcher):
         if patterns and (name, len(patterns[0])) in self.heads:
             for pattern in patterns:
                 self.asked[name, pattern] = exact or self.asked.get((name, pattern), False)
-        return self.facts(name, patterns)
+        found = self.facts(name, patterns)
+        if exact:
+            self.absent |= {(name, p): None for p, rows in zip(patterns, found, strict=True) if not rows}
+        return found
 
     def facts(self, name: str, patterns: Sequence[Pattern]) -> list[list[Pattern]]:
         """For each pattern all facts that fit it."""
