@@ -35,7 +35,11 @@ def measured(ask: Callable[[str], object], facts: list[str]) -> dict[str, float]
 
 def main() -> int:
     """Measure, and print a line of JSON for each case."""
-    for name, rules, modules in (("linear", LINEAR, ()), ("linear, module", LINEAR, None), ("double, module", DOUBLE, None)):
+    for name, rules, modules in (
+        ("linear", LINEAR, ()),
+        ("linear, module", LINEAR, None),
+        ("double, module", DOUBLE, None),
+    ):
         dice = Random(1)
         more = {} if modules is None else {"modules": modules}
         kb = holdfast.from_text(rules, facts={"boss": edges(dice)}, **more)
@@ -48,9 +52,20 @@ def main() -> int:
             ("why-not", kb.why_not, absent),
             ("why-not, far up", kb.why_not, other),
         ):
-            print(json.dumps({"case": name, "facts": sum(kb.sizes().values()), "ask": question, **measured(ask, facts)}))
+            print(
+                json.dumps({"case": name, "facts": sum(kb.sizes().values()), "ask": question, **measured(ask, facts)})
+            )
         for step in range(FEW):
-            kb.apply(holdfast.Update(delete={"boss": [next(iter(kb.query(f"boss({100 + step}, x)"))) and (100 + step, next(iter(kb.query(f"boss({100 + step}, x)")))[0])]}))
+            kb.apply(
+                holdfast.Update(
+                    delete={
+                        "boss": [
+                            next(iter(kb.query(f"boss({100 + step}, x)")))
+                            and (100 + step, next(iter(kb.query(f"boss({100 + step}, x)")))[0])
+                        ]
+                    }
+                )
+            )
         hold = [fact_text(("above", (x, y))) for x in pairs for (y,) in list(kb.query(f"above({x}, y)"))[-1:]]
         print(json.dumps({"case": name, "ask": "why, after updates", **measured(kb.why, hold)}))
     return 0

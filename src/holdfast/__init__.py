@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from holdfast.errors import HoldfastError
+    from holdfast.explanations.absence import Absence
     from holdfast.explanations.checker import ProofError, check_proof
     from holdfast.explanations.proof import Proof
     from holdfast.knowledge.evaluation import Statistics
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from holdfast.values import BlankNode, Iri, Literal, Record, Type
 
 __all__ = [
+    "Absence",
     "Answer",
     "BlankNode",
     "Change",
@@ -72,6 +74,7 @@ __all__ = [
 ]
 
 _HOME = {
+    "Absence": "explanations.absence",
     "Answer": "streaming.driver",
     "BlankNode": "values",
     "Change": "updates",
