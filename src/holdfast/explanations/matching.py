@@ -284,6 +284,8 @@ class Matcher:
 
     def value(self, term: tree.Term, b: Binding) -> Any:
         """The one value of a term whose variables are bound."""
+        if isinstance(term, tree.Variable):
+            return b[term.name]
         return next((value for value, _ in self._answers(term, b, frozenset(), frozenset())), Undefined)
 
     def _answers(

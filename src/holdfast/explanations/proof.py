@@ -8,7 +8,7 @@ from functools import cached_property
 from html import escape
 from typing import Any, TypeAlias
 
-from holdfast.errors import Span
+from holdfast.errors import LimitReached, Span
 from holdfast.explanations.checker import ASSERTED
 from holdfast.explanations.matching import ANY, Fact
 from holdfast.explanations.terms import text_of
@@ -79,6 +79,7 @@ class Proof:
     conclusion: Fact
     inferences: tuple[Inference, ...]  # each after its premises, the conclusion's last
     complete: tuple[Complete, ...] = ()
+    limit: LimitReached | None = None  # what stopped the search for the lists that negation and aggregates rest on
 
     @cached_property
     def _by_conclusion(self) -> dict[Fact, Inference]:
@@ -120,11 +121,13 @@ class Proof:
         return list(dict.fromkeys(each.rule_name for each in self._reached if not each.is_asserted))
 
     def to_json(self, **options: Any) -> str:
-        """As JSON, whole: what `holdfast.check_proof` checks."""
+        """As JSON, whole: what `holdfast.check_proof` checks.  Raises `LimitReached` if it could not be certified."""
         return json.dumps(self.as_json(), ensure_ascii=False, **options)
 
     def as_json(self) -> dict[str, Any]:
         """What `to_json` writes."""
+        if self.limit is not None:
+            raise self.limit
         return {
             "finalConclusion": fact_text(self.conclusion),
             "inferences": [inference.to_json() for inference in self.inferences],

@@ -8,7 +8,7 @@ that is no less than the goal's rank shows that the rank is the least height.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -178,10 +178,14 @@ class Explainer:
         self._listed_before: dict[tuple[str, tuple[bool, ...]], int] = {}
 
     def proof(self, goal: Fact) -> Proof:
-        """A proof of a fact that holds."""
-        self._prove([goal])
-        ordered = self._ordered(goal)
-        return Proof(goal, tuple(ordered), tuple(self._complete.items()))
+        """A proof of a fact that holds; if it cannot be certified within the limits, it says so."""
+        self._search.prove(goal)
+        try:
+            self._prove([goal])
+        except LimitReached as limit:
+            self._inferences = {fact: self._inference(fact)[0] for fact in self._from(goal, {})}
+            return Proof(goal, tuple(self._inferences.values()), limit=limit)
+        return Proof(goal, tuple(self._ordered(goal)), tuple(self._complete.items()))
 
     def complete(self, pattern: Fact) -> tuple[tuple[Inference, ...], tuple[tuple[Fact, tuple[Fact, ...]], ...]]:
         """The inferences and lists which show that a pattern has just the facts that it has."""
@@ -198,20 +202,20 @@ class Explainer:
                 continue
             self._search.prove(goal)
             asked: dict[Fact, bool] = {}
-            for fact in self._below(goal):
+            for fact in self._from(goal, self._inferences):
                 self._inferences[fact], new = self._inference(fact)
                 asked |= new
             waiting += self._close(asked)
 
-    def _below(self, goal: Fact) -> list[Fact]:
-        """The facts of a proof that have no inference yet, each after its premises."""
+    def _from(self, goal: Fact, known: Container[Fact]) -> list[Fact]:
+        """The facts of a proof without those that are known, each after its premises."""
         order: list[Fact] = []
         seen, stack = set[Fact](), [(goal, False)]
         while stack:
             fact, done = stack.pop()
             if done:
                 order.append(fact)
-            elif fact not in seen and fact not in self._inferences:
+            elif fact not in seen and fact not in known:
                 seen.add(fact)
                 stack.append((fact, True))
                 if self._search.rank[fact]:
@@ -239,18 +243,22 @@ class Explainer:
     def _close(self, asked: dict[Fact, bool]) -> list[Fact]:
         """Lists for patterns, and for all that the rules ask to show them complete; gives facts that need proofs."""
         exact: list[Fact] = []
-        waiting = list(asked.items())
-        while waiting:
-            (name, pattern), is_exact = waiting.pop()
-            self._limit.check(len(self._complete), f"certificate for {fact_text((name, pattern))}")
-            exact += [(name, row) for row in self._source.facts(name, [pattern])[0]] if is_exact else ()
-            if (name, pattern) not in self._complete and (listed := self._listed(name, pattern)) not in self._complete:
-                rows = self._source.facts(name, [listed[1]])[0]
-                self._complete[listed] = tuple((name, row) for row in rows)
-                self._source.asked = {}
-                for rule in self._source.heads[name, len(pattern)]:
-                    list(self._source.instances(rule, [(listed[1], {})]))
-                waiting += self._source.asked.items()
+        while asked:
+            self._limit.check(len(self._complete), "certificate of what is absent")
+            new: dict[tuple[str, int], list[Pattern]] = {}
+            for (name, pattern), is_exact in asked.items():
+                exact += [(name, row) for row in self._source.facts(name, [pattern])[0]] if is_exact else ()
+                if (name, pattern) in self._complete or (listed := self._listed(name, pattern)) in self._complete:
+                    continue
+                self._complete[listed] = tuple((name, row) for row in self._source.facts(name, [listed[1]])[0])
+                new.setdefault((name, len(pattern)), []).append(listed[1])
+            self._source.asked = {}
+            for place, patterns in new.items():
+                for rule in self._source.heads[place]:
+                    for number, _ in enumerate(self._source.instances(rule, [(p, {}) for p in patterns])):
+                        if number % 1000 == 0:
+                            self._limit.check(len(self._complete), "certificate of what is absent")
+            asked = self._source.asked
         return exact
 
     def _listed(self, name: str, pattern: Pattern) -> Fact:
