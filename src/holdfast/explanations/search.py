@@ -10,11 +10,13 @@ from __future__ import annotations
 import time
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Protocol
+from typing import Any, Protocol
 
 from holdfast.errors import Diagnostic, LimitReached
+from holdfast.explanations.chains import Closure, chain, closure_of
 from holdfast.explanations.matching import ANY, USED, Binding, Fact, Pattern, WrittenRule
 from holdfast.explanations.proof import Inference, Proof, fact_text
+from holdfast.language import tree
 from holdfast.language.printer import show_rule
 from holdfast.quick_dataclass import dataclass
 
@@ -30,6 +32,10 @@ class Source(Protocol):
     asked: dict[Fact, bool]
     absent: dict[Fact, None]
 
+    def name(self, name: tree.Name) -> str:
+        """The predicate of a written name."""
+        ...
+
     def instances(
         self, rule: WrittenRule, goals: Sequence[tuple[Pattern, Binding]]
     ) -> Iterator[tuple[int, Pattern, Binding]]:
@@ -42,6 +48,10 @@ class Source(Protocol):
 
     def size(self, name: str, arity: int) -> int:
         """The number of facts of a relation."""
+        ...
+
+    def given_matching(self, name: str, patterns: Sequence[Pattern]) -> list[Pattern]:
+        """The facts that were given and fit one of some patterns."""
         ...
 
     def given(self, facts: Iterable[Fact]) -> set[Fact]:
@@ -89,6 +99,9 @@ class Search:
         self._instances: dict[Fact, list[Instance]] = {}
         self._users: dict[Fact, list[Instance]] = {}
         self._given: dict[Fact, bool] = {}
+        self._closures: dict[str, Closure | None] = {}
+        self._halves: dict[Fact, Any] = {}
+        self._links: set[Fact] = set()  # of chains: a transitive rule need not derive them
 
     def prove(self, goal: Fact) -> None:
         """Rank a fact that holds, and with it all that its proof rests on."""
@@ -153,14 +166,51 @@ class Search:
         found: dict[Fact, list[Instance]] = {goal: [] for goal in goals}
         by_relation: dict[tuple[str, int], list[Fact]] = {}
         for goal in goals:
+            if (chained := self._chained(goal)) is not None:
+                found[goal] = [chained]
+                continue
             by_relation.setdefault((goal[0], len(goal[1])), []).append(goal)
         for place, some in by_relation.items():
+            closure = self._closures.get(place[0])
             for rule in self._source.heads.get(place, ()):
+                if closure is not None and rule is closure.transitive:
+                    continue  # what is left are links of chains
                 for number, _, b in self._source.instances(rule, [(row, {}) for _, row in some]):
                     premises = tuple(dict.fromkeys(b.get(USED, ())))
                     if some[number] not in premises:
                         found[some[number]].append(Instance(some[number], rule, b, premises))
         return found
+
+    def _chained(self, fact: Fact) -> Instance | None:
+        """The instance of a transitive rule that halves a shortest chain, if the fact's relation is a large closure."""
+        name = fact[0]
+        if name not in self._closures:
+            self._closures[name] = closure_of(name, self._source)
+        closure = self._closures[name]
+        if closure is None or fact in self._links or (fact[1][0] == fact[1][1] and not closure.has_loops):
+            return None
+        if fact not in self._halves:
+            values = chain(closure, fact, self._source)
+            assert values is not None, f"no chain to {fact_text(fact)}"
+            self._halve(name, values, closure.is_symmetric)
+        if fact in self._links:
+            return None
+        values = self._halves[fact]
+        binding = dict(zip(closure.names, (fact[1][0], values, fact[1][1]), strict=True))
+        return Instance(fact, closure.transitive, binding, ((name, (fact[1][0], values)), (name, (values, fact[1][1]))))
+
+    def _halve(self, name: str, values: list[Any], both_ways: bool) -> None:
+        """Remember in the middle of which value a part of a chain is halved."""
+        waiting = [(0, len(values) - 1)]
+        while waiting:
+            low, high = waiting.pop()
+            fact = (name, (values[low], values[high]))
+            if high - low == 1:
+                self._links |= {fact, (name, (values[high], values[low]))} if both_ways else {fact}
+            elif fact not in self._halves:
+                middle = (low + high) // 2
+                self._halves[fact] = values[middle]
+                waiting += [(low, middle), (middle, high)]
 
 
 def _size(instance: Instance) -> int:

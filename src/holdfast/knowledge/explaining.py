@@ -93,6 +93,14 @@ class StoredFacts(Matcher):
         """Those of some facts that are explicit."""
         return self._among(facts, self._backend.explicit)
 
+    def given_matching(self, name: str, patterns: Sequence[Pattern]) -> list[Pattern]:
+        """The facts that were given and fit one of some patterns, which have values in the same columns."""
+        relation = self.relation(name, len(patterns[0]))
+        bound = tuple(i for i, value in enumerate(patterns[0]) if value is not ANY)
+        if relation is None or not self._backend.explicit.size(relation.name):
+            return []
+        return self._matching(relation, bound, patterns, self._backend.explicit)
+
     def size(self, name: str, arity: int) -> int:
         """The number of facts of a relation."""
         relation = self.relation(name, arity)
@@ -123,18 +131,25 @@ class StoredFacts(Matcher):
             return self._decoded(
                 relation, backend.rows(relation.name, whole) if virtual is None else virtual.now().codes()
             )
-        codes = self._codes(relation, bound, patterns)
-        if not len(codes):
-            return []
         if len(bound) < relation.arity:
-            keys = backend.facts({self._key(relation, bound): codes})
-            found = backend.apply([self._plan(relation, bound)], {Read.DELTA: keys, Read.ALL: whole}).support()
-            return self._decoded(relation, backend.rows(relation.name, found))
+            return self._matching(relation, bound, patterns, whole)
+        codes = self._codes(relation, bound, patterns)
         if virtual is not None:
             return self._decoded(relation, codes[virtual.now().has(codes)])
         return self._decoded(
             relation, backend.rows(relation.name, backend.facts({relation.name: codes}, known=True) & whole)
         )
+
+    def _matching(
+        self, relation: Relation, bound: tuple[int, ...], patterns: Sequence[Pattern], among: Facts
+    ) -> list[Pattern]:
+        """The facts of a set that have the values of one of some patterns in certain columns."""
+        codes = self._codes(relation, bound, patterns)
+        if not len(codes):
+            return []
+        keys = self._backend.facts({self._key(relation, bound): codes})
+        found = self._backend.apply([self._plan(relation, bound)], {Read.DELTA: keys, Read.ALL: among}).support()
+        return self._decoded(relation, self._backend.rows(relation.name, found))
 
     def _codes(self, relation: Relation, columns: tuple[int, ...], patterns: Iterable[Pattern]) -> Codes:
         """The codes of the columns of patterns; a pattern with a value that no fact has is left out."""
