@@ -10,16 +10,17 @@ from random import Random
 from statistics import median
 
 import holdfast
-from holdfast.explanations.proof import fact_text
+from holdfast.modules import MODULES
 
-PEOPLE, FEW, ASKED = 75_000, 8, 60
+PEOPLE, ASKED, UPDATES = 30_000, 40, 50
 LINEAR = "above(x, y) :- boss(x, y).  above(x, z) :- above(x, y), boss(y, z)."
 DOUBLE = "above(x, y) :- boss(x, y).  above(x, z) :- above(x, y), above(y, z)."
+CASES = (("linear", LINEAR, ()), ("linear, module", LINEAR, MODULES), ("double, module", DOUBLE, MODULES))
 
 
 def edges(dice: Random) -> list[tuple[int, int]]:
     """A tree of people, each below one of the last ones before, so that ways up are long."""
-    return [(n, dice.randrange(max(0, n // 2), n)) for n in range(1, PEOPLE)]
+    return [(n, dice.randrange(n // 2, n)) for n in range(1, PEOPLE)]
 
 
 def measured(ask: Callable[[str], object], facts: list[str]) -> dict[str, float]:
@@ -30,44 +31,24 @@ def measured(ask: Callable[[str], object], facts: list[str]) -> dict[str, float]
         ask(fact)
         took.append(1000 * (time.process_time() - start))
     rest = sorted(took[1:])
-    return {"first": took[0], "median": median(rest), "p99": rest[int(0.99 * len(rest))], "worst": rest[-1]}
+    return {"first": took[0], "median": median(rest), "p99": rest[int(0.99 * len(rest))]}
 
 
 def main() -> int:
     """Measure, and print a line of JSON for each case."""
-    for name, rules, modules in (
-        ("linear", LINEAR, ()),
-        ("linear, module", LINEAR, None),
-        ("double, module", DOUBLE, None),
-    ):
+    for name, rules, modules in CASES:
         dice = Random(1)
-        more = {} if modules is None else {"modules": modules}
-        kb = holdfast.from_text(rules, facts={"boss": edges(dice)}, **more)
-        pairs = [dice.randrange(1, PEOPLE) for _ in range(ASKED)]
-        hold = [fact_text(("above", (x, 0))) for x in pairs]
-        absent = [fact_text(("above", (0, x))) for x in pairs]
-        other = [fact_text(("above", (x, x + 1))) for x in pairs]
-        for question, ask, facts in (
-            ("why", kb.why, hold),
-            ("why-not", kb.why_not, absent),
-            ("why-not, far up", kb.why_not, other),
-        ):
-            print(
-                json.dumps({"case": name, "facts": sum(kb.sizes().values()), "ask": question, **measured(ask, facts)})
-            )
-        for step in range(FEW):
-            kb.apply(
-                holdfast.Update(
-                    delete={
-                        "boss": [
-                            next(iter(kb.query(f"boss({100 + step}, x)")))
-                            and (100 + step, next(iter(kb.query(f"boss({100 + step}, x)")))[0])
-                        ]
-                    }
-                )
-            )
-        hold = [fact_text(("above", (x, y))) for x in pairs for (y,) in list(kb.query(f"above({x}, y)"))[-1:]]
-        print(json.dumps({"case": name, "ask": "why, after updates", **measured(kb.why, hold)}))
+        boss = edges(dice)
+        kb = holdfast.from_text(rules, facts={"boss": boss}, modules=modules)
+        people = [dice.randrange(PEOPLE // 2, PEOPLE - 1) for _ in range(ASKED)]
+        shown = {"case": name, "facts": sum(kb.sizes().values())}
+        print(json.dumps({**shown, "ask": "why", **measured(kb.why, [f"above({x}, 0)" for x in people])}), flush=True)
+        missing = [f"above({x}, {x + 1})" for x in people]
+        print(json.dumps({**shown, "ask": "why-not", **measured(kb.why_not, missing)}), flush=True)
+        for pair in dice.sample(boss[PEOPLE // 2 :], UPDATES):
+            kb.apply(holdfast.Update(delete={"boss": [pair]}, insert={"boss": [(pair[0], 0)]}))
+        after = measured(kb.why, [f"above({x}, 0)" for x in people])
+        print(json.dumps({**shown, "ask": f"why, after {UPDATES} updates", **after}), flush=True)
     return 0
 
 

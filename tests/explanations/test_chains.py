@@ -44,7 +44,7 @@ def test_a_large_closure(rules: tuple[str, ...], modules: tuple[str, ...] | None
 
 
 def test_small_closures_are_searched_as_any_rule() -> None:
-    kb = holdfast.from_text(STEP + TRANSITIVE, facts={"edge": [(1, 2), (2, 3), (3, 1)]})
+    kb = holdfast.from_text(STEP + "\n" + TRANSITIVE, facts={"edge": [(1, 2), (2, 3), (3, 1)]})
     assert judge(kb, Random(2), 3)[0] >= 6
 
 
@@ -53,7 +53,7 @@ def test_small_closures_are_searched_as_any_rule() -> None:
 def test_random_large_closures(transitive: str, more: str) -> None:
     dice = Random(5)
     edges = [(dice.randrange(60), dice.randrange(60)) for _ in range(110)]
-    kb = holdfast.from_text(STEP + transitive + more, facts={"edge": edges})
+    kb = holdfast.from_text("\n".join((STEP, transitive, more)), facts={"edge": edges})
     assert len(kb["path"]) > 2_000
     for row in [*dice.sample(sorted(kb["path"]), 12), *((n, n) for n, m in kb["path"] if n == m)][:30]:
         proof = kb.why(f"path{row}")
