@@ -1,7 +1,7 @@
 """What `make demo` runs: which thermometers of a wind farm are broken, minute by minute, and why?
 
-Facts come from files and readings as a stream, both through the pipeline beside this file, on Spark in this machine.
-Rules come and go on the way.  Every number is held against a computation in plain Python that knows nothing of rules.
+Facts come from files and readings as a stream, both through the pipeline beside this file, on Spark on this machine.
+Rules are added and removed on the way.  Every number is checked by a computation in plain Python without rules.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ def main() -> None:
     print("Three minutes of readings arrive: each is a file, and each file is one update.")
     base = minutes(declared, range(1, 4))
     assert "north_07" not in broken(base)
-    print("Somebody adds rules, an update as well: who is to be visited?  The stream goes on where it was.")
+    print("An update adds rules: which turbines need a visit?  The stream continues from its snapshot.")
     rule("add", VISIT)
     base = minutes(declared, range(4, 6))
     assert {x for (x,) in base["visit"]} == broken(base) | {x for (x,) in base["silent"]}
-    print("The rules are taken out again.")
+    print("Another update removes the rules.")
     rule("remove", VISIT)
     base = minutes(declared, range(6, 9))
     assert len(base["visit"]) == 0
     what_changed(base)
     why(base, "ridge_11")
-    print("Nothing was programmed here but eight rules, which say what a neighbour and an anomaly are.  Read them in")
-    print(f"examples/windfarm/windfarm.dl, and what was written in {WORK}/out.  To do it by hand:\n")
+    print("All of this follows from eight rules, which define neighbours and anomalies.  Read them in")
+    print(f"examples/windfarm/windfarm.dl, and the results in {WORK}/out.  To run it by hand:\n")
     print(f"  .venv/bin/holdfast pipeline run {WORK}/pipeline.toml --mode stream")
     print("  .venv/bin/holdfast graph examples/windfarm/windfarm.dl\n")
 
@@ -63,15 +63,15 @@ def first_facts(declared: pipeline.Pipeline) -> holdfast.KnowledgeBase:
     """Read the files and derive everything."""
     print("Starting Spark on this machine, reading the map and the thermometers, deriving what follows …")
     start = time.perf_counter()
-    outcome = pipeline.run(declared, tell=tell)
+    outcome = pipeline.run(declared, on_event=show)
     base = outcome.base
     print(f"  in {time.perf_counter() - start:.1f} s, Spark's start included\n")
     for name, size in base.sizes().items():
         print(f"  {name:<16} {size:>6,}")
-    print("\nThe map says which turbines stand next to each other.  The rules derive whole farms, what the others of")
-    print("a farm read, and who is far from that:\n")
+    print("\nThe map has the turbines that are next to each other.  The rules derive whole farms, the median of each")
+    print("farm, and the turbines that are far from it:\n")
     for turbine, celsius, nearby in base["sensor_anomaly"].sorted_rows():
-        print(f"  {turbine} reads {celsius:5.1f} °C, its farm {nearby:5.1f} °C: send somebody")
+        print(f"  {turbine} reads {celsius:5.1f} °C, its farm {nearby:5.1f} °C: send a technician")
     pairs = sum(len(farm) * (len(farm) - 1) for farm in farms())
     assert len(base["neighbour"]) == pairs
     compare(base, 0)
@@ -89,25 +89,25 @@ def minutes(declared: pipeline.Pipeline, which: range) -> holdfast.KnowledgeBase
         generate.write_minute(path, minute)
         os.utime(path, (time.time() + minute, time.time() + minute))  # files are taken in the order of their times
     start = time.perf_counter()
-    outcome = pipeline.run(declared, mode="stream", tell=tell)
+    outcome = pipeline.run(declared, mode="stream", on_event=show)
     assert outcome.number == len(list(WORK.glob("readings/*"))) + len(list(WORK.glob("rules/*"))), outcome.number
     compare(outcome.base, which[-1])
     print(f"  in {time.perf_counter() - start:.1f} s; checked against plain Python\n")
     return outcome.base
 
 
-def tell(told: pipeline.Told) -> None:
+def show(event: pipeline.Event) -> None:
     """What the pipeline says about itself."""
-    if told.change is None:
-        print(f"  {told.text}")
+    if event.change is None:
+        print(f"  {event.text}")
         return
     parts = {
-        name: (len(told.change.removed.get(name, ())), len(told.change.added.get(name, ())))
+        name: (len(event.change.removed.get(name, ())), len(event.change.added.get(name, ())))
         for name in ("temperature", "median_nearby", "sensor_anomaly", "silent", "visit")
     }
     shown = ", ".join(f"{name} -{gone} +{come}" for name, (gone, come) in parts.items() if gone or come)
-    bad = f"; {told.rejections} reading put in quarantine" if told.rejections else ""
-    print(f"  update {told.number}: {shown}{bad}")
+    bad = f"; {event.rejections} reading put in quarantine" if event.rejections else ""
+    print(f"  update {event.number}: {shown}{bad}")
 
 
 def rule(what: str, text: str) -> None:
@@ -120,14 +120,14 @@ def rule(what: str, text: str) -> None:
 
 
 def what_changed(base: holdfast.KnowledgeBase) -> None:
-    """The change feed, as somebody reads it who was not there."""
-    print("What changed, as the change feed has it for whoever comes later:\n")
+    """Read the change feed, as a later reader does."""
+    print("The change feed:\n")
     state = {turbine for turbine, _, _ in anomalies_of(generate.after(0))}
     for folder in sorted((WORK / "out/anomaly_changes").iterdir(), key=lambda path: int(path.name.partition("=")[2])):
         rows = [json.loads(line) for file in sorted(folder.glob("part-*")) for line in file.read_text().splitlines()]
         gone, come = ({row["turbine"] for row in rows if row["_change_type"] == kind} for kind in ("delete", "insert"))
         for turbine in sorted(gone - come):
-            print(f"  update {folder.name.partition('=')[2]}: {turbine} is no anomaly any more")
+            print(f"  update {folder.name.partition('=')[2]}: {turbine} is no longer an anomaly")
         for turbine in sorted(come - gone):
             print(f"  update {folder.name.partition('=')[2]}: {turbine} has become an anomaly")
         state = (state - gone) | come
@@ -135,7 +135,7 @@ def what_changed(base: holdfast.KnowledgeBase) -> None:
     lines = [line for file in (WORK / "out/rejected").glob("*/part-*") for line in file.read_text().splitlines()]
     assert len(lines) == 1
     bad = json.loads(lines[0])
-    print(f"\nOne reading was not taken: {bad['row']}: {bad['reason']}\n")
+    print(f"\nOne reading was rejected: {bad['row']}: {bad['reason']}\n")
 
 
 def why(base: holdfast.KnowledgeBase, turbine: str) -> None:

@@ -39,7 +39,7 @@ def stream(minutes: int = 8, seed: int = 2) -> list[list[tuple[str, object, str]
     silent north_12 reports again.  One reading is not a number: the wire was cut in the middle of it.
     """
     noise, now = random.Random(seed), dict(temperatures())
-    told = []
+    minutes = []
     for minute in range(1, minutes + 1):
         new = {
             turbine: round(WEATHER["coast"] + 1.1 * minute + noise.gauss(0, 0.6), 1)
@@ -48,10 +48,10 @@ def stream(minutes: int = 8, seed: int = 2) -> list[list[tuple[str, object, str]
         }
         new |= EVENTS.get(minute, {})
         rows: list[tuple[str, object, str]] = [(turbine, now[turbine], "delete") for turbine in new if turbine in now]
-        told.append(rows + [(turbine, celsius, "insert") for turbine, celsius in new.items()])
+        minutes.append(rows + [(turbine, celsius, "insert") for turbine, celsius in new.items()])
         now |= new
-    told[4].append(("ridge_20", "5.!", "insert"))
-    return told
+    minutes[4].append(("ridge_20", "5.!", "insert"))
+    return minutes
 
 
 def after(minute: int) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""Datalog whose consequences stay true while facts and rules change.
+"""Datalog in Python: rules, facts, and everything that follows, maintained exactly while facts and rules change.
 
 >>> import holdfast
 >>> kb = holdfast.from_text(
@@ -14,8 +14,8 @@
 >>> kb.query("path(1, x)").head()
 [(2,)]
 
-`open` reads a program file, `from_text` a program given as text; both give a `KnowledgeBase`.  Its relations and the
-answers to queries are `RelationView`s, an update is an `Update`, and what it changed a `Change`.  Errors are
+`open` reads a program file and `from_text` a program given as text; both return a `KnowledgeBase`.  Its relations and
+the answers to queries are `RelationView`s.  An update is an `Update` and returns a `Change`.  Errors are
 `HoldfastError`s.
 """
 
@@ -104,7 +104,7 @@ _MODULES = ("errors", "settings", "values")  # as if `import holdfast` had impor
 
 
 def __getattr__(name: str) -> Any:
-    """Load a name when it is first asked for, so that importing the package costs nothing."""
+    """Load a name on first use, so that importing the package costs nothing."""
     if name in _MODULES:
         return import_module(f"holdfast.{name}")
     if name == "__version__":
@@ -121,13 +121,13 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """All that there is, loaded or not."""
+    """All public names, loaded or not."""
     return sorted({*__all__, *_MODULES, "__version__", *(name for name in globals() if name.startswith("__"))})
 
 
 @contextmanager
 def _without_collecting() -> Iterator[None]:
-    """To import makes many objects and no garbage: they are not searched for any, now or right afterwards."""
+    """Suspend garbage collection: an import creates many objects and no garbage."""
     collecting = gc.isenabled()
     gc.disable()
     try:

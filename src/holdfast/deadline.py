@@ -1,7 +1,7 @@
-"""The time that a call may take: set where its limits are known, looked at wherever work is done.
+"""The deadline of a call: set where its limits are known, checked wherever work is done.
 
-Parsing, checking and planning are many small functions that know no limits, so the end is not handed through all of
-them but kept for the thread.  What evaluates rules has a `Watch`, which looks at the same clock.
+Parsing, checking and planning are many small functions that know no limits, so the deadline is kept for the
+thread instead of being passed through all of them.  Evaluation has a `Watch`, which reads the same clock.
 """
 
 from __future__ import annotations
@@ -35,5 +35,7 @@ def look_at_the_clock() -> None:
     end, seconds = _end.get()
     if time.monotonic() > end:
         message = f"limit reached: the run takes more than {seconds:g} seconds"
-        note = "nothing of this run was kept"
-        raise LimitReached(Diagnostic("E0803", message, notes=(note,), help="raise the limit, or bound the rules"))
+        note = "no result of this run was kept"
+        raise LimitReached(
+            Diagnostic("E0803", message, notes=(note,), help="raise the limit, or bound the values in the rules")
+        )

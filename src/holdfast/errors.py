@@ -47,13 +47,29 @@ class ExitCode(IntEnum):
     DAMAGED_DATA = 4
 
 
+def shortened(value: str, most: int = 80) -> str:
+    """A value as messages quote it: its beginning and its length if it is longer than `most` characters."""
+    return value if len(value) <= most else f"{value[:most]}… ({len(value):,} characters)"
+
+
+_VALUE = re.compile(r"""(?<!\w)(["'`])(?:(?!\1).){300,}\1|\S{300,}""", re.DOTALL)  # quoted, or without spaces
+_LONGEST = 2000  # characters of a message
+
+
+def _message(text: str) -> str:
+    """A message as it is kept: long values in it, and the whole, shortened."""
+    if len(text) > 50 * _LONGEST:  # what follows a value of megabytes counts, its middle does not
+        text = shortened(text, 4 * _LONGEST) + text[-_LONGEST:]
+    return _encodable(shortened(_VALUE.sub(lambda found: shortened(found[0], 200), text), _LONGEST))
+
+
 def _encodable(text: str) -> str:
     """The text with lone surrogates escaped: they come from data and file names, and no output can encode them."""
     return text if text.isascii() else text.encode(errors="backslashreplace").decode()
 
 
 @dataclass(frozen=True)
-class Source:
+class SourceText:
     """A text that positions point into: a program, an argument, a line of an update stream."""
 
     name: str
@@ -85,7 +101,7 @@ class Source:
 class Span:
     """A stretch of a source; lines and columns count from 1, `end_column` is one past the last."""
 
-    source: Source = field(repr=False)
+    source: SourceText = field(repr=False)
     line: int
     column: int
     end_line: int
@@ -129,21 +145,21 @@ class Diagnostic:
     severity: Severity = Severity.ERROR
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "message", _encodable(self.message))
-        object.__setattr__(self, "notes", tuple(map(_encodable, self.notes)))
-        object.__setattr__(self, "help", self.help and _encodable(self.help))
+        object.__setattr__(self, "message", _message(self.message))
+        object.__setattr__(self, "notes", tuple(map(_message, self.notes)))
+        object.__setattr__(self, "help", self.help and _message(self.help))
 
     def render(self) -> str:
         """The diagnostic as a person reads it, without colour; control characters from data are escaped."""
-        lines = [f"{self.severity.value}[{self.code}]: {_clear(self.message)}"]
+        lines = [f"{self.severity.value}[{self.code}]: {printable(self.message)}"]
         margin = max((len(str(span.origin.line)) for span in self._spans()), default=1)
         if self.span is not None:
             lines += _excerpt(self.span, margin)
         for label in self.labels:
             lines += _excerpt(label.span, margin, label.text)
-        lines += [f" {' ' * margin} = note: {_clear(note)}" for note in self.notes]
+        lines += [f" {' ' * margin} = note: {printable(note)}" for note in self.notes]
         if self.help:
-            lines.append(f" {' ' * margin} = help: {_clear(self.help)}")
+            lines.append(f" {' ' * margin} = help: {printable(self.help)}")
         return "\n".join(lines)
 
     def to_json(self) -> dict[str, object]:
@@ -170,13 +186,6 @@ def _place(span: Span) -> dict[str, object]:
 
 
 _WIDEST = 200  # of a source line so much is shown
-_LONGEST = 2000  # characters of a message, which may quote data
-
-
-def _clear(text: str) -> str:
-    """A message as it is shown: without control characters, and cut where it quotes a very long value."""
-    more = f"… ({len(text):,} characters)" if len(text) > _LONGEST else ""
-    return printable(text[:_LONGEST]) + more
 
 
 def _excerpt(span: Span, margin: int, text: str = "") -> list[str]:
@@ -254,7 +263,7 @@ class LimitReached(HoldfastError):
 
 
 class DamagedData(HoldfastError):
-    """Stored data is not what was written."""
+    """Stored data is damaged."""
 
     exit_code = ExitCode.DAMAGED_DATA
 

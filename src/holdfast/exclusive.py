@@ -20,8 +20,8 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 
-class CutShortError(Exception):
-    """A commit was cut short and cannot be done again."""
+class InterruptedCommitError(Exception):
+    """A commit was interrupted and cannot be repeated."""
 
 
 class Guard:
@@ -58,9 +58,9 @@ class Guard:
             self._deferred.__exit__()
 
     def _after(self, error: BaseException) -> None:
-        """Mend what was cut short; if that cannot be done, nobody may use it any more."""
+        """Repair the state after an interrupted call; if that fails, refuse all later calls."""
         self._broken = error
-        if isinstance(error, CutShortError):
+        if isinstance(error, InterruptedCommitError):
             raise _unusable(error) from error
         self._mend()
         self._broken = None
@@ -90,12 +90,12 @@ def exclusive(method: Callable[Concatenate[_G, _P], _T]) -> Callable[Concatenate
 
 def _inside_itself() -> UsageError:
     message = "a signal handler or functor used a knowledge base inside one of its own calls"
-    help = "take note of what to do, and do it when the call is over"
+    help = "set a flag, and act on it when the call has returned"
     return UsageError(Diagnostic("E0928", message, help=help))
 
 
 def _unusable(error: BaseException) -> HoldfastError:
-    message = "an update was cut short and could not be taken back, so the knowledge base cannot be used any more"
+    message = "an interrupted update could not be rolled back, so the knowledge base can no longer be used"
     error = error.__cause__ or error
     why = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    return HoldfastError(Diagnostic("E0922", message, notes=(f"it was cut short by {why}",), help="open it again"))
+    return HoldfastError(Diagnostic("E0922", message, notes=(f"it was interrupted by {why}",), help="open it again"))

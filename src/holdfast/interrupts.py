@@ -54,24 +54,32 @@ def foreign_depth() -> int:
 
 
 class _Main:
-    """What waits in the main thread, the only one in which handlers run."""
+    """What waits in the main thread, the only one in which handlers run.
+
+    A handler may run, and raise, while ours is put in its place or taken away, and may use holdfast itself.  So the
+    user's handlers are noted one by one, before ours takes the place; to put ours there twice changes nothing; and
+    ours, if it is left somewhere when nothing is deferred, gives the place back and passes the signal on.
+    """
 
     def __init__(self) -> None:
         self.depth = 0  # of `deferred`
         self.open = 0  # of `allowed`
         self.shields = 0  # of `shielded`
-        self.handlers: dict[int, Handler] = {}  # the user's own, while ours are in their place
+        self.installed = False  # ours is in all places
+        self.handlers: dict[int, Handler] = {}  # the user's own, in whose places ours is or was
         self.waiting: dict[int, FrameType | None] = {}
         self.raised: BaseException | None = None  # by a handler, where it was allowed to
 
     def note(self, number: int, frame: FrameType | None) -> None:
         """Our handler."""
         self.waiting[number] = frame
-        if self.open and not self.shields:
+        if not self.depth:
+            self.end()
+        elif self.open and not self.shields:
             self.deliver()
 
     def deliver(self) -> None:
-        """Run the handlers of what waits."""
+        """Run the handlers of what waits; if one raises, the others wait on."""
         while self.waiting:
             number, frame = self.waiting.popitem()
             try:
@@ -83,30 +91,40 @@ class _Main:
 
     def install(self) -> None:
         """Put our handler in the place of others, if they are Python's."""
-        self.handlers = {number: handler for number in SIGNALS if callable(handler := _get(number))}
-        try:
-            for number in self.handlers:
+        for number in SIGNALS:
+            handler = _get(number)
+            if callable(handler) and handler != self.note:
+                self.handlers[number] = handler
                 _set(number, self.note)
-        except BaseException:  # by a handler that had not been replaced yet
-            self.uninstall(dict(self.handlers))
-            raise
+        self.installed = True
 
-    def uninstall(self, left: dict[int, Handler]) -> None:
+    def uninstall(self, left: list[int]) -> None:
         """Give each its place back, whatever one of them raises; one that was replaced meanwhile stays so."""
+        self.installed = False
         try:
             while left:
-                number, handler = left.popitem()
-                if _get(number) == self.note:
-                    _set(number, handler)
+                if _get(left[-1]) == self.note:
+                    _set(left[-1], self.handlers[left[-1]])
+                left.pop()  # now, or one whose turn was interrupted would be forgotten
         finally:
             if left:
                 self.uninstall(left)
 
     def end(self) -> None:
-        """The work is done."""
+        """The work is done: nothing waits any more, whatever a handler raises."""
         self.raised = None
-        self.uninstall(dict(self.handlers))
-        self.deliver()
+        try:
+            self.uninstall(list(self.handlers))
+        finally:
+            self.flush()
+
+    def flush(self) -> None:
+        """Run the handlers of all that waits, the rest of them too if one raises."""
+        try:
+            self.deliver()
+        finally:
+            if self.waiting:
+                self.flush()
 
 
 _main: Final = _Main()
@@ -124,9 +142,15 @@ class deferred:  # noqa: N801  used like a function
     def __enter__(self) -> None:
         self._defers = _is_main()
         if self._defers:
-            if not _main.depth:
-                _main.install()
             _main.depth += 1
+            try:
+                if not _main.installed:
+                    _main.install()
+            except BaseException:  # by a handler that had not been replaced yet
+                _main.depth -= 1
+                if not _main.depth:
+                    _main.end()
+                raise
 
     def __exit__(self, *_: object) -> None:
         if self._defers:
@@ -175,5 +199,5 @@ def checkpoint() -> None:
 
 
 def was_heeded(error: BaseException) -> bool:
-    """Whether a handler raised this at a checkpoint, so that nothing was cut short."""
+    """Whether a handler raised this at a checkpoint, so that nothing was interrupted."""
     return _main.raised is error and _is_main()

@@ -1,7 +1,7 @@
-"""Numba's `njit` for kernels that are kept compiled, with a cache folder wherever one can be had.
+"""Numba's `njit` for kernels that are cached, with a cache folder wherever one is writable.
 
 Numba caches beside the source or in the user's cache folder and raises where it can write to neither, as in a container
-with a read-only package and no home.  Then a private folder among the temporary files serves, and if that cannot be had
+with a read-only package and no home.  Then a private folder among the temporary files serves, and without one
 either, kernels are compiled for this process only.
 
 Numba notices a change only in the file of the cached function, not in that of a helper.  Our kernels take helpers from
@@ -23,11 +23,11 @@ import numba
 
 from holdfast.errors import Diagnostic, Severity
 
-_uncached: list[str] = []  # kernels that no folder keeps; emptied when the user has been told
+_uncached: list[str] = []  # kernels that are not cached; emptied after the warning
 
 
 def njit(*signature: Any, **options: Any) -> Any:
-    """As `numba.njit`, but where `cache=True` cannot be had the function is compiled all the same."""
+    """Like `numba.njit`, but where `cache=True` is impossible the function is compiled without it."""
     if not options.get("cache"):
         return numba.njit(*signature, **options)
     return lambda function: (
@@ -42,7 +42,7 @@ def uncached() -> Diagnostic | None:
     _uncached.clear()
     return Diagnostic(
         "W0015",
-        "compiled kernels cannot be kept: no folder for them can be written, so every process compiles them again",
+        "compiled kernels cannot be cached: no cache folder is writable, so every process compiles them again",
         help="make the user's cache folder or the folder for temporary files writable, or set NUMBA_CACHE_DIR",
         severity=Severity.WARNING,
     )
@@ -91,7 +91,7 @@ def _plain(function: Any, signature: tuple[Any, ...], options: dict[str, Any]) -
 
 @cache
 def private_folder() -> Path | None:
-    """A folder among the temporary files that nobody else can write to: cached kernels are code that is run."""
+    """A private folder among the temporary files: cached kernels are code that is run."""
     try:
         parent = Path(tempfile.gettempdir())
         folder = parent / f"holdfast-kernels-{os.geteuid()}"

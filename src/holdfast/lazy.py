@@ -1,4 +1,4 @@
-"""Modules that are imported when something of them is first asked for.
+"""Modules that are imported at their first use.
 
 Arrow takes longer to import than a small program takes to run, and a small program does not need it.  Type checkers
 must see a real import beside it:

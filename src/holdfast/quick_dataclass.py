@@ -31,7 +31,7 @@ else:
 def _decorated(cls: Any, frozen: bool, eq: bool) -> Any:
     own = dict(vars(cls))
     if own.get("__hash__", False) is None and "__eq__" in own:
-        del own["__hash__"]  # Python put it there, nobody wrote it
+        del own["__hash__"]  # Python put it there, not the class
     dataclasses.dataclass(init=False, repr=False, eq=False)(cls)
     fields = dataclasses.fields(cls)
     functions: dict[str, Any] = {

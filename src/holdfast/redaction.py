@@ -10,17 +10,25 @@ from collections.abc import Iterable
 from typing import Final
 
 SECRET: Final = (
-    r"secret|passw(?:or)?d|passphrase|pwd|token|credential|signature|[.]sas(?:[.]|$)"
-    r"|(?:access|account|private|api|shared|storage|encryption)[._-]?key"
+    r"secret|passw(?:or)?d|passphrase|passcode|pass(?![a-z])|pwd|token|credential|signature|jaas"
+    r"|(?<![a-z])sas(?![a-z])|(?<![a-z])auth(?![a-z._-])"
+    r"|(?:access|account|private|api|shared|storage|encryption|subscription|signing|master|client|function|host|ssl|hmac)"
+    r"[._-]?key"
 )
 """What is secret by its name, in any case: Spark's own pattern, and what databases and clouds call theirs."""
 HIDDEN: Final = "*****"
-_NAMED: Final = re.compile(rf"(?i)([\w.-]*(?:{SECRET})[\w.-]*)([\"']?\s*[=:]\s*)(\"[^\"]*\"|'[^']*'|[^\s;&,)}}\]]+)")
-_STRING: Final = re.compile(
-    rf"""(?i)([\w.-]*(?:{SECRET})[\w.-]*["']?\s*=\s*["'])((?:[^"'\\\n]|\\.)*)"""
-)  # of TOML, after its key
-_SIGNED: Final = re.compile(r"(?i)([?&;](?:sig|sv|key|code)=)[^\s;&]+")
-_USER: Final = re.compile(r"(://[^\s/:@]*:)[^\s/@]+@")
+_VALUE: Final = (
+    r'"{3}.*?"{3}'
+    r"|'{3}.*?'{3}"  # TOML's strings of several lines
+    r'|\\"(?:(?!\\").)*\\"'  # a quoted value inside a string
+    r'|"(?:[^"\\\n]|\\.)*"?'
+    r"|'[^'\n]*'?"
+    r"|\{[^{}]*\}|\[[^\[\]]*\]"  # several, or a value of ODBC
+    r"|[^\s;&,)}\]]+"
+)
+_NAMED: Final = re.compile(rf"(?is)([\w.-]*(?:{SECRET})[\w.-]*)([\"']?\s*[=:]\s*)({_VALUE})")
+_SIGNED: Final = re.compile(r"(?i)([?&;](?:sig|sv|key|code)=|\bBearer\s+)[^\s;&]+")
+_USER: Final = re.compile(r"(://[^\s/:@]*:|jdbc:oracle:\w+:[^\s/@]*/)[^\s/]+@")
 _SHORT: Final = 4  # a value of so few characters is in every text
 
 
@@ -40,7 +48,6 @@ def redacted(text: str, values: Iterable[str] = ()) -> str:
 
 def masked(text: str) -> str:
     """A text of TOML with stars in place of what is secret in it; every character stays where it is."""
-    text = _STRING.sub(lambda found: found[1] + "*" * len(found[2]), text)
     for pattern in (_NAMED, _SIGNED, _USER):
         text = pattern.sub(_stars, text)
     return text
@@ -50,4 +57,5 @@ def _stars(found: re.Match[str]) -> str:
     kept = found[1] + (found[2] if found.re is _NAMED else "")
     end = "@" if found.re is _USER else ""
     hidden = found[0][len(kept) : len(found[0]) - len(end)]
-    return kept + re.sub(r"[^\"']", "*", hidden) + end
+    inner = hidden.strip("\"'")
+    return kept + hidden.replace(inner, re.sub(r"[^\n]", "*", inner), 1) + end if inner else found[0]

@@ -7,9 +7,9 @@ linear time (backreferences, look-around) is refused.  See https://github.com/go
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,16 +26,20 @@ else:
     pc = lazily("pyarrow.compute")
 
 _ENDLESS = re.compile(r"(?<!\\)\{[0-9]{5}")
+_BYTE = re.compile(r"(?<!\\)(?:\\\\)*\\C")
 _PART = 256  # texts that are matched before the clock is looked at
+_MOST_GROUPS = 9  # RE2's replacements name no others
 
 
 class PatternError(ValueError):
-    """A text that is no regular expression; the message says why, to stand after the pattern."""
+    """A text that is not a regular expression; the message, after the pattern, has the reason."""
 
 
 @lru_cache(maxsize=256)
 def anchored(pattern: str) -> str:
     """The pattern for all of a text; raises PatternError where there is no such pattern."""
+    if _BYTE.search(pattern):
+        raise PatternError(f"{quote(pattern)} is not a regular expression of characters: \\C is a byte")
     if _ENDLESS.search(pattern):  # which RE2 would take for the digits themselves
         raise PatternError(f"{quote(pattern)} is not a regular expression: the repetition number is too large")
     whole = rf"\A(?:{pattern})\z"
@@ -50,20 +54,96 @@ def anchored(pattern: str) -> str:
 
 def all_match(patterns: Sequence[object], texts: Sequence[object]) -> NDArray[np.bool_]:
     """For each pair, whether both are strings and the pattern matches all of the text."""
-    places: dict[str, list[int]] = {}
-    for place, (pattern, text) in enumerate(zip(patterns, texts, strict=True)):
-        if isinstance(pattern, str) and isinstance(text, str):
-            places.setdefault(pattern, []).append(place)
     found = np.zeros(len(texts), np.bool_)
-    for pattern, at in places.items():
-        for first in range(0, len(at), _PART):
-            part = at[first : first + _PART]
-            found[part] = _matches(pattern, [texts[place] for place in part])
+    for (pattern,), places in _parts((patterns,), texts):
+        column = _column(texts, places)
+        found[places] = pc.match_substring_regex(column, anchored(pattern)).to_numpy(zero_copy_only=False)
     return found
 
 
-def _matches(pattern: str, texts: Sequence[object]) -> NDArray[np.bool_]:
-    look_at_the_clock()
-    found = pc.match_substring_regex(pa.array(texts, pa.large_string()), anchored(pattern))
-    result: NDArray[np.bool_] = found.to_numpy(zero_copy_only=False)
-    return result
+Check = Callable[[int], None]
+"""Takes the number of bytes of texts before they are built; raises if they are too many."""
+
+
+def groups(
+    texts: Sequence[object], patterns: Sequence[object], numbers: Sequence[object], check: Check = lambda _: None
+) -> list[str]:
+    """What a group of the pattern matches where it matches first; group 0 is all of it, and no match is ""."""
+    found = [""] * len(texts)
+    for (pattern, number), places in _parts((patterns, numbers), texts):
+        column, search = _column(texts, places), _search(pattern, number)
+        matched = pc.match_substring_regex(column, _bare(pattern))
+        check(column.nbytes)
+        picked = pc.if_else(matched, pc.replace_substring_regex(column, search, rf"\{max(number, 1)}"), "")
+        for place, text in zip(places, picked.to_pylist(), strict=True):
+            found[place] = text
+    return found
+
+
+def _search(pattern: str, number: int) -> str:
+    """A pattern for a whole text of which the given one matches a part, the leftmost."""
+    inside = _bare(pattern)
+    count = _group_count(pattern)
+    if not 0 <= number <= min(count, _MOST_GROUPS):
+        has = "no group" if not count else "one group, number 1" if count == 1 else f"the groups 1 to {count}"
+        most = f", of which those up to {_MOST_GROUPS} are available" if count > _MOST_GROUPS else ""
+        raise PatternError(f"{quote(pattern)} has no group {number}: it has {has}{most}")
+    return rf"\A(?s:.*?){f'({inside})' if number == 0 else f'(?:{inside})'}(?s:.*)\z"
+
+
+@lru_cache(maxsize=256)
+def _group_count(pattern: str) -> int:
+    """The number of groups, as RE2 counts them: it says how many a replacement may name."""
+    text = pa.array([""], pa.large_string())
+    for number in range(_MOST_GROUPS, -1, -1):
+        try:
+            pc.replace_substring_regex(text, rf"\A(?:{pattern})?\z", rf"\{number}")
+        except pa.ArrowInvalid:
+            continue
+        return number
+    return 0
+
+
+def replaced(
+    texts: Sequence[object], patterns: Sequence[object], news: Sequence[object], check: Check = lambda _: None
+) -> list[str]:
+    """The texts with `new` for each match of the pattern; in `new`, `\\1` is what the first group matched."""
+    found = [""] * len(texts)
+    for (pattern, new), places in _parts((patterns, news), texts):
+        column, bare = _column(texts, places), _bare(pattern)
+        matches = pc.sum(pc.count_substring_regex(column, bare)).as_py() or 0
+        check((1 + new.count("\\")) * column.nbytes + (matches + len(column)) * len(new.encode()))
+        try:
+            made = pc.replace_substring_regex(column, bare, new)
+        except pa.ArrowInvalid as error:
+            reason = str(error).removeprefix("Invalid replacement string: ")
+            raise PatternError(f"{quote(new)} cannot replace {quote(pattern)}: {reason}") from None
+        for place, text in zip(places, made.to_pylist(), strict=True):
+            found[place] = text
+    return found
+
+
+BY_PATTERN: Final[dict[str, Callable[..., list[str]]]] = {"regex_group": groups, "regex_replace": replaced}
+"""The functors of regular expressions, over columns of arguments."""
+
+
+def _bare(pattern: str) -> str:
+    """The pattern, if it is one."""
+    anchored(pattern)
+    return pattern
+
+
+def _column(texts: Sequence[object], places: Sequence[int]) -> pa.Array:
+    return pa.array([texts[place] for place in places], pa.large_string())
+
+
+def _parts(keys: Sequence[Sequence[object]], texts: Sequence[object]) -> Iterator[tuple[tuple[Any, ...], list[int]]]:
+    """The places of the texts with the same keys, some at a time; other values are left out."""
+    places: dict[tuple[object, ...], list[int]] = {}
+    for place, (text, *key) in enumerate(zip(texts, *keys, strict=True)):
+        if isinstance(text, str) and all(isinstance(part, str | int) for part in key):
+            places.setdefault(tuple(key), []).append(place)
+    for found, at in places.items():
+        for first in range(0, len(at), _PART):
+            look_at_the_clock()
+            yield found, at[first : first + _PART]

@@ -25,14 +25,16 @@ if TYPE_CHECKING:
 
 _ROWS_SHOWN = 20
 _PIECE = 10_000  # rows decoded at a time
+_LONG = 1 << 16  # characters of a value from which on its copies count
+_COPIES = 3  # of a value at once while it is shown: as text, with escapes, as bytes
 _FEW_LOOKS = 16  # for membership; more are worth a set
 
 
 class RelationView(Set[Row]):
-    """The facts of a relation, or the answers of a query, as they were when it was asked for.
+    """The facts of a relation, or the answer to a query, at the time of the call.
 
-    It is an immutable set of tuples, and equal to each set of the same tuples.  Iteration has no particular order,
-    but the same one each time; `sorted_rows` and `head` have the order of the values.
+    A view is an immutable set of tuples and equals every set of the same tuples.  The order of iteration is unspecified
+    but stable; `sorted_rows` and `head` sort by value.
     """
 
     def __init__(
@@ -50,7 +52,7 @@ class RelationView(Set[Row]):
 
     @cached_property
     def codes(self) -> Codes:
-        """The facts as codes of the dictionary; not for users."""
+        """The facts as codes of the dictionary (internal)."""
         if isinstance(self._rows, np.ndarray):
             return self._rows
         return self._rows.codes() if isinstance(self._rows, ImplicitRelation) else self._fetched(self._rows)
@@ -123,33 +125,40 @@ class RelationView(Set[Row]):
         return frozenset(map(tuple, self.codes.tolist()))
 
     def head(self, count: int = 5) -> list[Row]:
-        """The first rows in order."""
+        """The first `count` rows of `sorted_rows`, as a list."""
         return list(islice(self.sorted_rows(), count))
 
     @public
     def sorted_rows(self) -> Iterator[Row]:
-        """The rows in order: numbers by value, strings by bytes, column by column."""
+        """Iterate over the rows sorted column by column: numbers by value, strings by bytes."""
         from holdfast.formats.order import in_order
 
-        self.check_room()
+        self.check_memory()
         return self._decoded(in_order(self._relation, self.codes, self._dictionary))
 
-    def check_room(self) -> None:
+    def check_memory(self) -> None:
         """Raise `LimitReached` if the rows cannot be put in order within the limit on memory."""
         from holdfast.formats.order import order_size
 
-        self._dictionary.memory.room(f"rows of {self.name} in order", order_size(self._relation, len(self)))
+        memory, size = self._dictionary.memory, order_size(self._relation, len(self))
+        memory.check(f"rows of {self.name} in order", size)
+        memory.check(f"rows of {self.name} as text", size + _COPIES * self._longest())
+
+    def _longest(self) -> int:
+        """An upper bound of the characters that a value has; exact where some value in the dictionary is long."""
+        longest = self._dictionary.longest
+        return longest if longest <= _LONG else self._dictionary.longest_of(self.codes, self.types)
 
     @public
     def to_arrow(self) -> pyarrow.Table:
-        """The facts as an Arrow table."""
+        """Return the facts as an Arrow table."""
         from holdfast.formats.parquet import to_arrow
 
         return to_arrow(self._relation, self.codes, self._dictionary)
 
     @public
     def to_pandas(self) -> pandas.DataFrame:
-        """The facts as a pandas data frame; pandas must be installed."""
+        """Return the facts as a pandas data frame; needs pandas."""
         try:
             import pandas  # noqa: F401
         except ModuleNotFoundError:
@@ -160,7 +169,7 @@ class RelationView(Set[Row]):
 
     @public
     def to_spark(self) -> DataFrame:
-        """The facts as a Spark DataFrame; with the spark engine they stay where they are."""
+        """Return the facts as a Spark DataFrame; with the spark engine nothing is collected."""
         from holdfast.spark_session import spark_errors, spark_session
 
         if not isinstance(self._rows, np.ndarray | ImplicitRelation):

@@ -1,4 +1,4 @@
-"""What a user may set: limits, and who is told of progress."""
+"""What a user may set: limits, and an observer of progress."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from holdfast.quick_dataclass import dataclass
 
 @dataclass(frozen=True)
 class Limits:
-    """When to stop a run and keep nothing of it; None is no limit."""
+    """Limits that stop a run, which then keeps no result; None means no limit."""
 
     facts: int | None = None
-    rounds: int | None = None  # of one hyper-node
+    rounds: int | None = None  # for each hyper-node
     seconds: float | None = None
-    memory: int | None = None  # bytes that facts, counters, indexes and strings take, and reading and showing them
+    memory: int | None = None  # bytes of facts, counters, indexes, strings, and of buffers for reading and sorting
 
     def __post_init__(self) -> None:
         for name in ("facts", "rounds", "seconds", "memory"):
@@ -26,7 +26,7 @@ class Limits:
 
 
 class Memory(Protocol):
-    """Counts bytes that are held, and raises `LimitReached` when they are more than may be."""
+    """Counts allocated bytes, and raises `LimitReached` when they exceed the limit."""
 
     def grown(self, what: str, nbytes: int) -> None:
         """Something that stays takes so many bytes now."""
@@ -36,13 +36,13 @@ class Memory(Protocol):
         """So many more bytes are needed inside the block, for what a person calls `what`."""
         ...
 
-    def room(self, what: str, nbytes: int) -> None:
+    def check(self, what: str, nbytes: int) -> None:
         """Raise if so many more bytes would be too many."""
         ...
 
 
 class Unlimited:
-    """Memory that nobody counts."""
+    """Memory without a limit."""
 
     def grown(self, what: str, nbytes: int) -> None:
         """Count nothing."""
@@ -51,7 +51,7 @@ class Unlimited:
         """Count nothing."""
         return nullcontext()
 
-    def room(self, what: str, nbytes: int) -> None:
+    def check(self, what: str, nbytes: int) -> None:
         """Count nothing."""
 
 
@@ -59,27 +59,27 @@ UNLIMITED: Final[Memory] = Unlimited()
 
 
 class Progress(Protocol):
-    """Told how a run gets on."""
+    """The interface of an observer of progress: pass an object with these methods as `progress`."""
 
     def compiling(self) -> None:
-        """The kernels are compiled, once on a machine; this takes some seconds."""
+        """Called when kernels must be compiled, which takes some seconds, once on a machine."""
         ...
 
     def started(self, nodes: int) -> None:
-        """So many hyper-nodes will be evaluated."""
+        """Called before evaluation, with the number of hyper-nodes."""
         ...
 
     def round(self, node: str, round: int, new_facts: int, facts: int) -> None:
-        """A round of a hyper-node begins; the last one found so many new facts."""
+        """Called before each round of a hyper-node, with the new facts of the last round and all facts so far."""
         ...
 
     def finished(self) -> None:
-        """The run is over."""
+        """Called at the end of the run."""
         ...
 
 
 class Silent:
-    """Progress that nobody looks at."""
+    """Progress without an observer."""
 
     def compiling(self) -> None:
         """Say nothing."""

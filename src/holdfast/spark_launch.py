@@ -52,7 +52,7 @@ def _default_properties(environ: Mapping[str, str]) -> list[Path]:
 
 
 def _private(path: Path, text: str) -> None:
-    """A file that nobody else can read."""
+    """A file that only its owner can read."""
     path.touch(mode=0o600, exist_ok=False)
     path.write_text(text, encoding="utf-8")
 

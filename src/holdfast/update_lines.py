@@ -22,7 +22,7 @@ from holdfast.updates import Change, Update
 
 @dataclass(frozen=True)
 class UpdateLine:
-    """One line of an update stream: which line of which file it is, and the how-manieth update."""
+    """One line of an update stream: its file and line, and its number in the stream."""
 
     file: str
     line: int
@@ -37,7 +37,7 @@ class UpdateLine:
         return Update.from_json(self._decoded())
 
     def placed(self, error: HoldfastError) -> HoldfastError:
-        """An error that this update led to, with the line as its place; where it was before is told after that."""
+        """An error of this update, with the line as its place; its own place follows."""
         if error is self.unread:
             return error
         return type(error)(_at(found, self._span()) for found in error.diagnostics)
@@ -105,7 +105,7 @@ def _next_line(file: BinaryIO, name: str, line: int, longest: int | None) -> byt
             raise LimitReached(Diagnostic("E0804", message, file_span(name, line), help="raise the limit"))
         return content
     except EOFError:
-        refuse("E0603", f"{name} is cut off: the gzip data ends too early", file_span(name, line))
+        refuse("E0603", f"{name} is truncated: the gzip data ends too early", file_span(name, line))
     except (gzip.BadGzipFile, zlib.error):
         refuse("E0603", f"{name} is not gzip, or is damaged", file_span(name, line))
 

@@ -9,12 +9,13 @@ from typing import Any, cast
 
 from holdfast.arguments import expect
 from holdfast.boundary import public
-from holdfast.errors import Diagnostic, UsageError, printable
-from holdfast.formats.fact_data import FactData, Several, kept
+from holdfast.errors import Diagnostic, UsageError, printable, shortened
+from holdfast.formats.fact_data import FactData, FactParts, kept
 from holdfast.maintenance.stratum import Figures
 from holdfast.program.impact import Impacted
 from holdfast.quick_dataclass import dataclass
 from holdfast.relation_view import RelationView
+from holdfast.values.single_values import shown_repr
 
 _NONE: Mapping[str, FactData] = MappingProxyType({})
 _PARTS_SHOWN = 6
@@ -23,14 +24,14 @@ _KEYS = ("delete", "insert", "add_rules", "remove_rules")
 
 @dataclass(frozen=True)
 class Update:
-    """Facts to delete and to insert, rules to add (texts) and to remove (names or texts).
+    """Facts to delete and to insert, rules to add (as text) and to remove (by name or text).
 
-    It is atomic: it becomes the new state or leaves no trace.  Deleting a fact that is not explicit and inserting one
-    that is are no-ops; a fact that is both deleted and inserted is inserted.
+    It is atomic: it is applied as a whole or leaves no trace.  Deleting a fact that is not explicit and inserting
+    one that is have no effect; a fact that is both deleted and inserted is inserted.
     """
 
-    delete: Mapping[str, FactData | Several] = field(default_factory=lambda: _NONE)
-    insert: Mapping[str, FactData | Several] = field(default_factory=lambda: _NONE)
+    delete: Mapping[str, FactData | FactParts] = field(default_factory=lambda: _NONE)
+    insert: Mapping[str, FactData | FactParts] = field(default_factory=lambda: _NONE)
     add_rules: Sequence[str] = ()
     remove_rules: Sequence[str] = ()
 
@@ -48,7 +49,7 @@ class Update:
     @classmethod
     @public
     def from_json(cls, value: Any) -> Update:
-        """From a decoded JSON object, as an update stream has one on each line."""
+        """Make an update from a decoded JSON object, the form of a line of an update stream."""
         if not isinstance(value, dict):
             raise _malformed("an update is a JSON object", value)
         unknown = [key for key in value if key not in _KEYS]
@@ -98,8 +99,9 @@ def _check_facts(key: str, facts: Any) -> None:
 
 
 def _malformed(reason: str, value: Any) -> UsageError:
-    shown = repr(value) if len(repr(value)) < 80 else repr(value)[:77] + "…"
-    return UsageError(Diagnostic("E0907", f"malformed update: {reason}", notes=(f"this is {shown}",)))
+    return UsageError(
+        Diagnostic("E0907", f"malformed update: {reason}", notes=(f"this is {shortened(shown_repr(value))}",))
+    )
 
 
 def _texts(key: str, rules: tuple[str, ...]) -> tuple[str, ...]:
@@ -113,7 +115,7 @@ def _expect_name(relation: object, method: str) -> None:
 
 
 class Updating:
-    """Collects an update inside `with kb.update() as u:`; nothing happens if the block raises."""
+    """Collects an update in `with kb.update() as u:` and applies it at the end; nothing changes if the block raises."""
 
     def __init__(self, apply: Callable[[Update], Change]) -> None:
         self._apply = apply
@@ -124,21 +126,21 @@ class Updating:
         self.change: Change | None = None
 
     def insert(self, relation: str, facts: FactData) -> None:
-        """Facts to insert, in any form that `holdfast.open` takes."""
+        """Insert facts, in any form that `holdfast.open` accepts."""
         _expect_name(relation, "insert")
         self._insert.setdefault(relation, []).append(kept(facts))
 
     def delete(self, relation: str, facts: FactData) -> None:
-        """Facts to delete."""
+        """Delete facts."""
         _expect_name(relation, "delete")
         self._delete.setdefault(relation, []).append(kept(facts))
 
     def add_rules(self, *rules: str) -> None:
-        """Texts of rules to add."""
+        """Add rules, given as text."""
         self._add_rules += _texts("add_rules", rules)
 
     def remove_rules(self, *rules: str) -> None:
-        """Names or texts of rules to remove."""
+        """Remove rules, given by name or as text."""
         self._remove_rules += _texts("remove_rules", rules)
 
     def __enter__(self) -> Updating:
@@ -148,22 +150,23 @@ class Updating:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         if kind is None:
             delete, insert = (
-                {name: Several(tuple(parts)) for name, parts in given.items()} for given in (self._delete, self._insert)
+                {name: FactParts(tuple(parts)) for name, parts in given.items()}
+                for given in (self._delete, self._insert)
             )
             self.change = self._apply(Update(delete, insert, self._add_rules, self._remove_rules))
 
 
 @dataclass(frozen=True)
 class Change:
-    """What an update changed, net, in every relation that it changed, and what that took.
+    """The net facts that an update added and removed, by relation, and figures of its computation.
 
-    Two changes are equal if they add and remove the same facts, whatever they took.
+    Two changes are equal if they add and remove the same facts.
     """
 
     added: Mapping[str, RelationView]
     removed: Mapping[str, RelationView]
     figures: tuple[Figures, ...] = field(default=(), compare=False)
-    no_ops: int = field(default=0, compare=False)  # facts given that made no difference to the explicit ones
+    no_ops: int = field(default=0, compare=False)  # given facts that had no effect on the explicit facts
 
     def __bool__(self) -> bool:
         return bool(self.added or self.removed)
@@ -172,9 +175,9 @@ class Change:
         return sum(map(len, (*self.added.values(), *self.removed.values())))
 
     def __repr__(self) -> str:
-        return f"<change: {self._told()}>"
+        return f"<change: {self._summary()}>"
 
-    def _told(self) -> str:
+    def _summary(self) -> str:
         added = [f"{len(view):,} added to {name}" for name, view in self.added.items()]
         removed = [f"{len(view):,} removed from {name}" for name, view in self.removed.items()]
         return _listed([*added, *removed])
@@ -182,14 +185,14 @@ class Change:
 
 @dataclass(frozen=True)
 class Impact:
-    """What an update would do: the hyper-nodes that it would bring up to date, in order, and the change."""
+    """What an update would do: the hyper-nodes that it would maintain, in order, and the change."""
 
     plan: tuple[Impacted, ...]
     change: Change
 
     @property
     def direct(self) -> tuple[Impacted, ...]:
-        """The hyper-nodes whose rules or explicit facts change, or that are put together or split."""
+        """The hyper-nodes whose rules or explicit facts change, or that merge or split."""
         return tuple(node for node in self.plan if node.is_direct)
 
     def __repr__(self) -> str:

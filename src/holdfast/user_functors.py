@@ -1,7 +1,7 @@
 """Functors that a user writes in Python: `.functor f(number): symbol` declares one, `holdfast.functor` defines it.
 
-A functor is pure: the same arguments always give the same result.  Maintenance relies on it, since what was derived is
-taken back by computing it again.  It is called once for each different tuple of arguments of a batch.
+A functor is pure: equal arguments always give equal results.  Maintenance relies on this, because it retracts derived
+facts by computing them again.  A functor is called once for each distinct tuple of arguments in a batch.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class UserFunctor:
-    """A Python function; a vectorised one takes a NumPy array for each parameter and gives one."""
+    """A Python function; a vectorised one takes a NumPy array for each parameter and returns one."""
 
     name: str
     function: Callable[..., Any]
@@ -37,9 +37,10 @@ def functor(*, name: str | None = None, vectorised: bool = False) -> Callable[[F
 
 
 def functor(function: F | None = None, *, name: str | None = None, vectorised: bool = False) -> F | Callable[[F], F]:
-    """Give a functor of programs its meaning; as a decorator, with or without arguments.
+    """Register a Python function as a functor of programs; a decorator, with or without arguments.
 
-    The functor is called as the function is, or `name`.  It must be pure.
+    The functor has the name of the function, or `name`.  The function must be pure.  With `vectorised`, it takes and
+    returns NumPy arrays, one value for each row of a batch.
     """
 
     def register(given: F) -> F:
@@ -56,7 +57,7 @@ def registered(name: str) -> UserFunctor:
 
 
 def require(program: Program) -> None:
-    """Refuse a program that uses a functor nobody gave a meaning."""
+    """Refuse a program that uses an unregistered functor."""
     for rule in program.rules:
         missing = [name for name in _used(_terms(rule.arguments, rule.body)) if name not in _REGISTERED]
         if missing:

@@ -13,7 +13,19 @@ from random import Random
 
 from hypothesis import strategies as st
 
-from holdfast.program.model import Apply, Argument, Assign, Atom, Compare, Const, Literal, Negated, Rule, Var, Wildcard
+from holdfast.program.model import (
+    Apply,
+    Argument,
+    Assign,
+    Atom,
+    BodyLiteral,
+    Compare,
+    Const,
+    Negated,
+    Rule,
+    Var,
+    Wildcard,
+)
 from holdfast.values import Type
 
 from .memory.building import Fact, var
@@ -85,7 +97,7 @@ def _computed(rule: Rule, binding: Binding) -> Binding | None:
     return full
 
 
-def _holds(literal: Literal, binding: Binding, sets: Sets) -> bool:
+def _holds(literal: BodyLiteral, binding: Binding, sets: Sets) -> bool:
     match literal:
         case Negated():
             return not _uses(literal, binding, sets.In)
@@ -94,7 +106,7 @@ def _holds(literal: Literal, binding: Binding, sets: Sets) -> bool:
     return True
 
 
-def _uses(literal: Literal, binding: Binding, facts: Facts) -> bool:
+def _uses(literal: BodyLiteral, binding: Binding, facts: Facts) -> bool:
     return isinstance(literal, Negated) and any(_matched(literal, n, f, binding) is not None for n, f in facts)
 
 
@@ -121,7 +133,7 @@ def rules(draw: st.DrawFn, *, negated_wildcards: bool) -> Rule:
     known: st.SearchStrategy[Argument] = st.one_of(st.sampled_from(bound), constants) if bound else constants
     maybe_wild = st.one_of(known, st.just(Wildcard())) if negated_wildcards else known
     negated = [draw(_atoms(Negated, maybe_wild)) for _ in range(draw(st.integers(0, 2)))]
-    others: list[Literal] = []
+    others: list[BodyLiteral] = []
     if draw(st.booleans()):
         others.append(Compare(draw(st.sampled_from(sorted(COMPARE))), draw(known), draw(known)))
     if bound and draw(st.booleans()):

@@ -350,10 +350,10 @@ def counters_obey(engine: Engine, data: st.DataObject) -> None:
         is_kept = data.draw(st.booleans())
         for count, old in zip(counts, before, strict=True):
             if not is_kept:
-                count.counters.take_back()
+                count.counters.roll_back()
                 count.numbers = old
         for count in counts:
-            count.counters.settle()
+            count.counters.clear_undo()
             count.counters.remembers = False
         (backend.commit if is_kept else backend.restore)()
         for count in counts:

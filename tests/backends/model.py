@@ -142,12 +142,12 @@ class ModelCounters:
         numbers = self.numbers
         return ModelFacts({p: frozenset(r for r in facts.get(p) if not numbers[p][r]) for p in facts.predicates()})
 
-    def take_back(self) -> None:
+    def roll_back(self) -> None:
         for undo in reversed(self._undo):
             undo()
-        self.settle()
+        self.clear_undo()
 
-    def settle(self) -> None:
+    def clear_undo(self) -> None:
         self._undo.clear()
 
     def _move(self, facts: Bag | Facts, step: int) -> None:
@@ -245,7 +245,7 @@ class ModelBackend:
         for kept in (self.deleted, self.added, self.checked, self.proved, self.delayed):
             kept.clear()
         for counters in (self.nonrecursive, self.recursive):
-            counters.settle()
+            counters.clear_undo()
             counters.remembers = False
 
     def ability(self, kind: type[A]) -> A | None:

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.cli import terminal
-from holdfast.cli.command_line import Argument, Command, Option
+from holdfast.cli.command_line import Command, Option, Positional
 from holdfast.errors import UsageError
 from tests.cli.shell import holdfast
 
@@ -21,7 +21,7 @@ TAKEN: list[dict[str, Any]] = []
 
 
 def taking(
-    files: Annotated[list[Path], Argument(metavar="FILES", help="Some.")],
+    files: Annotated[list[Path], Positional(metavar="FILES", help="Some.")],
     folder: Annotated[list[Path], Option("-F", "--folder", help="Several.")] = [],  # noqa: B006
     number: Annotated[int | None, Option(min=2, metavar="N", help="At least two.")] = None,
     loud: Annotated[bool, Option("--loud", help="A flag.")] = False,
@@ -63,13 +63,13 @@ def test_a_dash_alone_is_a_place_and_a_value_may_begin_with_one() -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["a", "--number"], "--number needs a value behind it"),
+        (["a", "--number"], "--number needs a value"),
         (["a", "--number", "1"], "the value of --number must be at least 2"),
         (["a", "--number", "two"], "the value of --number is not a whole number"),
         (["a", "--number", ""], "the value of --number is not a whole number"),
         (["a", "--loud=yes"], "--loud takes no value"),
-        (["a", "-x"], "there is no option -x"),
-        (["a", "--lou"], "there is no option --lou"),
+        (["a", "-x"], "unknown option -x"),
+        (["a", "--lou"], "unknown option --lou"),
         ([], "FILES is missing"),
     ],
 )

@@ -11,7 +11,7 @@ import pytest
 
 from holdfast.cli import terminal
 from holdfast.cli.progress import TerminalProgress
-from holdfast.errors import Diagnostic, HoldfastError, Source, Span, printable
+from holdfast.errors import Diagnostic, HoldfastError, SourceText, Span, printable
 from tests.cli.shell import Result, holdfast
 
 BAD = "\x1b]0;title\x07\x1b[2J\x9b31m\x7f\u202e\u2066\u2028\x85end"
@@ -104,7 +104,7 @@ def test_a_line_stays_one_line(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_place_is_under_the_escaped_line() -> None:
-    source = Source("a\x1b.dl", "p(\x1b\x1bq, \x07).\nz")
+    source = SourceText("a\x1b.dl", "p(\x1b\x1bq, \x07).\nz")
     error = HoldfastError(Diagnostic("E0001", "no\x1b", Span(source, 1, 5, 1, 6), notes=("n\n",), help="h\x07"))
     assert str(error).splitlines() == [
         "error[E0001]: no\\x1b",

@@ -28,7 +28,7 @@ def test_the_plan_is_what_can_be_reached(chain: Path) -> None:
     assert result.code == 0
     assert result.out.splitlines()[:3] == [
         "execution plan, directly impacted hyper-nodes marked by *",
-        "  1. * b: r5 comes",
+        "  1. * b: r5 is added",
         "  2.   c",
     ]
 
@@ -54,14 +54,14 @@ def test_many_facts_are_counted(chain: Path) -> None:
 
 def test_a_recursion_that_appears_and_one_that_goes(reach: Path) -> None:
     out = holdfast("impact", reach, "-F", "facts", "--remove", "r2").out
-    assert "1. * path: r2 goes; is no longer recursive" in out
+    assert "1. * path: r2 is removed; is no longer recursive" in out
     out = holdfast("impact", reach, "-F", "facts", "--add", "edge(x, y) :- path(y, x), y > 3.").out
-    assert "1. * path, edge: r3 comes; is put together or split" in out
+    assert "1. * path, edge: r3 is added; merges or splits" in out
 
 
 def test_several_changes_at_once(chain: Path) -> None:
     out = holdfast("impact", chain, "--remove", "r4", "--remove", "a(x) :- e(x, _).", "--add", "a(x) :- e(_, x).").out
-    assert "  1. * a: r1 goes; r5 comes" in out
+    assert "  1. * a: r1 is removed; r5 is added" in out
     assert "* d: r4 goes" in out
 
 

@@ -228,3 +228,110 @@ def test_a_value_of_50_mb_takes_a_few_times_its_size(
     assert done.code in (0, 2) and "E0002" not in done.err
     assert done.peak * 2**20 < 16 * LONG
     assert len(done.out) + len(done.err) < 100_000
+
+
+WIDE_ROW = """\
+.decl s(x: symbol)
+.decl t(x: symbol, y: symbol)
+t(x, cat(x, x)) :- s(x).
+.output t(filename="t.{ending}")
+"""
+
+
+@pytest.mark.parametrize("limit", [80, 160])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("query", "cat(x, x)"),
+        ("query", f"cat({', '.join('x' * 40)})"),
+        ("query", "cat(x, x)", "--json"),
+        ("run", "csv"),
+        ("run", "jsonl"),
+        ("run", "parquet"),
+    ],
+    ids=" ".join,
+)
+def test_copies_of_a_long_value_count(run: Server, words: tuple[str, ...], limit: int, tmp_path: Path) -> None:
+    """A value of 10 MB, and what functors and formats make of it."""
+    command, what, *more = words
+    program = prepared(WIDE_ROW.format(ending=what), "s.facts", b"x" * 10_000_000 + b"\n", tmp_path)
+    if command == "query":
+        Path(program[0]).write_text(".decl s(x: symbol)\n", encoding="utf-8")
+        done = run("query", program[0], f"s(x), y = {what}", *program[1:], *more, limit=limit)
+    else:
+        done = run("run", *program, "-D", "out", limit=limit)
+    assert done.code in (0, 3), done.err
+    assert done.code == 0 or "error[E0804]" in done.err or "E0804" in done.out
+    assert done.peak < FACTOR * limit, done.err
+    assert done.code == 0 or not Path("out").exists()
+
+
+def test_many_files_count_together(run: Server, tmp_path: Path) -> None:
+    """Each of them fits the limit; all of them are ten times as large."""
+    names = [f"r{number}" for number in range(40)]
+    text = "".join(f".decl {name}(x: number, y: number, z: number, u: number)\n" for name in names)
+    words = prepared(text, "unread", b"", tmp_path)
+    for name in names:
+        (tmp_path / f"facts/{name}.facts").write_bytes(lines("{0}\t{0}\t{0}\t{0}\n", 100_000))
+    done = run("run", *words, limit=40)
+    assert done.code == 3 and "error[E0804]" in done.err and done.peak < FACTOR * 40, done.err
+
+
+PYTHON = """
+import os, sys
+from itertools import repeat
+import numpy, pyarrow as pa
+import holdfast
+from holdfast import HoldfastError, Limits, Update
+
+def kilobytes(what):
+    return int(next(line for line in open("/proc/self/status") if line.startswith(what)).split()[1])
+
+PROGRAM = ".decl s(x: symbol, y: number)\\n.decl t(y: number)\\nt(y) :- s(_, y).\\n"
+MANY, LIMIT = 600_000, 20
+
+def strings():
+    return (f"string number {i}" for i in range(MANY))
+
+def rows():
+    return list(zip(strings(), range(MANY)))
+
+def endless():
+    return ((f"string number {i}", i) for i in range(1 << 40))
+
+def loaded(facts):
+    return lambda: holdfast.from_text(PROGRAM, facts={"s": facts}, limits=Limits(memory=LIMIT << 20))
+
+def applied(**update):
+    base = holdfast.from_text(PROGRAM, limits=Limits(memory=LIMIT << 20))
+    return lambda: base.apply(Update(**update))
+
+MADE = {
+    "rows": lambda: loaded(rows()),
+    "rows of numbers": lambda: loaded(list(zip(repeat("a", MANY), range(MANY)))),
+    "dicts": lambda: loaded([{"x": x, "y": y} for x, y in rows()]),
+    "columns": lambda: loaded({"x": list(strings()), "y": list(range(MANY))}),
+    "an endless iterator": lambda: loaded(endless()),
+    "endless columns": lambda: loaded({"x": (row[0] for row in endless()), "y": iter(range(1 << 40))}),
+    "an arrow table": lambda: loaded(pa.table({"x": list(strings()), "y": range(MANY)})),
+    "an update": lambda: applied(insert={"s": rows()}),
+    "an update of numbers": lambda: applied(insert={"s": list(zip(repeat("a", MANY), range(MANY)))}),
+    "an update that deletes": lambda: applied(delete={"s": rows()}),
+}
+holdfast.from_text("e(1, 2). p(x, y) :- e(x, y). p(x, z) :- p(x, y), e(y, z).")
+call = MADE[sys.argv[1]]()
+open("/proc/self/clear_refs", "w").write("5")  # the peak is counted from now
+before = kilobytes("VmRSS")
+try:
+    call()
+    code = "nothing"
+except HoldfastError as error:
+    code = error.diagnostics[0].code
+print(code, (kilobytes("VmHWM") - before) // 1024 < 2 * LIMIT, (kilobytes("VmHWM") - before) // 1024)
+"""
+
+
+@pytest.mark.parametrize("case", [line.split('"')[1] for line in PYTHON.splitlines() if line.endswith("),")])
+def test_facts_given_as_python_data_count(case: str) -> None:
+    done = subprocess.run([sys.executable, "-c", PYTHON, case], capture_output=True, text=True, check=False)
+    assert done.stdout.startswith("E0804 True"), (done.stdout, done.stderr[-1000:])

@@ -168,6 +168,37 @@ def test_what_the_program_includes_is_not_overwritten(words: tuple[str, ...], li
     assert tree() == before
 
 
+WRITING = {
+    "run --stats": ("run", "q.dl", "--stats"),
+    "graph -o": ("graph", "q.dl", "-o"),
+    "stream --stats": ("stream", "q.dl", "--updates", "u.jsonl", "--stats"),
+    "stream --changes": ("stream", "q.dl", "--updates", "u.jsonl", "--changes"),
+}
+
+
+@pytest.mark.parametrize("read", ["q.dl", "rules.dl", "macros.h", "more/deep.dl", "deep"])
+@pytest.mark.parametrize("command", WRITING)
+def test_no_option_overwrites_what_is_included(command: str, read: str, linked: None) -> None:
+    Path("macros.h").write_text("#define ONE 1\n", encoding="utf-8")
+    Path("more/deep.dl").write_text("t(ONE) :- s(ONE).\n", encoding="utf-8")
+    Path("deep").symlink_to("more/deep.dl")
+    Path("rules.dl").write_text('#include "macros.h"\n.include "more/deep.dl"\n', encoding="utf-8")
+    Path("q.dl").write_text('.include "rules.dl"\n', encoding="utf-8")
+    before = tree()
+    assert "E0625" in holdfast(*WRITING[command], read).err
+    assert tree() == before
+
+
+@pytest.mark.parametrize("command", [name for name in WRITING if name != "graph -o"])
+def test_a_file_of_functors_is_not_overwritten(command: str, linked: None) -> None:
+    Path("f.py").write_text("import holdfast\n", encoding="utf-8")
+    Path("q.dl").write_text('t(1) :- s(1).\n.output t(filename="f.py")\n', encoding="utf-8")
+    before = tree()
+    for written in (("f.py",), ("x.json", "-D", ".")):
+        assert "E0625" in holdfast(*WRITING[command], *written, "--functors", "f.py").err
+        assert {name: text for name, text in tree().items() if name != "x.json"} == before
+
+
 def test_what_was_not_read_may_be_in_the_same_folder(linked: None) -> None:
     Path("q.dl").write_text("t(x) :- s(x).\n.output t\n", encoding="utf-8")
     Path("facts/t.txt").write_text("other\n", encoding="utf-8")

@@ -109,5 +109,5 @@ def test_without_a_terminal_only_compiling_is_said(capsys: pytest.CaptureFixture
     watcher.finished()
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert captured.err.startswith("getting the kernels ready")
+    assert captured.err.startswith("preparing the kernels")
     assert captured.err.count("\n") == 1

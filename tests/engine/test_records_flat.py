@@ -165,3 +165,17 @@ def test_records_mean_what_their_columns_mean(
         kb.apply(holdfast.Update(insert=come, delete=gone))
         flat.apply(holdfast.Update(insert=_flat_facts(come), delete=_flat_facts(gone)))
         assert _state(kb) == _state(flat)
+
+
+def test_a_cast_says_which_record_it_is() -> None:
+    """Two types fit `[x, "a"]` as far as its fields tell; `as` decides, on both sides of equations and in functors."""
+    text = """
+    .type Pair = [n: number, s: symbol]
+    .type Other = [n: number, s: Pair]
+    .decl e(x: number)
+    .decl p(x: number)
+    e(1).
+    p(x) :- e(x), as([x, "a"], Pair) = r, r = as([x, "a"], Pair).
+    p(x + 1) :- e(x), r = as([x, "a"], Pair), ord(as([x, "a"], Pair)) = ord(r).
+    """
+    assert set(holdfast.from_text(text)["p"]) == {(1,), (2,)}

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
+import warnings
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import holdfast
+from holdfast.regular_expressions import PatternError, groups
 
 
 @pytest.mark.parametrize(
@@ -68,3 +73,68 @@ def test_aggregates_over_what_lies_outside_a_recursion() -> None:
 def test_output_to_the_terminal_is_no_file(tmp_path: Path) -> None:
     kb = holdfast.from_text("p(1). q(2).\n.output p(IO=stdout)\n.output q\n", output=tmp_path)
     assert [path.name for path in kb.write_outputs(tmp_path)] == ["q.csv"]
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ('regex_group("key = 12; x = 7", "([a-z]+) = ([0-9]+)", 2)', "12"),
+        ('regex_group("key = 12; x = 7", "([a-z]+) = ([0-9]+)", 0)', "key = 12"),
+        ('regex_group("Ärger", "^(\\\\pL)", 1)', "Ä"),
+        ('regex_group("abc", "x(y)?", 1)', ""),
+        ('regex_group("ac", "a(b)?c", 1)', ""),
+        ('regex_group("two\\nlines", "(?m)^l.*$", 0)', "lines"),
+        ('regex_group("abcabc", "b|c(a)", 0)', "b"),
+        ('regex_replace("2024-02-29", "([0-9]+)-([0-9]+)", "\\\\2/\\\\1")', "02/2024-29"),
+        ('regex_replace("aaa", "a", "bc")', "bcbcbc"),
+        ('regex_replace("abc", "x*", "-")', "-a-b-c-"),
+        ('regex_replace("äöü", "ö", "\\\\\\\\")', "ä\\ü"),
+    ],
+)
+def test_regular_expressions_with_groups(expression: str, value: str) -> None:
+    test_functors(expression, value)
+
+
+@pytest.mark.parametrize(
+    ("expression", "codes", "why"),
+    [
+        ('regex_group("a", "(a)", 2)', ["E0406", "E0701"], "has no group 2: it has one group"),
+        ('regex_group("a", "a", -1)', ["E0406", "E0701"], "has no group -1: it has no group"),
+        ('regex_group("a", "(a", 0)', ["E0410", "E0410"], "is not a regular expression"),
+        ('regex_replace("a", "(a)(?=b)", "")', ["E0410", "E0410"], "is not a regular expression"),
+        ('regex_replace("a", "(a)", "\\\\2")', ["E0406", "E0701"], "cannot replace"),
+        ('regex_group("ü", "\\\\C", 0)', ["E0410", "E0410"], "is a byte"),
+    ],
+)
+def test_wrong_patterns_and_groups(expression: str, codes: list[str], why: str) -> None:
+    first, *rest = expression.partition("(")[2].removesuffix(")").split(", ")
+    rule = f"s({first}). p({expression.partition('(')[0]}({', '.join(['x', *rest])})) :- s(x)."
+    for text, code in zip((f"p({expression}).", rule), codes, strict=True):
+        with pytest.raises(holdfast.HoldfastError, match=why) as refused:
+            holdfast.from_text(text)
+        assert [found.code for found in refused.value.diagnostics] == [code]
+
+
+@pytest.mark.parametrize("functor", ["replace", "regex_replace"])
+def test_what_replacing_makes_is_counted_before_it_is_made(functor: str) -> None:
+    """A product of two strings of a megabyte would have 10^12 characters."""
+    text = f'made({functor}(s, "a", t)) :- one(s), other(t).'
+    facts = {"one": [("a" * 10**6,)], "other": [("b" * 10**6,)]}
+    with pytest.raises(holdfast.HoldfastError, match="strings take more than") as refused:
+        holdfast.from_text(text, facts, limits=holdfast.Limits(memory=2**26))
+    assert [found.code for found in refused.value.diagnostics] == ["E0804"]
+
+
+@given(st.text("ab()|*+?.[]^", min_size=1, max_size=6), st.text("abü\n", max_size=5))
+def test_groups_are_those_of_python(pattern: str, text: str) -> None:
+    """Python backtracks, but finds the same leftmost match; in groups that repeat it takes an empty round, too."""
+    try:
+        with warnings.catch_warnings(action="ignore", category=FutureWarning):  # of `[[`, which may mean more one day
+            compiled = re.compile(pattern)
+        found = [groups([text], [pattern], [number])[0] for number in range(compiled.groups + 1)]
+    except (re.error, PatternError):
+        return
+    first = compiled.search(text)
+    wanted = [(first[number] or "") if first else "" for number in range(compiled.groups + 1)]
+    assert found[0] == wanted[0]
+    assert found == wanted or re.search(r"\)[*+]", pattern)

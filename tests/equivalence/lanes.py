@@ -9,7 +9,7 @@ from random import Random
 
 import holdfast
 from holdfast.errors import HoldfastError
-from holdfast.knowledge.engines import Engine
+from holdfast.knowledge.engines import EngineChoice
 from holdfast.maintenance.algorithms import Choice
 from holdfast.modules import MODULES, Module
 from holdfast.updates import Change, Update
@@ -41,7 +41,7 @@ class Lane:
     policy: str
     strategy: str
     order: Order = str
-    engine: Engine | None = None  # that of the test run
+    engine: EngineChoice | None = None  # that of the test run
     rules: list[tuple[str, RuleSketch]] = field(default_factory=list)  # with the names that they have by now
     modules: Sequence[Module] = MODULES
 

@@ -31,8 +31,10 @@ from holdfast.maintenance.maintainer import Maintainer
 from holdfast.maintenance.module_adapter import ModuleAdapter, States
 from holdfast.maintenance.stratum import Stratum
 from holdfast.maintenance.transaction import Transactions
-from holdfast.modules import closure, graph
+from holdfast.modules import closure
 from holdfast.modules.allotment import Allotment
+from holdfast.modules.closure_state import State, _joined_change
+from holdfast.modules.reachability import affected
 from holdfast.plans import planner
 from holdfast.plans.planner import Planner
 from holdfast.program import patterns
@@ -290,7 +292,7 @@ MUTANTS = [
     Mutant(
         "counters of what was refused stay",
         Transactions.roll_back,
-        "self.backend.recursive.take_back()",
+        "self.backend.recursive.roll_back()",
         "pass",
         "auto",
     ),
@@ -386,7 +388,7 @@ MUTANTS += [
             "Δ_rows = self.rows(given)[:0]",
             DREDC,
         ),
-        ("a deletion takes the wrong way", closure.Closure.uses, "_between(edges, 0, 1)", "NONE", DREDC),
+        ("a deletion takes the wrong way", closure.Closure.uses, "between(edges, 0, 1)", "NONE", DREDC),
         # B/F^c-Mod
         (
             "modules delete nothing",
@@ -426,24 +428,36 @@ MUTANTS += [
         ("steps do not change", closure._stepped, "if not len(gone) and not len(come):", "if True:", "auto"),
         ("a loop is kept out of where it may be", patterns._filtered, "no_loops = False", "no_loops = True", "auto"),
         ("a loop is not kept out", patterns._filtered, "no_loops = True", "pass", "auto"),
-        ("affected: what comes is passed over", graph.affected, "((old, gone), (new, come))", "((old, gone),)", "auto"),
-        ("affected: what goes is passed over", graph.affected, "((old, gone), (new, come))", "((new, come),)", "auto"),
+        (
+            "affected: what comes is passed over",
+            affected,
+            "((old, gone), (new, come))",
+            "((old, gone),)",
+            "auto",
+        ),
+        (
+            "affected: what goes is passed over",
+            affected,
+            "((old, gone), (new, come))",
+            "((new, come),)",
+            "auto",
+        ),
         (
             "a detour by what comes",
-            graph.affected,
+            affected,
             "Graph(old.nodes, old.edges.edited(gone, NONE), old.stride)",
             "new",
             "auto",
         ),
         (
             "a detour by what goes",
-            graph.affected,
+            affected,
             "matters = changed[~_detoured(kept, changed)]",
             "matters = changed[~_detoured(old, changed)]",
             "auto",
         ),
         # around them
-        ("states of what was taken back stay", States.take_back, "self._next.clear()", "self.commit()", "auto"),
+        ("states of what was taken back stay", States.roll_back, "self._next.clear()", "self.commit()", "auto"),
         ("states outlive other algorithms", walk.Walk._maintained, "self.states.drop(plan.predicates)", "pass", MIXED),
         (
             "rules of modules come and go unseen",
@@ -470,46 +484,66 @@ MUTANTS += [
 ]
 
 """Those that closures of every shape must show, each with a seed that does."""
-walked, whether_plain = closure.State.__dict__["walked"].func, closure.State.__dict__["graph"].func
+walked, whether_plain = State.__dict__["walked"].func, State.__dict__["graph"].func
 SHAPE_MUTANTS = [
     Mutant(name, function, line, instead, "in any way", hint=hint)
     for hint, name, function, line, instead in [
         (4, "steps are always edges", whether_plain, "all(base.has(step.all).all() for step in steps) and", ""),
-        (96, "what is plain has always enough steps", closure.State._stays_plain, "self._is_enough(walked)", "True"),
-        (79, "steps are always enough", closure.State._is_enough, "len(base) in map(len, steps)", "True"),
+        (
+            96,
+            "what is plain has always enough steps",
+            State._stays_plain,
+            "self._is_enough(walked)",
+            "True",
+        ),
+        (79, "steps are always enough", State._is_enough, "len(base) in map(len, steps)", "True"),
         (
             655,
             "steps that come are edges",
-            closure.State._stays_plain,
+            State._stays_plain,
             "all(base.has(gained).all() for _, gained in moves)",
             "True",
         ),
         (
             624,
             "edges that go are no steps",
-            closure.State._stays_plain,
+            State._stays_plain,
             "not any(step.has(lost).any() for step in steps)",
             "True",
         ),
-        (87, "a doubled graph becomes plain", closure.State._stays_plain, "self.graph.stride == 1", "True"),
+        (87, "a doubled graph becomes plain", State._stays_plain, "self.graph.stride == 1", "True"),
         (15, "edges are not turned round", walked, "_joined(B, B)", "B"),
         (33, "steps are not turned round", walked, "_joined(L, T), _joined(T, L)", "L, T"),
-        (85, "an edge goes both ways at once", closure._joined_change, "& ~others.has(flipped(lost))", ""),
-        (85, "a step goes both ways at once", closure._joined_change, "~edges.has(lost) &", ""),
-        (79, "what is there comes again", closure._joined_change, "gained[~was.has(gained)]", "gained"),
+        (85, "an edge goes both ways at once", _joined_change, "& ~others.has(flipped(lost))", ""),
+        (85, "a step goes both ways at once", _joined_change, "~edges.has(lost) &", ""),
+        (79, "what is there comes again", _joined_change, "gained[~was.has(gained)]", "gained"),
         (
             48,
             "steps after move no steps before",
-            closure.State._both_ways,
+            State._both_ways,
             "(L, T, before, after)",
             "(L, T, before, before)",
         ),
         (
             166,
             "no loops come with reflexive rules",
-            closure.State._with_loops,
+            State._with_loops,
             "if shape in self.form.shapes",
             "if shape in ()",
+        ),
+        (
+            378,
+            "loops stay when their edges go",
+            State._loops_edited,
+            "((lost, -1), (gained, 1))",
+            "((gained, 1),)",
+        ),
+        (
+            378,
+            "loops do not come with new edges",
+            State._loops_edited,
+            "((lost, -1), (gained, 1))",
+            "((lost, -1),)",
         ),
         (
             1246,

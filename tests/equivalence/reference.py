@@ -6,7 +6,7 @@ the same.  Nothing is shared with the knowledge base that is judged: no dictiona
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -18,6 +18,8 @@ from holdfast.language import parse, tree
 from holdfast.maintenance.seminaive import materialise
 from holdfast.maintenance.watch import Watch
 from holdfast.plans import Planner
+from holdfast.program.model import Program
+from holdfast.values import Row
 from holdfast.values.dictionary import Dictionary
 
 from ..oracle.evaluate import Result, evaluate
@@ -47,21 +49,7 @@ class Reference:
 
     def evaluated(self, facts: Iterable[Fact]) -> Expected:
         """By the engine."""
-        program, dictionary = self._loaded.program, Dictionary()
-        backend = MemoryBackend(program.relations, dictionary, Watch())
-        for name, rows in grouped(list(facts)).items():
-            backend.explicit |= backend.facts({name: encode_facts(rows, program.relations[name], dictionary)})
-        for node in program.nodes:
-            materialise(Planner(node, backend.statistics), backend, Watch())
-        state, counters = {}, {}
-        for name, relation in program.relations.items():
-            if not relation.auxiliary:
-                ids = backend.materialisation.ids(name)
-                rows = [tag_row(r) for r in dictionary.decode_rows(backend.tables[name].rows[ids], relation.types)]
-                numbers = (backend.nonrecursive.of(name)[ids].tolist(), backend.recursive.of(name)[ids].tolist())
-                state[name] = set(rows)
-                counters[name] = dict(zip(rows, zip(*numbers, strict=True), strict=True))
-        return Expected(state, counters)
+        return evaluated(self._loaded.program, grouped(list(facts)))
 
     def by_oracle(self, facts: Iterable[Fact]) -> Result:
         """By the independent evaluator of tests/oracle."""
@@ -70,6 +58,26 @@ class Reference:
     @cached_property
     def _tree(self) -> tree.Program:
         return parse(self.text)
+
+
+def evaluated(program: Program, facts: Mapping[str, Iterable[Row]]) -> Expected:
+    """A checked program over facts, evaluated from scratch by the engine."""
+    dictionary = Dictionary()
+    backend = MemoryBackend(program.relations, dictionary, Watch())
+    for name, given in facts.items():
+        codes = encode_facts(list(given), program.relations[name], dictionary)
+        backend.explicit |= backend.facts({name: codes})
+    for node in program.nodes:
+        materialise(Planner(node, backend.statistics), backend, Watch())
+    state, counters = {}, {}
+    for name, relation in program.relations.items():
+        if not relation.auxiliary:
+            ids = backend.materialisation.ids(name)
+            rows = [tag_row(r) for r in dictionary.decode_rows(backend.tables[name].rows[ids], relation.types)]
+            numbers = (backend.nonrecursive.of(name)[ids].tolist(), backend.recursive.of(name)[ids].tolist())
+            state[name] = set(rows)
+            counters[name] = dict(zip(rows, zip(*numbers, strict=True), strict=True))
+    return Expected(state, counters)
 
 
 def state_of(kb: holdfast.KnowledgeBase) -> State:

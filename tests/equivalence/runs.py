@@ -9,13 +9,13 @@ from random import Random
 from typing import Any
 
 from holdfast.errors import HoldfastError
-from holdfast.knowledge.engines import Engine
+from holdfast.knowledge.engines import EngineChoice
 from holdfast.modules import MODULES
 
 from .. import amounts
 from .checking import run
 from .lanes import POLICIES, STRATEGIES, Lane
-from .scripts import Script, closure_writer, random_script, shuffled
+from .scripts import Script, closure_writer, random_script, record_writer, shuffled
 from .shape_runs import LANES as SHAPE_LANES
 from .shape_runs import run_shaped
 from .shape_runs import script_of as shaped_script
@@ -29,7 +29,7 @@ def script_of(seed: int) -> Script:
     return random_script(random, writer=closure_writer(random)) if seed < 0 else random_script(random)
 
 
-def lanes_of(script: Script, seed: int, only: int | None = None, engine: Engine | None = None) -> list[Lane]:
+def lanes_of(script: Script, seed: int, only: int | None = None, engine: EngineChoice | None = None) -> list[Lane]:
     """Lanes with different policies and modules; the first has its rules and their bodies in another order."""
     random = Random(seed + 1)
     policies = random.sample(POLICIES, LANES)
@@ -111,13 +111,21 @@ def _closures(script: Script, seed: int, only: int | None) -> int:
     return on_lanes(script, -seed - 1, only)
 
 
+def script_of_records(seed: int) -> Script:
+    """A script whose facts hold records and values of algebraic data types."""
+    random = Random(seed)
+    return random_script(random, writer=record_writer(random))
+
+
+RECORDS = Kind("records", script_of_records, on_lanes, LANES)
 SHAPES = Kind("shapes", shaped_script, run_shaped, SHAPE_LANES)
 KINDS = (
     Kind("rules", script_of, on_lanes, LANES),
     Kind("closures", lambda seed: script_of(-seed - 1), _closures, LANES),
     SHAPES,
+    RECORDS,
 )
-"""All that `make fuzz` runs: rules of any kind, closures beside any rules, and closures of every shape in every way."""
+"""All that `make fuzz` runs: any rules, closures beside any rules, closures of every shape in every way, records."""
 
 
 # --- cutting down ------------------------------------------------------------------------------------

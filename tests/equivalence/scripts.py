@@ -18,6 +18,9 @@ from ..judges.programs import (
     COUNTABLE,
     DOMAIN,
     EVERYTHING,
+    RECORDS,
+    STRUCTURES,
+    TYPES,
     Features,
     Predicate,
     RuleBuilder,
@@ -34,6 +37,7 @@ NUMBERS = replace(EVERYTHING, types=("number",), any_columns=False)
 VARIED = replace(EVERYTHING, types=(*EVERYTHING.types, "any"))
 COUNTED = replace(COUNTABLE, types=("number",), any_columns=False)
 KINDS = (NUMBERS, NUMBERS, COUNTED, COUNTED, VARIED)
+STRUCTURED = replace(RECORDS, any_columns=False)
 
 
 @dataclass(frozen=True)
@@ -58,7 +62,8 @@ class Script:
 
     @property
     def declarations(self) -> str:
-        return "\n".join([*map(declare, self.predicates), BOOM]) + "\n"
+        structures = any(STRUCTURES.keys() & set(predicate.types) for predicate in self.predicates)
+        return "\n".join([*(TYPES if structures else ()), *map(declare, self.predicates), BOOM]) + "\n"
 
     def text(self, rules: Sequence[object]) -> str:
         return self.declarations + "\n".join(map(str, rules)) + "\n"
@@ -98,6 +103,7 @@ class Writer:
         self.domains = {
             type_: self.random.sample(values, min(len(values), self.random.choice((2, 3, 4, 5))))
             for type_, values in DOMAIN.items()
+            if type_ not in STRUCTURES or type_ in self.features.types
         }
 
     def draw(self, least: int, most: int) -> int:
@@ -228,6 +234,13 @@ def closure_writer(random: Random) -> Writer:
 def layered_writer(random: Random) -> Writer:
     """Any kind of rules, in layers."""
     writer = Writer(random, random.choice(KINDS))
+    writer.layers()
+    return writer
+
+
+def record_writer(random: Random) -> Writer:
+    """Any kind of rules over records and algebraic data types, in layers."""
+    writer = Writer(random, STRUCTURED)
     writer.layers()
     return writer
 

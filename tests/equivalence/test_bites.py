@@ -98,7 +98,7 @@ def caught_ahead(way: str, hint: int = 0, *, modules: bool = False) -> int | Non
 def test_mutant_of_streams_is_caught(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("holdfast.backends.memory.store._FEW", 0)  # row ids change often
     if mutant.anew:
-        monkeypatch.setattr("holdfast.modules.closure._SPARE", ALWAYS_STALE)
+        monkeypatch.setattr("holdfast.modules.closure_state._SPARE", ALWAYS_STALE)
     with broken(mutant):
         assert caught_ahead(mutant.policy, mutant.hint, modules=mutant.modules) is not None
 
@@ -111,5 +111,5 @@ def test_what_is_whole_in_streams_is_not_caught(way: str, monkeypatch: pytest.Mo
 
 def test_closures_that_begin_anew_are_not_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(f"{__name__}.ENOUGH", 4)
-    monkeypatch.setattr("holdfast.modules.closure._SPARE", ALWAYS_STALE)
+    monkeypatch.setattr("holdfast.modules.closure_state._SPARE", ALWAYS_STALE)
     assert caught_ahead(WINDOW, 26, modules=True) is None

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from datetime import date
+from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
@@ -95,7 +97,11 @@ def test_order_keys_of_any_values_tell_them_apart(values: list[Value]) -> None:
     [
         ("1", Type.NUMBER),
         (1.0, Type.NUMBER),
-        (True, Type.NUMBER),
+        (True, Type.FLOAT),
+        (Decimal("1.5"), Type.NUMBER),
+        (Decimal("0.12345678901234567890"), Type.FLOAT),
+        (date(2024, 2, 29), Type.FLOAT),
+        (date(1969, 12, 31), Type.UNSIGNED),
         (None, Type.NUMBER),
         (2**63, Type.NUMBER),
         (-1, Type.UNSIGNED),
@@ -105,7 +111,6 @@ def test_order_keys_of_any_values_tell_them_apart(values: list[Value]) -> None:
         (10**400, Type.FLOAT),
         (1, Type.SYMBOL),
         (Iri("a:b"), Type.SYMBOL),
-        (True, Type.ANY),
         (None, Type.ANY),
         (2**63, Type.ANY),
         ([], Type.ANY),

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import holdfast
 from holdfast.errors import DataError, UsageError
 from holdfast.formats.python_data import encode_facts, sniff_python
-from holdfast.values import Iri, Type
+from holdfast.values import Iri, Literal, Type
 from holdfast.values.dictionary import Dictionary
 from tests.formats.relations import relation
+from tests.formats.strategies import XSD
 
 N, U, F, S, A = Type.NUMBER, Type.UNSIGNED, Type.FLOAT, Type.SYMBOL, Type.ANY
 ROWS = [(1, "a"), (2, "b")]
@@ -95,7 +100,7 @@ def test_values_of_type_any_stay_what_they_are() -> None:
         (pd.DataFrame({"c0": [2**70]}), (N,), "E0630", "an integer of more than 64 bits"),
         ([(1, "a"), (2,)], (N, S), "E0605", r"row 2: \(2,\) has 1 value, the relation has 2 columns"),
         ([(1, "a"), ("x", "b")], (N, S), "E0606", 'row 2, column c0: "x" is not a number'),
-        ([(True, "a")], (N, S), "E0606", "row 1, column c0: True is not a number"),
+        ([(True, "a")], (F, S), "E0606", "row 1, column c0: true is not a float"),
         ([(None, "a")], (N, S), "E0606", "row 1, column c0: None is not a number"),
         ([(1.0, "a")], (N, S), "E0606", "1.0 is not an integer"),
         ([(2**63, "a")], (N, S), "E0606", "9223372036854775808 is not between"),
@@ -184,3 +189,58 @@ def test_a_column_too_many_is_named_even_if_its_values_are_of_no_kind() -> None:
         assert [(found.code, "note" in found.message) for found in refused.value.diagnostics] == [("E0615", True)]
     with pytest.raises(DataError, match=r"E0630.*note"):
         holdfast.from_text("p(x) :- edge(x, y, z).", {"edge": frame})
+
+
+_KINDS = {
+    "booleans": [True, False],
+    "decimals": [Decimal("1.10"), Decimal("-2.00"), Decimal("12345678901234567890.50")],
+    "whole decimals": [Decimal("1"), Decimal("-2")],
+    "dates": [date(2024, 2, 29), date(1969, 12, 31), date(1, 1, 1), date(9999, 12, 31)],
+    "times": [datetime(2024, 2, 29, 12, 30, 0, 5, UTC), datetime(1969, 12, 31, 23, 59, 59, tzinfo=UTC)],
+}
+_READ: dict[tuple[str, Type], list[object]] = {
+    ("booleans", S): ["true", "false"],
+    ("booleans", N): [1, 0],
+    ("booleans", A): [Literal("true", f"{XSD}boolean"), Literal("false", f"{XSD}boolean")],
+    ("decimals", S): ["1.10", "-2.00", "12345678901234567890.50"],
+    ("decimals", A): [Literal(text, f"{XSD}decimal") for text in ("1.10", "-2.00", "12345678901234567890.50")],
+    ("whole decimals", N): [1, -2],
+    ("whole decimals", F): [1.0, -2.0],
+    ("dates", S): ["2024-02-29", "1969-12-31", "0001-01-01", "9999-12-31"],
+    ("dates", N): [19782, -1, -719162, 2932896],
+    ("times", S): ["2024-02-29T12:30:00.000005Z", "1969-12-31T23:59:59Z"],
+    ("times", N): [1709209800000005, -1000000],
+}
+
+
+@pytest.mark.parametrize(("kind", "type"), _READ)
+def test_kinds_that_the_language_does_not_have(kind: str, type: Type, tmp_path: Path) -> None:
+    """As rows, as an Arrow table and as a Parquet file they are the same values."""
+    values, wanted = _KINDS[kind], [(value,) for value in _READ[kind, type]]
+    table = pa.table({"c0": pa.array(values)})
+    program = f".decl p(c0: {type.value})\n.input p\n"
+    assert set(holdfast.from_text(program.splitlines()[0], {"p": [(v,) for v in values]})["p"]) == set(wanted)
+    assert set(holdfast.from_text(program.splitlines()[0], {"p": table})["p"]) == set(wanted)
+    pq.write_table(table, tmp_path / "p.parquet")
+    assert set(holdfast.from_text(program, tmp_path)["p"]) == set(wanted)
+
+
+@pytest.mark.parametrize("kind", _KINDS)
+def test_without_a_type_they_are_text(kind: str) -> None:
+    values = _KINDS[kind]
+    kb = holdfast.from_text("q(x) :- p(x).", {"p": [(value,) for value in values]})
+    assert all(isinstance(value, str) for (value,) in kb["q"]), set(kb["q"])
+
+
+def test_a_json_file_may_have_booleans(tmp_path: Path) -> None:
+    (tmp_path / "p.jsonl").write_text('["a", true]\n["b", false]\n')
+    assert set(holdfast.from_text("q(x, y) :- p(x, y).", tmp_path)["q"]) == {("a", "true"), ("b", "false")}
+    assert set(holdfast.from_text("q(x) :- p(x, 1).", tmp_path)["q"]) == {("a",)}
+
+
+def test_decimals_of_a_csv_file_stay_different(tmp_path: Path) -> None:
+    for texts, kind in ((["0.1", "0.30000000000000004"], float), (["0.12345678901234567", "0.12345678901234568"], str)):
+        (tmp_path / "p.csv").write_text("\n".join(f"{text},x" for text in texts))
+        found = [value for value, _ in holdfast.from_text("q(x, y) :- p(x, y).", tmp_path)["q"]]
+        assert [type(value) for value in found] == [kind, kind]
+        assert sorted(map(str, found)) == texts

@@ -69,7 +69,7 @@ def test_as_souffle_writes_them(tmp_path: Path) -> None:
     ("text", "reason"),
     [
         ("[a, 1, 2", "ends where , should be"),
-        ("[a, 1, 2, nil] x", "goes on behind its end: x"),
+        ("[a, 1, 2, nil] x", "continues after its end: x"),
         ("[a, x, 2, nil]", "is not a float"),
         ("[a, 1, -2, nil]", "is out of range for an unsigned 64-bit number, 0 to 18446744073709551615"),
         ("[a, 1, 2, 3, nil]", "has 3 where [ should be"),

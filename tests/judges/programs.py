@@ -7,14 +7,14 @@ made by arithmetic are held within bounds by a comparison.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 
-from holdfast.values import Iri, Row
+from holdfast.values import NIL, Iri, Record, Row
 
 T = TypeVar("T")
 Draw = Callable[[int, int], int]
@@ -25,8 +25,34 @@ DOMAIN: dict[str, tuple[Any, ...]] = {
     "symbol": ("a", "b", "c", "a b"),
     "float": (0.5, 1.0, 2.5),
     "any": (1, 2.5, "1", "a", Iri("http://example.org/a")),
+    "Pair": (NIL, Record((0, "a")), Record((1, "b")), Record((0, "a b"))),
+    "List": (NIL, Record((0, NIL)), Record((1, Record((0, NIL)))), Record((0, Record((1, Record((0, NIL))))))),
+    "Tree": (
+        Record((), "None"),
+        Record((1,), "Leaf"),
+        Record((Record((0,), "Leaf"), Record((), "None")), "Node"),
+        Record((Record((Record((2,), "Leaf"), Record((1,), "Leaf")), "Node"), Record((1,), "Leaf")), "Node"),
+    ),
 }
-NAMES = {"number": ("x", "y", "z", "?w"), "symbol": ("s", "T", "u"), "float": ("f", "g"), "any": ("m", "n")}
+NAMES = {
+    "number": ("x", "y", "z", "?w"),
+    "symbol": ("s", "T", "u"),
+    "float": ("f", "g"),
+    "any": ("m", "n"),
+    "Pair": ("pair", "other"),
+    "List": ("list", "rest"),
+    "Tree": ("tree", "left", "right"),
+}
+STRUCTURES = {  # what a value is made of and taken apart into
+    "Pair": (("", ("number", "symbol")),),
+    "List": (("", ("number", "List")),),
+    "Tree": (("None", ()), ("Leaf", ("number",)), ("Node", ("Tree", "Tree"))),
+}
+TYPES = (
+    ".type Pair = [n: number, s: symbol]",
+    ".type List = [head: number, tail: List]",
+    ".type Tree = None {} | Leaf {n: number} | Node {l: Tree, r: Tree}",
+)
 ARITIES = (2, 2, 2, 1, 1, 3, 2, 0)
 BOUND = 6  # integers made by arithmetic stay within -BOUND … BOUND
 
@@ -46,6 +72,7 @@ class Features:
 
 
 EVERYTHING = Features()
+RECORDS = Features(types=("number", "number", "symbol", *STRUCTURES))
 COUNTABLE = Features(aggregates=(), head_aggregates=False, disjunction=False)
 FOR_CLINGO = Features(
     types=("number", "number", "symbol"),
@@ -106,7 +133,15 @@ class Sketch:
 
 def literal(value: Any) -> str:
     """A value as the language writes it."""
+    if isinstance(value, Record):
+        return "nil" if value.is_nil else structured(value.branch, map(literal, value.fields))
     return f'"{value}"' if isinstance(value, str) else str(value)
+
+
+def structured(branch: str, fields: Iterable[str]) -> str:
+    """A record or a branch of an algebraic data type."""
+    inside = ", ".join(fields)
+    return (f"${branch}({inside})" if inside else f"${branch}") if branch else f"[{inside}]"
 
 
 @dataclass
@@ -144,6 +179,8 @@ class RuleBuilder:
         return f"{predicate.name}({', '.join(self.argument(type_) for type_ in predicate.types)})"
 
     def argument(self, type_: str) -> str:
+        if type_ in STRUCTURES and self.chance(40):
+            return self.pattern(type_)
         match self.draw(0, 9):
             case 8 if self.chance(50):
                 return literal(self.pick(DOMAIN[type_]))
@@ -151,6 +188,34 @@ class RuleBuilder:
                 return "_"
             case _:
                 return self.bind(self.pick(NAMES[type_]), type_)
+
+    def pattern(self, type_: str) -> str:
+        """A record that is taken apart; what is in it may be taken apart, too."""
+        branch, fields = self.pick(STRUCTURES[type_])
+        return structured(branch, [self.argument(field) for field in fields])
+
+    def making(self, type_: str) -> str:
+        """A record of bound variables and constants; never of records that are bound, or recursion might not end."""
+        branch, fields = self.pick(STRUCTURES[type_])
+        return structured(
+            branch,
+            [
+                literal(self.pick(DOMAIN[field]))
+                if field in STRUCTURES or not self.bound[field]
+                else self.pick(self.bound[field])
+                for field in fields
+            ],
+        )
+
+    def record(self) -> None:
+        """An equation that takes a record apart or makes one."""
+        type_ = self.pick(tuple(STRUCTURES))
+        if self.bound[type_] and self.chance(60):
+            sides = [self.pick(self.bound[type_]), self.pattern(type_)]
+        else:
+            made = self.making(type_)
+            sides = [self.bind(self.fresh("v"), type_), f"as({made}, {type_})" if made[0] == "[" else made]
+        self.body.append(" = ".join(sides if self.chance(50) else sides[::-1]))
 
     def closed_argument(self, type_: str) -> str:
         """An argument under negation: bound, constant or wildcard."""
@@ -167,7 +232,7 @@ class RuleBuilder:
         type_ = self.pick([t for t in self.bound if self.bound[t]] or ["number"])
         left = self.pick(self.bound[type_]) if self.bound[type_] else literal(self.pick(DOMAIN[type_]))
         right = self.pick(self.bound[type_]) if self.bound[type_] and self.chance(50) else None
-        ordered = type_ != "any" and (type_ != "symbol" or self.features.string_order)
+        ordered = type_ not in ("any", *STRUCTURES) and (type_ != "symbol" or self.features.string_order)
         operator = self.pick(("=", "!=", "<", "<=", ">", ">=") if ordered else ("=", "!="))
         return f"{left} {operator} {right or literal(self.pick(DOMAIN[type_]))}"
 
@@ -283,6 +348,8 @@ class RuleBuilder:
     def head_argument(self, type_: str) -> str:
         if type_ == "any" and self.bound["symbol"] and self.chance(30):
             return self.pick(self.bound["symbol"])  # a symbol is a value of any kind
+        if type_ in STRUCTURES and self.chance(30):
+            return self.making(type_)
         if not self.bound[type_] or self.chance(10):
             return literal(self.pick(DOMAIN[type_]))
         name = self.bound[type_][-1] if self.chance(40) else self.pick(self.bound[type_])
@@ -300,6 +367,7 @@ def random_rule(
         build.body.append(build.atom(build.pick(here)))
     extras: list[Callable[[], None]] = [build.negation, lambda: build.body.append(build.comparison()), build.arithmetic]
     extras += [build.text] if features.functors else []
+    extras += [build.record, build.record] if STRUCTURES.keys() & set(features.types) else []
     extras += [build.disjunction] if features.disjunction else []
     extras += [build.aggregate] if features.aggregates else []
     for _ in range(draw(0, 2)):
@@ -313,7 +381,7 @@ def random_head_aggregate(draw: Draw, head: Predicate, below: Sequence[Predicate
     build = RuleBuilder(draw, EVERYTHING, below, below, wildcards=False)
     for _ in range(draw(1, 2)):
         build.body.append(build.atom(build.pick(below)))
-    if not head.types or head.types[-1] in ("symbol", "any") or not build.bound["number"]:
+    if not head.types or head.types[-1] in ("symbol", "any", *STRUCTURES) or not build.bound["number"]:
         return None
     function = build.pick(("count", "sum", "min", "max") if head.types[-1] == "number" else ("mean", "median"))
     group = [build.pick(build.bound[t]) if build.bound[t] else literal(DOMAIN[t][0]) for t in head.types[:-1]]
@@ -348,7 +416,8 @@ def sketches(draw: Callable[[st.SearchStrategy[int]], int], features: Features =
 
 def sketch(draw: Draw, features: Features = EVERYTHING) -> Sketch:
     """A random program with its facts, whatever gives the numbers."""
-    declared = bool(draw(0, 1))
+    structures = bool(STRUCTURES.keys() & set(features.types))
+    declared = bool(draw(0, 1)) or structures
     if declared and features.any_columns:
         features = replace(features, types=(*features.types, "any"))
     least = (8, 4, 0) if declared else (8, 4, 1)  # without a declaration, the facts tell the types
@@ -370,7 +439,7 @@ def sketch(draw: Draw, features: Features = EVERYTHING) -> Sketch:
             if draw(0, 4) == 4:
                 text_facts += [written(predicate, row) for row in random_rows(draw, predicate, 0, 2)]
         known += own
-    declarations = [declare(p) for p in known] if declared else []
+    declarations = [*(TYPES if structures else ()), *map(declare, known)] if declared else []
     text = " ".join([*declarations, *text_facts, *map(str, rules)])
     used = [p for p in known if f"{p.name}(" in text]  # facts of a relation that nothing mentions are refused
     facts = {p.name: facts[p.name] for p in used if p.name in facts}

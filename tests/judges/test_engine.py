@@ -21,7 +21,7 @@ from holdfast.plans import planner
 
 from ..oracle.evaluate import Result, evaluate
 from ..oracle.values import tag_row
-from .programs import COUNTABLE, EVERYTHING, Sketch, sketches
+from .programs import COUNTABLE, EVERYTHING, RECORDS, Sketch, sketches
 
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 
@@ -45,6 +45,13 @@ def expected_facts(result: Result, sketch: Sketch) -> dict[str, set[object]]:
 @settings(max_examples=200, deadline=None, suppress_health_check=SLOW)
 @given(sketches(EVERYTHING))
 def test_engine_and_oracle_agree(sketch: Sketch) -> None:
+    kb = holdfast.from_text(sketch.text, facts=sketch.facts)
+    assert facts_of(kb, sketch) == expected_facts(expected_of(sketch), sketch)
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=SLOW)
+@given(sketches(RECORDS))
+def test_engine_and_oracle_agree_on_records(sketch: Sketch) -> None:
     kb = holdfast.from_text(sketch.text, facts=sketch.facts)
     assert facts_of(kb, sketch) == expected_facts(expected_of(sketch), sketch)
 

@@ -212,7 +212,7 @@ def test_threads_do_not_mix_their_texts() -> None:
 
 
 def test_a_query_written_as_a_rule_is_told_what_a_query_is() -> None:
-    with pytest.raises(ProgramError, match="a query is only what stands in a body"):
+    with pytest.raises(ProgramError, match="a query is a rule body"):
         parse_body("q(x) :- path(1, x).")
 
 

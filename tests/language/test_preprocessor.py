@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.errors import Diagnostics, ProgramError, Source
+from holdfast.errors import Diagnostics, ProgramError, SourceText
 from holdfast.language import parse
 from holdfast.language.preprocessor import Preprocessing, preprocessed
 from holdfast.program import check
@@ -14,7 +14,7 @@ from holdfast.program import check
 
 def _words(text: str, **macros: str) -> str:
     """What the preprocessor makes of a text, without its white space."""
-    source = preprocessed(Source("main.dl", text), Preprocessing(macros), Diagnostics())
+    source = preprocessed(SourceText("main.dl", text), Preprocessing(macros), Diagnostics())
     return " ".join(source.text.split())
 
 
@@ -61,7 +61,7 @@ def test_macros_from_outside() -> None:
 
 
 def test_a_text_without_such_lines_is_not_touched() -> None:
-    source = Source("main.dl", '#[name("r1")]\np(x) :- q(x).')
+    source = SourceText("main.dl", '#[name("r1")]\np(x) :- q(x).')
     assert preprocessed(source, Preprocessing(), Diagnostics()) is source
 
 

@@ -7,12 +7,12 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from holdfast.errors import Source, Span
+from holdfast.errors import SourceText, Span
 from holdfast.language import tree
 from holdfast.language.build import CONSTRAINTS, _has_aggregate
 from holdfast.language.vocabulary import AGGREGATES, KEYWORDS, QUALIFIERS
 
-_SOURCE = Source("<made>", "")
+_SOURCE = SourceText("<made>", "")
 _NOWHERE = Span(_SOURCE, 1, 1, 1, 1)
 _RESERVED = frozenset(KEYWORDS) | AGGREGATES | CONSTRAINTS | {"as", "nil", "autoinc"}
 
@@ -180,7 +180,7 @@ functor_declarations = _node(
     tree.FunctorDeclaration, words, st.lists(words, max_size=3).map(tuple), words, st.booleans()
 )
 orders = st.tuples(st.integers(0, 9), st.lists(st.integers(1, 9), max_size=3).map(tuple))
-plans = _node(tree.Plan, st.lists(orders, min_size=1, max_size=2).map(tuple))
+plans = _node(tree.PlanDirective, st.lists(orders, min_size=1, max_size=2).map(tuple))
 component_types = _node(tree.ComponentType, words, st.lists(words, max_size=2).map(tuple))
 inits = _node(tree.Init, words, component_types)
 overrides = _node(tree.Override, words)

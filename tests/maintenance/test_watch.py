@@ -61,7 +61,7 @@ def stopped(program: str, facts: dict[str, list[tuple[int, ...]]], limits: Limit
         holdfast.from_text(program, facts=facts, limits=limits, modules=(), progress=progress)
     [diagnostic] = caught.value.diagnostics
     assert not progress.is_finished
-    assert "nothing of this run was kept" in diagnostic.notes[0]
+    assert "no result of this run was kept" in diagnostic.notes[0]
     return diagnostic.code, diagnostic.message, progress
 
 

@@ -245,7 +245,7 @@ def test_sizes_count_what_is_not_written_out() -> None:
 
 def test_values_that_are_gone_do_not_stay_numbered(monkeypatch: pytest.MonkeyPatch) -> None:
     """A stream over ever new values does not keep them all, and answers are right when numbers are given anew."""
-    monkeypatch.setattr("holdfast.modules.closure._SPARE", 8)
+    monkeypatch.setattr("holdfast.modules.closure_state._SPARE", 8)
     kb = holdfast.from_text(
         "path(x, y) :- edge(x, y). path(x, z) :- path(x, y), edge(y, z).", facts={"edge": [(0, 1), (1, 2), (2, 3)]}
     )

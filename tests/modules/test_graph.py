@@ -8,18 +8,10 @@ import numpy as np
 import pytest
 
 from holdfast.modules import graph as graphs
-from holdfast.modules.graph import (
-    NO_PAIRS,
-    Edges,
-    Graph,
-    Numbering,
-    closure,
-    difference,
-    has,
-    keys_of,
-    sizes,
-    without,
-)
+from holdfast.modules import reachability
+from holdfast.modules.edges import Edges, Numbering, keys_of, without
+from holdfast.modules.graph import Graph
+from holdfast.modules.reachability import NO_PAIRS, closure, difference, has, sizes
 
 from ..equivalence.depth_first import closure as plain_closure
 
@@ -72,7 +64,7 @@ def test_closures_and_differences(no_loops: bool, monkeypatch: pytest.MonkeyPatc
         before, after = (expected(some, no_loops=no_loops) for some in (edges, later))
         for most_bits, patience in ((0, 0), (1 << 30, 0), (0, 99)):  # condensed, as bits, walked
             monkeypatch.setattr(graphs, "MOST_BITS", most_bits)
-            monkeypatch.setattr(graphs, "_PATIENCE", patience)
+            monkeypatch.setattr(reachability, "_PATIENCE", patience)
             old, new = (made(some, nodes, no_loops=no_loops) for some in (edges, later))
             assert listed(np.concatenate(list(closure(old, np.arange(nodes))))) == before
             assert sum(sizes(old)) == len(before)
@@ -87,7 +79,7 @@ def test_closures_and_differences(no_loops: bool, monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_part_that_does_not_fit_is_written_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(graphs, "_ROOM", 7)
+    monkeypatch.setattr(reachability, "_CAPACITY", 7)
     edges = {(node, (node + 1) % 20) for node in range(20)} | {(40, 3), (41, 40), (7, 42)}
     parts = list(closure(made(edges, 43), np.arange(43)))
     assert len(parts) > 2
@@ -96,9 +88,9 @@ def test_a_part_that_does_not_fit_is_written_alone(monkeypatch: pytest.MonkeyPat
 
 def test_an_edge_with_a_detour_affects_nothing() -> None:
     ring = {(node, (node + 1) % 9) for node in range(9)} | {(0, 2)}
-    assert not len(graphs.affected(made(ring, 9), made(ring - {(0, 2)}, 9)))
-    assert not len(graphs.affected(made(ring - {(0, 2)}, 9), made(ring, 9)))
-    assert len(graphs.affected(made(ring, 9), made(ring - {(2, 3)}, 9))) == 9
+    assert not len(reachability.affected(made(ring, 9), made(ring - {(0, 2)}, 9)))
+    assert not len(reachability.affected(made(ring - {(0, 2)}, 9), made(ring, 9)))
+    assert len(reachability.affected(made(ring, 9), made(ring - {(2, 3)}, 9))) == 9
 
 
 def test_numbers_stay() -> None:

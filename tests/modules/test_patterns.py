@@ -116,7 +116,7 @@ def test_another_module_takes_over_when_one_is_off() -> None:
 
 
 def test_a_module_that_there_is_not() -> None:
-    with pytest.raises(HoldfastError, match=r"E0915.*there is no module transitive"):
+    with pytest.raises(HoldfastError, match=r"E0915.*unknown module transitive"):
         holdfast.from_text(DECLARED, modules=["transitive"])
 
 

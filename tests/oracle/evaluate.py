@@ -16,9 +16,9 @@ from holdfast.language import tree
 from holdfast.values import Iri, Literal, Row
 
 from . import functors
-from .scope import aggregates, binds, children, closure, conjuncts, variables
+from .scope import aggregates, binds, children, closure, conjuncts, has_wildcard, is_pattern, variables
 from .strata import Below, equivalence, reachable, strata
-from .values import Fact, Tagged, alike, base_types, coerce, number, tag, tag_row
+from .values import NIL, Fact, Tagged, alike, base_types, coerce, number, record, tag, tag_row
 from .wildcards import is_wildcard, name_wildcards
 
 Binding = dict[str, Tagged]
@@ -93,7 +93,7 @@ class Evaluation:
 
     # --- the fixpoint --------------------------------------------------------------------------------
 
-    def run(self, given: Mapping[str, Iterable[Row]]) -> Result:
+    def run(self, given: Mapping[str, Iterable[Row]], *, counted: bool = True) -> Result:
         for name, rows in given.items():
             self.known[name] |= {tag_row(row) for row in rows}
         for item in self.program.items:
@@ -103,10 +103,11 @@ class Evaluation:
         explicit = {name: set(rows) for name, rows in self.known.items()}
         below = self.dependencies()
         for stratum in strata(below):
-            self.saturate([rule for rule in self.rules if self.name(rule[0].name) in stratum], stratum)
-        return Result(dict(self.known), self.count_derivations(explicit, below))
+            self.saturate([rule for rule in self.rules if self.name(rule[0].name) in stratum], stratum, below)
+        return Result(dict(self.known), self.count_derivations(explicit, below) if counted else {})
 
-    def saturate(self, rules: list[tuple[tree.Atom, tree.Formula]], stratum: set[str]) -> None:
+    def saturate(self, rules: list[tuple[tree.Atom, tree.Formula]], stratum: set[str], below: Below) -> None:
+        recursive = any(read in stratum for name in stratum for read, _ in below[name])
         size = -1
         while size != (size := sum(len(self.known[name]) for name in stratum)):
             derived = [(head, self.heads(head, self.solve(body, [{}], head=head))) for head, body in rules]
@@ -114,6 +115,8 @@ class Evaluation:
                 self.known[self.name(head.name)] |= set(new)
             for name in stratum & self.equivalences:
                 self.known[name] = equivalence(self.known[name])
+            if not recursive:
+                return
 
     def dependencies(self) -> Below:
         """For every predicate, those its rules read, and whether through negation or aggregation."""
@@ -217,7 +220,7 @@ class Evaluation:
     def join(self, atom: tree.Atom, bindings: list[Binding]) -> list[Binding]:
         """An atom against all facts of its relation, through a table keyed by the columns already known."""
         name, bound = self.name(atom.name), set(bindings[0])
-        fixed = [i for i, a in enumerate(atom.arguments) if not isinstance(a, tree.Wildcard) and variables(a) <= bound]
+        fixed = [i for i, a in enumerate(atom.arguments) if not has_wildcard(a) and variables(a) <= bound]
         table: dict[Fact, list[Fact]] = defaultdict(list)
         for fact in self.known[name]:
             table[tuple(fact[i] for i in fixed)].append(fact)
@@ -229,22 +232,56 @@ class Evaluation:
         return found
 
     def match(self, atom: tree.Atom, fact: Fact, binding: Binding, fixed: list[int]) -> Binding | None:
-        new, computed = dict(binding), []
-        for i, argument in enumerate(atom.arguments):
-            if i in fixed or isinstance(argument, tree.Wildcard):
-                continue
-            if not isinstance(argument, tree.Variable):
-                computed.append(i)
-            elif new.setdefault(argument.name, fact[i]) != fact[i]:
-                return None
+        new: Binding = dict(binding)
+        computed: list[tuple[tree.Term, Tagged, str | None]] = []
         name = self.name(atom.name)
-        good = all(fact[i] in self.values(atom.arguments[i], new, self.column(name, i)) for i in computed)
-        return new if good else None
+        for i, argument in enumerate(atom.arguments):
+            if i not in fixed and not self.taken_apart(argument, fact[i], new, computed, self.column(name, i)):
+                return None
+        return new if all(value in self.values(term, new, column) for term, value, column in computed) else None
+
+    def taken_apart(
+        self,
+        term: tree.Term,
+        value: Tagged,
+        binding: Binding,
+        computed: list[tuple[tree.Term, Tagged, str | None]],
+        column: str | None = None,
+    ) -> bool:
+        """Whether a value fits a pattern, whose variables are bound; `computed` takes what must be equal after that."""
+        match term:
+            case tree.Wildcard():
+                return True
+            case tree.Variable(name=name):
+                return binding.setdefault(name, value) == value
+            case tree.Record(fields=fields) | tree.Branch(fields=fields):
+                branch = term.name if isinstance(term, tree.Branch) else ""
+                kind, inside = value
+                if kind != "record" or inside[0] != branch or len(inside[1]) != len(fields):  # type: ignore[index]
+                    return False
+                pairs = zip(fields, inside[1], strict=True)  # type: ignore[index]
+                return all(self.taken_apart(field, part, binding, computed) for field, part in pairs)
+        computed.append((term, value, column))
+        return True
+
+    def equated(self, pattern: tree.Term, other: tree.Term, binding: Binding) -> list[Binding]:
+        """The bindings under which a pattern with unbound variables equals a term."""
+        found = []
+        for value in self.values(other, binding):
+            new: Binding = dict(binding)
+            computed: list[tuple[tree.Term, Tagged, str | None]] = []
+            fits = self.taken_apart(pattern, value, new, computed)
+            if fits and all(part in self.values(term, new) for term, part, _ in computed):
+                found.append(new)
+        return found
 
     def compare(self, item: tree.Comparison, binding: Binding, around: set[str], used: set[str]) -> list[Binding]:
         for here, there in ((item.left, item.right), (item.right, item.left)):
             if item.operator == "=" and isinstance(here, tree.Variable) and here.name not in binding:
                 return [{**extra, here.name: value} for value, extra in self.answers(there, binding, around, used)]
+        for here, there in ((item.left, item.right), (item.right, item.left)):
+            if item.operator == "=" and is_pattern(here) and not variables(here) <= binding.keys():
+                return self.equated(here, there, binding)
         found = []
         for left, extra in self.answers(item.left, binding, around, used):
             for right, both in self.answers(item.right, extra, around, used):
@@ -280,6 +317,12 @@ class Evaluation:
                 return [(coerce(v, kind), b) for v, b in self.answers(operand, binding, around, used)]
             case tree.Aggregate():
                 return self.aggregate(term, binding, around, used)
+            case tree.Nil():
+                return [(NIL, binding)]
+            case tree.Record(fields=fields) | tree.Branch(fields=fields):
+                branch = term.name if isinstance(term, tree.Branch) else ""
+                made = self.each(fields, binding, around, used)
+                return [(record(branch, values), b) for values, b in made]
             case _:
                 return self.apply(term, binding, around, used)
 
@@ -301,14 +344,20 @@ class Evaluation:
                 function = functors.CALLS[name]
             case _:
                 raise NotImplementedError(term)
-        rows: list[tuple[list[Tagged], Binding]] = [([], binding)]
-        for operand in operands:
-            rows = [([*done, v], b) for done, so_far in rows for v, b in self.answers(operand, so_far, around, used)]
         answers = []
-        for arguments, b in rows:
+        for arguments, b in self.each(operands, binding, around, used):
             value = function(*alike(*arguments))
             answers += [(tag(functors.fit(v)), b) for v in (value if isinstance(value, list) else [value])]
         return answers
+
+    def each(
+        self, terms: Iterable[tree.Term], binding: Binding, around: set[str], used: set[str]
+    ) -> list[tuple[list[Tagged], Binding]]:
+        """The values of several terms together."""
+        rows: list[tuple[list[Tagged], Binding]] = [([], binding)]
+        for term in terms:
+            rows = [([*done, v], b) for done, so_far in rows for v, b in self.answers(term, so_far, around, used)]
+        return rows
 
     def aggregate(
         self,

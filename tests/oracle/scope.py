@@ -16,6 +16,8 @@ def children(node: object) -> Iterator[object]:
             yield from (node.left, node.right)
         case tree.Call() | tree.Atom() | tree.Constraint():
             yield from node.arguments
+        case tree.Record() | tree.Branch():
+            yield from node.fields
         case tree.Aggregate():
             yield from (node.body,) if node.target is None else (node.target, node.body)
         case tree.HeadAggregate():
@@ -46,7 +48,24 @@ def conjuncts(formula: tree.Formula) -> tuple[tree.Formula, ...]:
 
 
 def plain_variables(atom: tree.Atom) -> set[str]:
-    return {argument.name for argument in atom.arguments if isinstance(argument, tree.Variable)}
+    return {name for argument in atom.arguments for name in pattern_variables(argument)}
+
+
+def is_pattern(term: object) -> bool:
+    """Whether a value can be taken apart by a term: a record, or a branch of an algebraic data type."""
+    return isinstance(term, tree.Record | tree.Branch)
+
+
+def pattern_variables(term: object) -> set[str]:
+    """The variables that matching a term with a value binds: itself, or those in the fields of records."""
+    if isinstance(term, tree.Variable):
+        return {term.name}
+    return {name for field in children(term) for name in pattern_variables(field)} if is_pattern(term) else set()
+
+
+def has_wildcard(term: object) -> bool:
+    """Whether a term is `_`, or a record with one inside."""
+    return isinstance(term, tree.Wildcard) or (is_pattern(term) and any(map(has_wildcard, children(term))))
 
 
 def binds(item: tree.Formula, bound: set[str]) -> set[str] | None:
@@ -67,6 +86,10 @@ def binds(item: tree.Formula, bound: set[str]) -> set[str] | None:
                 return {left.name} - bound
             if isinstance(right, tree.Variable) and known(left):
                 return {right.name} - bound
+            for here, there in ((left, right), (right, left)):
+                own = pattern_variables(here)
+                if is_pattern(here) and known(there) and known(here, own):
+                    return own - bound
             return set() if known(left) and known(right) else None
         case tree.Comparison() | tree.Constraint():
             return set() if all(known(child) for child in children(item)) else None  # type: ignore[arg-type]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from holdfast.language import tree
-from holdfast.values import Row, Value
+from holdfast.values import Record, Row, Value
 
 Tagged = tuple[str, object]
 Fact = tuple[Tagged, ...]
@@ -19,8 +19,18 @@ def tag(value: Value) -> Tagged:
             return ("float", value)
         case str():
             return ("symbol", value)
+        case Record(fields=fields, branch=branch):
+            return record(branch, map(tag, fields))
         case _:
             return ("term", value)
+
+
+def record(branch: str, fields: Iterable[Tagged]) -> Tagged:
+    """A record, a branch of an algebraic data type, or `nil`, whose branch is called so."""
+    return ("record", (branch, tuple(fields)))
+
+
+NIL = record("nil", ())
 
 
 def tag_row(row: Row) -> Fact:

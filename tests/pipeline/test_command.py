@@ -112,11 +112,11 @@ def test_snapshots_of_an_older_holdfast(spark: SparkSession, story: Story) -> No
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("run", "pipeline.toml", "--mode", "steam"), "there is no mode steam"),
+        (("run", "pipeline.toml", "--mode", "steam"), "unknown mode steam"),
         (("run", "pipeline.toml", "--conf", "spark.ui.enabled"), "error[E1004]"),
         (("run", "nowhere.toml"), "error[E1101]"),
         (("restore", "pipeline.toml", "--update", "3"), "error[E1114]"),
-        (("fly",), "there is no command fly"),
+        (("fly",), "unknown command fly"),
     ],
 )
 def test_commands_that_make_no_sense(story: Story, words: tuple[str, ...], told: str) -> None:

@@ -15,7 +15,7 @@ import holdfast
 from holdfast import pipeline
 from holdfast.errors import DataError, UsageError
 from holdfast.pipeline.model import Place, Quarantine
-from holdfast.pipeline.sinks import Writer
+from holdfast.pipeline.sinks import SinkWriter
 from holdfast.spark_session import SparkFailure
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("rules.dl").write_text(PROGRAM, encoding="utf-8")
 
 
-def run(spark: SparkSession, text: str, **more: Any) -> pipeline.Outcome:
+def run(spark: SparkSession, text: str, **more: Any) -> pipeline.RunResult:
     return pipeline.run(pipeline.from_text(f'[pipeline]\nprogram = "rules.dl"\n{text}'), spark=spark, **more)
 
 
@@ -353,7 +353,7 @@ def test_an_update_that_is_written_again_is_there_once(spark: SparkSession, tmp_
     }
     try:
         for place in places:
-            writer = Writer(spark, replace(declared, quarantine=Quarantine(place)))
+            writer = SinkWriter(spark, replace(declared, quarantine=Quarantine(place)))
             for number, turbines in ((1, ["a", "half"]), (2, ["c"]), (1, ["a", "b"])):
                 writer.rejected(number, [pa.table({"turbine": turbines})])
             writer.rejected(3, [pa.table({"turbine": ["half"]})])

@@ -3,15 +3,18 @@ was written, and never deletes anything before it knows."""
 
 from __future__ import annotations
 
+import errno
 import json
 import random
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from holdfast.errors import DamagedData, UsageError
+from holdfast.pipeline import snapshots
 from holdfast.pipeline.snapshots import Manifest, SnapshotStore
 from tests.pipeline.test_snapshots import files, store_with
 
@@ -79,7 +82,7 @@ def test_a_manifest_of_another_history_is_refused_by_the_one_after_it(tmp_path: 
     manifest = Manifest.from_json(text)
     other = Manifest(**{**vars(manifest), "program": "p(x) :- edge(_, x)."})
     (tmp_path / "a/manifests/1.json").write_text(other.to_json(), encoding="utf-8")
-    with pytest.raises(DamagedData, match=r"manifests/1.json is not what was written"):
+    with pytest.raises(DamagedData, match=r"manifests/1.json does not match its hash"):
         store.go_back(1)
     assert [number for number in range(3) if (tmp_path / f"a/manifests/{number}.json").exists()] == [0, 1, 2]
     assert store.go_back(0).number == 0
@@ -134,3 +137,78 @@ def test_manifests_left_over_by_a_restore_that_was_stopped_are_no_witnesses(tmp_
     current = store.current()
     assert current is not None and current.program == "q(x) :- edge(x, _)."
     assert store.whole() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("name", ["²", "007", "-1", "9" * 100, "1.5", "x"])
+def test_files_with_other_names_among_the_manifests_are_left_alone(tmp_path: Path, name: str) -> None:
+    store = store_with(tmp_path, 2, keep=2)
+    other = tmp_path / f"manifests/{name}.json"
+    other.write_text("{}", encoding="utf-8")
+    newest = store.current()
+    assert newest is not None and newest.number == 1 and store.whole() == [0, 1] and store.next_number() == 2
+    assert other.exists()
+
+
+@pytest.mark.parametrize("text", ["1e400", '{"snapshot": 1e400}', "[" * 100_000, '{"snapshot": []}', "null", "\x00"])
+def test_a_pointer_that_says_nothing_is_damage(tmp_path: Path, text: str) -> None:
+    store = store_with(tmp_path, 2, keep=2)
+    (tmp_path / "CURRENT").write_text(text, encoding="utf-8")
+    with pytest.raises(DamagedData, match="CURRENT"):
+        store.current()
+
+
+class Faults:
+    """Lets the n-th step that changes the disk fail, as a full one does, half of it done where it has halves."""
+
+    def __init__(self, at: int, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.steps, self._at = 0, at
+        for owner, name in (
+            (Path, "open"),
+            (Path, "replace"),
+            (Path, "unlink"),
+            (Path, "mkdir"),
+            (snapshots.shutil, "rmtree"),
+            (snapshots.os, "fsync"),
+            (snapshots.pq, "write_table"),
+        ):
+            monkeypatch.setattr(owner, name, self._failing(getattr(owner, name), name))
+
+    def _failing(self, function: Callable[..., Any], name: str) -> Callable[..., Any]:
+        def called(*arguments: Any, **named: Any) -> Any:
+            self.steps += name != "open" or "w" in arguments[1:2] or "w" in named.get("mode", "")
+            if self.steps != self._at:
+                return function(*arguments, **named)
+            if name == "write_table":
+                function(*arguments, **named)
+                Path(arguments[1]).write_bytes(Path(arguments[1]).read_bytes()[:50])
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        return called
+
+
+def test_a_disk_that_is_full_at_any_step_leaves_the_old_snapshot_or_the_new_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = store_with(tmp_path / "model", 5, keep=3)
+    whole = {number: meaning(model.load(number)) for number in model.whole()}
+    before = meaning(store_with(tmp_path / "before", 4, keep=3).load(3))
+    failed = 0
+    for at in range(1, 1000):
+        folder = tmp_path / f"copy{at}"
+        shutil.copytree(tmp_path / "before", folder)
+        with monkeypatch.context() as patched:
+            faults = Faults(at, patched)
+            try:
+                store_with(folder, 5, keep=3, first=4)
+            except OSError:
+                failed += 1
+            done = faults.steps < at
+        found = SnapshotStore(folder, keep=3).current()
+        assert found is not None and meaning(found) in (before, whole[4]), at
+        store_with(folder, 5, keep=3, first=4 if found.number == 3 else 5)  # it goes on
+        newest = SnapshotStore(folder, keep=3).current()
+        assert newest is not None and meaning(newest) == whole[4], at
+        shutil.rmtree(folder)
+        if done:
+            break
+    assert failed >= 8

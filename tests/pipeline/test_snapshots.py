@@ -12,11 +12,12 @@ from holdfast.errors import DamagedData, ExitCode, UsageError
 from holdfast.pipeline.snapshots import Logged, Manifest, SnapshotStore
 
 
-def store_with(folder: Path, numbers: int = 4, keep: int = 2) -> SnapshotStore:
-    """A snapshot after each of some updates; facts whole after updates 0, 3, 6 …"""
+def store_with(folder: Path, numbers: int = 4, keep: int = 2, *, first: int = 0) -> SnapshotStore:
+    """A snapshot after each of some updates, from the first on; facts whole after updates 0, 3, 6 …"""
     store = SnapshotStore(folder, keep)
-    facts, of, updates = (), 0, ()
-    for number in range(numbers):
+    newest = store.current() if first else None
+    facts, of, updates = (newest.facts, newest.facts_of, newest.updates) if newest is not None else ((), 0, ())
+    for number in range(first, numbers):
         if number % 3 == 0:
             facts = (store.write_part(f"facts/{number}", "0", "edge", pa.table({"a": [number], "b": [2]})),)
             of, updates = number, ()

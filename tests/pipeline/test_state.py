@@ -14,9 +14,9 @@ import pytest
 import holdfast
 from holdfast.errors import HoldfastError
 from holdfast.pipeline.intake import Line
-from holdfast.pipeline.model import Engine
+from holdfast.pipeline.model import EngineSettings
 from holdfast.pipeline.snapshots import SnapshotStore
-from holdfast.pipeline.state import Keeper, Opener, State
+from holdfast.pipeline.state import Keeper, Opener, PipelineState
 from holdfast.updates import Change
 
 DECLARED = """
@@ -97,7 +97,7 @@ def as_sets(change: Change) -> tuple[dict[str, set[Any]], dict[str, set[Any]]]:
 @pytest.mark.parametrize("seed", range(4))
 def test_several_lines_are_one_update_and_snapshots_give_the_state_back(tmp_path: Path, seed: int, head: str) -> None:
     dice = random.Random(seed)
-    opener = Opener(Engine(), NO_SESSION)
+    opener = Opener(EngineSettings(), NO_SESSION)
     keeper = Keeper(SnapshotStore(tmp_path), opener, NO_SESSION, every=4)
     state = opener.open(head + RULES, "p.dl", {}, 0)
     keeper.commit_whole(0, state)
@@ -129,7 +129,7 @@ def test_several_lines_are_one_update_and_snapshots_give_the_state_back(tmp_path
 
 
 def test_a_line_that_is_refused_has_no_effect_and_the_others_have() -> None:
-    state = Opener(Engine(), NO_SESSION).open(DECLARED + RULES, "p.dl", {}, 0)
+    state = Opener(EngineSettings(), NO_SESSION).open(DECLARED + RULES, "p.dl", {}, 0)
     bad: list[tuple[Line, HoldfastError]] = []
     lines = [
         line({"insert": {"edge": [[7, 8]]}}),
@@ -145,6 +145,6 @@ def test_a_line_that_is_refused_has_no_effect_and_the_others_have() -> None:
 
 
 def test_memory_is_chosen_as_the_pipeline_says() -> None:
-    state = Opener(Engine("memory", limit=1), NO_SESSION).open(DECLARED + RULES, "p.dl", {}, 0)
-    assert (state.engine, state.why) == ("memory", "the pipeline asks for it")
-    assert isinstance(state, State)
+    state = Opener(EngineSettings("memory", limit=1), NO_SESSION).open(DECLARED + RULES, "p.dl", {}, 0)
+    assert (state.engine, state.why) == ("memory", "the pipeline file sets it")
+    assert isinstance(state, PipelineState)

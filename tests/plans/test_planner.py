@@ -17,7 +17,7 @@ from holdfast.plans.order import atom_order
 from holdfast.plans.planner import Planner, make_plan, plan_node, plan_rule
 from holdfast.plans.statistics import Guess
 from holdfast.program import check
-from holdfast.program.model import Assign, Atom, HyperNode, Literal, Negated, Rule, Var
+from holdfast.program.model import Assign, Atom, BodyLiteral, HyperNode, Negated, Rule, Var
 
 from ..backends.memory.test_operator import rules
 
@@ -51,7 +51,7 @@ def pivots(rule: Rule) -> list[int | None]:
     return [None, *(i for i, literal in enumerate(rule.body) if isinstance(literal, Atom | Negated))]
 
 
-def literal_of(step: object) -> Literal:
+def literal_of(step: object) -> BodyLiteral:
     match step:
         case Scan(atom=literal) | Join(atom=literal) | AntiJoin(atom=literal):
             return literal

@@ -13,10 +13,10 @@ from holdfast.program.model import (
     Apply,
     Assign,
     Atom,
+    BodyLiteral,
     Compare,
     Const,
     HyperNode,
-    Literal,
     Negated,
     Program,
     Range,
@@ -77,7 +77,7 @@ def derived(rule: Rule, facts: Facts) -> Iterator[Row]:
         yield tuple(value(argument, binding) for argument in rule.arguments)
 
 
-def _solve(body: list[Literal], binding: Binding, facts: Facts) -> Iterator[Binding]:
+def _solve(body: list[BodyLiteral], binding: Binding, facts: Facts) -> Iterator[Binding]:
     if not body:
         yield binding
         return
@@ -95,7 +95,7 @@ def _names(term: object) -> set[str]:
     return {n for a in term.arguments for n in _names(a)} if isinstance(term, Apply) else set()
 
 
-def _ready(literal: Literal, binding: Binding) -> bool:
+def _ready(literal: BodyLiteral, binding: Binding) -> bool:
     match literal:
         case Assign(term=term):
             needed = [term]
@@ -108,7 +108,7 @@ def _ready(literal: Literal, binding: Binding) -> bool:
     return all(_names(term) <= set(binding) for term in needed)
 
 
-def _extend(literal: Literal, binding: Binding, facts: Facts) -> Iterator[Binding]:
+def _extend(literal: BodyLiteral, binding: Binding, facts: Facts) -> Iterator[Binding]:
     match literal:
         case Atom():
             yield from _matching(literal, binding, facts)

@@ -51,7 +51,8 @@ def test_two_first_runs_at_once(tmp_path: Path) -> None:
 
 @needs_module
 @pytest.mark.parametrize(
-    "file", ["backends/memory/kernels/hashing.py", "backends/memory/kernels/tallies.py", "modules/graph_kernels.py"]
+    "file",
+    ["backends/memory/kernels/hashing.py", "backends/memory/kernels/tallies.py", "modules/graph_kernels/walking.py"],
 )
 def test_a_module_of_other_sources_is_not_taken(file: str, tmp_path: Path) -> None:
     package = installed(tmp_path)

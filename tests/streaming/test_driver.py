@@ -25,8 +25,8 @@ UPDATES = [Update(insert={"edge": [(i, i + 1)], "node": [(i,)]}, delete={"edge":
 KINDS = ["none", "marks", "window", "auto"]
 
 
-def filled(updates: list[Update], room: int = 200) -> UpdateQueue:
-    queue = UpdateQueue(room)
+def filled(updates: list[Update], capacity: int = 200) -> UpdateQueue:
+    queue = UpdateQueue(capacity)
     for update in updates:
         queue.put(update)
     queue.close()

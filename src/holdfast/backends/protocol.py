@@ -36,16 +36,17 @@ Sets
 Counters
     12. `add` and `subtract` move the number of each fact by its multiplicity (by 1 for a set); `zero(facts)` are those
         of the facts whose number is 0; `forget` sets all numbers of a predicate to 0.
-    13. While `remembers` is set, changes are recorded.  `settle` drops the record.  `take_back` restores the numbers
-        of the last `settle`, whatever was done in between.  Both counters are taken back together or not at all.
+    13. While `remembers` is set, changes are recorded.  `clear_undo` drops the record.  `roll_back` restores the
+        numbers of the last `clear_undo`, whatever was done in between.  Both counters are rolled
+        back together or not at all.
 
 Transactions and relations
     14. Between updates D, A, C, P and Y are empty.  An update ends with one `commit()`, after E and I have changed, or
-        with one `restore()`, after the counters were taken back and before anything else happens.
+        with one `restore()`, after the counters were rolled back and before anything else happens.
     15. `drop_relation` takes the facts and numbers of a relation with it; one that is added again begins empty.
     16. An exception that is not the backend's own may cut any call short.  `mend()` then makes everything that follows
         from E and I right again, and D, A, C, P and Y empty; the numbers may be wrong.  Where `repeats` is true, `|=`
-        and `-=` of E and I that were cut short are made right by doing them again.
+        and `-=` of E and I that were interrupted are completed by repeating them.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, Self, TypeAlias, TypeVar, runtime_checkable
 
-from holdfast.plans import AnyPlan, Plan, Read, Statistics
+from holdfast.plans import AnyPlan, Plan, Read, SizeStatistics
 from holdfast.program.model import Relation
 from holdfast.values.dictionary import Codes, Dictionary
 
@@ -130,13 +131,13 @@ class SummableBag(Bag, Protocol):
 class Counters(Protocol):
     """A number of derivations for each fact."""
 
-    remembers: bool  # whether changes are recorded, so that they can be taken back
+    remembers: bool  # whether changes are recorded, so that they can be rolled back
 
-    def take_back(self) -> None:
-        """Undo everything since `settle`."""
+    def roll_back(self) -> None:
+        """Undo everything since `clear_undo`."""
         ...
 
-    def settle(self) -> None:
+    def clear_undo(self) -> None:
         """Drop the record: what was done before this stays."""
         ...
 
@@ -158,7 +159,7 @@ class Counters(Protocol):
 
 
 class Deferred(Protocol):
-    """The facts of a relation as they were when it was asked for, left where they are until they are read."""
+    """The facts of a relation at the time of the call, fetched when they are read."""
 
     def __len__(self) -> int: ...
 
@@ -262,7 +263,7 @@ class Backend(Protocol):
         ...
 
     @property
-    def statistics(self) -> Statistics:
+    def statistics(self) -> SizeStatistics:
         """What the planner may know of the facts."""
         ...
 
@@ -283,16 +284,16 @@ class Backend(Protocol):
         ...
 
     def restore(self) -> None:
-        """An update was taken back: what the backend holds is again what it held at the last `commit`."""
+        """An update was rolled back: the backend holds what it held at the last `commit`."""
         ...
 
     @property
     def repeats(self) -> bool:
-        """Whether a change of E or I that was cut short is made right by doing it again."""
+        """Whether repeating an interrupted change of E or I completes it."""
         ...
 
     def mend(self) -> None:
-        """A call was cut short: make everything from E and I again and empty the sets of updates."""
+        """A call was interrupted: rebuild everything from E and I, and empty the sets of updates."""
         ...
 
     def ability(self, kind: type[A]) -> A | None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from holdfast.cli import codes, options, terminal
-from holdfast.cli.command_line import Argument, Exit, Option
+from holdfast.cli.command_line import Exit, Option, Positional
 from holdfast.errors import Diagnostic, ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -16,10 +16,10 @@ EXAMPLE = "holdfast bench compare before.json after.json --threshold 1.2"
 
 
 def compare(
-    before: Annotated[Path, Argument(metavar="A.json", help="The earlier result.")],
-    after: Annotated[Path, Argument(metavar="B.json", help="The later one.")],
+    before: Annotated[Path, Positional(metavar="A.json", help="The earlier result.")],
+    after: Annotated[Path, Positional(metavar="B.json", help="The later result.")],
     threshold: Annotated[
-        float, Option("--threshold", metavar="X", help="Less than this many times as long is the same.")
+        float, Option("--threshold", metavar="X", help="Treat figures below this ratio as the same.")
     ] = 1.1,
     system: Annotated[
         str | None,
@@ -29,8 +29,8 @@ def compare(
 ) -> None:
     """Compare two results; exit code 1 if something got slower.
 
-    Figures belong together by table, row, system and variant. One is slower if its median is beyond the threshold and
-    its runs do not overlap with the earlier ones; one that no longer comes to an end is slower, too.
+    Figures are matched by table, row, system and variant. A figure is slower if its median is beyond the threshold and
+    its runs do not overlap with the earlier ones, or if it no longer finishes.
     """
     from holdfast.cli.bench_results import differences, read
 
@@ -39,13 +39,13 @@ def compare(
             Diagnostic(
                 codes.BAD_THRESHOLD,
                 f"--threshold {threshold:g} is below 1",
-                help="1.1 means: a tenth slower is the same",
+                help="1.1 treats figures up to a tenth slower as the same",
             )
         )
     first, second = read(before), read(after)
     found = [one for one in differences(first, second) if system in (None, one.place[2])]
     if not found:
-        raise UsageError(Diagnostic(codes.NOTHING_IN_COMMON, f"there is nothing of {system} in both files"))
+        raise UsageError(Diagnostic(codes.NOTHING_IN_COMMON, f"the files have no figures of {system} in common"))
     slower = [one for one in found if one.slower(threshold)]
     quicker = [one for one in reversed(found) if one.quicker(threshold)]
     same = len(found) - len(slower) - len(quicker)
@@ -71,8 +71,8 @@ def compare(
     else:
         if first.machine != second.machine:
             terminal.line(
-                f"different machines: {before} is of {first.machine or 'one that it does not name'}, {after} "
-                f"of {second.machine or 'one that it does not name'}; times differ by that alone"
+                f"different machines: {before} is of {first.machine or 'an unnamed machine'}, {after} "
+                f"of {second.machine or 'an unnamed machine'}; times differ by that alone"
             )
         _show("slower", slower)
         _show("quicker", quicker)

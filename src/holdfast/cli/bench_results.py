@@ -19,13 +19,13 @@ from holdfast.errors import Diagnostic, UsageError
 FORMAT = 1
 _QUARTILES = 5  # runs: of as many or more, the middle half is their range
 
-Place: TypeAlias = tuple[str, str, str, str]
+FigureKey: TypeAlias = tuple[str, str, str, str]
 """The key of a table, the name of a row, the system, and which way of it."""
 
 
 @dataclass(frozen=True)
 class Figure:
-    """The runs of one place, or why there are none."""
+    """The runs of one figure, or the reason for its failure."""
 
     unit: str
     runs: tuple[float, ...]
@@ -53,14 +53,14 @@ class Results:
     size: str
     commit: str
     machine: str  # where it was measured, in words; empty if the file does not say
-    figures: Mapping[Place, Figure]
+    figures: Mapping[FigureKey, Figure]
 
 
 @dataclass(frozen=True)
 class Difference:
     """A place in both files: how many times as long the second takes, and whether the runs say so."""
 
-    place: Place
+    place: FigureKey
     before: Figure
     after: Figure
 
@@ -121,9 +121,9 @@ def read(path: Path) -> Results:
     return _Reader(path).results(value)
 
 
-def _machine(told: Mapping[str, object]) -> str:
-    """Its cores, processor and memory, those of them that are told."""
-    cores, processor, memory = (told.get(word) for word in ("cores", "processor", "memory"))
+def _machine(machine: Mapping[str, object]) -> str:
+    """Its cores, processor and memory, as far as they are known."""
+    cores, processor, memory = (machine.get(word) for word in ("cores", "processor", "memory"))
     size = f"{memory / 2**30:.0f} GiB" if isinstance(memory, int) else None
     return ", ".join(str(word) for word in (f"{cores} cores" if cores else None, processor, size) if word)
 
@@ -151,7 +151,7 @@ class _Reader:
                 )
             )
         machine = self._object(top.get("machine"), "machine")
-        figures = dict[Place, Figure]()
+        figures = dict[FigureKey, Figure]()
         for place, figure in self._figures(top["tables"]):
             if place in figures:
                 raise self._bad(" / ".join(place), "is there twice")
@@ -164,7 +164,7 @@ class _Reader:
             figures,
         )
 
-    def _figures(self, tables: object) -> Iterator[tuple[Place, Figure]]:
+    def _figures(self, tables: object) -> Iterator[tuple[FigureKey, Figure]]:
         for number, table in enumerate(self._list(tables, "tables")):
             at = f"tables[{number}]"
             fields = self._object(table, at)
@@ -172,7 +172,7 @@ class _Reader:
             for place, row in enumerate(self._list(fields.get("rows"), f"{at}.rows")):
                 yield from self._row(key, row, f"{at}.rows[{place}]")
 
-    def _row(self, key: str, row: object, at: str) -> Iterator[tuple[Place, Figure]]:
+    def _row(self, key: str, row: object, at: str) -> Iterator[tuple[FigureKey, Figure]]:
         fields = self._object(row, at)
         name = self._text(fields.get("name"), f"{at}.name")
         for number, figure in enumerate(self._list(fields.get("figures"), f"{at}.figures")):
@@ -187,7 +187,7 @@ class _Reader:
         runs = list[float]()
         for run in self._list(value, at):
             if isinstance(run, bool) or not isinstance(run, int | float) or not 0 <= run < math.inf:
-                raise self._bad(at, "has something that is no time")
+                raise self._bad(at, "has something that is not a time")
             runs.append(float(run))
         return tuple(runs)
 

@@ -16,13 +16,13 @@ EXAMPLE = "holdfast check examples/policy/policy.dl"
 
 def check(
     program: options.ProgramFile,
-    macro: options.Macros = [],  # noqa: B006  it is copied
+    macro: options.MacrosOption = [],  # noqa: B006  it is copied
     include: options.Include = [],  # noqa: B006  it is copied
     json: options.AsJson = False,
 ) -> None:
     """Check a program without running it.
 
-    Names, types, unbound variables, negation in cycles: all that is wrong is said at once.
+    All errors are reported at once: names, types, unbound variables, negation in cycles.
     """
     checked = load(program, macro, include)
     counts = _counts(checked)
@@ -34,13 +34,15 @@ def check(
     terminal.line("ok: " + ", ".join(terminal.counted(number, noun) for noun, number in counts.items()))
 
 
-def load(path: Path, macro: Sequence[str] = (), include: Sequence[Path] = ()) -> Program:
-    """Parse and check a file."""
+def load(path: Path, macro: Sequence[str] = (), include: Sequence[Path] = (), *, writes: Path | None = None) -> Program:
+    """Parse and check a file; `writes` is what the command writes, which must be none of the files that it reads."""
     text = files.read_text(path)
     from holdfast import language
     from holdfast.program import check as check_tree
 
-    return check_tree(language.parse(text, files.shown_name(path), options.preprocessing(macro, include)))
+    parsed = language.parse(text, files.shown_name(path), options.preprocessing(macro, include))
+    files.refuse_overwriting(writes, [path, *map(Path, parsed.source.files)])
+    return check_tree(parsed)
 
 
 def _counts(program: Program) -> dict[str, int]:

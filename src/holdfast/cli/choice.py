@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Asked:
-    """Which algorithms were asked for: one for all, others for the hyper-nodes of some relations."""
+    """The chosen algorithms: one for all, others for the hyper-nodes of some relations."""
 
     default: str
     of_relation: Mapping[str, str]

@@ -28,8 +28,8 @@ class Exit(Exception):
 
 
 @dataclass(frozen=True)
-class Argument:
-    """A parameter that is told by its place."""
+class Positional:
+    """A positional parameter."""
 
     metavar: str
     help: str
@@ -37,7 +37,7 @@ class Argument:
 
 @dataclass(frozen=True, init=False)
 class Option:
-    """A parameter that is told by a name: `-F`, `--facts`; without names, by that of the parameter."""
+    """A named parameter: `-F`, `--facts`; by default its name is that of the Python parameter."""
 
     names: tuple[str, ...]
     metavar: str | None
@@ -64,15 +64,15 @@ class _Parameter:
 
     name: str
     type: Any  # of one value
-    told: Argument | Option
+    declared: Positional | Option
     default: Any
     is_list: bool
 
     @property
     def names(self) -> tuple[str, ...]:
-        if isinstance(self.told, Argument):
+        if isinstance(self.declared, Positional):
             return ()
-        return self.told.names or (f"--{self.name.replace('_', '-')}",)
+        return self.declared.names or (f"--{self.name.replace('_', '-')}",)
 
     @property
     def is_flag(self) -> bool:
@@ -85,11 +85,11 @@ class _Parameter:
     @property
     def shown(self) -> str:
         """What it is called in a message."""
-        return self.told.metavar if isinstance(self.told, Argument) else self.names[-1]
+        return self.declared.metavar if isinstance(self.declared, Positional) else self.names[-1]
 
     @property
     def start(self) -> Any:
-        """Its value when nothing is said."""
+        """Its default value."""
         return list(self.default) if self.is_list and not self.is_required else self.default
 
 
@@ -128,7 +128,7 @@ class Command:
             usage,
             *_paragraphs(inspect.getdoc(self.function) or "", width),
             _table("Arguments:", [_described(parameter) for parameter in places], width),
-            _table("Options:", [*options, ("--help", "Show this text and stop.")], width),
+            _table("Options:", [*options, ("--help", "Show this help and exit.")], width),
             f"Example:\n    {self.example}",
         ]
         return "\n\n".join(filter(None, sections)) + "\n"
@@ -140,7 +140,7 @@ def group_help(path: str, about: str, rows: Sequence[tuple[str, str]], example: 
     sections = [
         f"Usage: {' '.join(filter(None, ('holdfast', path)))} [OPTIONS] COMMAND [ARGS]...",
         f"  {about}",
-        _table("Options:", [*options, ("--help", "Show this text and stop.")], width),
+        _table("Options:", [*options, ("--help", "Show this help and exit.")], width),
         _table("Commands:", [row for row in rows if row not in options], width),
         f"Example:\n    {example}",
     ]
@@ -148,10 +148,10 @@ def group_help(path: str, about: str, rows: Sequence[tuple[str, str]], example: 
 
 
 def wrong(path: str, message: str, meant: str = "", names: Sequence[str] = ()) -> UsageError:
-    """The error for a command line that is none, with a similar name or the way to the help."""
+    """The error for a wrong command line, with a similar name or a pointer to the help."""
     similar = difflib.get_close_matches(meant, names, 1) if meant else []
     command = " ".join(filter(None, ("holdfast", path)))
-    help = f"did you mean {similar[0]}?" if similar else f"`{command} --help` shows what it takes"
+    help = f"did you mean {similar[0]}?" if similar else f"`{command} --help` lists the options and arguments"
     return UsageError(Diagnostic(codes.BAD_USAGE, message, help=help))
 
 
@@ -161,11 +161,11 @@ def wrong(path: str, message: str, meant: str = "", names: Sequence[str] = ()) -
 def _parameters(function: Function) -> Iterator[_Parameter]:
     hints = get_type_hints(function, include_extras=True)
     for name, parameter in inspect.signature(function).parameters.items():
-        annotated, told = get_args(hints[name])
+        annotated, declared = get_args(hints[name])
         kinds = [kind for kind in get_args(annotated) if kind is not type(None)]
         is_list = getattr(annotated, "__origin__", None) is list
         one = kinds[0] if is_list or isinstance(annotated, UnionType) else annotated
-        yield _Parameter(name, one, told, parameter.default, is_list)
+        yield _Parameter(name, one, declared, parameter.default, is_list)
 
 
 # --- reading -----------------------------------------------------------------------------------------
@@ -201,7 +201,7 @@ class _Reading:
         name, equals, value = word.partition("=") if word.startswith("--") else (word[:2], word[2:], word[2:])
         parameter = self._options.get(name)
         if parameter is None:
-            raise wrong(self._command.path, f"there is no option {name}", name, self._command.option_names)
+            raise wrong(self._command.path, f"unknown option {name}", name, self._command.option_names)
         if not parameter.is_flag:
             self._add(parameter, value if equals else self._behind(name))
         elif equals:
@@ -211,18 +211,18 @@ class _Reading:
 
     def _behind(self, name: str) -> str:
         if not self._words:
-            raise self._wrong(f"{name} needs a value behind it")
+            raise self._wrong(f"{name} needs a value")
         return self._words.pop()
 
     def _take_places(self, words: list[str]) -> None:
         for parameter in self._command.parameters:
-            if isinstance(parameter.told, Argument):
+            if isinstance(parameter.declared, Positional):
                 count = len(words) if parameter.is_list else 1
                 for word in words[:count]:
                     self._add(parameter, word)
                 words = words[count:]
         if words:
-            raise self._wrong(f"there is more than the command takes: {' '.join(words)}")
+            raise self._wrong(f"unexpected arguments: {' '.join(words)}")
 
     def _add(self, parameter: _Parameter, text: str) -> None:
         value = self._converted(parameter, text)
@@ -236,7 +236,7 @@ class _Reading:
             value = parameter.type(text)
         except ValueError:
             raise self._wrong(_not_a_value(parameter, text)) from None
-        least = getattr(parameter.told, "min", None)
+        least = getattr(parameter.declared, "min", None)
         if least is not None and not value >= least:
             raise self._wrong(f"the value of {parameter.shown} must be at least {least}")
         return value
@@ -253,7 +253,7 @@ class _Reading:
 def _not_a_value(parameter: _Parameter, text: str) -> str:
     if issubclass(parameter.type, Enum):
         known = ", ".join(f"'{kind.value}'" for kind in parameter.type)
-        return f"{parameter.shown} is not {text}, but one of {known}"
+        return f"{parameter.shown} must be one of {known}, not {text}"
     return f"the value of {parameter.shown} is not a {'whole ' if parameter.type is int else ''}number"
 
 
@@ -265,18 +265,18 @@ def _usage(parameter: _Parameter) -> str:
 
 
 def _described(parameter: _Parameter) -> tuple[str, str]:
-    told, names = parameter.told, ", ".join(parameter.names)
-    if isinstance(told, Argument):
-        return told.metavar, f"{told.help}  [required]" if parameter.is_required else told.help
-    metavar = told.metavar or ""
+    declared, names = parameter.declared, ", ".join(parameter.names)
+    if isinstance(declared, Positional):
+        return declared.metavar, f"{declared.help}  [required]" if parameter.is_required else declared.help
+    metavar = declared.metavar or ""
     if isinstance(parameter.type, type) and issubclass(parameter.type, Enum):
         metavar = f"[{'|'.join(kind.value for kind in parameter.type)}]"
     remarks = ["required"] if parameter.is_required else []
-    if told.show_default and not parameter.is_flag and parameter.default not in (None, [], inspect.Parameter.empty):
+    if declared.show_default and not parameter.is_flag and parameter.default not in (None, [], inspect.Parameter.empty):
         remarks.append(f"default: {parameter.default}")
-    if told.min is not None:
-        remarks.append(f"at least {told.min}")
-    return " ".join(filter(None, (names, metavar))), told.help + "".join(f"  [{remark}]" for remark in remarks)
+    if declared.min is not None:
+        remarks.append(f"at least {declared.min}")
+    return " ".join(filter(None, (names, metavar))), declared.help + "".join(f"  [{remark}]" for remark in remarks)
 
 
 def _table(title: str, rows: Sequence[tuple[str, str]], width: int) -> str:

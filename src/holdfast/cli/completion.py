@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Annotated
 
 from holdfast.cli import terminal
-from holdfast.cli.command_line import Argument
+from holdfast.cli.command_line import Positional
 
 EXAMPLE = "source <(holdfast completion bash)"
 Tree = Mapping[str, Sequence[str]]
@@ -23,7 +23,7 @@ class Shell(StrEnum):
 
 
 def completion(
-    shell: Annotated[Shell, Argument(metavar="SHELL", help="The shell: bash, zsh or fish.")],
+    shell: Annotated[Shell, Positional(metavar="SHELL", help="The shell: bash, zsh or fish.")],
 ) -> None:
     """Print a script for a shell's completion.
 

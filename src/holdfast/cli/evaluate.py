@@ -55,7 +55,7 @@ def evaluate(
 
 
 def _import_engine() -> None:
-    """With a NumPy that starts no threads for products of matrices: there are none, and it takes a tenth of a start."""
+    """Keep NumPy from starting threads for matrix products: none are needed, and they take a tenth of a start."""
     asked = "OPENBLAS_NUM_THREADS"
     if asked in os.environ:
         return

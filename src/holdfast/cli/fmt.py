@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 from holdfast.cli import codes, files, options, terminal
-from holdfast.cli.command_line import Argument, Exit, Option
+from holdfast.cli.command_line import Exit, Option, Positional
 from holdfast.errors import Diagnostic, ExitCode, UsageError
 
 EXAMPLE = "holdfast fmt --check examples/*/*.dl"
@@ -28,12 +28,12 @@ class Formatted:
 
 
 def fmt(
-    programs: Annotated[list[Path], Argument(metavar="FILES", help="Programs; - is standard input.")],
+    programs: Annotated[list[Path], Positional(metavar="FILES", help="Programs; - is standard input.")],
     check: Annotated[bool, Option("--check", help="Change nothing; exit code 1 if a file would change.")] = False,
     write: Annotated[bool, Option("--write", help="Change the files; otherwise the text is printed.")] = False,
     json: options.AsJson = False,
 ) -> None:
-    """Lay programs out canonically."""
+    """Format programs."""
     _refuse_odd(programs, check, write)
     results = [_format(path) for path in programs]
     if write:
@@ -43,25 +43,25 @@ def fmt(
     if json:
         terminal.json({"ok": not (check and any(r.changed for r in results)), "files": [_as_json(r) for r in results]})
     else:
-        _tell(results, check, write)
+        _show(results, check, write)
     if check and any(result.changed for result in results):
         raise Exit(ExitCode.CHECK_FAILED)
 
 
 def _refuse_odd(programs: list[Path], check: bool, write: bool) -> None:
     if check and write:
-        raise UsageError(Diagnostic(codes.BAD_USAGE, "--check and --write exclude each other"))
+        raise UsageError(Diagnostic(codes.BAD_USAGE, "--check and --write cannot be used together"))
     if write and Path("-") in programs:
         raise UsageError(
             Diagnostic(
-                codes.BAD_USAGE, "standard input cannot be written back", help="without --write the result is printed"
+                codes.BAD_USAGE, "standard input cannot be written back", help="remove --write to print the result"
             )
         )
     if len(programs) > 1 and not (check or write):
         raise UsageError(
             Diagnostic(
                 codes.BAD_USAGE,
-                "several files would be printed into one another",
+                "only one file can be printed",
                 help="use --write to change the files, or --check to test them",
             )
         )
@@ -74,7 +74,7 @@ def _format(path: Path) -> Formatted:
     return Formatted(path, before, format_source(before, files.shown_name(path)))
 
 
-def _tell(results: list[Formatted], check: bool, write: bool) -> None:
+def _show(results: list[Formatted], check: bool, write: bool) -> None:
     if not (check or write):
         terminal.text(results[0].after)
         return

@@ -32,7 +32,7 @@ def graph(
     output: Annotated[
         Path | None, Option("-o", "--output", metavar="FILE", help="Write to a file instead of printing.")
     ] = None,
-    macro: options.Macros = [],  # noqa: B006  it is copied
+    macro: options.MacrosOption = [],  # noqa: B006  it is copied
     include: options.Include = [],  # noqa: B006  it is copied
     json: options.AsJson = False,
 ) -> None:
@@ -41,8 +41,7 @@ def graph(
     A hyper-node is a group of relations that depend on each other and are evaluated together.
     """
     files.writable_file(output)
-    files.refuse_overwriting(output, [program])
-    drawing = _drawn(load(program, macro, include), Format.JSON if json else format)
+    drawing = _drawn(load(program, macro, include, writes=output), Format.JSON if json else format)
     if output is None:
         terminal.text(drawing)
     else:

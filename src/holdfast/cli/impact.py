@@ -22,7 +22,7 @@ ROWS_SHOWN = 5
 
 def impact(
     program: options.ProgramFile,
-    facts: options.Facts = [],  # noqa: B006  it is copied
+    facts: options.FactsOption = [],  # noqa: B006  it is copied
     add: Annotated[
         list[str],
         Option("--add", metavar="RULES", show_default=False, help="Rules to add, as text; may be given several times."),
@@ -30,7 +30,10 @@ def impact(
     remove: Annotated[
         list[str],
         Option(
-            "--remove", metavar="RULE", show_default=False, help="A rule to remove, by name or text; several times."
+            "--remove",
+            metavar="RULE",
+            show_default=False,
+            help="A rule to remove, by name or text; may be given several times.",
         ),
     ] = [],  # noqa: B006
     limit_facts: options.LimitFacts = None,
@@ -38,17 +41,17 @@ def impact(
     limit_seconds: options.LimitSeconds = None,
     limit_memory: options.LimitMemory = None,
     no_module: options.NoModules = [],  # noqa: B006  it is copied
-    macro: options.Macros = [],  # noqa: B006  it is copied
+    macro: options.MacrosOption = [],  # noqa: B006  it is copied
     include: options.Include = [],  # noqa: B006  it is copied
     functors: options.FunctorFiles = [],  # noqa: B006  it is copied
     json: options.AsJson = False,
 ) -> None:
     """Show what adding or removing rules would do.
 
-    The hyper-nodes directly impacted, those that would be brought up to date, and the facts that would change.
+    Shows the hyper-nodes that the update would maintain, those it affects directly, and the facts that would change.
     """
     if not add and not remove:
-        raise UsageError(Diagnostic(codes.BAD_USAGE, "there is no change to look at", help="give --add or --remove"))
+        raise UsageError(Diagnostic(codes.BAD_USAGE, "no rule change is given", help="give --add or --remove"))
     limits = (limit_facts, limit_rounds, limit_seconds, limit_memory)
     base = evaluate(program, facts, limits, no_module, macro=macro, include=include, functors=functors)
     from holdfast import Update
@@ -57,7 +60,7 @@ def impact(
     if json:
         terminal.json(_as_json(found))
     else:
-        _tell(found)
+        _show(found)
 
 
 def _as_json(found: Impact) -> dict[str, object]:
@@ -85,7 +88,7 @@ def _node_as_json(node: Impacted) -> dict[str, object]:
     }
 
 
-def _tell(found: Impact) -> None:
+def _show(found: Impact) -> None:
     shown = [node for node in found.plan if node.relations]
     terminal.heading("execution plan, directly impacted hyper-nodes marked by *")
     for place, node in enumerate(shown, 1):
@@ -95,20 +98,20 @@ def _tell(found: Impact) -> None:
     if not shown:
         terminal.line("  nothing: the rules stay the same")
     terminal.line("")
-    _tell_facts(found)
+    _show_facts(found)
 
 
 def _reasons(node: Impacted) -> Iterator[str]:
     """Why a hyper-node is impacted directly."""
-    for names, verb in ((node.removed, "goes"), (node.added, "comes")):
+    for names, verb in ((node.removed, "is removed"), (node.added, "is added")):
         yield from (f"{name} {verb}" for name in names)
     if node.is_regrouped:
-        yield "is put together or split"
+        yield "merges or splits"
     if node.was_recursive != node.node.is_recursive:
         yield "becomes recursive" if node.node.is_recursive else "is no longer recursive"
 
 
-def _tell_facts(found: Impact) -> None:
+def _show_facts(found: Impact) -> None:
     change = found.change
     if not change:
         terminal.line("no fact would change")

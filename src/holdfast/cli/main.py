@@ -35,24 +35,24 @@ COMMANDS: Final = {
     "bench compare": "bench.compare",
     "completion": "completion.completion",
 }
-"""Each command's function, in the files of this folder; only that of the command that is asked for is imported."""
+"""Each command's function, in the files of this folder; only the file of the given command is imported."""
 
 GROUPS: Final = {
     "": (
-        "Datalog: write rules, hand in facts, read what follows.",
+        "Datalog: write rules, load facts, read what follows.",
         "holdfast run examples/reachability/reachability.dl -F examples/reachability/facts",
     ),
     "pipeline": ("Run a declared pipeline on Spark.", "holdfast pipeline run examples/windfarm/pipeline.toml"),
     "bench": (
-        "Look at results of `make bench`.",
+        "Compare results of `make bench`.",
         "holdfast bench compare before.json after.json --threshold 1.2",
     ),
 }
 """What stands before commands, with what it is about and an example."""
 
 OPTIONS: Final = {
-    "--version": "Print the version and stop.",
-    "--debug": "Show tracebacks; may stand anywhere.",
+    "--version": "Print the version and exit.",
+    "--debug": "Show tracebacks; allowed anywhere.",
 }
 
 
@@ -137,7 +137,7 @@ def _unknown(group: str, name: str) -> UsageError:
     kind = "option" if name.startswith("-") else "command"
     names = [*OPTIONS, "--help", *(path.partition(" ")[0] for path in COMMANDS)]
     inside = [path.removeprefix(f"{group} ") for path in COMMANDS if path.startswith(f"{group} ")]
-    return command_line.wrong(group, f"there is no {kind} {name}", name, inside if group else names)
+    return command_line.wrong(group, f"unknown {kind} {name}", name, inside if group else names)
 
 
 def _version() -> str:
@@ -154,8 +154,8 @@ def _as_ours(failure: Exception) -> HoldfastError:
             return LimitReached(
                 Diagnostic(
                     codes.OUT_OF_MEMORY,
-                    "the machine has no memory left; the run was stopped and nothing was written",
-                    help="--limit-memory stops a run before it comes to that",
+                    "the machine is out of memory; the run was stopped and nothing was written",
+                    help="--limit-memory stops a run before that happens",
                 )
             )
         case OSError() if failure.strerror is not None:
@@ -183,5 +183,5 @@ def _report(error: HoldfastError, words: Sequence[str]) -> int:
 
 
 def _leave_pipe() -> None:
-    """The reader went away (`| head`): leave quietly, also when Python flushes on its way out."""
+    """The reader closed the pipe (`| head`): exit silently, also when Python flushes at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from holdfast.cli import codes
-from holdfast.cli.command_line import Argument, Option
+from holdfast.cli.command_line import Option, Positional
 from holdfast.errors import Diagnostic, UsageError
 
 if TYPE_CHECKING:
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 ProgramFile = Annotated[
     Path,
-    Argument(
+    Positional(
         metavar="PROGRAM",
         help="The program, a .dl file; - for standard input.",
     ),
 ]
 AsJson = Annotated[bool, Option("--json", help="Print JSON, errors included.")]
-Facts = Annotated[
+FactsOption = Annotated[
     list[Path],
     Option(
         "-F",
@@ -42,8 +42,12 @@ LimitFacts = Annotated[
 LimitRounds = Annotated[
     int | None, Option(metavar="N", min=1, help="Stop when a recursive hyper-node takes more rounds than this.")
 ]
-LimitSeconds = Annotated[float | None, Option(metavar="S", min=0, help="Stop when the run takes longer than this.")]
-LimitMemory = Annotated[str | None, Option(metavar="SIZE", help="Stop when more memory is used than this: 512M, 4G.")]
+LimitSeconds = Annotated[
+    float | None, Option(metavar="S", min=0, help="Stop when the run takes longer than this, in seconds.")
+]
+LimitMemory = Annotated[
+    str | None, Option(metavar="SIZE", help="Stop when the run uses more memory than this: 512M, 4G.")
+]
 
 Algorithms = Annotated[
     list[str],
@@ -55,10 +59,10 @@ Algorithms = Annotated[
     ),
 ]
 Strategy = Annotated[
-    str, Option("--strategy", metavar="NAME", help="How rules go: counters, or hyper-node to redo theirs.")
+    str, Option("--strategy", metavar="NAME", help="How to remove rules: counters, or hyper-node to recompute.")
 ]
 
-Macros = Annotated[
+MacrosOption = Annotated[
     list[str],
     Option(
         "-M", "--macro", metavar="NAME[=TEXT]", show_default=False, help="Define a macro; may be given several times."
@@ -71,7 +75,7 @@ Include = Annotated[
         "--include",
         metavar="FOLDER",
         show_default=False,
-        help="Look for included files here too; several times.",
+        help="Search for included files here too; may be given several times.",
     ),
 ]
 FunctorFiles = Annotated[
@@ -89,20 +93,20 @@ NoModules = Annotated[
         "--no-module",
         metavar="NAME",
         show_default=False,
-        help="A module that is not to serve any rules, or all of them: `all`.",
+        help="Turn a module off, or all of them: `all`.",
     ),
 ]
-Engine = Annotated[
+EngineOption = Annotated[
     str,
-    Option("--engine", metavar="NAME", help="Where facts live and rules run: memory, this process; or spark."),
+    Option("--engine", metavar="NAME", help="The engine: memory, in this process, or spark."),
 ]
 Master = Annotated[
     str | None,
-    Option("--master", metavar="URL", show_default=False, help="Spark's master; this machine if none is named."),
+    Option("--master", metavar="URL", show_default=False, help="Spark's master; by default this machine."),
 ]
 Conf = Annotated[
     list[str],
-    Option("--conf", metavar="K=V", show_default=False, help="A setting of Spark; may be given several times."),
+    Option("--conf", metavar="K=V", show_default=False, help="A Spark setting; may be given several times."),
 ]
 
 LimitValues = tuple[int | None, int | None, float | None, str | None]
@@ -152,11 +156,7 @@ def engine(name: str, master: str | None, conf: list[str]) -> str | SparkOptions
 
         return SparkOptions(master, parsed_conf(conf))
     if master is not None or conf:
-        raise UsageError(
-            Diagnostic(
-                "E1004", "--master and --conf are for Spark, and the engine is not spark", help="add --engine spark"
-            )
-        )
+        raise UsageError(Diagnostic("E1004", "--master and --conf need the spark engine", help="add --engine spark"))
     return name
 
 

@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from holdfast.cli import codes, options, terminal
-from holdfast.cli.command_line import Argument, Option
+from holdfast.cli.command_line import Option, Positional
 from holdfast.errors import Diagnostic, UsageError
 
 if TYPE_CHECKING:
-    from holdfast.pipeline import Told
+    from holdfast.pipeline import Event
     from holdfast.pipeline.model import Pipeline
     from holdfast.pipeline.snapshots import SnapshotStore
 
 EXAMPLE = "holdfast pipeline run examples/windfarm/pipeline.toml"
 
-PipelineFile = Annotated[Path, Argument(metavar="PIPELINE", help="The pipeline, a .toml file.")]
+PipelineFile = Annotated[Path, Positional(metavar="PIPELINE", help="The pipeline, a .toml file.")]
 
 
 def run(
@@ -25,10 +25,10 @@ def run(
     mode: Annotated[
         str | None,
         Option(
-            "--mode", metavar="MODE", show_default=False, help="batch, update or stream; the file's own if not given."
+            "--mode", metavar="MODE", show_default=False, help="batch, update or stream; by default that of the file."
         ),
     ] = None,
-    anew: Annotated[bool, Option("--anew", help="Let a batch run put away earlier snapshots.")] = False,
+    anew: Annotated[bool, Option("--anew", help="Let a batch run discard earlier snapshots.")] = False,
     master: Annotated[
         str | None,
         Option(
@@ -37,7 +37,7 @@ def run(
     ] = None,
     conf: Annotated[
         list[str],
-        Option("--conf", metavar="K=V", show_default=False, help="A setting of Spark's; may be given several times."),
+        Option("--conf", metavar="K=V", show_default=False, help="A Spark setting; may be given several times."),
     ] = [],  # noqa: B006
     ui: Annotated[bool, Option("--ui", help="Serve Spark's web page.")] = False,
     json: options.AsJson = False,
@@ -49,12 +49,12 @@ def run(
     from holdfast.spark_session import SparkOptions, parsed_conf
 
     if mode is not None and mode not in MODES:
-        raise UsageError(Diagnostic(codes.BAD_USAGE, f"there is no mode {mode}", help=f"it is {' or '.join(MODES)}"))
+        raise UsageError(Diagnostic(codes.BAD_USAGE, f"unknown mode {mode}", help=f"the modes are {', '.join(MODES)}"))
     declared = read(pipeline)
     asked = SparkOptions(master or declared.master, {**declared.conf, **parsed_conf(conf)}, ui)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of the libraries' own, to whoever programs with them
-        outcome = run_pipeline(declared, mode=mode, spark=asked, anew=anew, tell=_say_json if json else _say)
+        warnings.simplefilter("ignore")  # the libraries' own, meant for their programmers
+        outcome = run_pipeline(declared, mode=mode, spark=asked, anew=anew, on_event=_say_json if json else _say)
     if json:
         terminal.json_line(
             {
@@ -78,25 +78,25 @@ def run(
     terminal.note(f"{done} applied, the state is that after update {outcome.number}{bad}")
 
 
-def _say(told: Told) -> None:
-    bad = f"; {terminal.counted(told.rejections, 'rows')} rejected" if told.rejections else ""
-    terminal.note(told.text + bad)
+def _say(event: Event) -> None:
+    bad = f"; {terminal.counted(event.rejections, 'rows')} rejected" if event.rejections else ""
+    terminal.note(event.text + bad)
 
 
-def _say_json(told: Told) -> None:
-    if told.number is not None and told.change is not None:
+def _say_json(event: Event) -> None:
+    if event.number is not None and event.change is not None:
         terminal.json_line(
             {
-                "update": told.number,
-                "rejected": told.rejections,
-                "added": {name: len(view) for name, view in told.change.added.items()},
-                "removed": {name: len(view) for name, view in told.change.removed.items()},
+                "update": event.number,
+                "rejected": event.rejections,
+                "added": {name: len(view) for name, view in event.change.added.items()},
+                "removed": {name: len(view) for name, view in event.change.removed.items()},
             }
         )
 
 
 def check(pipeline: PipelineFile) -> None:
-    """Check a pipeline file and its program; Spark is not started."""
+    """Check a pipeline file and its program, without starting Spark."""
     from holdfast.pipeline import read
     from holdfast.pipeline.running import checked
 
@@ -110,7 +110,7 @@ def check(pipeline: PipelineFile) -> None:
 
 
 def snapshots(pipeline: PipelineFile) -> None:
-    """List the snapshots that are kept; exit code 4 if the newest is damaged."""
+    """List the snapshots; exit code 4 if the newest is damaged."""
     store = _store(pipeline)
     newest = store.current()
     if newest is None:
@@ -141,10 +141,10 @@ def restore(
         Option("--update", metavar="N", show_default=False, help="The update after which the snapshot was taken."),
     ],
     unverified: Annotated[
-        bool, Option("--unverified", help="Take a snapshot of an older holdfast, whose manifest has no hash.")
+        bool, Option("--unverified", help="Restore a snapshot of an older holdfast, whose manifest has no hash.")
     ] = False,
 ) -> None:
-    """Go back to an earlier snapshot; later ones go."""
+    """Go back to an earlier snapshot and delete later ones."""
     store = _store(pipeline)
     with store.alone():
         store.go_back(update, unverified=unverified)

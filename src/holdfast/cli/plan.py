@@ -10,7 +10,7 @@ EXAMPLE = "holdfast plan examples/reachability/reachability.dl"
 
 def plan(
     program: options.ProgramFile,
-    macro: options.Macros = [],  # noqa: B006  it is copied
+    macro: options.MacrosOption = [],  # noqa: B006  it is copied
     include: options.Include = [],  # noqa: B006  it is copied
     no_module: options.NoModules = [],  # noqa: B006  it is copied
     json: options.AsJson = False,

@@ -9,35 +9,36 @@ from typing import TYPE_CHECKING
 
 from holdfast.cli import terminal
 from holdfast.errors import printable
+from holdfast.interrupts import deferred
 
 if TYPE_CHECKING:
     from rich.status import Status
 
 SILENT_SECONDS = 2.0
 UPDATE_SECONDS = 0.1  # rounds can be very short; a person cannot read faster than this
-COMPILING = "getting the kernels ready; should this be the first run, they are compiled, which takes some ten seconds …"
+COMPILING = "preparing the kernels; a first run compiles them, which takes about ten seconds …"
 
 
 class PlainProgress:
     """For logs and pipes: a word when the user has to wait for the compiler, and nothing else."""
 
     def __init__(self) -> None:
-        self._told = False
+        self._announced = False
 
     def started(self, nodes: int) -> None:
         """The run begins."""
 
     def compiling(self) -> None:
         """Kernels are loaded, or compiled if they never were on this machine, and it takes long."""
-        if not self._told:
+        if not self._announced:
             terminal.note(COMPILING)
-        self._told = True
+        self._announced = True
 
     def round(self, node: str, round: int, new_facts: int, facts: int) -> None:
         """A round has ended."""
 
     def finished(self) -> None:
-        """The run is over."""
+        """Called at the end of the run."""
 
 
 class TerminalProgress:
@@ -50,7 +51,8 @@ class TerminalProgress:
         self._lock = threading.Lock()
         self._timer = threading.Timer(SILENT_SECONDS, self._show)
         self._timer.daemon = True
-        self._timer.start()
+        with deferred():
+            self._timer.start()
 
     def started(self, nodes: int) -> None:
         """The facts are read and the rules' turn begins."""
@@ -71,8 +73,8 @@ class TerminalProgress:
 
     def finished(self) -> None:
         """The run is over: the line goes."""
-        self._timer.cancel()
-        with self._lock:
+        with deferred(), self._lock:
+            self._timer.cancel()
             if self._status is not None:
                 self._status.stop()
                 self._status = None

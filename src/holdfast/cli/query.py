@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from holdfast.cli import options, terminal
 from holdfast.cli.cells import row_as_json, row_as_text
-from holdfast.cli.command_line import Argument
+from holdfast.cli.command_line import Positional
 from holdfast.cli.evaluate import evaluate
 
 if TYPE_CHECKING:
@@ -21,15 +21,15 @@ def query(
     program: options.ProgramFile,
     question: Annotated[
         str,
-        Argument(metavar="QUERY", help="What would stand in the body of a rule, in quotes."),
+        Positional(metavar="QUERY", help="The query: the body of a rule, in quotes."),
     ],
-    facts: options.Facts = [],  # noqa: B006  it is copied
+    facts: options.FactsOption = [],  # noqa: B006  it is copied
     limit_facts: options.LimitFacts = None,
     limit_rounds: options.LimitRounds = None,
     limit_seconds: options.LimitSeconds = None,
     limit_memory: options.LimitMemory = None,
     no_module: options.NoModules = [],  # noqa: B006  it is copied
-    macro: options.Macros = [],  # noqa: B006  it is copied
+    macro: options.MacrosOption = [],  # noqa: B006  it is copied
     include: options.Include = [],  # noqa: B006  it is copied
     functors: options.FunctorFiles = [],  # noqa: B006  it is copied
     json: options.AsJson = False,
@@ -45,7 +45,7 @@ def query(
     if json:
         terminal.json(answer_as_json(answer))
     else:
-        _tell(answer)
+        _show(answer)
 
 
 def _check_syntax(question: str) -> None:
@@ -70,7 +70,7 @@ class _Rows(list[object]):
 
     def __init__(self, answer: RelationView) -> None:
         super().__init__()
-        answer.check_room()  # before anything is written
+        answer.check_memory()  # before anything is written
         self._answer = answer
 
     def __len__(self) -> int:
@@ -85,7 +85,7 @@ def rows_as_text(answer: RelationView) -> Iterator[list[str]]:
     return (row_as_text(row, answer.types) for row in answer.sorted_rows())
 
 
-def _tell(answer: RelationView) -> None:
+def _show(answer: RelationView) -> None:
     if not answer.columns:
         terminal.line("true" if len(answer) else "false")
         if terminal.is_terminal(sys.stdout):

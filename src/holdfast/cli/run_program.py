@@ -23,7 +23,7 @@ ROWS_SHOWN = 20
 
 def run_program(
     program: options.ProgramFile,
-    facts: options.Facts = [],  # noqa: B006  it is copied
+    facts: options.FactsOption = [],  # noqa: B006  it is copied
     output: Annotated[
         Path | None,
         Option(
@@ -34,7 +34,7 @@ def run_program(
             help="Write output relations here instead of printing.",
         ),
     ] = None,
-    engine: options.Engine = "memory",
+    engine: options.EngineOption = "memory",
     master: options.Master = None,
     conf: options.Conf = [],  # noqa: B006  it is copied
     limit_facts: options.LimitFacts = None,
@@ -42,7 +42,7 @@ def run_program(
     limit_seconds: options.LimitSeconds = None,
     limit_memory: options.LimitMemory = None,
     no_module: options.NoModules = [],  # noqa: B006  it is copied
-    macro: options.Macros = [],  # noqa: B006  it is copied
+    macro: options.MacrosOption = [],  # noqa: B006  it is copied
     include: options.Include = [],  # noqa: B006  it is copied
     functors: options.FunctorFiles = [],  # noqa: B006  it is copied
     stats: Annotated[
@@ -57,7 +57,7 @@ def run_program(
     """
     files.writable_folder(output)
     files.writable_file(stats)
-    files.refuse_overwriting(stats, [program])
+    files.refuse_overwriting(stats, [program, *functors])
     base = evaluate(
         program,
         facts,
@@ -70,7 +70,7 @@ def run_program(
         functors=functors,
     )
     terminal.diagnostics([] if json else base.program.warnings)
-    written = write_all(base, output, stats, _figures(base))
+    written = write_all(base, output, stats, _figures(base), functors)
     if json:
         terminal.json(_as_json(base, written, output is None))
         return
@@ -123,7 +123,7 @@ def _with_directive(base: KnowledgeBase, kind: str) -> Iterator[str]:
 
 
 def _shown(base: KnowledgeBase) -> list[str]:
-    """The relations whose rows are printed: the outputs, or everything that rules derive when there are none."""
+    """The relations whose rows are printed: the outputs, or without any, everything that rules derive."""
     derived = {rule.predicate for rule in base.program.rules} | {rule.predicate for rule in base.program.aggregates}
     return list(_with_directive(base, "output")) or [name for name in base.relations if name in derived]
 

@@ -36,11 +36,11 @@ def stream(
             "--updates",
             metavar="FILE",
             show_default=False,
-            help="Updates, a JSON object on each line; .gz too; - is standard input; "
-            "of a folder all files, also those to come, until one is called END.",
+            help="Updates, one JSON object per line; may be .gz; - for standard input; "
+            "for a folder, its files and new ones until one named END appears.",
         ),
     ],
-    facts: options.Facts = [],  # noqa: B006  it is copied
+    facts: options.FactsOption = [],  # noqa: B006  it is copied
     changes: Annotated[
         Path | None,
         Option("--changes", metavar="FILE", show_default=False, help="Write what changed here instead of printing it."),
@@ -52,24 +52,22 @@ def stream(
     algorithm: options.Algorithms = [],  # noqa: B006  it is copied
     strategy: options.Strategy = "counters",
     explain_choice: Annotated[
-        bool, Option("--explain-choice", help="Say which algorithm each hyper-node got, and why.")
+        bool, Option("--explain-choice", help="Show the algorithm of each hyper-node and the reason.")
     ] = False,
     keep_going: Annotated[
-        bool, Option("--keep-going", help="Skip updates that are refused; exit code 1 if any was.")
+        bool, Option("--keep-going", help="Skip refused updates; exit code 1 if there were any.")
     ] = False,
     lookahead: Annotated[
         str,
         Option("--lookahead", metavar="NAME", help="What to do with updates that wait: auto, none, marks, window."),
     ] = "auto",
-    window: Annotated[int, Option("--window", metavar="N", help="At most so many updates in one pass.")] = 32,
+    window: Annotated[int, Option("--window", metavar="N", help="The most updates in one pass.")] = 32,
     coalesce: Annotated[
         int | None,
-        Option(
-            "--coalesce", metavar="N", show_default=False, help="When more than N updates wait, merge them; says which."
-        ),
+        Option("--coalesce", metavar="N", show_default=False, help="Merge waiting updates when more than N wait."),
     ] = None,
-    queue: Annotated[int, Option("--queue", metavar="N", help="Read at most so many updates ahead.")] = 64,
-    engine: options.Engine = "memory",
+    queue: Annotated[int, Option("--queue", metavar="N", help="The most updates to read ahead.")] = 64,
+    engine: options.EngineOption = "memory",
     master: options.Master = None,
     conf: options.Conf = [],  # noqa: B006  it is copied
     limit_facts: options.LimitFacts = None,
@@ -77,7 +75,7 @@ def stream(
     limit_seconds: options.LimitSeconds = None,
     limit_memory: options.LimitMemory = None,
     no_module: options.NoModules = [],  # noqa: B006  it is copied
-    macro: options.Macros = [],  # noqa: B006  it is copied
+    macro: options.MacrosOption = [],  # noqa: B006  it is copied
     include: options.Include = [],  # noqa: B006  it is copied
     functors: options.FunctorFiles = [],  # noqa: B006  it is copied
     stats: Annotated[
@@ -88,27 +86,31 @@ def stream(
     ] = None,
     json: options.AsJson = False,
 ) -> None:
-    """Apply updates one by one; say what each changed.
+    """Apply updates one by one; print what each changed.
 
-    Facts and rules come and go; after each update a line of JSON has what was added and removed.
+    Updates change facts and rules. A line of JSON for each has the facts that were added and removed.
     """
     from holdfast.streaming.driver import Lookahead
     from holdfast.streaming.queue import UpdateQueue
     from holdfast.streaming.sources import feed
 
-    asked, ahead, room = Asked.parsed(algorithm, strategy), Lookahead(lookahead, window, coalesce), UpdateQueue(queue)
+    asked, ahead, incoming = (
+        Asked.parsed(algorithm, strategy),
+        Lookahead(lookahead, window, coalesce),
+        UpdateQueue(queue),
+    )
     if str(program) == str(updates) == "-":
         raise UsageError(Diagnostic(codes.BAD_USAGE, "program and updates cannot both be on standard input"))
     refuse_overwriting(updates, changes)
     files.writable_folder(output)
     for path in (stats, changes):
         files.writable_file(path)
-        files.refuse_overwriting(path, [program, updates])
+        files.refuse_overwriting(path, [program, updates, *functors])
     if stats is not None and changes is not None and stats.resolve() == changes.resolve():
         raise UsageError(Diagnostic(codes.BAD_USAGE, f"{stats} cannot be both --stats and --changes"))
     with ExitStack() as opened:
         longest = None if limit_memory is None else options.bytes_of(limit_memory) // 8  # its objects take more
-        feed(room, opened.enter_context(open_updates(updates, longest)))
+        feed(incoming, opened.enter_context(open_updates(updates, longest)))
         base = evaluate(
             program,
             facts,
@@ -121,11 +123,12 @@ def stream(
             functors=functors,
         )
         asked.check(base)
-        files.refuse_overwriting(changes, base.files)
+        for path in (stats, changes):
+            files.refuse_overwriting(path, base.files)
         sink = opened.enter_context(open_changes(changes))
-        run = _Run(base, asked, room, sink, explain_choice, keep_going, json)
+        run = _Run(base, asked, incoming, sink, explain_choice, keep_going, json)
         run.all(ahead)
-    others = files.each_file([updates, *([] if changes is None else [changes])])
+    others = files.each_file([updates, *functors, *([] if changes is None else [changes])])
     written = write_all(base, output, stats, run.figures.to_json(), others)
     if json:
         terminal.json_line({"ok": not run.figures.skipped, **run.figures.totals(), "written": list(map(str, written))})

@@ -101,7 +101,7 @@ class StreamFigures:
     def to_json(self) -> dict[str, object]:
         """Everything, for `--stats`."""
         nodes = [{"predicates": list(predicates), **total.to_json()} for predicates, total in self._nodes.items()]
-        queue = {"room": self._queue.room, "longest": self._queue.longest, "held_up": self._queue.held_up}
+        queue = {"capacity": self._queue.capacity, "longest": self._queue.longest, "held_up": self._queue.held_up}
         return {"start": self._start, "total": {**self.totals(), "nodes": nodes}, "queue": queue, "updates": self._each}
 
     def summary(self) -> str:

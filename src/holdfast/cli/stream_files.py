@@ -42,7 +42,7 @@ def _standard_input() -> BinaryIO:
     """Standard input for a thread that may still be reading when the process ends: not the one Python closes then."""
     try:
         return os.fdopen(os.dup(sys.stdin.fileno()), "rb")
-    except (OSError, ValueError):  # it is none of the system's
+    except (OSError, ValueError):  # not a file of the system
         return sys.stdin.buffer
 
 
@@ -65,7 +65,7 @@ def refuse_overwriting(updates: Path, changes: Path | None) -> None:
     """A stream must not be written over while it is read, nor read what it writes."""
     if changes is not None and updates.is_dir() and changes.parent.resolve() == updates.resolve():
         raise UsageError(
-            Diagnostic(codes.BAD_USAGE, f"{changes} is in the folder of updates, and would be read as some of them")
+            Diagnostic(codes.BAD_USAGE, f"{changes} is in the folder of updates, and would be read as an update file")
         )
     if changes is not None and changes.exists() and updates.exists() and changes.samefile(updates):
         raise UsageError(Diagnostic(codes.BAD_USAGE, f"{changes} cannot be both --updates and --changes"))

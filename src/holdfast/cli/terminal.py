@@ -17,6 +17,7 @@ from holdfast.errors import Diagnostic, printable
 _RED, _YELLOW, _BLUE, _CYAN, _BOLD, _RESET = "\x1b[1;31m", "\x1b[1;33m", "\x1b[34m", "\x1b[36m", "\x1b[1m", "\x1b[0m"
 
 LONGEST_CELL = 1000  # characters of a value in a table
+_LONG_ROW = 1 << 16  # characters of a row from which on its cells are written one by one
 
 
 def is_terminal(stream: TextIO) -> bool:
@@ -83,7 +84,14 @@ def _json_escape(found: re.Match[str]) -> str:
 
 def tab_separated(rows: Iterable[Sequence[str]]) -> None:
     """Rows for the next program: a line each, as in a facts file."""
-    sys.stdout.writelines("\t".join(row) + "\n" for row in rows)
+    for row in rows:
+        if sum(map(len, row)) < _LONG_ROW:
+            sys.stdout.write("\t".join(row) + "\n")
+            continue
+        for place, text in enumerate(row):  # one by one: together they would be copied again
+            sys.stdout.write("\t" * (place > 0))
+            sys.stdout.write(text)
+        sys.stdout.write("\n")
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

@@ -18,7 +18,7 @@ class Contents:
     """The contents of files that are looked at before they are read: each file is read once.
 
     What is kept counts as memory in use.  Regular files are read again rather than kept when they take more than
-    `MOST_KEPT` bytes together, or when the limit on memory leaves no room for them.
+    `MOST_KEPT` bytes together, or when the limit on memory does not allow them.
     """
 
     def __init__(self, memory: Memory = UNLIMITED) -> None:
@@ -45,8 +45,8 @@ class Contents:
         if not again or (path.is_file() and sum(len(data) for data, _ in self._kept.values()) > MOST_KEPT):
             self._drop(key)
 
-    def with_room(self, act: Callable[[], _T]) -> _T:
-        """Do something, once more without the regular files that are kept if it reaches a limit."""
+    def retried(self, act: Callable[[], _T]) -> _T:
+        """Call a function; if it reaches a limit, drop the cached regular files and call it again."""
         try:
             return act()
         except LimitReached:

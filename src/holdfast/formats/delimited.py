@@ -3,13 +3,14 @@
 pyarrow reads lines a little otherwise than we do (it takes hexadecimal for two's complement, any carriage
 return for a line end, an empty line for a row of empty values, an open quote for closed at the end).  Data in
 which that could make a difference, and data that pyarrow refuses, go the exact way (`holdfast.formats.exact`),
-which also tells what is wrong and where.
+which also reports errors with their places.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +25,7 @@ from holdfast.formats.parameters import Layout
 from holdfast.program.model import Relation
 from holdfast.values import Type
 from holdfast.values.dictionary import Codes, Dictionary, encode_distinct
+from holdfast.values.foreign_values import fits_float
 from holdfast.values.number_text import NumberError, parse_integer
 from holdfast.values.records import parse_record
 from holdfast.values.structures import Kind, Structure
@@ -43,6 +45,7 @@ _BLOCK = 1 << 24
 _LEADING_ZERO = re.compile(rb"0(?<![0-9]0)[0-9]")  # begins with the zero itself, which is what makes it quick
 _PADDED = r"^\s*[+-]?0[0-9]+\s*$"
 _DIGITS = r"^\s*[+-]?[0-9]+\s*$"
+_MANY_DIGITS = r"^\s*[+-]?[0-9.]{16,}([eE][+-]?[0-9]+)?\s*$"
 _EXACT = 2.0**53  # below this every integer is a float
 
 
@@ -64,7 +67,7 @@ def delimited_size(data: bytes, layout: Layout) -> int:
 
 
 def _read_quickly(data: bytes, layout: Layout, relation: Relation, dictionary: Dictionary) -> Codes | None:
-    """The facts as pyarrow reads them; None where only the exact way can tell."""
+    """The facts as pyarrow reads them; None if only the exact reader can decide."""
     hexadecimal = b"0x" in data or b"0X" in data
     kinds = [_TEXT if hexadecimal and type in _INTEGERS else _ARROW[type] for type in relation.types]
     table = _parse(data, layout, kinds)
@@ -120,7 +123,8 @@ def _encode(column: pa.ChunkedArray, type: Kind, layout: Layout, dictionary: Dic
 def sniff_delimited(data: bytes, layout: Layout, arity: int | None) -> tuple[Type, ...]:
     """The narrowest types that fit every value: number, unsigned, float, else symbol; nothing for no rows.
 
-    Different texts never become one number by it: `007` is a symbol, and so is an integer of more than 64 bits.
+    Different texts never become one number by it: `007` is a symbol, and so is an integer of more than 64 bits, or a
+    decimal of more digits than a float keeps.
     """
     data = data.removeprefix(BOM)
     if layout.columns is not None:
@@ -155,12 +159,15 @@ def _fits(texts: pa.Array, type: Type) -> bool:
     if type is not Type.FLOAT:
         return True
     integers = pc.match_substring_regex(texts, _DIGITS)
+    long = texts.filter(pc.match_substring_regex(texts, _MANY_DIGITS)).to_pylist()
+    if not all(fits_float(Decimal(text.strip())) for text in long):
+        return False
     exact = pc.or_(pc.invert(integers), pc.less(pc.abs(values), _EXACT))
     return not pc.all(integers).as_py() and bool(pc.all(pc.and_(exact, pc.is_finite(values))).as_py())
 
 
 def _parse(data: bytes, layout: Layout, kinds: Sequence[pa.DataType]) -> pa.Table | None:
-    """The table in the data, or None where only the exact way can tell."""
+    """The table in the data, or None if only the exact reader can decide."""
     single = _single_delimiter(data, layout) if _is_plain(data, len(kinds)) else None
     if single is None or data.startswith(BOM):  # a value may begin so; Arrow would take it for the file's mark
         return None

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from holdfast.errors import shortened
 from holdfast.formats.escapes import unescape
 from holdfast.formats.files import as_text, reading_of, text_size
 from holdfast.formats.parameters import Layout
@@ -161,7 +162,7 @@ def _delimiter_help(row: TextRow, layout: Layout, wanted: int) -> str | None:
     names = {"\t": '"\\t"', ",": '","', ";": '";"', "|": '"|"', " ": '" "'}
     for delimiter, shown in names.items():
         if delimiter != layout.delimiter and row.text.count(delimiter) == wanted - 1 > 0:
-            return f"if the values are separated otherwise, say so: .input …(delimiter={shown})"
+            return f"if another character separates the values: .input …(delimiter={shown})"
     return None
 
 
@@ -189,7 +190,7 @@ def _parse_row(
 def _header_help(row: TextRow, text: str, layout: Layout) -> str | None:
     if row.line > 1 or layout.headers or not text.isidentifier():
         return None
-    return "if the first line has the columns' names, say so: .input …(headers=true)"
+    return "if the first line has the column names: .input …(headers=true)"
 
 
 def _parse_value(text: str, type: Kind, layout: Layout) -> Value:
@@ -206,8 +207,7 @@ def _parse_value(text: str, type: Kind, layout: Layout) -> Value:
 
 
 def _type_message(text: str, number: int, column: Column, relation: Relation, reason: Exception) -> str:
-    shown = f"the value {text}" if text.strip() else "the empty value"
-    shown = shown if len(shown) < 80 else shown[:79] + "…"
+    shown = f"the value {shortened(text)}" if text.strip() else "the empty value"
     return f"{shown} in column {number} ({column.name}) of relation {relation.display} {reason}"
 
 

@@ -2,28 +2,49 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any, TypeAlias
 
 from holdfast.quick_dataclass import dataclass
+from holdfast.settings import UNLIMITED, Memory
 
-FactData: TypeAlias = Any  # what a user may give; `python_data` tells apart and refuses the rest
+_PART = 4096  # rows between two checks of the limit on memory
+FactData: TypeAlias = Any  # what a user may pass; `python_data` distinguishes the forms and refuses the rest
 
 
 @dataclass(frozen=True)
-class Several:
+class FactParts:
     """Facts of one relation given in several parts."""
 
     parts: tuple[FactData, ...]
 
 
-def kept(data: FactData) -> FactData:
+def kept(data: FactData, memory: Memory = UNLIMITED) -> FactData:
     """The same facts to look at as often as one likes: what an iterator yields is put into a list."""
     if isinstance(data, Iterator):
-        return list(data)
+        return list(data) if memory is UNLIMITED else _collected(data, memory)
     if isinstance(data, Mapping) and any(isinstance(column, Iterator) for column in data.values()):
-        return {name: kept(column) for name, column in data.items()}
+        return {name: kept(column, memory) for name, column in data.items()}
     return data
+
+
+def _collected(items: Iterator[Any], memory: Memory) -> list[Any]:
+    """What an iterator yields, while there is memory for it."""
+    found: list[Any] = []
+    size = 0
+    while part := list(islice(items, _PART)):
+        found += part
+        size += sum(map(_size, part))
+        memory.check("facts that are given", size)
+    return found
+
+
+def _size(item: object) -> int:
+    """About the bytes that a row or a value takes, and its place in a list."""
+    inside = item.values() if isinstance(item, Mapping) else item if isinstance(item, list | tuple) else ()
+    return 8 + sys.getsizeof(item, 64) + sum(sys.getsizeof(value, 64) for value in inside)
 
 
 def is_spark_frame(data: object) -> bool:

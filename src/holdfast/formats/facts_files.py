@@ -51,8 +51,8 @@ def sniff_types(
 ) -> tuple[Type, ...]:
     """The types of a file's columns, from all its values: number if all are 64-bit integers, else float, else symbol.
 
-    `names` are the columns'; without them the first row tells how many there are.  A file without facts gives no
-    types.  Only a file that cannot be read at all is an error here; what is wrong inside it, reading will tell.
+    `names` are those of the columns; without them the first row gives their number.  A file without facts gives no
+    types.  Only an unreadable file is an error here; errors inside it are found when it is read.
     """
     check_parameters(None, parameters)
     if kind_of(path) == ".parquet":

@@ -49,13 +49,13 @@ def _opened(path: Path, is_packed: bool) -> Iterator[BinaryIO]:
         with path.open("rb") as file:
             yield cast("BinaryIO", gzip.GzipFile(fileobj=file)) if is_packed else file
     except EOFError:
-        refuse("E0603", f"{path.as_posix()} is cut off: the gzip data ends too early", file_span(path))
+        refuse("E0603", f"{path.as_posix()} is truncated: the gzip data ends too early", file_span(path))
     except (gzip.BadGzipFile, zlib.error):
         refuse(
             "E0603",
             f"{path.as_posix()} is not gzip, or is damaged",
             file_span(path),
-            help=None if path.suffix == ".gz" else "leave out compress=true if the file is not compressed",
+            help=None if path.suffix == ".gz" else "remove compress=true if the file is not compressed",
         )
     except OSError as error:
         refuse_unreadable(path, error)

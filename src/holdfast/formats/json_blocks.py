@@ -61,7 +61,7 @@ def plain_types(data: bytes, names: Sequence[str]) -> tuple[Type, ...] | None:
 
 
 def _type(type: pa.DataType) -> Type | None:
-    """The type that Arrow's guess stands for; a float may be an integer that it has no room for, so it is none."""
+    """The type for Arrow's guess; None for a float, which may be an integer that is too large for Arrow."""
     if type == pa.int64():
         return Type.NUMBER
     return Type.SYMBOL if pa.types.is_string(type) or pa.types.is_timestamp(type) else None

@@ -23,20 +23,21 @@ from holdfast.program.model import Relation
 from holdfast.settings import UNLIMITED, Memory
 from holdfast.values import BlankNode, Iri, Literal, Record, Row, Type, Value, quote
 from holdfast.values.dictionary import Codes, Dictionary, EncodingError
+from holdfast.values.foreign_values import FOREIGN
 from holdfast.values.term_text import as_json, literal_value
 
 _CHUNK = 20_000
 
 
 class NotFiniteError(ValueError):
-    """A number in JSON text that is none, or that no float has room for."""
+    """Text in JSON that is not a number, or a number too large for a float."""
 
     def __init__(self, message: str, number: str) -> None:
         super().__init__(message)
         self._number = number
 
     def column(self, line: str) -> int:
-        """Where in the line it is, as far as that can be told."""
+        """Its place in the line, as far as known."""
         return line.find(self._number) + 1 if line.count(self._number) == 1 else 1
 
 
@@ -48,7 +49,7 @@ class RepeatedKeyError(ValueError):
         self._written = json.dumps(key)
 
     def place(self, line: str) -> tuple[int, int]:
-        """Where in the line it comes again and how long it is, as far as that can be told."""
+        """The place in the line where it is repeated, and its length, as far as known."""
         again = line.find(self._written, line.find(self._written) + 1)
         return (again + 1, len(self._written)) if again > 0 else (1, 1)
 
@@ -96,7 +97,7 @@ def _load_together(text: str) -> Iterator[list[Any]]:
             raise ValueError("a line is neither an array nor an object")
         facts = load_json("[" + ",".join(chunk) + "]", _object)
         if len(facts) != len(chunk):
-            raise ValueError("a line is more or less than one fact")
+            raise ValueError("a line does not hold exactly one fact")
         yield facts
 
 
@@ -225,7 +226,7 @@ def from_json(item: Any) -> Value:
 
 
 def sniff_json_lines(path: Path, data: bytes, names: Sequence[str], memory: Memory = UNLIMITED) -> tuple[Type, ...]:
-    """The narrowest types that fit every value of each column; the columns of objects are told by their names."""
+    """The narrowest types that fit every value of each column; the columns of objects are matched by name."""
 
     data = data.removeprefix(BOM)
     with memory.holding(reading_of(path), json_size(data)):
@@ -255,7 +256,7 @@ def _values(fact: Any, names: Sequence[str]) -> Sequence[Any]:
 
 
 def _wider(one: Type, other: Type) -> Type:
-    """The narrowest type that has room for the values of both."""
+    """The narrowest type that can hold the values of both."""
     if one is other:
         return one
     return {
@@ -286,7 +287,7 @@ def sniff_values(values: Sequence[object]) -> Type:
         return _integers(cast("Sequence[int]", values))
     if kinds <= {int, float}:
         return Type.ANY if any(_needs_company(value) for value in values) else Type.FLOAT
-    return Type.SYMBOL if kinds <= {str} else Type.ANY
+    return Type.SYMBOL if kinds <= {str} or (len(kinds) == 1 and kinds <= FOREIGN) else Type.ANY
 
 
 def _needs_company(value: object) -> bool:

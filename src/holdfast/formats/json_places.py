@@ -14,17 +14,17 @@ _WORDS: Final = {
     "Illegal trailing comma before end of object": "a name in double quotes is missing here",
     "Illegal trailing comma before end of array": "a value is missing here",
     "Unterminated string starting at": "this string is not closed",
-    "Extra data": "the line goes on behind its end",
-    "Invalid control character at": "a control character stands in a string; there it is written as \\u00XX",
+    "Extra data": "the line continues after its end",
+    "Invalid control character at": "a string has a control character; write it as \\u00XX",
     "Invalid \\escape": "a backslash has no meaning before this; a backslash itself is written \\\\",
     "Invalid \\uXXXX escape": "four hexadecimal digits follow \\u",
 }
 
 
 def not_json(error: json.JSONDecodeError) -> str:
-    """What is wrong with a line, to be told at the error's column."""
-    told = next((words for theirs, words in _WORDS.items() if error.msg.startswith(theirs)), "it is malformed")
-    return f"the line is not JSON: {told}"
+    """The message for a bad line, reported at the error's column."""
+    reason = next((words for theirs, words in _WORDS.items() if error.msg.startswith(theirs)), "it is malformed")
+    return f"the line is not JSON: {reason}"
 
 
 def value_places(line: str) -> dict[int | str, tuple[int, int]]:

@@ -15,9 +15,9 @@ from holdfast.quick_dataclass import dataclass
 PARAMETERS: Final[Mapping[str, str]] = {
     "IO": "only file",
     "filename": "the file, in the facts or the output folder",
-    "delimiter": "what stands between two values; one or more characters",
-    "headers": "true if the first line has the columns' names",
-    "rfc4180": "true if values may stand in double quotes, as spreadsheets write them",
+    "delimiter": "the separator between values; one or more characters",
+    "headers": "true if the first line has the column names",
+    "rfc4180": "true if values may be in double quotes, as spreadsheets write them",
     "compress": "true if the file is gzip whatever its name",
     "escape": r"true if \t, \n, \r and \\ stand for a tab, a line end, a carriage return and a backslash",
     "columns": 'which columns of the file to read, from 0: "0:2"',
@@ -50,7 +50,7 @@ class Layout:
 
 
 def kind_of(path: Path) -> str:
-    """The suffix that tells the format; `.facts` for names that tell nothing."""
+    """The suffix that determines the format; `.facts` for other names."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes[-1:] == [".gz"]:
         suffixes.pop()
@@ -63,7 +63,7 @@ def is_rdf(path: Path) -> bool:
 
 
 def rdf_format_name(path: Path) -> str | None:
-    """The RDF format that a file's name tells, None if it is another kind of file."""
+    """The RDF format that a file's name implies, None for other files."""
     return RDF_FORMATS.get(Path(path.name.lower().removesuffix(".gz")).suffix)
 
 
@@ -107,7 +107,7 @@ def check_parameters(relation: Relation | None, parameters: Mapping[str, str]) -
             close = difflib.get_close_matches(name, PARAMETERS, 1)
             refuse(
                 "E0609",
-                f"there is no parameter {name}{_for(relation)}",
+                f"unknown parameter {name}{_for(relation)}",
                 span,
                 notes=("the parameters are " + ", ".join(PARAMETERS),),
                 help=f"did you mean {close[0]}?" if close else None,

@@ -107,7 +107,7 @@ def arrow_type(field: pa.Field) -> Type:
         kind = kind.value_type
     if pa.types.is_uint64(kind):
         return Type.UNSIGNED
-    if pa.types.is_integer(kind):
+    if pa.types.is_integer(kind) or (pa.types.is_decimal(kind) and kind.scale == 0):
         return Type.NUMBER
     if pa.types.is_floating(kind):
         return Type.FLOAT
@@ -160,7 +160,7 @@ def column_places(
 
 
 def _nameless(count: int) -> tuple[list[str], list[str]]:
-    """What columns are called that nobody named: by pandas, and by us."""
+    """Default names of columns: those of pandas, and ours."""
     return [str(place) for place in range(count)], [f"c{place}" for place in range(1, count + 1)]
 
 

@@ -21,7 +21,7 @@ from holdfast.program.model import Relation
 _OTHERS: Final = frozenset(
     {".arrow", ".db", ".feather", ".html", ".json", ".jsonld", ".ndjson", ".ods", ".sqlite", ".xlsx", ".yaml", ".yml"}
 )
-"""Names of formats that facts are not written in; any other name that tells nothing is one of separated values."""
+"""Names of formats that facts are not written in; any other name is one of separated values."""
 
 _LONGEST: Final = 200
 
@@ -34,7 +34,7 @@ def file_stem(relation: Relation) -> str:
 
 
 def find_facts(folder: Path, relation: Relation) -> Path | None:
-    """The file in the folder with the facts of a relation, None if there is none; two are an error."""
+    """The file in the folder with the facts of a relation, or None; two are an error."""
     found = [path for path in _candidates(folder, relation) if len(path.name) < _LONGEST + 20 and path.exists()]
     if len(found) > 1:
         refuse(
@@ -62,7 +62,7 @@ def _candidates(folder: Path, relation: Relation) -> Iterator[Path]:
 
 
 def unread_facts(folder: Path, relation: Relation) -> Path | None:
-    """A file that is called after a relation without facts, but has an ending that is none of a facts file."""
+    """A file with the name of a relation without facts, but not the ending of a facts file."""
     beginnings = tuple(f"{stem}.".casefold() for stem in (relation.display, file_stem(relation)))
     if find_facts(folder, relation) is not None:
         return None
@@ -87,7 +87,7 @@ def output_path(folder: Path, relation: Relation, parameters: Mapping[str, str])
     if suffix in _OTHERS:
         refuse(
             "E0618",
-            f"{name} cannot be written: facts do not go out as {suffix}",
+            f"{name} cannot be written: {suffix} is not an output format",
             _span_of(relation, parameters),
             help="the formats are .csv, .tsv, .jsonl and .parquet, and for RDF .nt, .nq, .ttl, .trig and .rdf",
         )
@@ -104,12 +104,12 @@ def refuse_shared_file(files: Iterable[tuple[Path, Relation]], does: str) -> Non
                 "E0624",
                 f"{first.display} and {relation.display} both {does} {path.as_posix()}",
                 relation.span,
-                help='give each of them a file of its own: filename="…"',
+                help='give each its own file: filename="…"',
             )
 
 
 def _is_same(path: Path, other: Path) -> bool:
-    """Whether two names that differ in case are one file: for a file that is not there yet, its folder tells."""
+    """Whether two names that differ in case are one file: for a file that does not exist, its folder decides."""
     try:
         return path.samefile(other)
     except OSError:
@@ -130,9 +130,17 @@ def inside(folder: Path, name: str, span: Span | None = None) -> Path:
     return path
 
 
+def is_there(path: Path) -> bool:
+    """Whether there is such a file or folder; a name that the system refuses, as too long, is not there."""
+    try:
+        return path.exists()
+    except OSError:
+        return False
+
+
 def refuse_overwriting(path: Path, read: Iterable[Path], span: Span | None = None) -> None:
     """Refuse to write to a file that something was read from, by whatever name or link."""
-    if path.exists() and any(other.exists() and path.samefile(other) for other in read):
+    if is_there(path) and any(is_there(other) and path.samefile(other) for other in read):
         refuse(
             "E0625",
             f"{path.as_posix()} is not overwritten: the program, facts or updates of this run are read from it",

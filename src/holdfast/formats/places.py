@@ -7,15 +7,15 @@ from dataclasses import field
 from pathlib import Path
 from typing import NoReturn
 
-from holdfast.errors import DataError, Diagnostic, Source, Span
+from holdfast.errors import DataError, Diagnostic, SourceText, Span
 from holdfast.quick_dataclass import dataclass
 
-SHOWN = 5  # problems told one by one; the rest is counted
+SHOWN = 5  # problems reported one by one; the others are counted
 _LONGEST_EXCERPT = 160
 
 
 @dataclass(frozen=True)
-class FileLine(Source):
+class FileLine(SourceText):
     """A source of which only one line is held: data files are too large to carry in an error."""
 
     number: int = 1
@@ -41,9 +41,9 @@ def refuse(
 def other_columns(names: Collection[str], wanted: Collection[str]) -> str:
     """What is wrong with some columns: which are lacking, and which are too many."""
     missing, extra = [name for name in wanted if name not in names], [name for name in names if name not in wanted]
-    told = [f"lacks column{'s' if missing[1:] else ''} {', '.join(missing)}"] if missing else []
-    told += [f"has {'the columns' if extra[1:] else 'a column'} {', '.join(extra)} too many"] if extra else []
-    return " and ".join(told) or "has its columns in another order"
+    parts = [f"lacks column{'s' if missing[1:] else ''} {', '.join(missing)}"] if missing else []
+    parts += [f"has the extra column{'s' if extra[1:] else ''} {', '.join(extra)}"] if extra else []
+    return " and ".join(parts) or "has its columns in another order"
 
 
 @dataclass

@@ -10,21 +10,24 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import numpy as np
 
-from holdfast.errors import DataError
+from holdfast.errors import DataError, shortened
 from holdfast.formats.fact_data import FactData, is_spark_frame
 from holdfast.formats.json_lines import sniff_rows, sniff_values
 from holdfast.formats.parquet import arrow_type, column_places, encode_table
 from holdfast.formats.places import refuse
 from holdfast.lazy import lazily
 from holdfast.program.model import Relation
+from holdfast.settings import Memory
 from holdfast.values import Type, Value
 from holdfast.values.dictionary import Codes, Dictionary, EncodingError
+from holdfast.values.single_values import shown_repr
 
 if TYPE_CHECKING:
     import pyarrow as pa
 else:
     pa = lazily("pyarrow")
 
+_PART = 4096  # rows between two looks at the limit on memory
 _PLAIN = frozenset({list, tuple})
 _SHAPES = "a list of tuples, a list of dicts, a dict of columns, a pandas or Spark DataFrame or an Arrow table"
 _ROWS = "write a list of rows, even for one: [(1, 2)]"
@@ -34,7 +37,7 @@ _FILES = f'{_ROWS}; facts in files are read from a folder or RDF files: facts="f
 def encode_facts(data: FactData, relation: Relation, dictionary: Dictionary) -> Codes:
     """The facts that a Python user gave for a relation, as codes.
 
-    Dicts are matched by the columns' names; frames and tables by those that the program declares.  Position tells
+    Dicts are matched by the columns' names; frames and tables by those that the program declares.  Position decides
     only where it declares none, or where the frame's columns have no names.
     """
     origin = f"facts for relation {relation.display}"
@@ -42,12 +45,13 @@ def encode_facts(data: FactData, relation: Relation, dictionary: Dictionary) -> 
         return _encode_rows(data, relation, dictionary, origin)
     table = _as_table(data, relation, origin)
     if table is not None and table.num_columns:
+        dictionary.memory.check("facts that are given", 2 * table.nbytes)  # encoding copies it
         return encode_table(table, relation, dictionary, origin)
     if table is not None or (isinstance(data, Mapping) and not data):
         return np.empty((0, relation.arity), np.int64)
     if isinstance(data, Mapping):
         return _encode_columns(data, relation, dictionary, origin)
-    return _encode_rows(_rows(data, relation), relation, dictionary, origin)
+    return _encode_rows(_rows(data, relation, dictionary.memory), relation, dictionary, origin)
 
 
 def encode_several(parts: Sequence[FactData], relation: Relation, dictionary: Dictionary) -> list[Codes]:
@@ -56,7 +60,7 @@ def encode_several(parts: Sequence[FactData], relation: Relation, dictionary: Di
         try:
             codes = dictionary.encode_rows([row for part in parts for row in part], relation.kinds)
         except EncodingError:
-            pass  # one by one it is told where
+            pass  # row by row, to find the place of the error
         else:
             ends = list(accumulate(map(len, parts)))
             return [codes[begin:end] for begin, end in zip([0, *ends], ends, strict=False)]
@@ -64,7 +68,7 @@ def encode_several(parts: Sequence[FactData], relation: Relation, dictionary: Di
 
 
 def sniff_python(data: FactData, names: Sequence[str] | None = None) -> tuple[Type, ...]:
-    """The types of facts given from Python; nothing where there are none or where they differ in length."""
+    """The types of facts given from Python; nothing if there are no facts or if they differ in length."""
     if is_spark_frame(data):
         return _spark_types(data, names)
     try:
@@ -84,7 +88,7 @@ def sniff_python(data: FactData, names: Sequence[str] | None = None) -> tuple[Ty
 def _spark_types(frame: Any, names: Sequence[str] | None) -> tuple[Type, ...]:
     from pyspark.sql.pandas.types import to_arrow_schema
 
-    types = tuple(map(arrow_type, to_arrow_schema(frame.schema)))
+    types = tuple(map(arrow_type, to_arrow_schema(frame.schema, timezone="UTC")))
     return types if names is None or len(types) == len(names) else ()
 
 
@@ -97,7 +101,7 @@ def _ordered(row: object, names: Sequence[str]) -> Sequence[Value] | None:
 
 def _as_table(data: FactData, relation: Relation | None = None, origin: str = "") -> pa.Table | None:
     """Tables, record batches and frames as an Arrow table, None for anything else."""
-    if "pyarrow" in sys.modules:  # else nobody has made a table; to ask would import it
+    if "pyarrow" in sys.modules:  # otherwise no table exists; a test would import it
         match data:
             case pa.Table():
                 return data
@@ -106,7 +110,7 @@ def _as_table(data: FactData, relation: Relation | None = None, origin: str = ""
     if is_spark_frame(data):
         from holdfast.spark_session import spark_errors
 
-        with spark_errors("the facts of a Spark DataFrame cannot be had"):
+        with spark_errors("the facts of a Spark DataFrame cannot be read"):
             return data.toArrow()
     if not hasattr(data, "__dataframe__") and not hasattr(data, "__arrow_c_stream__"):
         return None
@@ -130,11 +134,11 @@ def _from_frame(frame: Any) -> pa.Table:
             return pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata()
         return pa.table(frame)
     except (pa.ArrowException, TypeError, ValueError) as error:
-        told = re.search(r"Conversion failed for column (.*) with type", str(error))
-        what = f"column {told[1]} of the frame" if told else "the frame has a column that"
+        match = re.search(r"Conversion failed for column (.*) with type", str(error))
+        what = f"column {match[1]} of the frame" if match else "the frame has a column that"
         refuse(
             "E0630",
-            f"{what} mixes kinds of values, or has values of no kind that we know",
+            f"{what} mixes kinds of values, or has values of an unsupported kind",
             help="give the rows as a list of tuples instead",
         )
     except OverflowError:
@@ -152,21 +156,28 @@ def _encode_columns(
             f"{column.name} has {len(values)}" for column, values in zip(relation.columns, columns, strict=True)
         )
         refuse("E0615", f"{origin}: the columns differ in length: {lengths}")
+    dictionary.memory.check("facts that are given", len(columns[0]) * (64 + 16 * len(columns)) if columns else 0)
     return _encode_rows(list(zip(*columns, strict=True)), relation, dictionary, origin)
 
 
-def _rows(data: FactData, relation: Relation) -> list[Sequence[Value]]:
+def _rows(data: FactData, relation: Relation, memory: Memory) -> list[Sequence[Value]]:
     rows = []
     for number, given in enumerate(_iterate(data), 1):
+        if not number % _PART:
+            memory.check("facts that are given", number * (64 + 8 * relation.arity))
         row = _by_name(given, relation, number) if isinstance(given, Mapping) else _sequence(given)
         if row is None:
             refuse(
                 "E0630",
-                f"row {number} of the facts for relation {relation.display} is {given!r}, not a tuple",
-                help=f"write ({given!r},) for a row of one value" if relation.arity == 1 else _ROWS,
+                f"row {number} of the facts for relation {relation.display} is {_shown(given)}, not a tuple",
+                help=f"write ({_shown(given)},) for a row of one value" if relation.arity == 1 else _ROWS,
             )
         rows.append(row)
     return rows
+
+
+def _shown(value: object) -> str:
+    return shortened(shown_repr(value))
 
 
 def _iterate(data: FactData) -> Iterable[Any]:
@@ -208,7 +219,7 @@ def _refuse(error: EncodingError, relation: Relation, origin: str) -> NoReturn:
         given = cast("Sequence[object]", error.value)
         refuse(
             "E0605",
-            f"{origin}, row {row}: {given!r} has {len(given)} value{'s' if len(given) != 1 else ''}, "
+            f"{origin}, row {row}: {_shown(given)} has {len(given)} value{'s' if len(given) != 1 else ''}, "
             f"the relation has {relation.arity} column{'s' if relation.arity != 1 else ''}",
         )
     column = relation.columns[error.column]

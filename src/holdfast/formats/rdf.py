@@ -49,7 +49,7 @@ _GRAPH = r" (?:<[^<>\" ]*>|_:[^ \"<>]+)$"
 
 @dataclass(frozen=True)
 class RdfFacts:
-    """The facts of a file: by property, by class (both under `<iri>`), and as triples if they were asked for."""
+    """The facts of a file: by property, by class (both under `<iri>`), and as triples if requested."""
 
     properties: Mapping[str, Codes] = field(default_factory=dict)
     classes: Mapping[str, Codes] = field(default_factory=dict)
@@ -63,7 +63,7 @@ class RdfFacts:
 
 
 def rdf_format(path: Path) -> ox.RdfFormat | None:
-    """The RDF format that a file's name tells, None if it is another kind of file."""
+    """The RDF format that a file's name implies, None for other files."""
     name = rdf_format_name(path)
     return None if name is None else getattr(ox.RdfFormat, name)
 
@@ -98,8 +98,8 @@ def rdf_facts(
     if format is None:
         refuse(
             "E0618",
-            f"{path.as_posix()} is no RDF file by its name",
-            help=f"the names end with {', '.join(RDF_FORMATS)}, with .gz after it if compressed",
+            f"{path.as_posix()} does not have the name of an RDF file",
+            help=f"RDF file names end in {', '.join(RDF_FORMATS)}, with .gz after it if compressed",
         )
     with ExitStack() as held, reading(path, dictionary.memory) as content:
         data = content.removeprefix(BOM)
@@ -127,7 +127,7 @@ def _statements(path: Path, data: bytes, format: ox.RdfFormat, base: str, held: 
     except MemoryError as error:
         if "maximal size" not in str(error):
             raise
-        refuse("E0620", "a term is longer than 16 MB, which is more than is read", file_span(path))
+        refuse("E0620", "a term is longer than 16 MB, the longest that is read", file_span(path))
     except SyntaxError as error:
         _refuse_syntax(path, data, error)
 
@@ -197,7 +197,7 @@ def _encoded(column: pa.Array) -> pa.Array:
 
 
 def _sort(triples: Triples, terms: TermReader, want_triples: bool, predicates: Collection[str] | None) -> RdfFacts:
-    """Group the triples by property, those of rdf:type by class as well; terms nobody asked for are not read."""
+    """Group the triples by property, those of rdf:type by class as well; unused terms are not read."""
     if predicates is not None and not want_triples:
         triples = _wanted(triples, predicates)
     pairs = np.stack([terms.encode(triples[0]), terms.encode(triples[2])], axis=1)

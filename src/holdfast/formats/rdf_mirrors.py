@@ -63,7 +63,7 @@ def _translated(rows: Codes, one: Relation, other: Relation, dictionary: Diction
     if other.name == TRIPLE:
         return np.stack([subjects, properties, objects], axis=1)
     name = dictionary.id_of(Iri(other.name[1:-1]))
-    if one.name == TRIPLE and one.types[1] is not Type.ANY:  # nobody can tell here which property a text is
+    if one.name == TRIPLE and one.types[1] is not Type.ANY:  # the property of a text is unknown here
         chosen = np.ones(len(rows), np.bool_)
     elif other.arity == 1:
         chosen = (properties == kind) & (objects == name)

@@ -17,7 +17,7 @@ from holdfast.values import BlankNode, Iri, Literal, Value
 from holdfast.values.dictionary import Codes, Dictionary
 from holdfast.values.term_text import XSD_DOUBLE, XSD_INTEGER, XSD_STRING, double_text, literal_value
 
-Term: TypeAlias = ox.NamedNode | ox.BlankNode | ox.Literal
+RdfTerm: TypeAlias = ox.NamedNode | ox.BlankNode | ox.Literal
 
 _LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"(?:@([A-Za-z0-9-]+)|\^\^<([^>]*)>)?', re.DOTALL)
 _ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|.)", re.DOTALL)
@@ -100,7 +100,7 @@ def _escaped(found: re.Match[str]) -> str:
     return chr(int(code[1:], 16)) if code[0] in "uU" else _ESCAPED[code]
 
 
-def to_term(value: Value) -> Term:
+def to_term(value: Value) -> RdfTerm:
     """The RDF term of a value, the same that would be read as this value."""
     try:
         match value:
@@ -120,4 +120,4 @@ def to_term(value: Value) -> Term:
                 return ox.Literal(value.lexical, datatype=ox.NamedNode(value.datatype or XSD_STRING))
     except ValueError as error:
         raise TermError(f"{value} is not valid RDF: {error}") from None
-    raise TermError(f"{value} is a record, and RDF has none")
+    raise TermError(f"{value} is a record, which RDF does not support")

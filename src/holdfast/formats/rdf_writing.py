@@ -31,13 +31,17 @@ def write_rdf(
     prefixes: Mapping[str, str] = _NO_PREFIXES,
     replacing: Replacing = replacing,
 ) -> None:
-    """Write facts as RDF, in the format that the name tells; the file appears whole or not at all.
+    """Write facts as RDF, in the format that the name implies; the file appears whole or not at all.
 
     Unary relations are classes, binary ones properties, `triple` is triples; no other can be written.
     """
     format = rdf_format(path)
     if format is None:
-        refuse("E0618", f"{path.as_posix()} is no RDF file by its name", help="the names end with .nt or .ttl")
+        refuse(
+            "E0618",
+            f"{path.as_posix()} does not have the name of an RDF file",
+            help="RDF file names end in .nt or .ttl",
+        )
     triples = (triple for relation, codes in facts for triple in _triples(relation, codes, dictionary))
     shown = None if format in (ox.RdfFormat.N_TRIPLES, ox.RdfFormat.N_QUADS) else dict(prefixes)
     with writing(path, replacing=replacing) as file:

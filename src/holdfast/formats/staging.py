@@ -34,7 +34,7 @@ class Staged:
     def replacing(self, path: Path) -> Iterator[Path]:
         """A temporary file that will take the place of `path`."""
         if any(path.resolve() == other.resolve() for _, other in self._files):
-            refuse("E0624", f"two outputs of the run go to {path.as_posix()}", help="give each a file of its own")
+            refuse("E0624", f"two outputs of the run go to {path.as_posix()}", help="give each its own file")
         temporary = _beside(path, "tmp")
         self._files.append((temporary, path))
         with _writing(path):

@@ -1,7 +1,7 @@
 """Facts as lines of separated values: sorted, and such that reading them gives the same facts.
 
 Strings that the lines cannot hold (with the delimiter or a line end in them) are refused rather than written
-so that they read back as something else; `escape=true` and `rfc4180=true` have room for them.
+so that they read back as something else; `escape=true` and `rfc4180=true` can write them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from holdfast.values import quote
 from holdfast.values.dictionary import Codes, Dictionary
 
 _CHUNK = 500_000
-_TEXT = 1 << 22  # characters of the rows that are written at a time; Arrow makes several copies of them
+_TEXT = 1 << 22  # characters of the rows that are written at a time
+_COPIES = 7  # of a text at once while it is written, most of them Arrow's; measured
 _OF_NUMBERS = frozenset("0123456789+-.einfa")
 
 
@@ -33,7 +34,9 @@ def pieces(relation: Relation, codes: Codes, dictionary: Dictionary, most: int) 
         if dictionary.longest * relation.arity * len(part) <= _TEXT:
             yield part
             continue
-        ends = np.cumsum(dictionary.lengths(part, relation.types))
+        lengths = dictionary.lengths(part, relation.types)
+        dictionary.memory.check(f"rows of {relation.display} that are written", _COPIES * int(lengths.max()))
+        ends = np.cumsum(lengths)
         first = 0
         while first < len(part):
             last = int(np.searchsorted(ends, (ends[first - 1] if first else 0) + _TEXT, "right"))

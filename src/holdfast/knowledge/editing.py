@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 
 from holdfast.errors import Diagnostic, Diagnostics, ProgramError, Span
-from holdfast.formats.fact_data import Several
+from holdfast.formats.fact_data import FactParts
 from holdfast.language import tree
 from holdfast.language.editing import rule_names, with_rules, without_rules
 from holdfast.program import check
@@ -22,7 +22,7 @@ def edited(
 ) -> tuple[tree.Program, Program]:
     """The tree and the checked program after an update; the same objects if it changes no rules.
 
-    Types that nothing has told yet, of relations that are `empty`, may be others afterwards.
+    Unknown types of relations that are `empty` may change.
     """
     if not update.add_rules and not update.remove_rules:
         return program_tree, program
@@ -70,13 +70,13 @@ def _told_by_facts(program: Program, update: Update, open: Collection[str]) -> d
     from holdfast.formats.python_data import sniff_python
 
     spelled = {program.relations[name].display: name for name in open}
-    told: dict[tuple[str, int], Type] = {}
+    types: dict[tuple[str, int], Type] = {}
     for given, data in update.insert.items():
         name = given if given in open else spelled.get(given)
-        if name is not None and not isinstance(data, Several):
+        if name is not None and not isinstance(data, FactParts):
             columns = [column.name for column in program.relations[name].columns]
-            told |= {(name, i): type for i, type in enumerate(sniff_python(data, columns))}
-    return told
+            types |= {(name, i): type for i, type in enumerate(sniff_python(data, columns))}
+    return types
 
 
 def _first_added(old: tree.Program, new: tree.Program) -> Span | None:
@@ -86,7 +86,7 @@ def _first_added(old: tree.Program, new: tree.Program) -> Span | None:
 
 
 def _with_column_names(new: Program, old: Program) -> Program:
-    """Undeclared columns are called after variables of the rules, but whoever uses a name can rely on it."""
+    """Undeclared columns have the names of variables of the rules; users can rely on these names."""
     relations = {name: _named_like(relation, old.relations.get(name)) for name, relation in new.relations.items()}
     return replace(new, relations=relations)
 
@@ -104,14 +104,14 @@ def _refuse_other_types(old: Program, new: Program, place: Span | None, open: Co
         other = new.relations.get(name)
         if other is not None and other.types != relation.types and name not in open:
             was, would = (", ".join(type.value for type in r.types) for r in (relation, other))
-            message = f"with these rules {relation.display} would have the types ({would}), but it has ({was})"
-            help = "declare the relation's types from the start"
+            message = f"these rules would change the types of {relation.display} from ({was}) to ({would})"
+            help = "declare the relation's types in the program"
             if Type.ANY in relation.types and not relation.declared:
                 columns = ", ".join(
                     f"{column.name}: {type.value}" for column, type in zip(relation.columns, other.types, strict=True)
                 )
                 help = (
-                    f"nothing told the types of {relation.display} when it was opened without facts; "
+                    f"its types were unknown when the program was opened without facts; "
                     f"declare them: .decl {relation.display}({columns})"
                 )
             raise ProgramError(Diagnostic("E0912", message, place, help=help))

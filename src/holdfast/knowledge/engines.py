@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from holdfast.backends.protocol import Engine as Factory
 from holdfast.errors import Diagnostic, UsageError
+from holdfast.interrupts import deferred
 from holdfast.program.similar import similar
 from holdfast.settings import Progress
 
@@ -19,15 +20,15 @@ if TYPE_CHECKING:
     from holdfast.spark_session import SparkOptions
 
 ENGINES = ("memory", "spark")
-Engine: TypeAlias = "str | SparkOptions | SparkSession | Factory"
-_SILENCE = 2.0  # seconds of compiling before the user is told
+EngineChoice: TypeAlias = "str | SparkOptions | SparkSession | Factory"
+_SILENCE = 2.0  # seconds of compiling before the user is notified
 
 
-def backend_factory(engine: Engine, progress: Progress) -> Factory:
+def backend_factory(engine: EngineChoice, progress: Progress) -> Factory:
     """What makes the backend; Spark, or the kernels, are loaded now."""
     if not _is_engine(engine):
-        help = similar(str(engine), ENGINES) or "it is memory, spark, a Spark session, or a factory of backends"
-        raise UsageError(Diagnostic("E0916", f"there is no engine {engine}", help=help))
+        help = similar(str(engine), ENGINES) or "an engine is memory, spark, a Spark session, or a factory of backends"
+        raise UsageError(Diagnostic("E0916", f"unknown engine {engine}", help=help))
     if callable(engine):
         return engine
     if engine == "memory":
@@ -42,7 +43,7 @@ def backend_factory(engine: Engine, progress: Progress) -> Factory:
     return partial(SparkBackend, session)
 
 
-def keeps_frames(engine: Engine) -> bool:
+def keeps_frames(engine: EngineChoice) -> bool:
     """Whether facts that are given as Spark DataFrames stay what they are."""
     return not (engine == "memory" or callable(engine))
 
@@ -60,8 +61,10 @@ def patience(progress: Progress) -> Iterator[None]:
     """Tell the user when loading the kernels takes long: they are compiled once on a machine."""
     timer = threading.Timer(_SILENCE, progress.compiling)
     timer.daemon = True
-    timer.start()
     try:
+        with deferred():
+            timer.start()
         yield
     finally:
-        timer.cancel()
+        with deferred():
+            timer.cancel()

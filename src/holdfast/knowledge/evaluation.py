@@ -10,7 +10,7 @@ from holdfast.backends.abilities import given_facts, housekeeping, module_budget
 from holdfast.backends.protocol import Backend
 from holdfast.backends.protocol import Engine as Factory
 from holdfast.knowledge.engines import patience
-from holdfast.knowledge.loading import Loaded
+from holdfast.knowledge.loading import LOADED, Loaded
 from holdfast.maintenance import modular
 from holdfast.maintenance.module_adapter import States
 from holdfast.maintenance.seminaive import NodeFigures, materialise
@@ -26,7 +26,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class Statistics:
-    """Figures of a materialisation."""
+    """Figures of a materialisation, for `kb.statistics`."""
 
     facts: int  # explicit
     derived: int
@@ -115,6 +115,7 @@ def _put_facts(loaded: Loaded, backend: Backend, watch: Watch) -> None:
         given = given_facts(backend, rows, frames).snapshot()
         E |= given
         watch.batch(len(given))
+    watch.grown(LOADED, 0)
 
 
 def _only(name: str, mapping: Mapping[str, _T]) -> Mapping[str, _T]:

@@ -39,7 +39,12 @@ if TYPE_CHECKING:
 
 
 class KnowledgeBase:
-    """A materialised program.  Made by `holdfast.open` and `holdfast.from_text`."""
+    """A program with everything that follows from its facts; made by `holdfast.open` and `holdfast.from_text`.
+
+    `kb["path"]` is a relation, `kb.query("path(1, x)")` answers a query.  `kb.update()` and `kb.apply` change facts and
+    rules, `kb.what_if` and `kb.impact` try a change, and `kb.stream` applies many.  Calls from several threads run one
+    at a time.
+    """
 
     def __init__(self, state: Materialisation, statistics: Statistics, files: Sequence[Path]) -> None:
         self._state, self._guard = state, Guard(self._mend)
@@ -48,7 +53,7 @@ class KnowledgeBase:
         self._updater = Updater(state, self._views)
         self.statistics = statistics
         self.files = tuple(files)
-        """The files that this was read from: the program, if it was one, and its facts."""
+        """The files that were read: the program, if it is a file, and the facts."""
 
     if not TYPE_CHECKING:  # a type checker knows what there is
 
@@ -67,12 +72,12 @@ class KnowledgeBase:
 
     @property
     def warnings(self) -> tuple[Diagnostic, ...]:
-        """What the checker found odd, without refusing it."""
+        """The warnings of the checker."""
         return self.program.warnings
 
     @property
     def relations(self) -> Mapping[str, RelationView]:
-        """All relations by name, without those that the checker made for itself."""
+        """All relations by name, without auxiliary ones; each is read on access."""
         return ViewsByName(visible_relations(self.program), self.__getitem__)
 
     def __iter__(self) -> Iterator[str]:
@@ -88,27 +93,27 @@ class KnowledgeBase:
 
     @exclusive
     def explicit(self, name: str) -> RelationView:
-        """The facts of a relation that were given, whether rules derive them as well or not."""
+        """The explicit facts of a relation: those that were loaded or inserted."""
         return self._views.explicit_facts(the_relation(name, self.program))
 
     @exclusive
     def sizes(self) -> dict[str, int]:
-        """The number of facts of each relation, without fetching them."""
+        """The number of facts of each relation."""
         return self._views.sizes()
 
     def rules_text(self) -> str:
-        """The declarations and rules as they are now, with the rules' names, as text."""
+        """The current declarations and rules as text, with the names of the rules."""
         return show(self._state.tree)
 
     @exclusive
     def query(self, text: str) -> RelationView:
-        """The answers to a query, which is what may stand in a rule's body: `path(1, x), !blocked(x)`."""
+        """Answer a query, which is the body of a rule: `path(1, x), !blocked(x)`."""
         expect(text, str, "a query is a text", "kb.query('path(1, x)')")
         return answers(text, self._state, self._views)
 
     @exclusive
     def counters(self, name: str) -> dict[Row, tuple[int, int]]:
-        """For each fact its number of nonrecursive derivations, plus 1 if it is explicit, and of recursive ones."""
+        """For each fact, its nonrecursive derivations (plus 1 if it is explicit) and its recursive derivations."""
         relation = the_relation(name, self.program)
         self._maintainer.counted()
         codes, nonrecursive, recursive = self._backend.derivations(relation.name)
@@ -116,7 +121,7 @@ class KnowledgeBase:
         return dict(zip(rows, zip(nonrecursive, recursive, strict=True), strict=True))
 
     def graph(self) -> GraphView:
-        """The hyper-nodes and what they read: a picture in a notebook, text elsewhere."""
+        """The graph of hyper-nodes: a picture in a notebook, text elsewhere."""
         from holdfast.program.graph_views import GraphView
 
         return GraphView(self.program)
@@ -147,43 +152,43 @@ class KnowledgeBase:
 
     @public
     def update(self, *, algorithm: str | Choice = AUTO) -> Updating:
-        """Collect an update in a `with` block; it is applied at the end, and its `change` is there afterwards."""
-        chosen(algorithm)  # what is wrong is said before the block
+        """Collect an update in a `with` block and apply it at the end; `u.change` is then its change."""
+        chosen(algorithm)  # errors are raised before the block
         return Updating(lambda update: self.apply(update, algorithm=algorithm))
 
     @exclusive
     def apply(self, update: Update, *, algorithm: str | Choice = AUTO) -> Change:
-        """Make an update the new state; says exactly what that changed.  If it raises, nothing has changed."""
+        """Apply an update and return the exact change.  If this raises, nothing has changed."""
         return self._updater.apply(update, algorithm, keep=True)
 
     @exclusive
     def apply_all(self, updates: Sequence[Update], *, seconds: float | None = None) -> list[Change]:
-        """Make several updates of facts the new state in one pass; says exactly what each of them changed.
+        """Apply several updates of facts in one pass and return the exact change of each.
 
-        All of them or none: if it raises, nothing has changed, be it that it takes more than some `seconds` of
-        processor time.  What the pass took stands with the first change.
+        All updates are applied or none: if this raises, also because it takes more than `seconds` of processor time,
+        nothing has changed.  The figures of the pass are in the first change.
         """
         expect_updates(updates)
         return self.window(updates, seconds=seconds).all() if updates else []
 
     @exclusive
     def window(self, updates: Sequence[Update], *, seconds: float | None = None) -> ChangeWindow:
-        """The states after several updates of facts, computed in one pass; each `advance()` makes the next one so."""
+        """Compute several updates of facts in one pass; each `advance()` of the result commits the next one."""
         return change_window(updates, seconds, self._state, self._updater, self._views, self._guard)
 
     @exclusive
     def apply_net(self, updates: Sequence[Update], *, algorithm: str | Choice = AUTO) -> Change:
-        """Make several updates of facts the new state, passing over the states between them; says the net change."""
+        """Apply the net effect of several updates of facts and return the net change."""
         return self._updater.apply_net(updates, algorithm)
 
     @exclusive
     def what_if(self, update: Update, *, algorithm: str | Choice = AUTO) -> Change:
-        """The change that an update would make, without making it."""
+        """Return the change that an update would make, without applying it."""
         return self._updater.apply(update, algorithm, keep=False)
 
     @exclusive
     def impact(self, update: Update, *, algorithm: str | Choice = AUTO) -> Impact:
-        """The hyper-nodes that an update would bring up to date, and the change it would make, without making it."""
+        """Return the hyper-nodes that an update would maintain, and its change, without applying it."""
         change = self._updater.apply(update, algorithm, keep=False)
         return Impact(self._updater.impact(update), change)
 
@@ -196,9 +201,9 @@ class KnowledgeBase:
         lookahead: str | Lookahead = AUTO,
         keep_going: bool = False,
     ) -> Stream:
-        """Apply updates as they come, and answer each with its change, in order; those that wait are looked at.
+        """Apply updates in order and yield an `Answer` for each; `lookahead` sets the use of waiting updates.
 
-        What is not a queue is read by a thread of its own.
+        A thread reads updates ahead from anything but an `UpdateQueue`.
         """
         from holdfast.streaming.driver import Lookahead, Stream
         from holdfast.streaming.queue import UpdateQueue
@@ -214,7 +219,7 @@ class KnowledgeBase:
 
     @exclusive
     def marking(self, ahead: UpdateQueue | None) -> Marking | None:
-        """Mark what the next update in a queue deletes while another one is applied; with None, no more."""
+        """Mark what the next update in a queue deletes while another one is applied; None turns marking off."""
         return self._updater.look_ahead(ahead)
 
     @property
@@ -226,9 +231,9 @@ class KnowledgeBase:
 
     @public
     def write_outputs(self, folder: str | Path) -> list[Path]:
-        """Write each `.output` relation to a file in the folder; gives the files.  An RDF file may hold several.
+        """Write each `.output` relation to a file in the folder and return the paths.  RDF files may be shared.
 
-        All of them appear or none does; a file that the program or its facts were read from is never overwritten.
+        All files are written or none.  A file of the program or its facts is never overwritten.
         """
         from holdfast.formats.staging import all_or_none
 
@@ -259,7 +264,7 @@ class KnowledgeBase:
             if name in sizes
         ]
         caption = f"knowledge base: {_counted(explicit, sizes)}"
-        return table(caption, ("relation", "columns", "facts", "of them explicit"), rows)
+        return table(caption, ("relation", "columns", "facts", "explicit"), rows)
 
     @exclusive
     def _counts(self) -> tuple[Mapping[str, int], Mapping[str, int]]:

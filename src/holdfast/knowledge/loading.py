@@ -13,9 +13,16 @@ import numpy as np
 from holdfast.arguments import expect
 from holdfast.errors import DataError, Diagnostic, UsageError
 from holdfast.formats.contents import Contents
-from holdfast.formats.fact_data import FactData, Several, is_spark_frame, kept
+from holdfast.formats.fact_data import FactData, FactParts, is_spark_frame, kept
 from holdfast.formats.rdf_mirrors import refuse_unmirrored
-from holdfast.knowledge.input_files import InputFile, given_paths, input_files, rdf_files, warnings_of_unread
+from holdfast.knowledge.input_files import (
+    InputFile,
+    given_paths,
+    input_files,
+    rdf_files,
+    warning_of_unfilled,
+    warnings_of_unread,
+)
 from holdfast.language import tree
 from holdfast.program import check, outline
 from holdfast.program.maintainable import maintainable
@@ -25,10 +32,11 @@ from holdfast.quick_dataclass import dataclass
 from holdfast.values import Type
 from holdfast.values.dictionary import Codes, Dictionary
 
-Facts: TypeAlias = str | Path | Sequence[str | Path] | Mapping[str, FactData] | None
+GivenFacts: TypeAlias = str | Path | Sequence[str | Path] | Mapping[str, FactData] | None
 """A folder, RDF files, several of these, or data by relation name."""
 
 
+LOADED = "facts that are loaded"  # as a limit on memory knows them before the backend has them
 Hints: TypeAlias = Mapping[tuple[str, int], Type]
 
 
@@ -43,7 +51,9 @@ class Loaded:
     files: tuple[Path, ...] = ()  # that facts were read from
 
 
-def load(tree_program: tree.Program, facts: Facts, dictionary: Dictionary, *, keeps_frames: bool = False) -> Loaded:
+def load(
+    tree_program: tree.Program, facts: GivenFacts, dictionary: Dictionary, *, keeps_frames: bool = False
+) -> Loaded:
     """Check a program and read its facts; column types that the program leaves open follow the data.
 
     With `keeps_frames`, facts given as Spark DataFrames are not read here.
@@ -52,7 +62,8 @@ def load(tree_program: tree.Program, facts: Facts, dictionary: Dictionary, *, ke
     frames: dict[str, list[Any]] = {}
     files: tuple[Path, ...] = ()
     if isinstance(facts, Mapping):
-        facts = {name: kept(data) for name, data in facts.items()}  # types are told from it before it is read
+        # types are inferred from it before it is read
+        facts = {name: kept(data, dictionary.memory) for name, data in facts.items()}
     with Contents(dictionary.memory) as contents:
         program = _checked(tree_program, facts, contents)
         match facts:
@@ -62,13 +73,14 @@ def load(tree_program: tree.Program, facts: Facts, dictionary: Dictionary, *, ke
                     if is_spark_frame(data):
                         frames.setdefault(name, []).append(data)
                 read = [(name, data) for name, data in given if not (keeps_frames and is_spark_frame(data))]
-                parts: Iterable[tuple[str, Codes]] = list(_python_rows(program, read, dictionary))
+                parts = list(_counted(_python_rows(program, read, dictionary), contents))
                 refuse_unmirrored(program.relations, _together(program, parts), dictionary, frames)
             case _:
                 paths = given_paths(facts)
                 parts = _file_rows(program, paths, dictionary, contents)
                 files = (*(input.path for input in input_files(program.relations, paths)), *rdf_files(paths))
                 program = replace(program, warnings=(*program.warnings, *warnings_of_unread(program, paths)))
+                program = replace(program, warnings=(*program.warnings, *warning_of_unfilled(program, paths)))
         program = maintainable(program)
         rows = _together(program, [*_text_rows(program, dictionary), *parts])
         return Loaded(program, rows, dictionary, frames, files)
@@ -84,10 +96,10 @@ def _expect_facts(facts: object) -> None:
         expect(name, str, "a relation's name is a string", help)
 
 
-def _checked(tree_program: tree.Program, facts: Facts, contents: Contents) -> Program:
+def _checked(tree_program: tree.Program, facts: GivenFacts, contents: Contents) -> Program:
     """The program with the types that the data suggests for columns that it leaves open.
 
-    A program that is wrong whatever the data is told so, even if the data is wrong as well.
+    Errors of a program are reported before errors of its data.
     """
     try:
         return check(tree_program, _hints(outline(tree_program), facts, contents))
@@ -96,7 +108,7 @@ def _checked(tree_program: tree.Program, facts: Facts, contents: Contents) -> Pr
         raise
 
 
-def _hints(relations: Mapping[str, Relation], facts: Facts, contents: Contents) -> Hints:
+def _hints(relations: Mapping[str, Relation], facts: GivenFacts, contents: Contents) -> Hints:
     match facts:
         case Mapping():
             return _python_hints(relations, _by_relation(relations, facts))
@@ -112,6 +124,17 @@ def _is_open(relation: Relation) -> bool:
 def _text_rows(program: Program, dictionary: Dictionary) -> Iterator[tuple[str, Codes]]:
     for name, rows in program.facts.items():
         yield name, dictionary.encode_rows(rows, program.relations[name].kinds)
+
+
+def _counted(
+    parts: Iterable[tuple[str, Codes]], contents: Contents, before: Iterable[tuple[str, Codes]] = ()
+) -> Iterator[tuple[str, Codes]]:
+    """The same; what has come so far counts until the backend has it."""
+    total = sum(codes.nbytes for _, codes in before)
+    for name, codes in parts:
+        total += codes.nbytes
+        contents.retried(partial(contents.memory.grown, LOADED, total))
+        yield name, codes
 
 
 def _together(program: Program, parts: Iterable[tuple[str, Codes]]) -> dict[str, Codes]:
@@ -133,8 +156,8 @@ def _by_relation(relations: Mapping[str, Relation], facts: Mapping[str, FactData
         known = name if name in relations else spelled.get(name)
         if known is None:
             help = similar(name, spelled) or "the program mentions: " + ", ".join(spelled)
-            raise UsageError(Diagnostic("E0901", f"there is no relation {name} to put facts into", help=help))
-        found += [(known, part) for part in (data.parts if isinstance(data, Several) else (data,))]
+            raise UsageError(Diagnostic("E0901", f"there is no relation {name} for these facts", help=help))
+        found += [(known, part) for part in (data.parts if isinstance(data, FactParts) else (data,))]
     return found
 
 
@@ -173,29 +196,41 @@ def _file_hints(inputs: Iterable[InputFile], contents: Contents) -> dict[tuple[s
 
             names = [column.name for column in input.relation.columns]
             sniff = partial(sniff_types, input.path, names, input.parameters, contents)
-            types = contents.with_room(sniff)
+            types = contents.retried(sniff)
             hints.update({(input.relation.name, i): type for i, type in enumerate(types)})
     return hints
 
 
 def _file_rows(
     program: Program, paths: Sequence[Path], dictionary: Dictionary, contents: Contents
-) -> Iterator[tuple[str, Codes]]:
+) -> list[tuple[str, Codes]]:
     problems: list[Diagnostic] = []
-    found: list[tuple[str, Codes]] = []
+    found = list(_counted(_delimited_rows(program, paths, dictionary, contents, problems), contents))
+    if problems:
+        raise DataError(problems)
+    refuse_unmirrored(program.relations, _together(program, found), dictionary)
+    return [*found, *_counted(_rdf_rows(program, paths, dictionary), contents, found)]
+
+
+def _delimited_rows(
+    program: Program,
+    paths: Sequence[Path],
+    dictionary: Dictionary,
+    contents: Contents,
+    problems: list[Diagnostic],
+) -> Iterator[tuple[str, Codes]]:
     for input in input_files(program.relations, paths):
         from holdfast.formats.facts_files import read_relation
 
         relation = program.relations[input.relation.name]
         read = partial(read_relation, input.path, relation, dictionary, input.parameters, contents)
         try:
-            found.append((relation.name, contents.with_room(read)))
+            yield relation.name, contents.retried(read)
         except DataError as error:
             problems += error.diagnostics
-    if problems:
-        raise DataError(problems)
-    refuse_unmirrored(program.relations, _together(program, found), dictionary)
-    yield from found
+
+
+def _rdf_rows(program: Program, paths: Sequence[Path], dictionary: Dictionary) -> Iterator[tuple[str, Codes]]:
     for path in rdf_files(paths):
         from holdfast.formats.rdf import read_rdf
 

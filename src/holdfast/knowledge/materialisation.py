@@ -11,7 +11,7 @@ from holdfast.backends.protocol import Backend
 from holdfast.deadline import within
 from holdfast.language import tree
 from holdfast.language.editing import rules_named
-from holdfast.maintenance.commit import Step
+from holdfast.maintenance.commit import CommitStep
 from holdfast.maintenance.watch import Watch
 from holdfast.maintenance.windows import Windows
 from holdfast.program.model import Program
@@ -84,7 +84,7 @@ class Materialisation:
         if self.log is not None:
             self.log(Commit(self.version + len(updates), updates, changes))
 
-    def next_version(self, updates: Sequence[Update]) -> Step:
+    def next_version(self, updates: Sequence[Update]) -> CommitStep:
         """The step of a commit that raises the version."""
         return partial(self._reach, self.version + len(updates))
 

@@ -13,10 +13,10 @@ from holdfast.boundary import public
 from holdfast.deadline import within
 from holdfast.errors import Diagnostic, Diagnostics, UsageError
 from holdfast.interrupts import deferred
-from holdfast.knowledge.engines import Engine, backend_factory, keeps_frames
+from holdfast.knowledge.engines import EngineChoice, backend_factory, keeps_frames
 from holdfast.knowledge.evaluation import Evaluated, evaluate_program
 from holdfast.knowledge.facade import KnowledgeBase
-from holdfast.knowledge.loading import Facts, Loaded, load
+from holdfast.knowledge.loading import GivenFacts, Loaded, load
 from holdfast.knowledge.materialisation import Materialisation
 from holdfast.knowledge.outputs import output_files
 from holdfast.language import parse, tree
@@ -31,15 +31,15 @@ from holdfast.values.dictionary import Dictionary
 _OF_PROGRESS = ("compiling", "started", "round", "finished")
 _LIKE_TEXT = re.compile(r":-|\n|\)\s*\.?$")
 _FILE_NAME = re.compile(r"[^\s()]+\.(dl|datalog|souffle|txt)")
-_FROM_TEXT = "a program that is no file is read by holdfast.from_text"
+_FROM_TEXT = "holdfast.from_text takes the program as text"
 
 
 @public
 def open(
     program: str | Path,
-    facts: Facts = None,
+    facts: GivenFacts = None,
     *,
-    engine: Engine = "memory",
+    engine: EngineChoice = "memory",
     limits: Limits | None = None,
     progress: Progress | None = None,
     modules: Iterable[str | Module] = MODULES,
@@ -52,12 +52,12 @@ def open(
     >>> kb = holdfast.open("family.dl", facts="facts/")  # doctest: +SKIP
     >>> kb = holdfast.open("family.dl", facts={"parent": [("Bela", "Anna"), ("Carl", "Anna")]})  # doctest: +SKIP
 
-    The engine is "memory", "spark", a Spark session, or a factory of backends (`backends/protocol.py`).
-    `modules` are those that may serve recursive rules, by name or as they are; by default all.  On Spark they work on
-    the driver, and serve no rules when there are more than `spark.holdfast.moduleRows` explicit facts.
-    With the `output` folder that `write_outputs` will be given, an output that cannot be written there raises before
+    `engine` is "memory", "spark", a Spark session, or a factory of backends (`backends/protocol.py`).
+    `modules` may serve recursive rules: names or `Module` objects, by default all built-in ones.  On Spark they run on
+    the driver, and serve no rules if there are more than `spark.holdfast.moduleRows` explicit facts.
+    If you pass the folder of a later `write_outputs` as `output`, an output that cannot be written raises before
     anything is computed.
-    `macros` are defined for the preprocessor, and `include` are folders in which included files are looked for.
+    `macros` defines macros for the preprocessor, and `include` lists folders to search for included files.
     """
     expect(program, (str, Path), "a program is the path of a file", "from_text takes the program itself")
     path = Path(program)
@@ -78,9 +78,9 @@ def open(
 @public
 def from_text(
     text: str,
-    facts: Facts = None,
+    facts: GivenFacts = None,
     *,
-    engine: Engine = "memory",
+    engine: EngineChoice = "memory",
     name: str = "<text>",
     limits: Limits | None = None,
     progress: Progress | None = None,
@@ -89,7 +89,7 @@ def from_text(
     macros: Mapping[str, str] | None = None,
     include: Iterable[str | Path] = (),
 ) -> KnowledgeBase:
-    """As `open`, for a program given as text.
+    """Like `open`, for a program given as text.
 
     >>> kb = holdfast.from_text("p(x) :- q(x).", facts={"q": [(1,), (2,)]})
     >>> sorted(kb["p"])
@@ -125,8 +125,8 @@ def _expect_settings(limits: object, progress: object, output: object) -> None:
 
 def _opened(
     tree_program: tree.Program,
-    facts: Facts,
-    engine: Engine,
+    facts: GivenFacts,
+    engine: EngineChoice,
     limits: Limits,
     progress: Progress,
     modules: tuple[Module, ...],

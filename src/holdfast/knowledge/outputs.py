@@ -67,5 +67,5 @@ class Outputs:
 
     def _codes(self, relation: Relation) -> Codes:
         view = self.views[relation.name]
-        view.check_room()
+        view.check_memory()
         return view.codes

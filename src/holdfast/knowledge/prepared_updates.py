@@ -12,7 +12,7 @@ from holdfast.backends.abilities import Frames, facts_each, given_facts, packing
 from holdfast.backends.protocol import Backend
 from holdfast.backends.protocol import Facts as FactSet
 from holdfast.errors import HoldfastError
-from holdfast.formats.fact_data import FactData, Several
+from holdfast.formats.fact_data import FactData, FactParts
 from holdfast.formats.rdf_mirrors import refuse_unmirrored
 from holdfast.knowledge.relations import the_relation
 from holdfast.program.model import Program
@@ -110,12 +110,12 @@ class UpdateEncoder:
             refuse_unmirrored(program.relations, rows_of, self._dictionary, left, what="the facts of an update of")
         return list(zip(found[::2], found[1::2], strict=True))
 
-    def _parts(self, facts: Mapping[str, FactData | Several], program: Program) -> list[tuple[str, FactData]]:
+    def _parts(self, facts: Mapping[str, FactData | FactParts], program: Program) -> list[tuple[str, FactData]]:
         return [
             (relation.name, part)
             for name, data in facts.items()
             for relation in (the_relation(name, program),)
-            for part in (data.parts if isinstance(data, Several) else (data,))
+            for part in (data.parts if isinstance(data, FactParts) else (data,))
         ]
 
 

@@ -24,12 +24,12 @@ def find_relation(name: str, program: Program) -> Relation | None:
 
 
 def the_relation(name: str, program: Program) -> Relation:
-    """As `find_relation`; raises if there is none."""
+    """Like `find_relation`, but raises if there is no such relation."""
     expect(name, str, "a relation's name is a string", 'kb["path"]; kb.relations has all of them')
     relation = find_relation(name, program)
     if relation is None:
         names = [r.display for r in program.relations.values() if not r.auxiliary]
-        help = similar(name, names) or f"there are: {', '.join(names)}"
+        help = similar(name, names) or f"the relations are {', '.join(names)}"
         raise UsageError(Diagnostic("E0901", f"there is no relation {name}", help=help))
     return relation
 

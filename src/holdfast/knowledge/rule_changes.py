@@ -19,7 +19,7 @@ from holdfast.program.rdf_views import is_view
 from holdfast.updates import Update
 
 
-class RuleChange:
+class EditedRules:
     """The rules after an update.  The materialisation has them when the commit has done `adopt`."""
 
     def __init__(self, state: Materialisation, new_tree: tree.Program, program: Program) -> None:
@@ -63,10 +63,10 @@ class RuleChange:
         state.maintainer.adopt(state.program)
 
 
-def rule_change(state: Materialisation, update: Update) -> RuleChange:
+def rule_change(state: Materialisation, update: Update) -> EditedRules:
     """The rules after an update, checked within the limit on seconds; those of now if it changes none."""
     with state.within_seconds():
-        return RuleChange(state, *edited(state.tree, state.program, update, lambda name: _is_empty(state, name)))
+        return EditedRules(state, *edited(state.tree, state.program, update, lambda name: _is_empty(state, name)))
 
 
 def _is_empty(state: Materialisation, name: str) -> bool:

@@ -13,7 +13,7 @@ from holdfast.errors import Diagnostic, UsageError
 from holdfast.knowledge.materialisation import Materialisation
 from holdfast.knowledge.prepared_updates import FactChange, Prefetcher, UpdateEncoder, looked_up, looked_up_each
 from holdfast.knowledge.relations import own_relations, the_relation
-from holdfast.knowledge.rule_changes import RuleChange, rule_change
+from holdfast.knowledge.rule_changes import EditedRules, rule_change
 from holdfast.knowledge.views import Views
 from holdfast.maintenance.algorithms import Choice
 from holdfast.program.impact import Impacted, impact
@@ -46,7 +46,7 @@ class Updater:
         return self._run(self._facts(update), choice, (update,), keep=keep)
 
     def apply_net(self, updates: Sequence[Update], algorithm: str | Choice) -> Change:
-        """Make several updates of facts the new state, passing over the states between them; says the net change."""
+        """Apply the net effect of several updates of facts and return the net change."""
         prepared = self.prepared(updates)
         nothing = self._state.backend.facts({})
         deletions, insertions = nothing, nothing
@@ -67,14 +67,14 @@ class Updater:
         expect_updates(updates)
         refuse_size_limits(self._state.program)
         if len(updates) > MOST_TOGETHER:
-            raise UsageError(Diagnostic("E0919", f"one pass takes {MOST_TOGETHER} updates, not {len(updates)}"))
+            raise UsageError(Diagnostic("E0919", f"a window takes at most {MOST_TOGETHER} updates, not {len(updates)}"))
         if any(map(changes_rules, updates)):
             message = "updates that change rules are applied one by one"
-            raise UsageError(Diagnostic("E0918", message, help="use apply for them, and stream to have both"))
+            raise UsageError(Diagnostic("E0918", message, help="use apply for them, or stream, which takes both"))
         return looked_up_each(self._encoder.encode(updates, self._state.program), self._state.backend)
 
     def look_ahead(self, queue: UpdateQueue | None) -> Marking | None:
-        """Mark what the next update in a queue deletes while another one is applied; with None, no more."""
+        """Mark what the next update in a queue deletes while another one is applied; None turns marking off."""
         state = self._state
         state.maintainer.marking = self._prefetcher = None
         if queue is None:  # nothing is imported then: the interpreter may be about to end
@@ -91,7 +91,7 @@ class Updater:
         return marking
 
     def mend(self) -> None:
-        """A call was cut short, who knows where: what can be computed again is."""
+        """A call was interrupted at an unknown point: compute again what can be."""
         own_relations(self._state.backend, self._state.program)
         self._state.maintainer.mend()
         self._forget_prefetched()
@@ -119,7 +119,7 @@ class Updater:
         facts: FactChange,
         choice: Choice,
         updates: Sequence[Update],
-        rules: RuleChange | None = None,
+        rules: EditedRules | None = None,
         *,
         keep: bool,
     ) -> Change:
@@ -184,4 +184,4 @@ def refuse_size_limits(program: Program) -> None:
     """What is incomplete on purpose has no exact changes."""
     if program.size_limits:
         message = "a program with .limitsize is incomplete on purpose, so it cannot be maintained"
-        raise UsageError(Diagnostic("E0913", message, help="take the .limitsize away"))
+        raise UsageError(Diagnostic("E0913", message, help="remove the .limitsize"))

@@ -35,7 +35,7 @@ class Views:
         return self._view(relation, self._state.backend.explicit)
 
     def sizes(self) -> dict[str, int]:
-        """The number of facts of each relation, without fetching them."""
+        """The number of facts of each relation."""
         backend = self._state.backend
         sizes = {
             **backend.materialisation.sizes(),
@@ -76,5 +76,5 @@ class ViewsByName(Mapping[str, RelationView]):
 
 
 def visible_relations(program: Program) -> dict[str, Relation]:
-    """All relations by name, without those that the checker made for itself."""
+    """All relations by name, without auxiliary ones; each is read on access."""
     return {name: relation for name, relation in program.relations.items() if not relation.auxiliary}

@@ -12,7 +12,7 @@ from holdfast.exclusive import Guard, exclusive
 from holdfast.knowledge.materialisation import Materialisation
 from holdfast.knowledge.updating import Updater
 from holdfast.knowledge.views import Views
-from holdfast.maintenance.commit import Step, commit
+from holdfast.maintenance.commit import CommitStep, commit
 from holdfast.maintenance.windows import Windows
 from holdfast.updates import Change, Update
 
@@ -57,7 +57,7 @@ class ChangeWindow:
         changes = [self._views.change(each, state.program, n) for each, n in zip(outcomes, no_ops, strict=True)]
         facts = state.watch.facts + sum(len(outcome.added) - len(outcome.removed) for outcome in outcomes)
         state.log_commit(updates, changes)
-        steps: list[Step] = [
+        steps: list[CommitStep] = [
             partial(window.advance, number),
             partial(state.watch.rest, facts),
             state.next_version(updates),
@@ -81,7 +81,7 @@ def change_window(
     from holdfast.maintenance.window_transaction import window
 
     if state.backend.ability(Windows) is None:
-        message = "this engine does not compute several updates in one pass; the memory engine does"
+        message = "this engine does not compute windows of updates; the memory engine does"
         raise UsageError(Diagnostic("E0917", message, help="apply them one by one, or merged by apply_net"))
     prepared = updater.prepared(updates)
     with state.limited(keep=False) as watch:

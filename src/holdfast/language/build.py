@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
 from holdfast.deadline import look_at_the_clock
-from holdfast.errors import Diagnostics, Source, Span
+from holdfast.errors import Diagnostics, SourceText, Span
 from holdfast.language import refused, tree
 from holdfast.language.descriptions import described
 from holdfast.language.foreign import NO_BOOLEANS
@@ -40,16 +40,10 @@ Children: TypeAlias = list[Any]
 class Builder:
     """The callbacks of the grammar's rules; each has the name of its rule."""
 
-    def __init__(self) -> None:
-        self._source = Source("", "")
-        self._diagnostics = Diagnostics()
+    def __init__(self, source: SourceText, diagnostics: Diagnostics) -> None:
+        self._source, self._diagnostics = source, diagnostics
         self._loose: dict[int, tree.Call] = {}  # by id, `count(t)`, `max(t)`: good only as an argument of a head
         self._edge: dict[int, tree.Number] = {}  # by id, 2^63: good only behind a minus
-
-    def begin(self, source: Source, diagnostics: Diagnostics) -> None:
-        """Point the callbacks at another text."""
-        self._source, self._diagnostics = source, diagnostics
-        self._loose, self._edge = {}, {}
 
     def _span(self, first: Token | tree.Node, last: Token | tree.Node) -> Span:
         start = first if isinstance(first, Token) else first.span
@@ -156,9 +150,9 @@ class Builder:
         """`x: number`, `number`."""
         return str(children[-1])
 
-    def plan(self, children: Children) -> tree.Plan:
+    def plan(self, children: Children) -> tree.PlanDirective:
         """`.plan 0:(2,1)`."""
-        return tree.Plan(tuple(children[1::2]), span=self._here(children[0]))
+        return tree.PlanDirective(tuple(children[1::2]), span=self._here(children[0]))
 
     def order(self, children: Children) -> tuple[int, tuple[int, ...]]:
         """`0:(2,1)`."""
@@ -282,8 +276,8 @@ class Builder:
         if children[0] == "nil":
             return tree.Nil(span=self._here(children[0]))
         if "." in children[0]:
-            help = "a dotted name is that of a relation in a component, and has arguments: a.b(x)"
-            message = f"{children[0]} stands where a value is needed"
+            help = "a dotted name is a relation of a component and has arguments: a.b(x)"
+            message = f"{children[0]} is used where a value is needed"
             self._diagnostics.error("E0110", message, self._here(children[0]), help=help)
         return tree.Variable(str(children[0]), span=self._here(children[0]))
 
@@ -334,7 +328,7 @@ class Builder:
             "E0109",
             "a name in single quotes must be followed by its arguments",
             self._here(token),
-            help=f'a string constant stands in double quotes: "{text}"',
+            help=f'write a string constant in double quotes: "{text}"',
         )
         return tree.String(text, span=self._here(token))
 
@@ -403,7 +397,7 @@ class Builder:
         if not isinstance(node, _FORMULAS):
             return node
         help = NO_BOOLEANS if isinstance(node, tree.Truth) else None
-        self._diagnostics.error("E0110", f"{described(node)} stands where a value is needed", node.span, help=help)
+        self._diagnostics.error("E0110", f"{described(node)} is used where a value is needed", node.span, help=help)
         return tree.Wildcard(span=node.span)
 
     def _formula(self, node: Expression) -> tree.Formula:
@@ -416,7 +410,7 @@ class Builder:
                 return node
         help = f"an atom without arguments is written {node.name}()" if isinstance(node, tree.Variable) else None
         self._diagnostics.error(
-            "E0111", f"{described(node)} stands where an atom or a comparison is needed", node.span, help=help
+            "E0111", f"{described(node)} is used where an atom or a comparison is needed", node.span, help=help
         )
         return tree.Atom(tree.Name("", span=node.span), (), span=node.span)
 

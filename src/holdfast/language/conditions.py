@@ -1,4 +1,4 @@
-"""The conditions of `#if`: integers, `defined(X)`, C's operators; a name that is no macro is 0."""
+"""The conditions of `#if`: integers, `defined(X)`, C's operators; other names are 0."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _OPERATIONS: Final[dict[str, Callable[[int, int], int]]] = {
 
 
 class ConditionError(Exception):
-    """A condition that is none; the text says why."""
+    """A malformed condition; the text has the reason."""
 
 
 def condition(tokens: list[PpToken], macros: Macros) -> int:
@@ -46,7 +46,7 @@ def condition(tokens: list[PpToken], macros: Macros) -> int:
     reader = _Reader(list(_words(text)))
     value = reader.level(0)
     if reader.rest:
-        raise ConditionError(f"`{reader.rest[-1]}` stands where an operator should")
+        raise ConditionError(f"`{reader.rest[-1]}` is used where an operator is needed")
     return value
 
 
@@ -95,4 +95,4 @@ class _Reader:
             return int(word, 16) if word[:2].lower() == "0x" else int(word)
         if word[0].isalpha() or word[0] == "_":
             return 0
-        raise ConditionError(f"`{word}` stands where a value should")
+        raise ConditionError(f"`{word}` is used where a value is needed")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
-from holdfast.errors import Diagnostic, ProgramError, UsageError
+from holdfast.errors import Diagnostic, ProgramError, UsageError, shortened
 from holdfast.language.parser import parse
 from holdfast.language.printer import show_rule
 from holdfast.language.tree import Item, Program, Rule, RuleAttribute
@@ -41,7 +41,7 @@ def with_rules(program: Program, text: str, source: str, taken: Iterable[str] = 
     facts = [item for item in added.items if isinstance(item, Rule) and item.body is None]
     if facts:
         raise ProgramError(
-            Diagnostic("E0910", "a fact cannot be added as a rule", facts[0].span, help="facts go in through `insert`")
+            Diagnostic("E0910", "a fact cannot be added as a rule", facts[0].span, help="facts are added by `insert`")
         )
     names = {*taken, *rule_names(program)}
     items: list[Item] = []
@@ -77,9 +77,9 @@ def _written_like(rules: list[Rule], text: str, source: str) -> list[Rule]:
 
 
 def _no_such(wanted: str, rules: list[Rule]) -> UsageError:
-    listed = "; ".join(f"{name_of(rule)} is {show_rule(replace(rule, attributes=()))}" for rule in rules[:5])
+    listed = "; ".join(f"{name_of(rule)} is {shortened(show_rule(replace(rule, attributes=())))}" for rule in rules[:5])
     notes = (f"the rules are: {listed}" + ("; …" if rules[5:] else ""),) if rules else ("there are no rules",)
-    return UsageError(Diagnostic("E0911", f"there is no rule {wanted} to take out", notes=notes))
+    return UsageError(Diagnostic("E0911", f"there is no rule {shortened(wanted)} to remove", notes=notes))
 
 
 def _named(rule: Rule, name: str) -> Rule:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from holdfast.errors import Source, Span
+from holdfast.errors import SourceText, Span
 from holdfast.language.recovery import BEGINS_ITEM, item_start
 from holdfast.language.token import Token
 from holdfast.quick_dataclass import dataclass
@@ -32,7 +32,7 @@ _VALUE: Final = frozenset({"IDENT", "NUMBER", "STRING"})
 class Failure:
     """Where the parser stopped: the tokens it was given from `start` on, and what it would have accepted."""
 
-    source: Source
+    source: SourceText
     tokens: list[Token]
     start: int
     index: int
@@ -139,11 +139,11 @@ def _said_otherwise(type: str, accepts: frozenset[str]) -> bool:
     )
 
 
-def span_of(source: Source, token: Token) -> Span:
+def span_of(source: SourceText, token: Token) -> Span:
     """The place of a token."""
     return between(source, token, token)
 
 
-def between(source: Source, first: Token, last: Token) -> Span:
+def between(source: SourceText, first: Token, last: Token) -> Span:
     """The place from one token to another."""
     return Span(source, first.line or 1, first.column or 1, last.end_line or 1, last.end_column or 1)

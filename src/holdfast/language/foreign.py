@@ -10,12 +10,12 @@ from holdfast.language.vocabulary import AGGREGATES
 
 QUESTION: Final = Mistake(
     "E0104",
-    "`?-` has no meaning here: a program asks no questions",
+    "`?-` is not allowed here: a program has no queries",
     "ask with `holdfast query PROGRAM 'edge(1, x)'`, or in Python with kb.query(\"edge(1, x)\")",
 )
-HEAD_WILDCARD: Final = "in a head write a variable of the body, or leave the column out"
+HEAD_WILDCARD: Final = "in a head write a variable of the body, or remove the column"
 NO_BOOLEANS: Final = 'there are no booleans: write 1 and 0, or "true" and "false"'
-NO_NULLS: Final = "there are no nulls: leave the fact out, or keep this column in a relation of its own"
+NO_NULLS: Final = "there are no nulls: omit the fact, or keep this column in a separate relation"
 _NO_VALUES: Final = {
     **dict.fromkeys(("true", "false"), NO_BOOLEANS),
     **dict.fromkeys(("null", "none", "nil", "undefined"), NO_NULLS),
@@ -25,10 +25,10 @@ _TYPES: Final = {
     **dict.fromkeys(("string", "str", "text", "char", "varchar"), "did you mean symbol?"),
     **dict.fromkeys(("double", "real", "float32", "float64", "f64", "decimal"), "did you mean float?"),
     **dict.fromkeys(("uint", "uint32", "uint64", "u32", "u64", "nat"), "did you mean unsigned?"),
-    **dict.fromkeys(("bool", "boolean"), "there are no booleans: take number for 1 and 0, or symbol"),
+    **dict.fromkeys(("bool", "boolean"), "there are no booleans: use number for 1 and 0, or symbol"),
     **dict.fromkeys(
         ("date", "datetime", "time", "timestamp"),
-        'there are no dates: a symbol such as "2020-01-31" has the order of time',
+        'there are no dates: symbols such as "2020-01-31" sort by time',
     ),
 }
 _SQL: Final = frozenset({"select", "insert", "delete", "update", "create"})
@@ -50,9 +50,9 @@ def foreign_hint(failure: Failure) -> str | None:
     if before is None or failure.in_directive:
         return None
     if failure.tokens[failure.item].lower() in _SQL and failure.index == failure.item + 1:
-        return "this looks like SQL; a query is what a rule's body has: `holdfast query PROGRAM 'edge(x, y), y > 3'`"
+        return "this looks like SQL; a query is a rule body: `holdfast query PROGRAM 'edge(x, y), y > 3'`"
     if text == "is" and before.type == "IDENT":
-        return f"`is` is Prolog's; an equation is written `{before} = …`"
+        return f"`is` is Prolog; write an equation as `{before} = …`"
     if failure.type == "SEMICOLON" and {"DOT", "IF"} <= failure.accepts:
         return "a fact ends with `.`"
     in_head = all(token.type != "IF" for token in failure.tokens[failure.item : failure.index])

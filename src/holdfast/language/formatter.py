@@ -13,7 +13,7 @@ from holdfast.errors import Span
 from holdfast.language import tree
 from holdfast.language.comments import Comment
 from holdfast.language.parser import parse_with_comments
-from holdfast.language.printer import INDENT, Piece, component_head, pieces, show_attribute, show_item
+from holdfast.language.printer import INDENT, RulePart, component_head, pieces, show_attribute, show_item
 from holdfast.quick_dataclass import dataclass
 
 
@@ -103,7 +103,7 @@ def _commented_rule(rule: tree.Rule, comments: list[Comment]) -> tuple[list[str]
     return lines, behind[-1]
 
 
-def _by_piece(parts: list[Piece], comments: list[Comment]) -> tuple[list[list[Comment]], list[list[Comment]]]:
+def _by_piece(parts: list[RulePart], comments: list[Comment]) -> tuple[list[list[Comment]], list[list[Comment]]]:
     """For each piece the comments on lines before it, and those behind it."""
     before: list[list[Comment]] = [[] for _ in parts]
     behind: list[list[Comment]] = [[] for _ in parts]

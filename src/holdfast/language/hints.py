@@ -66,9 +66,9 @@ def _comparison_hint(failure: Failure) -> str | None:
         return None
     opened = failure.open_parenthesis()
     if failure.text == "<" and "IRI" in failure.accepts:
-        return "an IRI stands in `<` and `>` and has no spaces"
+        return "write an IRI between `<` and `>`, without spaces"
     if opened is not None and "RPAR" in failure.accepts:
-        return "a comparison stands beside the atom, not among its arguments"
+        return "write a comparison beside the atom, not among its arguments"
     if "COMMA" in failure.accepts:
         return "compare two values at a time: `x < y, y < z`"
     return None
@@ -79,20 +79,20 @@ def _body_hint(failure: Failure) -> str | None:
     if failure.type == "DOT" and before == "IF":
         return "a fact is written without `:-`; a rule needs a body"
     if failure.type in ("DOT", "END", "RPAR", "RBRACE") and before in ("COMMA", "SEMICOLON"):
-        return f"leave the last `{SIGNS[before]}` away, or write what should follow it"
+        return f"remove the last `{SIGNS[before]}`, or complete it"
     if failure.type == "IF" and not before:
         return "a rule has a head before `:-`"
     if failure.type == "IF" and _has(failure, "IF"):
         return "a clause has one `:-`; is a `.` missing before this head?"
     if failure.type == "IF" and {"COMMA", "DOT"} <= failure.accepts:
-        return "a query is only what stands in a body, without a head and `:-`"
+        return "a query is a rule body, without a head and `:-`"
     return None
 
 
 def _aggregate_hint(failure: Failure) -> str | None:
     colon = failure.tokens[max(failure.item, failure.index - 2) : failure.index]
     if failure.accepts & {"LBRACE", "LPAR"} and any(token.type == "COLON" for token in colon):
-        return "the body of an aggregate is an atom, or stands in braces: `count : { p(x), q(x) }`"
+        return "the body of an aggregate is an atom, or is in braces: `count : { p(x), q(x) }`"
     called = failure.tokens[max(failure.item, failure.index - 2) : failure.index]
     if failure.text == "*" and len(called) == 2 and called[0] in AGGREGATES and called[1].type == "LPAR":
         return aggregate_help(called[0])

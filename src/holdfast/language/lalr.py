@@ -13,11 +13,13 @@ from holdfast.language.token import Token
 
 END: Final = "$END"
 # What a state does with a terminal, and where it goes behind a nonterminal: n shifts to state n, ~n reduces by rule n.
-State: TypeAlias = Mapping[str, int]
-Value: TypeAlias = Any  # a token, what the builder made of a rule, or the list of children of a rule without callback
+ParserState: TypeAlias = Mapping[str, int]
+ParsedValue: TypeAlias = (
+    Any  # a token, what the builder made of a rule, or the list of children of a rule without callback
+)
 
 
-class Rule(NamedTuple):
+class GrammarRule(NamedTuple):
     """A rule of the grammar, as a reduction by it needs it."""
 
     origin: str
@@ -27,11 +29,11 @@ class Rule(NamedTuple):
     single: bool  # an only child stands for the rule
 
 
-class Tables(NamedTuple):
+class ParserTables(NamedTuple):
     """What the automaton runs by."""
 
-    states: Sequence[State]
-    rules: Sequence[Rule]
+    states: Sequence[ParserState]
+    rules: Sequence[GrammarRule]
     starts: Mapping[str, int]
     ends: Mapping[str, int]
 
@@ -47,15 +49,15 @@ class UnexpectedTokenError(Exception):
 class Parser:
     """Tables with a builder, whose methods have the names of the grammar's rules and take their children."""
 
-    def __init__(self, tables: Tables, builder: object) -> None:
+    def __init__(self, tables: ParserTables, builder: object) -> None:
         self._tables = tables
-        self._callbacks: list[Callable[[list[Value]], Value]] = [
+        self._callbacks: list[Callable[[list[ParsedValue]], ParsedValue]] = [
             getattr(builder, rule.callback, list) for rule in tables.rules
         ]
 
-    def parse(self, tokens: Sequence[Token], first: int, start: str) -> Value:
+    def parse(self, tokens: Sequence[Token], first: int, start: str) -> ParsedValue:
         """What the builder makes of the tokens from `first` on."""
-        stack, values = [self._tables.starts[start]], list[Value]()
+        stack, values = [self._tables.starts[start]], list[ParsedValue]()
         for index in range(first, len(tokens)):
             token = tokens[index]
             if not self._feed(stack, values, token.type):
@@ -76,7 +78,7 @@ class Parser:
         kinds = (kind for kind in self._tables.states[stack[-1]] if kind == END or kind.isupper())
         return frozenset(kind for kind in kinds if self._feed(stack.copy(), None, kind, *self._tables.ends.values()))
 
-    def _feed(self, stack: list[int], values: list[Value] | None, kind: str, *ends: int) -> bool:
+    def _feed(self, stack: list[int], values: list[ParsedValue] | None, kind: str, *ends: int) -> bool:
         """Reduce as long as a token of this kind asks for it, then shift it or, at the end of the text, come to one of
         `ends`; whether that went."""
         states, rules = self._tables.states, self._tables.rules
@@ -94,7 +96,7 @@ class Parser:
                 return True
         return False
 
-    def _reduce(self, values: list[Value], number: int) -> None:
+    def _reduce(self, values: list[ParsedValue], number: int) -> None:
         rule = self._tables.rules[number]
         place = len(values) - rule.size
         children = values[place:]
@@ -104,10 +106,10 @@ class Parser:
         values[place:] = [children[0] if single else self._callbacks[number](children)]
 
 
-def _spliced(children: list[Value], spliced: tuple[bool, ...]) -> list[Value]:
+def _spliced(children: list[ParsedValue], spliced: tuple[bool, ...]) -> list[ParsedValue]:
     """The children, those of a repetition in the place of its list; a repetition that begins the rule goes on with it,
     or a list would be copied for each of its elements."""
-    found: list[Value] = children[0] if spliced[0] else [children[0]]
+    found: list[ParsedValue] = children[0] if spliced[0] else [children[0]]
     for child, inside in zip(children[1:], spliced[1:], strict=True):
         if inside:
             found += child

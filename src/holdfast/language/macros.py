@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
-from holdfast.errors import Source
+from holdfast.errors import SourceText
 from holdfast.quick_dataclass import dataclass
 from holdfast.values import quote
 
@@ -38,7 +38,7 @@ class PpToken:
 
     kind: str
     text: str
-    source: Source
+    source: SourceText
     line: int
     column: int
     length: int
@@ -71,7 +71,7 @@ class MacroCallError(Exception):
         self.token = token
 
 
-def tokens_of(text: str, source: Source, line: int, column: int) -> list[PpToken]:
+def tokens_of(text: str, source: SourceText, line: int, column: int) -> list[PpToken]:
     """The tokens of a stretch of a source that begins at a place."""
     found = []
     for match in _TOKEN.finditer(text):
@@ -87,7 +87,7 @@ def tokens_of(text: str, source: Source, line: int, column: int) -> list[PpToken
 
 
 def macro_of(tokens: list[PpToken]) -> Macro | None:
-    """The macro that stands behind `#define`; None if that is none."""
+    """The macro after `#define`, or None."""
     tokens = _stripped([replace(t, kind="SPACE", text=" ") if t.kind == "COMMENT" else t for t in tokens])
     if not tokens or tokens[0].kind != "WORD":
         return None
@@ -179,7 +179,7 @@ def _matched(macro: Macro, given: list[list[PpToken]], use: PpToken) -> dict[str
         given = []
     if len(given) != len(parameters):
         expected = "no arguments" if not parameters else f"{len(parameters)} argument{'s' * (len(parameters) > 1)}"
-        raise MacroCallError(f"the macro {macro.name} takes {expected}, but is given {len(given)}", use)
+        raise MacroCallError(f"the macro {macro.name} takes {expected}, not {len(given)}", use)
     return {name: _stripped(argument) for name, argument in zip(parameters, given, strict=True)}
 
 

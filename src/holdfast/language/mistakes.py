@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from holdfast.errors import Diagnostics, Span
+from holdfast.errors import Diagnostics, Span, shortened
 from holdfast.quick_dataclass import dataclass
 
 
@@ -42,10 +42,10 @@ def no_such_character(character: str) -> Mistake:
 
 
 _CHARACTER_HELP: Final = {
-    "“": 'strings stand in straight quotes: "…"',
-    "”": 'strings stand in straight quotes: "…"',
-    "‘": "quoted names stand in straight quotes: '…'",
-    "’": "quoted names stand in straight quotes: '…'",
+    "“": 'write strings in straight quotes: "…"',
+    "”": 'write strings in straight quotes: "…"',
+    "‘": "write quoted names in straight quotes: '…'",
+    "’": "write quoted names in straight quotes: '…'",
     "?": "a variable is written x or ?x",
 }
 
@@ -72,16 +72,12 @@ def number_help(text: str) -> str:
     if not text[0].isascii():
         return "digits are 0 to 9"
     digits = text[: next(i for i, c in enumerate(text) if c not in "0123456789.")]
-    return f"put something between {digits} and {text[len(digits) :]}, or begin a name with a letter"
-
-
-_LONGEST: Final = 40  # so much of a number is shown
+    return f"separate {digits} and {text[len(digits) :]}, or begin the name with a letter"
 
 
 def number_too_large(text: str, limit: str, hint: str | None) -> Mistake:
     """A literal beyond the range of its type."""
-    shown = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}… ({len(text):,} characters)"
-    return Mistake("E0106", f"{shown} does not fit: {limit}", hint)
+    return Mistake("E0106", f"{shortened(text, 40)} does not fit: {limit}", hint)
 
 
 def bad_escape(escape: str) -> Mistake:
@@ -90,7 +86,7 @@ def bad_escape(escape: str) -> Mistake:
         return lone_surrogate("E0107", f"`{escape}`")
     return Mistake(
         "E0107",
-        f"`{escape}` is no escape",
+        f"`{escape}` is not an escape",
         "a backslash is written \\\\",
         ("the escapes are \\n \\t \\r \\\" \\\\ \\' \\uXXXX \\UXXXXXXXX",),
     )
@@ -99,7 +95,7 @@ def bad_escape(escape: str) -> Mistake:
 def lone_surrogate(code: str, shown: str) -> Mistake:
     """Half of a pair that UTF-16 writes for one character: no text in UTF-8 can hold it."""
     return Mistake(
-        code, f"{shown} is half a surrogate pair and no character", "write the character itself, or \\UXXXXXXXX"
+        code, f"{shown} is half a surrogate pair, not a character", "write the character itself, or \\UXXXXXXXX"
     )
 
 

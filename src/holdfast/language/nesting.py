@@ -1,4 +1,4 @@
-"""How deeply a clause is nested, told from its tokens.
+"""How deeply a clause is nested, found from its tokens.
 
 The parser keeps its own stack, but whatever walks a tree afterwards calls itself for what stands inside.  So that
 no text can send it too deep, a clause that nests deeper than anybody writes is refused before it is parsed.
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from holdfast.errors import Diagnostics, Source
+from holdfast.errors import Diagnostics, SourceText
 from holdfast.language.failure import span_of
 from holdfast.language.recovery import BEGINS_ITEM
 from holdfast.language.token import Token
@@ -22,7 +22,7 @@ _SPLITS: Final = frozenset({"COMMA", "SEMICOLON", "IF", "EQUALS", "COMPARE", "CO
 _OPERATES: Final = frozenset({"OPERATOR", "MINUS", "BITS_NOT", "NOT"})
 
 
-def without_deep_clauses(tokens: list[Token], source: Source, diagnostics: Diagnostics) -> list[Token]:
+def without_deep_clauses(tokens: list[Token], source: SourceText, diagnostics: Diagnostics) -> list[Token]:
     """The tokens, with a `BAD` one in place of each clause that nests too deeply; those are reported."""
     kept: list[Token] = []
     for clause in _clauses(tokens):
@@ -30,7 +30,7 @@ def without_deep_clauses(tokens: list[Token], source: Source, diagnostics: Diagn
         if culprit is None:
             kept += clause
             continue
-        help = "give parts of it relations or rules of their own"
+        help = "split it into several rules or relations"
         message = f"this is nested too deeply: more than {DEEPEST} operators and brackets around one value"
         diagnostics.error("E0117", message, span_of(source, culprit), help=help)
         kept += [culprit.of_type("BAD"), *clause[-1:]]

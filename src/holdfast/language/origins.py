@@ -7,7 +7,7 @@ from dataclasses import field
 from functools import cached_property
 from itertools import accumulate
 
-from holdfast.errors import Source, Span
+from holdfast.errors import SourceText, Span
 from holdfast.quick_dataclass import dataclass
 
 
@@ -20,7 +20,7 @@ class Piece:
     """
 
     text: str
-    source: Source
+    source: SourceText
     line: int
     column: int
     length: int = 0
@@ -28,7 +28,7 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Composed(Source):
+class Composed(SourceText):
     """The text that the preprocessor made.  `name` is the file that it began with."""
 
     pieces: tuple[Piece, ...] = field(default=(), compare=False, repr=False)

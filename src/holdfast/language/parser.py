@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from threading import Lock
 from typing import Any
 
-from holdfast.errors import Diagnostic, Diagnostics, ProgramError, Source, Span
+from holdfast.errors import Diagnostic, Diagnostics, ProgramError, SourceText, Span
 from holdfast.language import tables, tree
 from holdfast.language.build import Builder
 from holdfast.language.comments import Comment
 from holdfast.language.failure import Failure
-from holdfast.language.lalr import Parser, UnexpectedTokenError
+from holdfast.language.lalr import Parser, ParserTables, UnexpectedTokenError
 from holdfast.language.mistakes import lone_surrogate
 from holdfast.language.nesting import without_deep_clauses
 from holdfast.language.preprocessor import Preprocessing, preprocessed, uses_preprocessor
@@ -21,31 +20,28 @@ from holdfast.language.token import Token
 from holdfast.language.tokens import Lexer
 from holdfast.language.unexpected import report
 
-# The parser calls one builder, which stands on one text at a time.
-_builder = Builder()
-_lock = Lock()
 NOTHING_GIVEN = Preprocessing()
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @cache
-def _parser() -> Parser:
-    return Parser(tables.fitting() or tables.from_grammar(), _builder)
+def _tables() -> ParserTables:
+    return tables.fitting() or tables.from_grammar()
 
 
 def parse(text: str, name: str = "<text>", given: Preprocessing = NOTHING_GIVEN) -> tree.Program:
     """The program of a text, with all files that it includes; raises `ProgramError` with all syntax errors."""
     diagnostics = Diagnostics()
-    program, _ = _parse(preprocessed(Source(name, text), given, diagnostics), "program")
+    program, _ = _parse(preprocessed(SourceText(name, text), given, diagnostics), "program")
     assert isinstance(program, tree.Program)
     return program
 
 
 def parse_with_comments(text: str, name: str = "<text>") -> tuple[tree.Program, list[Comment]]:
-    """The program of a text as it stands, and the comments that the tree leaves out."""
-    source = Source(name, text)
+    """The unexpanded program of a text, and the comments, which the tree leaves out."""
+    source = SourceText(name, text)
     if uses_preprocessor(text):
-        message = "a file with lines for the preprocessor has no canonical form: macros may stand for anything"
+        message = "a file with preprocessor lines has no canonical form, because macros can stand for anything"
         raise ProgramError(Diagnostic("E0121", message, Span(source, 1, 1, 1, 2)))
     program, comments = _parse(source, "program")
     assert isinstance(program, tree.Program)
@@ -54,23 +50,21 @@ def parse_with_comments(text: str, name: str = "<text>") -> tuple[tree.Program, 
 
 def parse_body(text: str, name: str = "<query>") -> tree.Formula:
     """The formula of a query such as `path(1, x), !blocked(x)`; a dot at its end is allowed."""
-    formula: tree.Formula = _parse(Source(name, text), "query")[0]
+    formula: tree.Formula = _parse(SourceText(name, text), "query")[0]
     return formula
 
 
-def _parse(written: Source, start: str) -> tuple[Any, list[Comment]]:
+def _parse(written: SourceText, start: str) -> tuple[Any, list[Comment]]:
     diagnostics = Diagnostics()
     source = _unicode(written, diagnostics)
     lexer = Lexer(source, diagnostics, in_body=start == "query")
     tokens = without_deep_clauses(lexer.run(), source, diagnostics)
-    with _lock:
-        _builder.begin(source, diagnostics)
-        result = _run(source, tokens, start, diagnostics)
+    result = _run(source, tokens, start, diagnostics)
     diagnostics.raise_errors()
     return result, lexer.comments
 
 
-def _unicode(source: Source, diagnostics: Diagnostics) -> Source:
+def _unicode(source: SourceText, diagnostics: Diagnostics) -> SourceText:
     """The text without lone surrogates, which nothing could print; the first one is reported."""
     found = _SURROGATE.search(source.text)
     if found is None:
@@ -79,28 +73,25 @@ def _unicode(source: Source, diagnostics: Diagnostics) -> Source:
         source.text.count("\n", 0, found.start()) + 1,
         found.start() - source.text.rfind("\n", 0, found.start()),
     )
-    clean = Source(source.name, _SURROGATE.sub("\ufffd", source.text))
+    clean = SourceText(source.name, _SURROGATE.sub("\ufffd", source.text))
     place = Span(clean, line, column, line, column + 1)
     lone_surrogate("E0104", f"U+{ord(found.group()):04X}").report(diagnostics, place)
     return clean
 
 
-def _run(source: Source, tokens: list[Token], start: str, diagnostics: Diagnostics) -> Any:
+def _run(source: SourceText, tokens: list[Token], start: str, diagnostics: Diagnostics) -> Any:
     """Parse; after an error, report it and go on behind it to find the next one."""
     position = 0
     while True:
+        parser = Parser(_tables(), Builder(source, diagnostics))
         try:
-            return _parser().parse(tokens, position, start)
+            return parser.parse(tokens, position, start)
         except UnexpectedTokenError as error:
-            accepts = _accepted(tokens, position, error.index, start) or error.accepts
+            item = tokens[item_start(tokens, position, error.index) : error.index]
+            # The failed run may have reduced too far to know what could stand here: read its last item once more, up to
+            # the error.  None says that the guess where the item begins was wrong.
+            accepts = parser.accepted(item, start) or error.accepts
             resume = report(Failure(source, tokens, position, error.index, accepts), diagnostics)
             if start == "query":
                 return None
-            _builder.begin(source, diagnostics)
             position = recover(tokens, position, error.index) if resume is None else resume
-
-
-def _accepted(tokens: list[Token], position: int, failed: int, start: str) -> frozenset[str] | None:
-    """What could stand at a place.  The failed run itself may have reduced too far to know, so its last item is
-    read once more up to there; None where the guess where the item begins was wrong."""
-    return _parser().accepted(tokens[item_start(tokens, position, failed) : failed], start)

@@ -12,7 +12,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Final
 
-from holdfast.errors import Diagnostics, Source, Span
+from holdfast.errors import Diagnostics, SourceText, Span
 from holdfast.language import refused
 from holdfast.language.conditions import ConditionError, condition
 from holdfast.language.macros import BUILT_IN, MacroCallError, PpToken, expanded, macro_of, tokens_of
@@ -44,7 +44,7 @@ def uses_preprocessor(text: str) -> bool:
     return _USES.search(text) is not None or any(name in text for name in BUILT_IN)
 
 
-def preprocessed(source: Source, given: Preprocessing, diagnostics: Diagnostics) -> Source:
+def preprocessed(source: SourceText, given: Preprocessing, diagnostics: Diagnostics) -> SourceText:
     """The source with its included files, without what conditions leave out, and with macros expanded."""
     if not (given.macros or uses_preprocessor(source.text)):
         return source
@@ -76,7 +76,7 @@ class _Run:
         self._once: set[Path] = set()
         self._macros: dict[str, Macro] = {}
         for name, text in given.macros.items():
-            command = Source("<macro>", f"{name} {text}")
+            command = SourceText("<macro>", f"{name} {text}")
             macro = macro_of(tokens_of(command.text, command, 1, 1))
             if macro is None:
                 diagnostics.error(
@@ -87,7 +87,7 @@ class _Run:
 
     # --- files ---
 
-    def read(self, source: Source, folder: Path, path: tuple[Path, ...]) -> None:
+    def read(self, source: SourceText, folder: Path, path: tuple[Path, ...]) -> None:
         """Read a file: directives are obeyed, all other lines go out."""
         self.files[source.name] = None
         branches: list[_Branch] = []
@@ -165,19 +165,19 @@ class _Run:
     def _include(self, rest: str, span: Span, folder: Path, path: tuple[Path, ...]) -> None:
         written = re.match(r"""\s*["<]([^">\n]+)[">]""", rest)
         if written is None:
-            self._error("E0118", "the file to include stands in quotes", span, 'for example #include "types.dl"')
+            self._error("E0118", "the file to include must be in quotes", span, 'for example #include "types.dl"')
             return
         tried = [place / written[1] for place in (folder, *self._folders)]
-        file = next((place for place in tried if place.is_file()), None)
+        file = next((place for place in tried if _is_file(place)), None)
         if file is None:
             others = "" if len(tried) == 1 else f", nor in {len(tried) - 1} other folders"
-            help = "folders in which to look are given by -I, or include= in Python"
+            help = "add folders to search with -I, or include= in Python"
             self._error("E0118", f"there is no file {tried[0].as_posix()}{others}", span, help)
         elif len(path) >= _DEEPEST:
-            self._error("E0118", f"files include each other more than {_DEEPEST} deep", span, "write .once in them")
+            self._error("E0118", f"files include each other more than {_DEEPEST} deep", span, "add .once to them")
         elif _real(file) not in self._once:
             text = self._read_file(file, span)
-            self.read(Source(file.as_posix(), text), file.parent, (*path, _real(file)))
+            self.read(SourceText(file.as_posix(), text), file.parent, (*path, _real(file)))
 
     def _read_file(self, file: Path, span: Span) -> str:
         try:
@@ -193,7 +193,7 @@ class _Run:
 
     # --- text ---
 
-    def _text(self, source: Source, line: int, text: str) -> None:
+    def _text(self, source: SourceText, line: int, text: str) -> None:
         """A stretch of ordinary lines."""
         if (self._macros.keys() | BUILT_IN).isdisjoint(_WORD.findall(text)):
             self.pieces.append(Piece(text, source, line, 1))
@@ -227,6 +227,13 @@ def _without_comment(found: re.Match[str]) -> str:
     return found.group() if found.group().startswith('"') else " "
 
 
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a name that the system refuses, as too long
+        return False
+
+
 def _parts(text: str) -> Iterator[tuple[int, str, re.Match[str] | None]]:
     """The directives and the stretches between them, each with the number of its first line."""
     start, line, place = 0, 1, 0
@@ -257,7 +264,7 @@ def _line_starts(text: str) -> Iterable[int]:
             yield found.start()
 
 
-def _span(source: Source, line: int, text: str) -> Span:
+def _span(source: SourceText, line: int, text: str) -> Span:
     first = text.split("\n", 1)[0].rstrip("\r")
     column = len(first) - len(first.lstrip()) + 1
     return Span(source, line, column, line, len(first.rstrip()) + 1)

@@ -54,7 +54,7 @@ def show_item(item: tree.Item) -> str:
             return f".type {name} = " + " | ".join(f"{each.name} {{{_columns(each.fields)}}}" for each in branches)
         case tree.FunctorDeclaration(name, types, result, stateful):
             return f".functor {name}({', '.join(types)}): {result}" + (" stateful" if stateful else "")
-        case tree.Plan(orders):
+        case tree.PlanDirective(orders):
             return ".plan " + ", ".join(f"{number}:({', '.join(map(str, order))})" for number, order in orders)
         case tree.Subsumption(worse, better, body):
             return f"{show_formula(worse)} <= {show_formula(better)} :- {show_formula(body)}."
@@ -115,7 +115,7 @@ def _parameter(parameter: tree.Parameter) -> str:
 
 
 @dataclass(frozen=True)
-class Piece:
+class RulePart:
     """A part of a rule that gets a line of its own when the rule is broken: heads or a literal."""
 
     nodes: tuple[tree.Node, ...]
@@ -137,10 +137,10 @@ def show_attribute(attribute: tree.RuleAttribute) -> str:
     return f"#[{attribute.name}({quote(attribute.value)})]"
 
 
-def pieces(rule: tree.Rule) -> Iterator[Piece]:
+def pieces(rule: tree.Rule) -> Iterator[RulePart]:
     """The heads, then each literal of the body, with the sign that follows it."""
     heads = ", ".join(map(show_formula, rule.heads))
-    yield Piece(rule.heads, heads + (" :-" if rule.body is not None else "."), "")
+    yield RulePart(rule.heads, heads + (" :-" if rule.body is not None else "."), "")
     if rule.body is None:
         return
     choices = rule.body.items if isinstance(rule.body, tree.Disjunction) else (rule.body,)
@@ -148,7 +148,7 @@ def pieces(rule: tree.Rule) -> Iterator[Piece]:
         literals = choice.items if isinstance(choice, tree.Conjunction) else (choice,)
         for literal in literals:
             sign = "," if literal is not literals[-1] else " ;" if choice is not choices[-1] else "."
-            yield Piece((literal,), _show_member(literal) + sign)
+            yield RulePart((literal,), _show_member(literal) + sign)
 
 
 # --- formulas ----------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from holdfast.language.mistakes import Mistake
 
 
 def _refused(what: str, help: str | None = None) -> Mistake:
-    return Mistake("E0120", f"{what} are Soufflé's; holdfast has none", help)
+    return Mistake("E0120", f"{what} of Soufflé are not supported", help)
 
 
 COUNTERS: Final = _refused(
@@ -16,7 +16,7 @@ COUNTERS: Final = _refused(
 )
 PREPROCESSOR: Final = Mistake(
     "E0120",
-    "this is no directive of the preprocessor that holdfast knows",
+    "unknown preprocessor directive",
     'a rule attribute is written #[name("r1")]; a comment begins with //',
     ("the directives are #include, #define, #undef, #if, #ifdef, #ifndef, #elif, #else, #endif and #error",),
 )
@@ -24,6 +24,6 @@ BLANK_NODE: Final = Mistake("E0120", "a blank node cannot be written in a progra
 
 DIRECTIVES: Final = {
     ".lattice": _refused("lattices `.lattice`", "use min and max aggregates"),
-    ".include": Mistake("E0120", "`.include` stands on a line of its own, with a file in quotes", '.include "file.dl"'),
-    ".once": Mistake("E0120", "`.once` stands on a line of its own"),
+    ".include": Mistake("E0120", "`.include` must be on its own line, with a file in quotes", '.include "file.dl"'),
+    ".once": Mistake("E0120", "`.once` must be on its own line"),
 }

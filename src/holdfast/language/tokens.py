@@ -1,6 +1,6 @@
 """From text to tokens.
 
-Most tokens are told by their characters alone.  Four are told by what stands before them, and the rules are
+Characters alone determine most tokens.  Four depend on the token before them, and the rules are
 these:
 
 - `%` is modulo where an operator can stand (after a term, in a rule) and is not the first thing on its line;
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from holdfast.deadline import look_at_the_clock
-from holdfast.errors import Diagnostics, Source, Span
+from holdfast.errors import Diagnostics, SourceText, Span
 from holdfast.language import mistakes
 from holdfast.language.comments import Comment
 from holdfast.language.foreign import QUESTION
@@ -59,7 +59,7 @@ class _Candidate:
 class Lexer:
     """Turns one source into tokens and comments; what is no token at all becomes a diagnostic."""
 
-    def __init__(self, source: Source, diagnostics: Diagnostics, in_body: bool = False) -> None:
+    def __init__(self, source: SourceText, diagnostics: Diagnostics, in_body: bool = False) -> None:
         self.tokens: list[Token] = []
         self.comments: list[Comment] = []
         self._source, self._text, self._diagnostics = source, source.text, diagnostics
@@ -101,7 +101,7 @@ class Lexer:
         return Span(self._source, self._line, column, self._line, column + len(first))
 
     def _bad(self, mistake: mistakes.Mistake, text: str) -> None:
-        """A stretch that is no token: said once, and the parser passes over its clause in silence."""
+        """Text that is not a token: reported once, and the parser skips its clause silently."""
         mistake.report(self._diagnostics, self._span(text))
         self._add("BAD", text)
         self._advance_lines(text)

@@ -9,7 +9,7 @@ from dataclasses import field
 from enum import Enum
 from typing import TypeAlias
 
-from holdfast.errors import Source, Span
+from holdfast.errors import SourceText, Span
 from holdfast.quick_dataclass import dataclass
 
 
@@ -162,7 +162,7 @@ class Record(Node):
 
 @dataclass(frozen=True)
 class Nil(Node):
-    """`nil`, the record that is none."""
+    """`nil`, the empty record."""
 
 
 @dataclass(frozen=True)
@@ -322,7 +322,7 @@ class FunctorDeclaration(Node):
 
 
 @dataclass(frozen=True)
-class Plan(Node):
+class PlanDirective(Node):
     """`.plan 0:(2,1)` behind a rule: Soufflé's order of joins."""
 
     orders: tuple[tuple[int, tuple[int, ...]], ...]
@@ -425,7 +425,7 @@ Item: TypeAlias = (
     | FunctorDeclaration
     | Directive
     | Pragma
-    | Plan
+    | PlanDirective
     | Prefix
     | Component
     | Init
@@ -440,4 +440,4 @@ class Program:
     """A parsed text: its items in their order."""
 
     items: tuple[Item, ...]
-    source: Source = field(compare=False, repr=False)
+    source: SourceText = field(compare=False, repr=False)

@@ -59,7 +59,7 @@ def _unknown_directive(failure: Failure, diagnostics: Diagnostics) -> int | None
     similar = get_close_matches(word, known, n=1)
     span = between(failure.source, dot, word)
     help = f"did you mean .{similar[0]}?" if similar else f"the directives are {', '.join(DIRECTIVES)}"
-    diagnostics.error("E0115", f"there is no directive .{word}", span, help=help)
+    diagnostics.error("E0115", f"unknown directive .{word}", span, help=help)
     return next((j for j in range(i + 1, len(tokens)) if tokens[j].line != dot.line), len(tokens))
 
 
@@ -69,7 +69,7 @@ def _missing_dot(failure: Failure, diagnostics: Diagnostics) -> int | None:
         return None
     diagnostics.error(
         "E0114",
-        "there is no `.` at the end of this",
+        "`.` is missing at the end",
         failure.behind(failure.before),
         help="every fact, every rule and every @prefix ends with `.`",
     )
@@ -95,7 +95,7 @@ def _open_bracket(failure: Failure, diagnostics: Diagnostics) -> int | None:
             "E0116",
             f"this `{failure.text}` closes nothing",
             failure.span,
-            help="leave it away, or put the opening one where it belongs",
+            help="remove it, or add the opening one",
         )
         return -1
     if opened is None or not failure.accepts & {"RPAR", "RBRACE"} or not _ends_clause(failure):

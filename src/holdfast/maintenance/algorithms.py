@@ -26,7 +26,7 @@ class Algorithm:
     keeps_recursive: bool = False  # Cr is right afterwards
     counts_anew: bool = False  # the counters need not be right before, whatever rules and modules there were
     nonrecursive_only: bool = False  # refuses recursive rules
-    by_module_alone: bool = False  # needs a module that has the hyper-node to itself, and goes on from its state
+    by_module_alone: bool = False  # needs a module that serves the hyper-node alone, and goes on from its state
     modules_may_read: bool = False  # `modular` copes with modules that read other relations
     passes_marks_on: bool = False  # marked implicit facts mark others: it deletes all that depends on a deletion
 
@@ -93,13 +93,13 @@ AUTO = "auto"
 
 
 STRATEGIES = ("counters", "hyper-node")
-"""How rules go: by taking their derivations from the counters, or, as ZodiacEdge does it, by redoing their
-hyper-node from scratch.  (How they come is the same in both: semi-naive evaluation of the new rules.)"""
+"""How rules are removed: their derivations are subtracted from the counters, or, as in ZodiacEdge, their hyper-node is
+evaluated from scratch.  Both add rules by semi-naive evaluation of the new rules."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """Which algorithm to use: one for all hyper-nodes, others for those of some predicates; and how rules go."""
+    """The algorithm for all hyper-nodes, others for those of some relations, and the strategy for removing rules."""
 
     default: str = AUTO
     of_predicate: Mapping[str, str] = field(default_factory=dict)
@@ -108,12 +108,12 @@ class Choice:
     def __post_init__(self) -> None:
         expect(self.of_predicate, Mapping, "the second of a Choice is a dict by relation", '{"path": "dred"}')
         if self.strategy not in STRATEGIES:
-            help = f"there are: {', '.join(STRATEGIES)}"
-            raise UsageError(Diagnostic("E0905", f"there is no strategy {self.strategy}", help=help))
+            help = f"the strategies are {', '.join(STRATEGIES)}"
+            raise UsageError(Diagnostic("E0905", f"unknown strategy {self.strategy}", help=help))
         for name in (self.default, *self.of_predicate.values()):
             if name not in ALGORITHMS and name != AUTO:
-                help = similar(str(name), [*ALGORITHMS, AUTO]) or f"there are: {', '.join([*ALGORITHMS, AUTO])}"
-                raise UsageError(Diagnostic("E0905", f"there is no algorithm {name}", help=help))
+                help = similar(str(name), [*ALGORITHMS, AUTO]) or f"the algorithms are {', '.join([*ALGORITHMS, AUTO])}"
+                raise UsageError(Diagnostic("E0905", f"unknown algorithm {name}", help=help))
 
     def named(self, node: HyperNode) -> str:
         """What was asked for a hyper-node."""
@@ -132,7 +132,7 @@ def refuse_recursion(node: HyperNode) -> None:
                 "E0906",
                 f"counting cannot maintain {listed}: its rules are recursive",
                 node.recursive[0].span,
-                help="use dred-counting or backward-forward-counting for it, or leave the choice to auto",
+                help="use dred-counting, backward-forward-counting or auto",
             )
         )
 
@@ -146,6 +146,6 @@ def refuse_company(node: HyperNode) -> None:
             "E0914",
             f"exact cannot maintain {listed}: no module serves all its recursive rules",
             span,
-            help="`holdfast plan` says which modules there are; leave the choice to auto",
+            help="use auto; `holdfast plan` lists the modules and the rules they serve",
         )
     )

@@ -9,7 +9,7 @@ from holdfast.backends.protocol import Backend
 from holdfast.maintenance.algorithms import ALGORITHMS, AUTO, Algorithm, Choice, refuse_company, refuse_recursion
 from holdfast.maintenance.node_plans import NodePlan
 from holdfast.maintenance.stratum import Figures
-from holdfast.plans import Statistics
+from holdfast.plans import SizeStatistics
 from holdfast.program.model import HyperNode
 from holdfast.quick_dataclass import dataclass
 
@@ -81,7 +81,7 @@ class Chooser:
         record = self._records.setdefault(node.predicates, _Record())
         return record.present, record.why
 
-    def learn(self, node: HyperNode, figures: Figures, statistics: Statistics) -> None:
+    def learn(self, node: HyperNode, figures: Figures, statistics: SizeStatistics) -> None:
         """Take note of what an update took; only deletions tell the two apart."""
         record = self._records.get(node.predicates)
         if record is None or figures.algorithm != record.present or not figures.deletion:

@@ -1,9 +1,8 @@
-"""The commit: what was computed becomes the state, in steps that nothing comes between.
+"""The commit: the computed result becomes the state, in steps that are not interrupted.
 
-Signals wait meanwhile (`interrupts.py`), and no step has a checkpoint or a limit.  If a step is cut short all the same,
-by a lack of memory or by an exception that another thread put into this one, it is done again: each says what is to be,
-not what is to be changed, so that doing it twice is doing it once.  Where the backend cannot do that, the knowledge
-base says from then on that it cannot be used.
+Signals wait meanwhile (`interrupts.py`), and no step has a checkpoint or a limit.  If a lack of memory or an exception
+from another thread nevertheless interrupts a step, the step is repeated: each step is idempotent.  If the backend
+cannot repeat it, the knowledge base refuses all later calls.
 """
 
 from __future__ import annotations
@@ -12,14 +11,14 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from holdfast.backends.protocol import Backend
-from holdfast.exclusive import CutShortError
+from holdfast.exclusive import InterruptedCommitError
 from holdfast.interrupts import shielded
 
-Step: TypeAlias = Callable[[], None]
+CommitStep: TypeAlias = Callable[[], None]
 """May be done again, also when it was done in part."""
 
 
-def commit(backend: Backend, steps: Sequence[Step]) -> None:
+def commit(backend: Backend, steps: Sequence[CommitStep]) -> None:
     """Do all steps; what cuts one short is raised when all are done."""
     cut: BaseException | None = None
     with shielded():
@@ -28,7 +27,7 @@ def commit(backend: Backend, steps: Sequence[Step]) -> None:
                 step()
             except BaseException as error:
                 if not backend.repeats:
-                    raise CutShortError from error
+                    raise InterruptedCommitError from error
                 cut = error
                 step()
     if cut is not None:

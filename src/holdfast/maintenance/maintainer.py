@@ -11,12 +11,12 @@ from holdfast.backends.protocol import Backend, Facts
 from holdfast.maintenance.agenda import Agenda
 from holdfast.maintenance.algorithms import Choice
 from holdfast.maintenance.choose import Chooser
-from holdfast.maintenance.commit import Step, commit
+from holdfast.maintenance.commit import CommitStep, commit
 from holdfast.maintenance.ledger import Ledger
 from holdfast.maintenance.marking import Marking
 from holdfast.maintenance.modular import TooManyForModulesError
 from holdfast.maintenance.module_adapter import States
-from holdfast.maintenance.node_plans import NodePlan, changed_plans, node_plans, settled_plans
+from holdfast.maintenance.node_plans import NodePlan, changed_plans, node_plans, plans_after_edit
 from holdfast.maintenance.transaction import Outcome, Transactions
 from holdfast.maintenance.walk import Walk, explicit_change
 from holdfast.maintenance.watch import Watch
@@ -57,7 +57,7 @@ class Maintainer:
         report: Callable[[Outcome], _T],
         *,
         keep: bool = True,
-        adopt: Sequence[Step] = (),
+        adopt: Sequence[CommitStep] = (),
     ) -> _T:
         """One update, to the rules of another `program` if there is one; with `keep` false it leaves no trace.
 
@@ -69,7 +69,7 @@ class Maintainer:
             return once()
         except TooManyForModulesError:
             self._do_without_modules()
-            watch.settle(0)
+            watch.set_net_facts(0)
             return once()
 
     def _run(
@@ -79,7 +79,7 @@ class Maintainer:
         choice: Choice,
         watch: Watch,
         report: Callable[[Outcome], _T],
-        adopt: Sequence[Step] | None,
+        adopt: Sequence[CommitStep] | None,
     ) -> _T:
         """Without steps to `adopt` it, it is rolled back."""
         marks = self.marking if adopt is not None and program is None else None
@@ -88,7 +88,7 @@ class Maintainer:
             E_minus, E_plus = explicit_change(*given, self.backend.explicit)
             through = (self.backend, self.states, self.ledger, self.chooser, choice, watch, marks)
             outcome = self._outcome(Walk(E_minus, E_plus, *through), program)
-            watch.settle(len(outcome.added) - len(outcome.removed))
+            watch.set_net_facts(len(outcome.added) - len(outcome.removed))
             result = report(outcome)
         except BaseException:
             self.transactions.roll_back()
@@ -119,7 +119,7 @@ class Maintainer:
     def adopt(self, program: Program, *, anew: bool = False) -> None:
         """Go on with a program whose rules have changed by the last update; `anew` if no plan is to be believed."""
         known = () if anew else self.nodes
-        nodes = settled_plans(self.program, program, known, self.backend.statistics, self.modules)
+        nodes = plans_after_edit(self.program, program, known, self.backend.statistics, self.modules)
         changed = {name for plan in {*self.nodes} ^ {*nodes} for name in plan.predicates}
         housekeeping(self.backend).forget_plans(changed)
         self.program, self.nodes, self._agenda = program, nodes, Agenda(nodes)
@@ -130,7 +130,7 @@ class Maintainer:
             self.marking.rules_changed(program)
 
     def mend(self) -> None:
-        """An update was cut short, who knows where.  Counters and plans are made again when they are needed."""
+        """An update was interrupted at an unknown point.  Counters and plans are rebuilt on demand."""
         self.transactions.recover()
         self.chooser.forget()
         self.adopt(self.program, anew=True)

@@ -131,7 +131,7 @@ class Marking:
         self._valid = state
 
     def forget(self) -> None:
-        """The update was taken back: what it met was not for the next."""
+        """The update was rolled back: drop what it recorded for the next."""
         self._met, self._valid = {}, None
 
     def rules_changed(self, program: Program) -> None:

@@ -148,7 +148,7 @@ class Evaluation:
 
 
 class Beginning:
-    """The ground of a module before there is anything: all external facts come, and all that it reads."""
+    """The context of a module before there is anything: all external facts come, and all that it reads."""
 
     def __init__(self, module: ModuleAdapter, external: Facts, J: Facts) -> None:
         self.module, self.external, self.J = module, external, J
@@ -223,7 +223,7 @@ def adding(s: Stratum) -> Callable[[Facts], Facts]:
 
 
 def _bearing(s: Stratum) -> Callable[..., None]:
-    """Told of facts that modules add and remove; with more in the hyper-node than they may derive, they give up."""
+    """Counts the facts that modules add and remove; modules give up when they exceed what they may derive."""
     left = module_budget(s.backend).most_by_modules
     if left == math.inf:
         return lambda added, removed=(): None
@@ -251,10 +251,10 @@ def exact(s: Stratum) -> None:
     s.Cn.add(s.E_plus)
     for bag in nonrecursive:
         s.Cn.add(bag)
-    ground = During(s, module, lost - gained, gained - lost)
-    changed = module.service.module.change(module.service, s.states.get(module.service.slice), ground)
+    context = During(s, module, lost - gained, gained - lost)
+    changed = module.service.module.change(module.service, s.states.get(module.service.slice), context)
     s.states.put(module.service, changed.state)
-    s.watch.round(len(ground.facts_gained))
+    s.watch.round(len(context.facts_gained))
     bear = _bearing(s)
     for removed, added in changed.parts:
         bear(added, removed)
@@ -264,13 +264,15 @@ def exact(s: Stratum) -> None:
         s.watch.batch(len(added))
     s.watch.grown(f"{module.predicate} of {module.service.module.name}", module.service.module.nbytes(changed.state))
     if module.service.slice.fixed:  # facts beside the slice are their own only support
-        beside = (ground.facts_lost | ground.facts_gained) - module.facts(ground.lost()) - module.facts(ground.gained())
-        D |= beside & ground.facts_lost
-        A |= beside & ground.facts_gained
+        beside = (
+            (context.facts_lost | context.facts_gained) - module.facts(context.lost()) - module.facts(context.gained())
+        )
+        D |= beside & context.facts_lost
+        A |= beside & context.facts_gained
 
 
 class During:
-    """The ground of a module during an update."""
+    """The context of a module during an update."""
 
     def __init__(self, s: Stratum, module: ModuleAdapter, lost: Facts, gained: Facts) -> None:
         self.s, self.module = s, module

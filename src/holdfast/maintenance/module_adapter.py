@@ -2,7 +2,7 @@
 
 Which facts are external, a set X in the paper, is not kept: a fact is external when Cn or Cr is not 0, for Cr counts
 only the rules that no module serves.  So facts that become external while they are already derived are, and
-nothing has to be undone when an update is taken back.
+nothing has to be undone when an update is rolled back.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class ModuleAdapter:
     # --- rows and facts --------------------------------------------------------------------------------
 
     def rows(self, facts: Facts, slice_: Slice | None = None) -> Rows:
-        """The facts in a slice, in the service's own if no other is said, as the module sees them."""
+        """The facts in a slice, by default the service's own, as the module sees them."""
         slice_ = slice_ or self.service.slice
         held = self.backend.rows(slice_.predicate, facts)
         rows = held if isinstance(held, np.ndarray) else held.codes()
@@ -160,6 +160,6 @@ class States:
                 self._kept.pop(slice_, None)
         self._next.clear()
 
-    def take_back(self) -> None:
+    def roll_back(self) -> None:
         """It does not."""
         self._next.clear()

@@ -11,7 +11,7 @@ from typing import TypeAlias
 from holdfast.maintenance.module_adapter import States
 from holdfast.maintenance.stratum import RuleChange, predicates_read
 from holdfast.modules import Allotment, Module, Service, allot
-from holdfast.plans import Planner, Statistics
+from holdfast.plans import Planner, SizeStatistics
 from holdfast.plans.planner import positions
 from holdfast.program.impact import rule_key
 from holdfast.program.model import AggregateRule, HyperNode, Program, Rule
@@ -26,7 +26,7 @@ class NodePlan:
 
     `recursion_changed` lists the kept rules that become recursive or cease to be, each with whether it was.
     `allotment` says which rules modules serve, `modules_changed` that they served others before.  If `state_reusable`,
-    the module that has the hyper-node to itself goes on from the state that was kept for those.
+    the module that serves the hyper-node alone goes on from the state that was kept for those.
     """
 
     planner: Planner
@@ -89,7 +89,7 @@ class NodePlan:
         return bool(self.removed or self.added or self.modules_changed)
 
 
-def node_plans(program: Program, statistics: Statistics, modules: Sequence[Module]) -> list[NodePlan]:
+def node_plans(program: Program, statistics: SizeStatistics, modules: Sequence[Module]) -> list[NodePlan]:
     """The hyper-nodes of a program whose rules all stay."""
     return [
         NodePlan(
@@ -105,7 +105,7 @@ def changed_plans(
     old: Program,
     new: Program,
     known: Sequence[NodePlan],
-    statistics: Statistics,
+    statistics: SizeStatistics,
     modules: Sequence[Module],
     states: States,
 ) -> list[NodePlan]:
@@ -114,8 +114,8 @@ def changed_plans(
     return [same.plan(node) or difference.plan(node, new, statistics) for node in new.nodes]
 
 
-def settled_plans(
-    old: Program, new: Program, known: Sequence[NodePlan], statistics: Statistics, modules: Sequence[Module]
+def plans_after_edit(
+    old: Program, new: Program, known: Sequence[NodePlan], statistics: SizeStatistics, modules: Sequence[Module]
 ) -> list[NodePlan]:
     """The hyper-nodes of a program that has taken the place of an old one: all rules stay from now on."""
     same = _Same(old, new, known)
@@ -159,7 +159,7 @@ class _Difference:
         for rule in rules:
             self._rules.setdefault(rule.predicate, []).append(rule)
 
-    def plan(self, node: HyperNode, new: Program, statistics: Statistics) -> NodePlan:
+    def plan(self, node: HyperNode, new: Program, statistics: SizeStatistics) -> NodePlan:
         """One hyper-node of the new program."""
         kept, added = _split((*node.nonrecursive, *node.recursive, *node.aggregates), self._left)
         removed = list(_removed([rule for p in node.predicates for rule in self._rules.get(p, ())], kept))

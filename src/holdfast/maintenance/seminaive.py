@@ -42,7 +42,7 @@ def materialise(
     Cn.add(explicit)
     Cn.add(N)
     Δ = explicit | N.support()
-    instances, told, reports = len(N), len(explicit), tuning(backend).reports_new_facts
+    instances, reported, reports = len(N), len(explicit), tuning(backend).reports_new_facts
     late, missed = tuple[Rule, ...](), dict[int, list[Facts]]()  # rules that wait until the others are done; by place,
     # since a rule may be there twice
     while Δ or missed:
@@ -50,8 +50,8 @@ def materialise(
             facts += len(Δ)
             watch.round(len(Δ))
             if not reports:
-                watch.batch(len(Δ) - told)
-                told = 0
+                watch.batch(len(Δ) - reported)
+                reported = 0
             I |= Δ
             if _reached(I, wanted):
                 break
@@ -62,7 +62,7 @@ def materialise(
             Π_r = planner.node.recursive
             if late:
                 Π_r = tuple(rule for rule in Π_r if rule not in late)
-        else:  # in turn, so that all others are done with what one told before the next begins
+        else:  # in turn, so that all others finish with the outputs of one before the next begins
             place = next(iter(missed))
             Δ, Π_r = _union(missed.pop(place)), (late[place],)
         sources = {Read.ALL: I, Read.OLD: I - Δ, Read.DELTA: Δ, Read.ABSENT: I}

@@ -62,10 +62,10 @@ class _NotKept(Counters):
 
     remembers = False
 
-    def take_back(self) -> None:
+    def roll_back(self) -> None:
         pass
 
-    def settle(self) -> None:
+    def clear_undo(self) -> None:
         pass
 
     def add(self, facts: Bag | Facts) -> None:

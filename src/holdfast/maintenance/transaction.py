@@ -12,7 +12,7 @@ from functools import partial
 
 from holdfast.backends.abilities import packings, virtual_relations
 from holdfast.backends.protocol import Backend, Facts, KeptFacts
-from holdfast.maintenance.commit import Step, commit
+from holdfast.maintenance.commit import CommitStep, commit
 from holdfast.maintenance.ledger import Ledger
 from holdfast.maintenance.marking import Marking
 from holdfast.maintenance.module_adapter import States
@@ -58,7 +58,9 @@ class Transactions:
         if marks is not None:
             marks.begin(self.version)
 
-    def commit(self, explicit: Move, facts: Move, *, first: Sequence[Step] = (), then: Sequence[Step] = ()) -> None:
+    def commit(
+        self, explicit: Move, facts: Move, *, first: Sequence[CommitStep] = (), then: Sequence[CommitStep] = ()
+    ) -> None:
         """E and I lose and gain facts, and what modules made of that holds; other steps before and after that."""
         steps = [*first, *self._commit_facts(explicit, facts), self._finish, self.bump_version, *then]
         commit(self.backend, [*steps, self._end_marks])
@@ -68,21 +70,21 @@ class Transactions:
         if self._marks is not None:
             self._marks.forget()
             self._marks = None
-        self.backend.nonrecursive.take_back()
-        self.backend.recursive.take_back()
-        self.states.take_back()
+        self.backend.nonrecursive.roll_back()
+        self.backend.recursive.roll_back()
+        self.states.roll_back()
         self.ledger.restore(self._entries)
         self.backend.restore()
         self._finish()
 
     def recover(self) -> None:
-        """An update was cut short, who knows where: it is taken back, or it was committed.  Counters are unknown."""
+        """An update was interrupted at an unknown point: it is rolled back, or was committed.  Counters are unknown."""
         self.backend.mend()
         self._finish()
-        self.states.take_back()
+        self.states.roll_back()
         self.ledger.lose_all(self.backend.relations)
 
-    def _commit_facts(self, explicit: Move, facts: Move) -> list[Step]:
+    def _commit_facts(self, explicit: Move, facts: Move) -> list[CommitStep]:
         removed, added, virtual = facts[0].sizes(), facts[1].sizes(), self._virtual.virtual
         sizes = {name: known.size + added.get(name, 0) - removed.get(name, 0) for name, known in virtual.items()}
         return [
@@ -102,7 +104,7 @@ class Transactions:
         for kept in (backend.deleted, backend.added, backend.checked, backend.proved, backend.delayed):
             kept.clear()
         for counters in (backend.nonrecursive, backend.recursive):
-            counters.settle()
+            counters.clear_undo()
             counters.remembers = False
 
     def _end_marks(self) -> None:

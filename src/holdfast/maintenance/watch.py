@@ -65,14 +65,14 @@ class Watch:
         checkpoint()
         self.facts += new_facts
         if self.limits.facts is not None and self.facts > self.limits.facts:
-            self._stop("E0802", f"there are more than {self.limits.facts:,} facts")
+            self._stop("E0802", f"more than {self.limits.facts:,} facts")
         if self.limits.seconds is not None and self.seconds > self.limits.seconds:
             self._stop("E0803", f"the run takes more than {self.limits.seconds:g} seconds")
         if self._until is not None and time.thread_time() > self._until:
-            self._stop("E0803", "the run takes more processor time than it was given")
+            self._stop("E0803", "the run takes more processor time than allowed")
 
-    def settle(self, more: int) -> None:
-        """In the end there are so many more facts than before the run, whatever came and went on the way."""
+    def set_net_facts(self, more: int) -> None:
+        """Count the net number of new facts at the end of a run, instead of all facts that were added on the way."""
         self.facts = self._before
         self.batch(more)
 
@@ -80,19 +80,19 @@ class Watch:
         """A table takes so many bytes now."""
         self._bytes[table] = nbytes
         if self.limits.memory is not None:
-            self.room("facts, strings and indexes", 0)
+            self.check("facts, strings and indexes", 0)
 
     @contextmanager
     def holding(self, what: str, nbytes: int) -> Iterator[None]:
         """So many more bytes are needed inside the block."""
-        self.room(what, nbytes)
+        self.check(what, nbytes)
         self._bytes[what] = self._bytes.get(what, 0) + nbytes
         try:
             yield
         finally:
             self._bytes[what] -= nbytes
 
-    def room(self, what: str, nbytes: int) -> None:
+    def check(self, what: str, nbytes: int) -> None:
         """Raise if so many more bytes would be too many."""
         if self._most is not None and sum(self._bytes.values()) + nbytes > self._most:
             divisor, unit = (2**20, "MiB") if self._most >= 2**20 else (1, "bytes")
@@ -100,6 +100,6 @@ class Watch:
 
     def _stop(self, code: str, reason: str) -> None:
         where = f" while evaluating {self._node}, round {self.rounds}" if self._node else ""
-        note = f"{self.facts:,} facts after {self.seconds:.1f} s{where}; nothing of this run was kept"
-        help = "raise the limit, or bound the rules"
+        note = f"{self.facts:,} facts after {self.seconds:.1f} s{where}; no result of this run was kept"
+        help = "raise the limit, or bound the values in the rules"
         raise LimitReached(Diagnostic(code, f"limit reached: {reason}", notes=(note,), help=help))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.backends.abilities import virtual_relations
 from holdfast.backends.protocol import Facts
-from holdfast.maintenance.commit import Step
+from holdfast.maintenance.commit import CommitStep
 from holdfast.maintenance.node_plans import NodePlan
 from holdfast.maintenance.transaction import Outcome
 from holdfast.maintenance.windows import ComputedWindow, Windows
@@ -53,7 +53,7 @@ class Window:
     def _advance(self) -> None:
         assert self.is_current
         number, computed = self._done, self._computed
-        then: list[Step] = [partial(self._is_done, number + 1)]
+        then: list[CommitStep] = [partial(self._is_done, number + 1)]
         if number + 1 == len(computed.changes):
             then.append(self._transactions.ledger.flush_deferred_counts)
         states = partial(self._put_states, number)

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from holdfast.arguments import expect
 from holdfast.errors import Diagnostic, UsageError
 from holdfast.modules.allotment import Allotment, allot
-from holdfast.modules.interface import Changed, Declined, Ground, Module, Rows, Service
+from holdfast.modules.interface import Changed, Declined, Module, ModuleContext, Rows, Service
 from holdfast.modules.reflexive_closure import Equivalence, ReflexiveTransitiveClosure
 from holdfast.modules.symmetric_transitive_closure import SymmetricTransitiveClosure
 from holdfast.modules.transitive_closure import TransitiveClosure
@@ -29,8 +29,8 @@ def named(modules: Iterable[str | Module]) -> tuple[Module, ...]:
     for module in modules:
         if isinstance(module, str):
             if module not in known:
-                help = similar(module, list(known)) or f"there are: {', '.join(known)}"
-                raise UsageError(Diagnostic("E0915", f"there is no module {module}", help=help))
+                help = similar(module, list(known)) or f"the modules are {', '.join(known)}"
+                raise UsageError(Diagnostic("E0915", f"unknown module {module}", help=help))
             found.append(known[module])
         else:
             expect(module, Module, "a module is a name or a Module")
@@ -38,4 +38,15 @@ def named(modules: Iterable[str | Module]) -> tuple[Module, ...]:
     return tuple(found)
 
 
-__all__ = ["MODULES", "Allotment", "Changed", "Declined", "Ground", "Module", "Rows", "Service", "allot", "named"]
+__all__ = [
+    "MODULES",
+    "Allotment",
+    "Changed",
+    "Declined",
+    "Module",
+    "ModuleContext",
+    "Rows",
+    "Service",
+    "allot",
+    "named",
+]

@@ -20,12 +20,12 @@ class Allotment:
 
     @property
     def alone(self) -> Service | None:
-        """The service that has the hyper-node to itself."""
+        """The service that serves the hyper-node alone."""
         return self.services[0] if len(self.services) == 1 and self.services[0].alone else None
 
     def same_as(self, other: Allotment) -> bool:
         """Whether the same modules serve the same rules."""
-        return _told(self.services) == _told(other.services)
+        return _keys(self.services) == _keys(other.services)
 
     @property
     def served(self) -> tuple[Rule, ...]:
@@ -50,7 +50,7 @@ def allot(node: HyperNode, relations: Mapping[str, Relation], modules: Sequence[
 
 
 def _objection(offer: Service, services: Iterable[Service], taken: set[int]) -> Declined | None:
-    """Two modules may not derive the same fact: neither could tell by the counters that it is external."""
+    """Two modules may not derive the same fact: the counters could not show that it is external."""
     for other in services:
         if not other.slice.is_apart_from(offer.slice):
             what = "serves them" if taken.issuperset(map(id, offer.rules)) else "derives such facts"
@@ -58,6 +58,6 @@ def _objection(offer: Service, services: Iterable[Service], taken: set[int]) -> 
     return None
 
 
-def _told(services: Iterable[Service]) -> list[object]:
-    told = [(s.module.name, s.slice, sorted(map(repr, map(rule_key, s.rules)))) for s in services]
-    return sorted(told, key=repr)
+def _keys(services: Iterable[Service]) -> list[object]:
+    keys = [(s.module.name, s.slice, sorted(map(repr, map(rule_key, s.rules)))) for s in services]
+    return sorted(keys, key=repr)

@@ -13,7 +13,7 @@ def module_lines(node: HyperNode, program: Program, modules: Sequence[Module]) -
     """For a person to read."""
     allotment = allot(node, program.relations, modules)
     for service in allotment.services:
-        to_itself = ", and has the hyper-node to itself" if service.alone else ""
+        to_itself = ", and serves the hyper-node alone" if service.alone else ""
         yield f"{service.module.name} serves {_names(service.rules)}{to_itself}"
     for name, declined in allotment.declined:
         yield f"{name} does not serve {_names(declined.rules)}: {declined.why}"

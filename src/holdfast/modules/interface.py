@@ -8,7 +8,7 @@ a module answers two questions about facts, and `maintenance/modular.py` makes t
 
 X are the *external* facts: those that are explicit or that other rules derive.  Facts that only the module derived
 are not among them.  A module that serves a hyper-node alone may answer a third question better than out of the first
-two: what exactly a `change` of the external facts takes away and adds.
+two: the exact facts that a `change` of the external facts removes and adds.
 
 Facts are rows of 64-bit codes: of a `Slice` of a relation, so that a module need not know which columns it is given.
 """
@@ -53,7 +53,7 @@ class Declined:
     why: str
 
 
-class Ground(Protocol):
+class ModuleContext(Protocol):
     """What a module that is alone sees of an update: external facts, and facts that its rules read elsewhere."""
 
     def before(self) -> Rows:
@@ -106,9 +106,9 @@ class Module(ABC):
         """Facts of X that derivations of the goals may use: all that do, perhaps more."""
         return X
 
-    def start(self, service: Service, ground: Ground) -> tuple[Iterator[Rows], Any]:
-        """All that follows from what the ground has gained, in parts, and what to keep; for a module that is alone."""
-        changed = self.change(service, None, ground)
+    def start(self, service: Service, context: ModuleContext) -> tuple[Iterator[Rows], Any]:
+        """All that follows from what the context has gained, in parts, and what to keep; for a module that is alone."""
+        changed = self.change(service, None, context)
         return (added for _, added in changed.parts), changed.state
 
     # Parts, here and above, should not be long in coming: limits are looked at after each.
@@ -138,12 +138,12 @@ class Module(ABC):
         """Whether `change` can go on from what was kept for other rules that served the same slice alone."""
         return False
 
-    def change(self, service: Service, state: Any, ground: Ground) -> Changed:
-        """What exactly a change takes away and adds, for a module that is alone and reads nothing else.
+    def change(self, service: Service, state: Any, context: ModuleContext) -> Changed:
+        """The exact facts that a change removes and adds, for a module that serves alone and reads nothing else.
 
         `state` is what the last change gave, None at first and whenever something else has changed the facts.
         """
-        lost, gained, before = ground.lost(), ground.gained(), ground.before()
+        lost, gained, before = context.lost(), context.gained(), context.before()
         kept = _without(before, lost)
         after = np.concatenate([kept, gained])
         touched = np.unique(np.concatenate([self.uses(service, before, lost), lost]), axis=0)

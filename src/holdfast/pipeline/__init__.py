@@ -2,6 +2,6 @@
 
 from holdfast.pipeline.model import Pipeline
 from holdfast.pipeline.reading import from_text, read
-from holdfast.pipeline.running import Outcome, Told, run
+from holdfast.pipeline.running import Event, RunResult, run
 
-__all__ = ["Outcome", "Pipeline", "Told", "from_text", "read", "run"]
+__all__ = ["Event", "Pipeline", "RunResult", "from_text", "read", "run"]

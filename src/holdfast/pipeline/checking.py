@@ -50,7 +50,7 @@ def checked(frame: DataFrame, source: Source, relation: Relation) -> DataFrame:
         raise _missing(change_type, frame, source, 'change_type = "NAME"')
     change = sf.lit(INSERT) if change_type is None else sf.col(f"`{change_type}`").cast("STRING")
     if source.change_type is None:
-        change = sf.coalesce(change, sf.lit(INSERT))  # nobody said that every row has one
+        change = sf.coalesce(change, sf.lit(INSERT))  # rows need not have one
     reasons = [sf.when(sf.col(CORRUPT).isNotNull(), "the line is malformed")] if CORRUPT in frame.columns else []
     reasons.append(
         sf.when(
@@ -74,8 +74,8 @@ def checked(frame: DataFrame, source: Source, relation: Relation) -> DataFrame:
     row = sf.when(sf.col(CORRUPT).isNotNull(), sf.col(CORRUPT)) if CORRUPT in frame.columns else sf.lit(None)
     whole = sf.col(JSON) if JSON in frame.columns else sf.struct(*(sf.col(f"`{name}`") for name in raw))
     row = sf.coalesce(row, sf.to_json(whole))
-    told = (change.alias(CHANGE_TYPE), sf.coalesce(*reasons).alias(REASON), row.alias(ROW))
-    typed_frame = frame.select(*typed, *told, FILE, TIME)
+    added = (change.alias(CHANGE_TYPE), sf.coalesce(*reasons).alias(REASON), row.alias(ROW))
+    typed_frame = frame.select(*typed, *added, FILE, TIME)
     failed = sf.col(REASON)
     for check in source.checks:
         try:
@@ -114,13 +114,13 @@ def _column(frame: DataFrame, source: Source, name: str) -> tuple[Column, str]:
     try:
         return sf.expr(wanted), frame.select(sf.expr(wanted)).dtypes[0][1]
     except PySparkException as error:
-        message = f"{source.name} has no column {wanted}, and it is no SQL expression: {spark_cause(error)}"
+        message = f"{source.name} has no column {wanted}, and it is not an SQL expression: {spark_cause(error)}"
         raise UsageError(Diagnostic("E1106", message, source.span)) from error
 
 
 def _missing(wanted: str, frame: DataFrame, source: Source, setting: str) -> UsageError:
     there = [name for name in frame.columns if name not in OURS]
-    help = f"{setting} says what it is called there"
+    help = f"name its column in the source: {setting}"
     if close := similar(wanted, there):
         help = f"{close} {help}"
     return UsageError(
@@ -195,14 +195,14 @@ def _texts_of_values(values: pa.Array) -> pa.Array:
 
 
 def _converted(given: Column, kind: str, wanted: Type) -> Column:
-    """A value of the wanted type, null where there is none: nothing is rounded, cut or guessed."""
+    """A value of the wanted type, or null: nothing is rounded, truncated or guessed."""
     from pyspark.sql import functions as sf
 
     value = given.try_cast(_CAST[wanted])
     is_text = kind == "string" or kind.startswith(("varchar", "char"))
     match wanted:
         case Type.FLOAT if is_text:
-            text = sf.lower(given)  # a number that is too large for a float is none
+            text = sf.lower(given)  # a number too large for a float is rejected
             return sf.when(text.rlike(_FLOAT) & ((sf.abs(value) != float("inf")) | text.contains("inf")), value)
         case Type.FLOAT if kind == "boolean" or kind.startswith(("timestamp", "date")):
             return sf.lit(None).cast(_CAST[wanted])

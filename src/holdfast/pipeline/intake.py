@@ -101,7 +101,7 @@ class Intake:
             return frame.select(sf.lit(source.name).alias(SOURCE), FILE, TIME, *common, *own)
 
     def rdf(self) -> Taken:
-        """The facts of RDF sources; they cannot be told to be deleted."""
+        """The facts of RDF sources; they can only be inserted."""
         rows = [
             (INSERT, name, table)
             for source in self._sources

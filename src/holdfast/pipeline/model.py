@@ -50,7 +50,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Source:
-    """Rows for a relation.  `columns` tells for a column of the relation how the source calls it."""
+    """Rows for a relation.  `columns` maps a column of the relation to its name in the source."""
 
     name: str
     place: Place
@@ -95,7 +95,7 @@ class Quarantine:
 
 
 @dataclass(frozen=True)
-class Engine:
+class EngineSettings:
     """Where maintenance runs: in this process, on Spark, or here while there are not more facts than the limit."""
 
     kind: str = "auto"
@@ -122,7 +122,7 @@ class Pipeline:
     updates: tuple[Source, ...] = ()
     sinks: tuple[Sink, ...] = ()
     quarantine: Quarantine = field(default_factory=Quarantine)
-    engine: Engine = field(default_factory=Engine)
+    engine: EngineSettings = field(default_factory=EngineSettings)
     snapshots: Snapshots | None = None
     trigger: str = "available"
     master: str | None = None

@@ -52,8 +52,8 @@ def sink_places(sink: Sink, displays: Mapping[str, str]) -> list[tuple[Place, st
     for name in displays:
         other = found.setdefault(place_name(name).casefold(), name)
         if other != name and _ignores_case(sink.place):
-            message = f"{displays[other]} and {displays[name]} would be written to one place: case does not count there"
-            help = 'give them sinks of their own, with other names, in place of relation = "*"'
+            message = f"{displays[other]} and {displays[name]} would be written to one place: that place ignores case"
+            help = 'declare a separate sink for each instead of relation = "*"'
             raise UsageError(Diagnostic("E1108", message, sink.span, help=help))
     return [(sink.place.part(place_name(name)), name) for name in displays]
 
@@ -104,7 +104,7 @@ def refuse_shared_places(pipeline: Pipeline, displays: Mapping[str, str], proble
         for other in uses[:number]:
             if (use.is_written or other.is_written) and use.what != other.what and _is_shared(use, other):
                 message = f"{other.what} and {use.what} are both in {_shown(use, other)} and would overwrite each other"
-                problems.error("E1108", message, use.span or other.span, help="give each of them a place of its own")
+                problems.error("E1108", message, use.span or other.span, help="give each its own place")
 
 
 def _uses(pipeline: Pipeline, displays: Mapping[str, str]) -> Iterator[_Use]:

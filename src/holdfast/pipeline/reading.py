@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from holdfast.errors import Diagnostic, Diagnostics, Span, UsageError
-from holdfast.errors import Source as Text
+from holdfast.errors import SourceText as Text
 from holdfast.pipeline import model
 from holdfast.pipeline.toml_places import TomlPlaces
 from holdfast.program.similar import similar
@@ -77,7 +77,7 @@ def _not_toml(error: tomllib.TOMLDecodeError, source: Text) -> Diagnostic:
 
 
 class _Reader:
-    """Goes through the tables once; a value that is wrong is told and left away."""
+    """Reads the tables once; a wrong value is reported and skipped."""
 
     def __init__(self, content: Mapping[str, Any], places: TomlPlaces, folder: Path) -> None:
         self._content, self._places, self._folder = content, places, folder
@@ -147,12 +147,15 @@ class _Reader:
         if format is None:
             help = f"format = one of {', '.join(formats)}"
             if "format" not in content:
-                message = f"{'.'.join(path)} has no format, and none can be told from its path"
+                message = f"{'.'.join(path)} has no format, and its path does not imply one"
                 self._error("E1103", message, path, help=help)
             return None
         if format not in formats and not format.startswith(model.CUSTOM):
-            help = similar(format, formats) or f"there are {', '.join(formats)}, and spark:NAME for any of Spark's own"
-            self._error("E1104", f"there is no format {format} here", (*path, "format"), help=help)
+            help = (
+                similar(format, formats)
+                or f"the formats are {', '.join(formats)}, and spark:NAME for any of Spark's own"
+            )
+            self._error("E1104", f"unknown format {format}", (*path, "format"), help=help)
             return None
         for needed in _needs(format):
             if given[needed] is None and needed not in content:
@@ -184,16 +187,16 @@ class _Reader:
                 return model.Quarantine(place, limit)
         self._error(
             "E1104",
-            f"{limit!r} is no limit on rows",
+            f"{limit!r} is not a limit on rows",
             ("quarantine", "limit"),
-            help='a number of rows, limit = 100, or a share, limit = "1%"',
+            help='write a number of rows, limit = 100, or a share, limit = "1%"',
         )
         return model.Quarantine(place)
 
-    def _engine(self) -> model.Engine:
+    def _engine(self) -> model.EngineSettings:
         table = self._table("engine")
         kind = self._choice(("engine",), table, "kind", ("auto", "memory", "spark"), "auto")
-        return model.Engine(kind, self._amount(("engine",), table, "limit", model.Engine.limit))
+        return model.EngineSettings(kind, self._amount(("engine",), table, "limit", model.EngineSettings.limit))
 
     def _snapshots(self) -> model.Snapshots | None:
         table, path = self._table("snapshots"), ("snapshots",)
@@ -259,15 +262,15 @@ class _Reader:
         value = self._value(path, table, key, str)
         if value is None or value in choices:
             return value or default
-        help = similar(value, choices) or f"it is one of {', '.join(choices)}"
-        self._error("E1104", f"there is no {key} {value}", (*path, key), help=help)
+        help = similar(value, choices) or f"choose one of {', '.join(choices)}"
+        self._error("E1104", f"unknown {key} {value}", (*path, key), help=help)
         return default
 
     def _check_keys(self, path: tuple[str, ...], table: Mapping[str, Any], known: Iterable[str]) -> None:
         for key in table:
             if key not in known:
                 where = f"[{'.'.join(path)}]" if path else "a pipeline file"
-                help = similar(key, list(known)) or f"there are {', '.join(known)}"
+                help = similar(key, list(known)) or f"the keys are {', '.join(known)}"
                 self._error("E1102", f"{where} has no {key}", (*path, key), help=help)
 
     def _error(self, code: str, message: str, path: tuple[str, ...], *, help: str | None = None) -> None:

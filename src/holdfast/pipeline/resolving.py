@@ -86,7 +86,7 @@ def _source(source: Source, program: Program, problems: Diagnostics) -> Source:
 
 def _check_sink(sink: Sink, program: Program, problems: Diagnostics) -> None:
     if sink.place.format.startswith(CUSTOM):
-        problems.error("E1108", "a sink has one of the formats that can be written over", sink.span)
+        problems.error("E1108", "a sink's format must allow overwriting", sink.span)
     if sink.relation != "*":
         _relation(sink.relation, sink.span, program, problems)
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from holdfast.errors import DamagedData, DataError, Diagnostic, HoldfastError, LimitReached, UsageError
+from holdfast.errors import DamagedData, DataError, Diagnostic, HoldfastError, LimitReached, UsageError, shortened
 from holdfast.knowledge.facade import KnowledgeBase
 from holdfast.knowledge.opening import read_program
 from holdfast.language import parse
@@ -24,10 +24,10 @@ from holdfast.pipeline.batches import hash_of
 from holdfast.pipeline.intake import Intake, Line, Taken, rejected
 from holdfast.pipeline.model import Pipeline, Snapshots
 from holdfast.pipeline.resolving import resolved
-from holdfast.pipeline.sinks import Writer
+from holdfast.pipeline.sinks import SinkWriter
 from holdfast.pipeline.snapshots import Part, Position, SnapshotStore
 from holdfast.pipeline.sources import Reader
-from holdfast.pipeline.state import Keeper, Opener, State, too_many_facts
+from holdfast.pipeline.state import Keeper, Opener, PipelineState, too_many_facts
 from holdfast.pipeline.streaming import CAUGHT_UP, changed_since, follow
 from holdfast.program import check
 from holdfast.program.model import Program, Relation
@@ -37,12 +37,12 @@ from holdfast.updates import Change
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-Step = Callable[[str], None]
+Checkpoint = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Told:
-    """What a run says about itself: the engine first, then a line for each update."""
+class Event:
+    """A message of a run: first the engine, then a line for each update."""
 
     text: str
     number: int | None = None
@@ -51,8 +51,8 @@ class Told:
 
 
 @dataclass
-class Outcome:
-    """What came of a run: the state at its end, the last update's number and change, and what was rejected."""
+class RunResult:
+    """The result of a run: its final state, the number and change of the last update, and the rejected rows."""
 
     base: KnowledgeBase
     engine: str
@@ -71,18 +71,18 @@ def run(
     spark: SparkOptions | SparkSession | None = None,
     frames: Mapping[str, DataFrame] | None = None,
     anew: bool = False,
-    tell: Callable[[Told], None] | None = None,
-    reached: Step | None = None,
-) -> Outcome:
+    on_event: Callable[[Event], None] | None = None,
+    reached: Checkpoint | None = None,
+) -> RunResult:
     """Run a pipeline once; a stream runs until it has caught up, or for ever, as its trigger says.
 
-    `frames` are for sources of format "frame", by the source's name.  With `anew` a batch run puts away what was.
+    `frames` has the rows of sources of format "frame", by name.  With `anew` a batch run discards earlier snapshots.
     `reached` is called with the name of each step on the way, for tests that stop a run there.
     """
     pipeline, text, program = checked(replace(pipeline, mode=mode or pipeline.mode))
     options = spark if spark is not None else SparkOptions(pipeline.master, pipeline.conf)
     session = spark_session(options)
-    return _Run(pipeline, text, program.relations, session, frames, tell or _silent, reached or _on).outcome(anew)
+    return _Run(pipeline, text, program.relations, session, frames, on_event or _silent, reached or _on).outcome(anew)
 
 
 def checked(pipeline: Pipeline) -> tuple[Pipeline, str, Program]:
@@ -96,7 +96,7 @@ def _hash(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _silent(told: Told) -> None: ...
+def _silent(event: Event) -> None: ...
 
 
 def _on(step: str) -> None: ...
@@ -112,33 +112,33 @@ class _Run:
         relations: Mapping[str, Relation],
         session: SparkSession,
         frames: Mapping[str, DataFrame] | None,
-        tell: Callable[[Told], None],
-        reached: Step,
+        on_event: Callable[[Event], None],
+        reached: Checkpoint,
     ) -> None:
         self._pipeline, self._text, self._relations = pipeline, text, relations
         self._source = _hash(show(parse(text, "")))
-        self._tell, self._reached = tell, reached
+        self._on_event, self._reached = on_event, reached
         reader = Reader(session, frames)
         self._first = Intake(pipeline.sources, relations, reader)
         self._updates = Intake(pipeline.updates, relations, reader)
-        self._writer = Writer(session, pipeline)
+        self._writer = SinkWriter(session, pipeline)
         self._opener = Opener(pipeline.engine, session)
         snapshots = pipeline.snapshots
         self._store = SnapshotStore(snapshots.path, snapshots.keep, pipeline.file) if snapshots else None
         every = snapshots.every if snapshots else Snapshots.every
         self._keeper = Keeper(self._store, self._opener, session, every) if self._store else None
-        self._state: State | None = None
+        self._state: PipelineState | None = None
         self._done = 0
         self._change: Change | None = None
         self._rejections = 0
 
-    def outcome(self, anew: bool) -> Outcome:
+    def outcome(self, anew: bool) -> RunResult:
         """Run it."""
         with ExitStack() as held:
             if self._store is not None:
                 held.enter_context(self._store.alone())
             self._writer.check(self._relations)
-            frame = None  # of the updates: what is wrong with them is told before anything is computed
+            frame = None  # of the updates: errors in them are reported before anything is computed
             if self._pipeline.mode != "batch":
                 frame = self._updates.frame(stream=self._pipeline.mode == "stream")
             self._begin(anew)
@@ -147,7 +147,7 @@ class _Run:
             elif self._pipeline.mode == "stream":
                 self._stream(frame)
             written = self._writer.state(self.state.base)
-        return Outcome(
+        return RunResult(
             self.state.base,
             self.state.engine,
             self.state.why,
@@ -159,7 +159,7 @@ class _Run:
         )
 
     @property
-    def state(self) -> State:
+    def state(self) -> PipelineState:
         """The maintained state; there is one once the run has begun."""
         assert self._state is not None
         return self._state
@@ -175,22 +175,24 @@ class _Run:
         newest = None if self._store is None or (anew and self._pipeline.mode == "batch") else self._store.current()
         if newest is not None and self._pipeline.mode == "batch":
             assert self._store is not None
-            message = f"a batch run would put away the state after update {newest.number} in {self._store.folder}"
-            raise UsageError(Diagnostic("E1109", message, help="go on with mode update or stream, or say --anew"))
+            message = f"a batch run would discard the state after update {newest.number} in {self._store.folder}"
+            raise UsageError(
+                Diagnostic("E1109", message, help="use mode update or stream, or discard the state with --anew")
+            )
         if newest is not None and self._keeper is not None:
-            if newest.source not in (self._source, _hash(self._text)):  # an older holdfast took the text as it stands
+            if newest.source not in (self._source, _hash(self._text)):  # an older holdfast hashed the text unchanged
                 raise UsageError(
                     Diagnostic(
                         "E1115",
-                        f"{self._pipeline.program} is not what the snapshots began with",
-                        help="put rules in and take them out by updates, or begin anew: --anew",
+                        f"{self._pipeline.program} has changed since the first snapshot",
+                        help="add and remove rules by updates, or start over: --anew",
                     )
                 )
             newest = replace(newest, source=self._source)
-            self._tell(Told(f"the snapshot after update {newest.number} is loaded"))
+            self._on_event(Event(f"the snapshot after update {newest.number} is loaded"))
             if old := self._keeper.unverified():
-                self._tell(
-                    Told(f"the snapshots before update {old[-1] + 1} have no hashes: an older holdfast wrote them")
+                self._on_event(
+                    Event(f"the snapshots before update {old[-1] + 1} have no hashes: an older holdfast wrote them")
                 )
             self._adopt(self._keeper.restore(newest, self._pipeline.program.as_posix()))
             self._check_sizes(newest.sizes)
@@ -202,7 +204,7 @@ class _Run:
             self._store.forget_stream()
             self._reached("begun")
 
-    def _loaded(self) -> State:
+    def _loaded(self) -> PipelineState:
         """The sources' facts, materialised."""
         frame = self._first.frame()
         needs_count = frame is not None and self._pipeline.engine.kind == "auto"
@@ -220,11 +222,11 @@ class _Run:
             frame.unpersist()
         return state
 
-    def _adopt(self, state: State) -> None:
+    def _adopt(self, state: PipelineState) -> None:
         self._state = state
         self._writer.distributed = state.is_distributed
         where = "in this process" if state.engine == "memory" else "on Spark"
-        self._tell(Told(f"maintenance runs {where}: {state.why}"))
+        self._on_event(Event(f"maintenance runs {where}: {state.why}"))
 
     def _check_sizes(self, sizes: Mapping[str, int]) -> None:
         """The state that was found again has the sizes that were written down."""
@@ -238,8 +240,8 @@ class _Run:
             raise DamagedData(
                 Diagnostic(
                     "E1112",
-                    f"the snapshot does not give the state it was made from: {wrong[0]}",
-                    help="begin anew with --mode batch --anew, and tell us: this is a bug",
+                    f"the snapshot does not restore the state it was made from: {wrong[0]}",
+                    help="start over with --mode batch --anew, and report this bug",
                 )
             )
 
@@ -275,7 +277,7 @@ class _Run:
             self._writer.state(self.state.base)  # this stream has no end at which to write it
         self._done += 1
         self._change = change
-        self._tell(Told(f"update {number}: {change!r}", number, change, taken.rejections))
+        self._on_event(Event(f"update {number}: {change!r}", number, change, taken.rejections))
 
     def _applied(
         self, parts: tuple[Part, ...], lines: tuple[Line, ...], refused: list[tuple[Line, HoldfastError]]
@@ -292,7 +294,7 @@ class _Run:
             if self._pipeline.engine.kind != "auto" or self.state.is_distributed or not too_many_facts(error):
                 raise
         refused.clear()
-        why = f"with this update there are more facts than the limit of {self._pipeline.engine.limit:,}"
+        why = f"after this update there are more facts than the limit of {self._pipeline.engine.limit:,}"
         self._adopt(self._keeper.restore(self._keeper.newest, self._pipeline.program.as_posix(), spark_why=why))
         return self.state.apply(self._keeper.rows(parts, self.state), lines, refuse)
 
@@ -313,9 +315,9 @@ class _Run:
             where = f"they are in {quarantine.place}" if quarantine.place else None
             message = f"{taken.rejections:,} of {taken.seen:,} rows fail their checks, and {quarantine.limit} may"
             help = (
-                "mend them, or raise the limit of [quarantine]"
+                "correct them, or raise the limit of [quarantine]"
                 if quarantine.place
-                else "a [quarantine] in the pipeline file takes such rows and lets the run go on"
+                else "add a [quarantine] to the pipeline file to set such rows aside and continue"
             )
             raise DataError(Diagnostic("E1107", message, notes=(*reasons, *([where] if where else [])), help=help))
 
@@ -326,11 +328,13 @@ class _Run:
         if frame is None:
             raise UsageError(Diagnostic("E1103", "a stream needs an [updates.NAME] to read"))
         for file in changed_since(self._store.checkpoint):
-            self._tell(Told(f"{file} has changed since it was read, and is not read again: give it a new name"))
+            self._on_event(Event(f"{file} has changed since it was read, and is not read again; give it a new name"))
         try:
             follow(frame, self._store.checkpoint, self._pipeline.trigger, self._micro_batch)
         except KeyboardInterrupt:
-            raise KeyboardInterrupt(f"stopped by Ctrl-C after update {self._number}; it can go on from there") from None
+            raise KeyboardInterrupt(
+                f"stopped by Ctrl-C after update {self._number}; the next run continues from there"
+            ) from None
 
     def _micro_batch(self, frame: DataFrame, place: int, stream: str) -> None:
         """A micro-batch by its place in the stream: its files one after the other, each an update.
@@ -345,18 +349,16 @@ class _Run:
         if place > at.place + (at.parts >= at.parts_of):
             message = f"the stream is at micro-batch {place}, and the snapshots end with "
             message += f"micro-batch {at.place}" if at.parts >= at.parts_of else f"a part of micro-batch {at.place}"
-            help = "restore the newest snapshots, or begin anew with --mode batch --anew and put the updates in again"
+            help = "restore the newest snapshots, or start over with --mode batch --anew and supply the updates again"
             raise DamagedData(Diagnostic("E1113", message, help=help))
         if place < at.place:
             return
         done, taken = (at.parts, at.taken) if place == at.place else (0, "")
         batch = self._updates.by_file(frame, here=not self.state.is_distributed)
         if taken and hash_of(batch.files[:done]) != taken:
-            message = f"files of micro-batch {place} changed while it was under way, after {done} of them were taken"
-            note = "which of them were taken is not known any more: they are in the order of their times"
-            help = (
-                "give the files back their times, or begin anew with --mode batch --anew and put the updates in again"
-            )
+            message = f"files of micro-batch {place} changed during the batch, after {done} of them were applied"
+            note = "files are applied in the order of their times, so it is no longer known which ones were"
+            help = "restore the times of the files, or start over with --mode batch --anew and supply the updates again"
             raise DamagedData(Diagnostic("E1113", message, notes=(note,), help=help))
         for number, rows in enumerate(batch.rows(done), done):
             taken = hash_of([batch.files[number]], taken)
@@ -374,4 +376,4 @@ def _first_reasons(taken: Taken) -> tuple[str, ...]:
             else [r.asDict() for r in part.limit(3).collect()]
         )
     ]
-    return tuple(f"{row['source']}: {row['reason']}: {row['row'][:100]}" for row in rows[:3])
+    return tuple(f"{row['source']}: {row['reason']}: {shortened(row['row'])}" for row in rows[:3])

@@ -33,7 +33,7 @@ _OPTIONS: Final = {"csv": {"header": "true"}, "tsv": {"header": "true", "sep": "
 _OURS: Final = re.compile(r"part-.*|_SUCCESS|\..*\.crc|_temporary|_update=\d+")
 
 
-class Writer:
+class SinkWriter:
     """Writes to the sinks of a pipeline."""
 
     def __init__(self, session: SparkSession, pipeline: Pipeline) -> None:
@@ -51,7 +51,7 @@ class Writer:
                     _refuse_foreign(sink, place, _names(Path(place.path)))
 
     def state(self, base: KnowledgeBase) -> list[Place]:
-        """Every relation that is asked for, whole; gives the places written."""
+        """Write every relation of the state sinks; return the places written."""
         written = []
         for sink in self._sinks:
             for place, name in _matching(sink, base.relations, changes=False):
@@ -61,7 +61,7 @@ class Writer:
         return written
 
     def changes(self, number: int, change: Change, base: KnowledgeBase) -> None:
-        """What an update changed, in the relations that are asked for."""
+        """Write what an update changed in the relations of the change sinks."""
         changed = {**change.removed, **change.added}
         for sink in self._sinks:
             for place, name in _matching(sink, {**base.relations, **changed}, changes=True):
@@ -116,7 +116,7 @@ class Writer:
                 writer.format(_FORMAT.get(format, format)).save(place.path)
 
     def _names(self, url: str) -> list[str]:
-        """What is in a folder that Spark knows by a URL; nothing if there is none."""
+        """The content of a folder that Spark knows by a URL; nothing if it does not exist."""
         jvm: Any = self._session._jvm
         path = jvm.org.apache.hadoop.fs.Path(url)
         system = path.getFileSystem(self._session._jsc.hadoopConfiguration())
@@ -144,7 +144,7 @@ class Writer:
                 writer.save(f"{place.path}/{UPDATE}={number}")
 
     def _clear(self, place: Place, number: int) -> None:
-        """Take away what an interrupted try, which may have had other rows, has left under an update's number."""
+        """Remove what an interrupted attempt, which may have had other rows, left under an update's number."""
         if place.format == "table":
             if self._session.catalog.tableExists(str(place.table)):
                 self._session.sql(f"ALTER TABLE {place.table} DROP IF EXISTS PARTITION ({UPDATE} = {number})")
@@ -186,12 +186,12 @@ def _refuse_foreign(sink: Sink, place: Place, names: Iterable[str]) -> None:
     """A folder is only replaced if all that is in it was written by a sink."""
     foreign = [name for name in names if not _OURS.fullmatch(name)]
     if foreign:
-        message = f"{place} is not written over: it holds {foreign[0]}, which no sink wrote"
-        raise UsageError(Diagnostic("E1108", message, sink.span, help="give the sink a folder of its own"))
+        message = f"{place} is not overwritten: it holds {foreign[0]}, which no sink wrote"
+        raise UsageError(Diagnostic("E1108", message, sink.span, help="give the sink its own folder"))
 
 
 def _beside(path: Path, what: str) -> Path:
-    """A folder beside another for as long as that is replaced, with a name that nobody gives to anything else."""
+    """A folder beside another while that is replaced, with a name that is not otherwise used."""
     return path.with_name(f".{path.name}.holdfast-{what}")
 
 

@@ -18,6 +18,7 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import shlex
 import shutil
 from collections.abc import Iterator, Mapping
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
 FORMAT: Final = 2
 _WITHOUT_HASH: Final = 1  # the format without hashes of manifests
-Rows = "pa.Table | DataFrame"
+RowTable = "pa.Table | DataFrame"
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,7 @@ class Manifest:
         content = json.loads(text)
         expected = content.pop("sha256", None)
         if (content["format"] == FORMAT or expected is not None) and expected != _content_digest(content):
-            raise ValueError("the content does not have its hash")
+            raise ValueError("the content does not match its hash")
         updates = tuple(
             Logged(u["number"], tuple(Part(**p) for p in u["parts"]), tuple(u["lines"])) for u in content.pop("updates")
         )
@@ -167,13 +168,13 @@ class SnapshotStore:
         """Snapshots begin in a folder where nothing has the names of theirs: what is not needed there is deleted."""
         foreign = [name for name in ("facts", "updates", "checkpoint") if (self.folder / name).exists()]
         if foreign:
-            message = f"{self.folder} is no folder for snapshots: it holds {foreign[0]}, which no run wrote"
-            raise UsageError(Diagnostic("E1108", message, help="give [snapshots] a folder of its own"))
+            message = f"{self.folder} is not a snapshot folder: it holds {foreign[0]}, which no run wrote"
+            raise UsageError(Diagnostic("E1108", message, help="give [snapshots] its own folder"))
 
     # --- reading ---------------------------------------------------------------------------------------
 
     def current(self) -> Manifest | None:
-        """The newest snapshot, every file of it checked against its hash; None if there is none yet."""
+        """The newest snapshot, with every file checked against its hash, or None."""
         if not self._pointer.exists():
             if self._numbers():
                 self._damaged("CURRENT is missing")
@@ -186,9 +187,9 @@ class SnapshotStore:
     def _pointed(self) -> tuple[int | None, str] | None:
         """What CURRENT says: the number, None before the first snapshot, and the hash; None if it says nothing."""
         try:
-            told = json.loads(self._pointer.read_text(encoding="utf-8"))
-            return (None, "") if told["snapshot"] is None else (int(told["snapshot"]), str(told["sha256"]))
-        except (ValueError, KeyError, TypeError, OSError):
+            pointer = json.loads(self._pointer.read_text(encoding="utf-8"))
+            return (None, "") if pointer["snapshot"] is None else (int(pointer["snapshot"]), str(pointer["sha256"]))
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError, OSError):
             return None
 
     def load(self, number: int | None, digest: str | None = None) -> Manifest:
@@ -250,13 +251,13 @@ class SnapshotStore:
         """
         manifest, found = self._signed(number)
         if {digest or found, *self._witnesses(number)} != {found}:
-            raise _DamageError(f"manifests/{number}.json is not what was written")
+            raise _DamageError(f"manifests/{number}.json does not match its hash")
         for name, expected in manifest.files.items():
             file = self.folder / name
             if not file.is_file():
                 raise _DamageError(f"{name} is missing")
             if _digest(file) != expected:
-                raise _DamageError(f"{name} is not what was written")
+                raise _DamageError(f"{name} does not match its hash")
         return manifest, found
 
     def _signed(self, number: int) -> tuple[Manifest, str]:
@@ -271,7 +272,7 @@ class SnapshotStore:
         except OSError:
             raise _DamageError(f"manifests/{number}.json is missing") from None
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-            raise _DamageError(f"manifests/{number}.json cannot be read, or is not what was written") from None
+            raise _DamageError(f"manifests/{number}.json cannot be read, or does not match its hash") from None
         if manifest.number != number:
             raise _DamageError(f"manifests/{number}.json is that of update {manifest.number}")
         return manifest, hashlib.sha256(content).hexdigest()
@@ -290,9 +291,9 @@ class SnapshotStore:
                     yield manifest.previous_sha256
 
     def _refuse_unverified(self, number: int) -> NoReturn:
-        message = f"the manifest of update {number} has no hash, so damage to it would not be seen"
-        note = "it was written by an older holdfast; the facts that it names are what was written"
-        help = "keep a copy of the folder, then say --unverified to go back to it all the same"
+        message = f"the manifest of update {number} has no hash, so damage to it cannot be detected"
+        note = "an older holdfast wrote it; the fact files that it names are intact"
+        help = "keep a copy of the folder, then use --unverified to restore the snapshot anyway"
         raise UsageError(Diagnostic("E1117", message, notes=(note,), help=help))
 
     def _damaged(self, fault: str, number: int | None = None) -> NoReturn:
@@ -300,9 +301,11 @@ class SnapshotStore:
         if whole:
             nearest = max((n for n in whole if number is None or n < number), default=whole[0])
             command = f"holdfast pipeline restore {shlex.quote(self._pipeline)} --update {nearest}"
-            help = f"that of update {nearest} is whole: `{command}`"
+            help = f"the snapshot of update {nearest} is intact: `{command}`"
         else:
-            help = "no other one is whole: restore the folder from a backup, or begin anew with --mode batch --anew"
+            help = (
+                "no other snapshot is intact: restore the folder from a backup, or start over with --mode batch --anew"
+            )
         raise DamagedData(Diagnostic("E1112", f"the snapshots in {self.folder} are damaged: {fault}", help=help))
 
     # --- writing ---------------------------------------------------------------------------------------
@@ -337,7 +340,7 @@ class SnapshotStore:
         self._forget(manifest)
 
     def clear(self, folder: str) -> None:
-        """Take away what an interrupted run left in a place that is about to be written."""
+        """Remove what an interrupted run left in a place that is about to be written."""
         shutil.rmtree(self.folder / folder, ignore_errors=True)
 
     def next_number(self) -> int:
@@ -361,7 +364,7 @@ class SnapshotStore:
     def _forget(self, newest: Manifest) -> None:
         """The last few snapshots stay; facts and updates that none of them names go.
 
-        While one of them is damaged nobody knows what it names, and nothing goes.
+        While one of them is damaged its content is unknown, and nothing is deleted.
         """
         self._forget_after(newest.number)
         numbers = self._numbers()
@@ -384,7 +387,8 @@ class SnapshotStore:
             return None
 
     def _numbers(self) -> list[int]:
-        return sorted(int(path.stem) for path in (self.folder / "manifests").glob("*.json") if path.stem.isdigit())
+        stems = (path.stem for path in (self.folder / "manifests").glob("*.json"))
+        return sorted(int(stem) for stem in stems if re.fullmatch(r"0|[1-9][0-9]{0,17}", stem))
 
     def _manifest(self, number: int) -> Path:
         return self.folder / f"manifests/{number}.json"

@@ -16,7 +16,7 @@ from holdfast.formats.places import other_columns, refuse
 from holdfast.formats.rdf import read_rdf
 from holdfast.pipeline.model import CUSTOM, FILES, LINES, RDF, Place, Source
 from holdfast.program.model import Relation
-from holdfast.spark_session import SparkFailure, spark_account, spark_errors
+from holdfast.spark_session import SparkFailure, spark_account, spark_cause, spark_errors, unread_file
 from holdfast.values.dictionary import Dictionary
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ TIME: Final = "_time"
 JSON: Final = "_json"  # the values as they were there; the columns have their texts
 OURS: Final = (CORRUPT, FILE, TIME, JSON)
 _ANY_AGE: Final = "100000d"
-_FILE: Final = "CSV file: "  # so Spark tells which file it is that it refuses
+_FILE: Final = "CSV file: "  # how Spark names a file that it refuses
 _TEXTS: Final = {"csv": {"sep": ","}, "tsv": {"sep": "\t", "quote": ""}, "json": {}}
 
 
@@ -45,12 +45,15 @@ class Reader:
 
     @contextmanager
     def reading(self, what: str = "the sources") -> Iterator[None]:
-        """Failures of Spark inside the block become ours; a file with other columns is told as what it is."""
+        """Failures of Spark inside the block become ours; a file with other columns is reported as such."""
         try:
             with spark_errors(f"cannot read {what}"):
                 yield
         except SparkFailure as failure:
-            self._refuse_header(spark_account(failure.__cause__ or failure))
+            cause = failure.__cause__ or failure
+            self._refuse_header(spark_account(cause))
+            if (file := unread_file(cause)) is not None:
+                raise _unreadable(file, cause) from cause
             raise
 
     def _refuse_header(self, account: Sequence[str]) -> None:
@@ -68,7 +71,7 @@ class Reader:
                         f"its header is {', '.join(names)}",
                         f"{source.name} reads {', '.join(fields)}, in this order",
                     ),
-                    help="mend the header where the file is, and run again: nothing of it was taken",
+                    help="correct the header in place, and run again: nothing of this file was applied",
                 )
 
     def frame(self, source: Source, relation: Relation | None, *, stream: bool = False) -> DataFrame:
@@ -146,10 +149,17 @@ class Reader:
         frame = self._frames[source.name]
         if frame.isStreaming != stream:
             message = f"the frame given for {source.name} is " + (
-                "a stream, which only mode stream can read" if frame.isStreaming else "no stream, as mode stream needs"
+                "a stream, which only mode stream can read"
+                if frame.isStreaming
+                else "not a stream, which mode stream needs"
             )
             raise UsageError(Diagnostic("E1108", message, source.span))
         return frame
+
+
+def _unreadable(file: str, cause: BaseException) -> SparkFailure:
+    help = "mend the file where it is, and run again: nothing of it was taken"
+    return SparkFailure(Diagnostic("E1005", f"cannot read {file}: {spark_cause(cause)}", help=help))
 
 
 def text_size(place: Place) -> int | None:
@@ -164,7 +174,7 @@ def text_size(place: Place) -> int | None:
 
 
 def _is_empty_folder(path: str) -> bool:
-    """A folder of this machine in which Spark sees nothing, so that it cannot tell what columns there are."""
+    """A folder of this machine in which Spark sees nothing, so that it cannot infer columns."""
     return (
         "://" not in path and Path(path).is_dir() and not any(file.name[0] not in "._" for file in Path(path).iterdir())
     )
@@ -223,14 +233,14 @@ def _path(path: str | None) -> str:
 
 
 def _refuse_absent(source: Source, stream: bool) -> None:
-    """Refuse a path of this machine where there is nothing."""
+    """Refuse a path of this machine that does not exist."""
     path = source.place.path
     if path is None or "://" in path or Path(path).exists():
         return
     if re.search(r"[*?\[{]", path):  # Hadoop's patterns are its own affair
         return
     message = f"there is no file or folder {source.place} for {source.name} to read"
-    help = "make the folder; files may come into it later" if stream else None
+    help = "create the folder; files may arrive later" if stream else None
     raise UsageError(Diagnostic("E0903", message, source.span, help=help))
 
 

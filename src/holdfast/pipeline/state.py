@@ -10,12 +10,12 @@ import numpy as np
 import pyarrow as pa
 
 from holdfast.errors import HoldfastError, LimitReached
-from holdfast.formats.fact_data import Several
+from holdfast.formats.fact_data import FactParts
 from holdfast.knowledge.facade import KnowledgeBase
 from holdfast.knowledge.opening import from_text
 from holdfast.pipeline.checking import DELETE, INSERT
 from holdfast.pipeline.intake import Line
-from holdfast.pipeline.model import Engine
+from holdfast.pipeline.model import EngineSettings
 from holdfast.pipeline.snapshots import Logged, Manifest, Part, Position, SnapshotStore
 from holdfast.relation_view import RelationView
 from holdfast.settings import Limits
@@ -26,14 +26,14 @@ from holdfast.values import Type
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-Rows = "pa.Table | DataFrame"
+RowTable = "pa.Table | DataFrame"
 Given = tuple[str, str, "pa.Table | DataFrame"]  # what is to be done, the relation, the rows
 _BEGINNING = Position()
 _TOO_MANY_FACTS = "E0802"
 
 
 @dataclass
-class State:
+class PipelineState:
     """What is maintained, on which engine, and why there."""
 
     base: KnowledgeBase
@@ -61,12 +61,12 @@ class State:
     def apply(
         self, rows: Iterable[Given], lines: Iterable[Line], refused: Callable[[Line, HoldfastError], None]
     ) -> Change:
-        """One update: the rows at once, then the lines one by one; a line that is refused is told and has no effect."""
+        """One update: the rows at once, then the lines one by one; a refused line is reported and has no effect."""
         parts: dict[str, dict[str, list[pa.Table | DataFrame]]] = {DELETE: {}, INSERT: {}}
         for kind, relation, data in rows:
             parts[kind].setdefault(relation, []).append(data)
         delete, insert = (
-            {name: Several(tuple(several)) for name, several in parts[kind].items()} for kind in (DELETE, INSERT)
+            {name: FactParts(tuple(several)) for name, several in parts[kind].items()} for kind in (DELETE, INSERT)
         )
         change = self.base.apply(Update(delete, insert)) if delete or insert else Change({}, {})
         for line in lines:
@@ -110,7 +110,7 @@ def _rows(view: RelationView | None) -> set[tuple[int, ...]]:
 class Opener:
     """Materialises a program and facts on the engine that a pipeline asks for."""
 
-    def __init__(self, engine: Engine, session: SparkSession) -> None:
+    def __init__(self, engine: EngineSettings, session: SparkSession) -> None:
         self._engine = engine
         self._session = session
 
@@ -126,24 +126,24 @@ class Opener:
         rows: int,
         *,
         spark_why: str | None = None,
-    ) -> State:
+    ) -> PipelineState:
         """A state from a program and its explicit facts; `spark_why` is a reason that it must be on Spark."""
         kind, limit = self._engine.kind, self._engine.limit
-        given = {relation: Several(tuple(parts)) for relation, parts in facts.items()}
+        given = {relation: FactParts(tuple(parts)) for relation, parts in facts.items()}
         if kind == "memory":
-            return State(from_text(text, given, name=name), "memory", "the pipeline asks for it")
+            return PipelineState(from_text(text, given, name=name), "memory", "the pipeline file sets it")
         if kind == "auto" and spark_why is None and rows <= limit:
             try:
                 base = from_text(text, given, name=name, limits=Limits(facts=limit))
-                return State(base, "memory", limit=limit)
+                return PipelineState(base, "memory", limit=limit)
             except LimitReached as error:
                 if not too_many_facts(error):
                     raise
                 spark_why = f"the rules derive more facts than the limit of {limit:,}"
         why = spark_why or (
-            "the pipeline asks for it" if kind == "spark" else f"{rows:,} facts are more than the limit of {limit:,}"
+            "the pipeline file sets it" if kind == "spark" else f"{rows:,} facts are more than the limit of {limit:,}"
         )
-        return State(from_text(text, given, name=name, engine=self._session), "spark", why)
+        return PipelineState(from_text(text, given, name=name, engine=self._session), "spark", why)
 
 
 def too_many_facts(error: LimitReached) -> bool:
@@ -161,7 +161,7 @@ class Keeper:
         self._store, self._opener, self._session, self._every = store, opener, session, every
         self.newest: Manifest | None = None
 
-    def restore(self, manifest: Manifest, name: str, *, spark_why: str | None = None) -> State:
+    def restore(self, manifest: Manifest, name: str, *, spark_why: str | None = None) -> PipelineState:
         """The state of a snapshot: its facts materialised, then the updates since."""
         if manifest.engine == "spark":
             spark_why = spark_why or "the facts did not fit before"
@@ -195,12 +195,17 @@ class Keeper:
         )
         return tuple(part for part in parts if part.rows)
 
-    def rows(self, parts: Iterable[Part], state: State) -> list[Given]:
+    def rows(self, parts: Iterable[Part], state: PipelineState) -> list[Given]:
         """Rows that were put on the disk, for the engine that a state is on."""
         return [(part.kind, part.relation, self._data(part, state.is_distributed)) for part in parts]
 
     def commit(
-        self, number: int, state: State, parts: tuple[Part, ...], lines: Iterable[str], stream: Position | None = None
+        self,
+        number: int,
+        state: PipelineState,
+        parts: tuple[Part, ...],
+        lines: Iterable[str],
+        stream: Position | None = None,
     ) -> bool:
         """The state after an update becomes the newest snapshot; whether its facts were written whole."""
         assert self.newest is not None
@@ -213,7 +218,9 @@ class Keeper:
         self._commit(replace(newest, **stream._asdict()))
         return False
 
-    def commit_whole(self, number: int, state: State, *, source: str = "", stream: Position = _BEGINNING) -> None:
+    def commit_whole(
+        self, number: int, state: PipelineState, *, source: str = "", stream: Position = _BEGINNING
+    ) -> None:
         """As `commit`, with all explicit facts written anew."""
         folder = f"facts/{number}"
         self._store.clear(folder)

@@ -59,7 +59,7 @@ def follow(frame: DataFrame, checkpoint: Path, trigger: str, take: Take) -> None
 def changed_since(checkpoint: Path) -> list[str]:
     """The files of this machine that Spark has read, and will not read again, and that have changed since.
 
-    By what it notes: a file's name and time, and how far each micro-batch went.  A file is told of until another
+    By what it notes: a file's name and time, and how far each micro-batch went.  A file is reported until another
     micro-batch is done; with a checkpoint that is written otherwise, none is.
     """
     changed: set[str] = set()
@@ -95,5 +95,5 @@ def _name(checkpoint: Path) -> str:
 def _interval(trigger: str) -> str:
     words = trigger.split()
     if len(words) != 2 or not words[0].isdigit():
-        raise UsageError(Diagnostic("E1104", f"{trigger!r} is no trigger", help='"available", or "2 seconds"'))
+        raise UsageError(Diagnostic("E1104", f"{trigger!r} is not a trigger", help='"available", or "2 seconds"'))
     return trigger

@@ -1,4 +1,4 @@
-"""Where the keys of a TOML text stand: `tomllib` reads the values and does not tell.
+"""The places of the keys of a TOML text, which `tomllib` does not give.
 
 This looks at headers and at the beginnings of lines only; what stands inside a value is found at the value's key.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from holdfast.errors import Source, Span
+from holdfast.errors import SourceText, Span
 
 _PART = r"""(?:[\w-]+|"[^"]*"|'[^']*')"""
 _HEADER = re.compile(rf"\s*\[\s*({_PART}(?:\s*\.\s*{_PART})*)\s*\]")
@@ -18,7 +18,7 @@ _KEY = re.compile(rf"\s*({_PART}(?:\s*\.\s*{_PART})*)\s*=(.*)")
 class TomlPlaces:
     """The places of keys, by their path from the top."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: SourceText) -> None:
         self._source = source
         self._found: dict[tuple[str, ...], Span] = {}
         table: tuple[str, ...] = ()

@@ -3,7 +3,7 @@
 from holdfast.plans.explain import explain, explain_json
 from holdfast.plans.model import AggregatePlan, AnyPlan, NodePlans, Plan, Read
 from holdfast.plans.planner import Planner, plan_node, plan_rule
-from holdfast.plans.statistics import Statistics
+from holdfast.plans.statistics import SizeStatistics
 
 __all__ = [
     "AggregatePlan",
@@ -12,7 +12,7 @@ __all__ = [
     "Plan",
     "Planner",
     "Read",
-    "Statistics",
+    "SizeStatistics",
     "explain",
     "explain_json",
     "plan_node",

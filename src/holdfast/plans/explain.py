@@ -27,7 +27,7 @@ _MEANING = {
     Read.DELTA: "facts new in the last round",
     Read.ABSENT: "no such fact",
     Read.ABSENT_OLD: "no such fact, before or after",
-    Read.ABSENT_DELTA: "facts that went away",
+    Read.ABSENT_DELTA: "facts that were removed",
 }
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from holdfast.plans.model import Output, Plan
 from holdfast.plans.planner import Planner, make_plan, named_body
-from holdfast.plans.statistics import Statistics
+from holdfast.plans.statistics import SizeStatistics
 from holdfast.program.model import Argument, Atom, HyperNode, Negated, Rule, Term, Wildcard
 
 
@@ -17,7 +17,7 @@ class InstancePlanner(Planner):
     Its rules are its own (`node.nonrecursive`, `node.recursive`): their wildcards have names.
     """
 
-    def __init__(self, node: HyperNode, statistics: Statistics) -> None:
+    def __init__(self, node: HyperNode, statistics: SizeStatistics) -> None:
         nonrecursive, recursive = (tuple(map(_named_rule, rules)) for rules in (node.nonrecursive, node.recursive))
         super().__init__(replace(node, nonrecursive=nonrecursive, recursive=recursive), statistics)
 

@@ -9,8 +9,8 @@ from holdfast.program.model import (
     Apply,
     Assign,
     Atom,
+    BodyLiteral,
     Compare,
-    Literal,
     Negated,
     Range,
     Term,
@@ -37,14 +37,14 @@ def variables(term: Term | Wildcard) -> Iterator[Var]:
                 yield from variables(argument)
 
 
-def literal_variables(literal: Literal) -> set[Var]:
+def literal_variables(literal: BodyLiteral) -> set[Var]:
     """The variables that occur in a literal."""
     if isinstance(literal, Atom | Negated):  # nothing is nested in these, and there are many
         return {argument for argument in literal.arguments if isinstance(argument, Var)}
     return {variable for term in terms(literal) for variable in variables(term)}
 
 
-def terms(literal: Literal) -> tuple[Term | Wildcard, ...]:
+def terms(literal: BodyLiteral) -> tuple[Term | Wildcard, ...]:
     """The terms of a literal, from left to right."""
     match literal:
         case Atom(arguments=arguments) | Negated(arguments=arguments):
@@ -74,8 +74,8 @@ def step_variables(step: Step) -> set[Var]:
             return literal_variables(spread)
 
 
-def needs(literal: Literal) -> tuple[set[Var], int]:
-    """The variables that a literal that is no positive atom waits for, and how many of them it needs."""
+def needs(literal: BodyLiteral) -> tuple[set[Var], int]:
+    """The variables that a literal other than a positive atom waits for, and how many of them it needs."""
     match literal:
         case Assign(variable=variable, term=Var() as other):
             return {variable, other}, 1
@@ -88,13 +88,13 @@ def needs(literal: Literal) -> tuple[set[Var], int]:
     return wanted, len(wanted)
 
 
-def can_run(literal: Literal, bound: set[Var]) -> bool:
-    """Whether a literal that is no positive atom has what it needs."""
+def can_run(literal: BodyLiteral, bound: set[Var]) -> bool:
+    """Whether a literal other than a positive atom has what it needs."""
     wanted, count = needs(literal)
     return not isinstance(literal, Atom) and len(wanted & bound) >= count
 
 
-def may_fail(literal: Literal) -> bool:
+def may_fail(literal: BodyLiteral) -> bool:
     """Whether a literal may have no value for some bindings, as a division by zero has none."""
     return any(_is_partial(term) for term in terms(literal))
 

@@ -7,8 +7,8 @@ from heapq import heappop, heappush
 from itertools import permutations
 
 from holdfast.plans.literals import literal_variables
-from holdfast.plans.readiness import Closure
-from holdfast.plans.statistics import Statistics
+from holdfast.plans.readiness import BoundVariables
+from holdfast.plans.statistics import SizeStatistics
 from holdfast.program.model import Atom, Const, Rule, Var
 
 _EXHAUSTIVE = 4  # up to so many atoms all orders are tried
@@ -16,7 +16,7 @@ _PROBE = 3.0  # what looking up a key costs, when walking on to one more fact co
 _COVER = 20.0  # what entering one new fact into an index costs
 
 
-def atom_order(rule: Rule, pivot: int | None, delta: float, statistics: Statistics) -> tuple[int, ...]:
+def atom_order(rule: Rule, pivot: int | None, delta: float, statistics: SizeStatistics) -> tuple[int, ...]:
     """Positions in the body of the positive atoms (and of a negated pivot, which is read first), in join order."""
     atoms = [i for i, literal in enumerate(rule.body) if isinstance(literal, Atom)]
     if len(atoms) < 2 and pivot in (None, *atoms):
@@ -32,12 +32,12 @@ def atom_order(rule: Rule, pivot: int | None, delta: float, statistics: Statisti
     return (pivot, *_greedy(rest, costs, literal_variables(rule.body[pivot])))
 
 
-def cost(rule: Rule, pivot: int, order: Sequence[int], delta: float, statistics: Statistics) -> float:
+def cost(rule: Rule, pivot: int, order: Sequence[int], delta: float, statistics: SizeStatistics) -> float:
     """What a delta form of a rule costs in some order, by estimate: 1 for each fact walked."""
     return _Costs(rule, pivot, delta, statistics).of(order)
 
 
-def goal_first(rule: Rule, statistics: Statistics) -> tuple[int, ...]:
+def goal_first(rule: Rule, statistics: SizeStatistics) -> tuple[int, ...]:
     """An order that begins with the first atom of the body."""
     rest = [i for i, literal in enumerate(rule.body) if isinstance(literal, Atom) and i]
     return (0, *_greedy(rest, _Costs(rule, 0, 1.0, statistics), literal_variables(rule.body[0])))
@@ -70,7 +70,7 @@ def _greedy(atoms: Sequence[int], costs: _Costs, bound: set[Var]) -> list[int]:
 class _Costs:
     """Estimates for one rule."""
 
-    def __init__(self, rule: Rule, pivot: int | None, delta: float, statistics: Statistics) -> None:
+    def __init__(self, rule: Rule, pivot: int | None, delta: float, statistics: SizeStatistics) -> None:
         self.rule = rule
         self.pivot = pivot
         self.delta = delta
@@ -93,7 +93,7 @@ class _Costs:
         return cost
 
     def _to_index(self, position: int, bound: set[Var]) -> float:
-        """How many facts the index of a later pivot must take in: the new ones, or all, if there is none yet."""
+        """How many facts the index of a later pivot must take in: the new ones, or all, if it does not exist yet."""
         return max(self.delta, self.statistics.unindexed(*self._known(position, bound)))
 
     def _known(self, position: int, bound: set[Var]) -> tuple[str, tuple[int, ...]]:
@@ -112,9 +112,9 @@ class _Costs:
         met = self.statistics.fanout(atom.predicate, known, len(atom.arguments))
         return met * self._size(position) / max(1.0, self.statistics.size(atom.predicate))
 
-    def closure(self, bound: set[Var]) -> Closure:
+    def closure(self, bound: set[Var]) -> BoundVariables:
         """The bound variables with those that are computed from them."""
-        closure = Closure(self.computed, self.variables)
+        closure = BoundVariables(self.computed, self.variables)
         closure.add(bound)
         return closure
 

@@ -30,15 +30,15 @@ from holdfast.plans.model import (
 )
 from holdfast.plans.order import atom_order, cost, goal_first
 from holdfast.plans.readiness import Readiness
-from holdfast.plans.statistics import Guess, Statistics
+from holdfast.plans.statistics import Guess, SizeStatistics
 from holdfast.program.model import (
     Argument,
     Assign,
     Atom,
+    BodyLiteral,
     Compare,
     Const,
     HyperNode,
-    Literal,
     Negated,
     Range,
     Rule,
@@ -57,7 +57,7 @@ _TUPLES = 64  # of rules, of which is remembered what they read
 class Planner:
     """Plans the rules of one hyper-node by what is known of the facts, and anew when that has changed much."""
 
-    def __init__(self, node: HyperNode, statistics: Statistics | None = None) -> None:
+    def __init__(self, node: HyperNode, statistics: SizeStatistics | None = None) -> None:
         self.node = node
         self._own = frozenset(node.predicates)
         self.statistics = statistics or Guess(node.predicates if node.is_recursive else ())
@@ -102,7 +102,7 @@ class Planner:
         """Recursive rules to which new facts give so much to do that the others should come to an end before.
 
         What they would get round by round they then see at once, and much that they would emit more than once
-        they tell only once.
+        they emit only once.
         """
         if len(self.node.recursive) < 2 or math.isinf(self.statistics.many):
             return ()
@@ -196,7 +196,7 @@ class Planner:
         return plan
 
     def make(self, rule: Rule, pivot: int | None, order: Sequence[int], changing: Collection[str] | None) -> Plan:
-        """A plan that tells heads; other planners have theirs tell more."""
+        """A plan that emits heads; other planners emit more."""
         return make_plan(rule, pivot, order, changing)
 
 
@@ -230,7 +230,7 @@ def backwards(rule: Rule) -> Rule:
     return Rule(rule.name, rule.predicate, goal, (Atom(rule.predicate, goal), *named_body(rule), *computed), rule.span)
 
 
-def named_body(rule: Rule) -> list[Literal]:
+def named_body(rule: Rule) -> list[BodyLiteral]:
     """The body with no wildcards in its positive atoms, so that their facts can be emitted."""
     return [_named(literal, place) if isinstance(literal, Atom) else literal for place, literal in enumerate(rule.body)]
 
@@ -248,14 +248,18 @@ def _plain(arguments: tuple[Argument, ...]) -> tuple[Term, ...]:
     return tuple(argument for argument in arguments if not isinstance(argument, Wildcard))
 
 
-def plan_node(node: HyperNode, statistics: Statistics | None = None) -> NodePlans:
+def plan_node(node: HyperNode, statistics: SizeStatistics | None = None) -> NodePlans:
     """The plans that evaluate a hyper-node from scratch."""
     planner = Planner(node, statistics)
     return NodePlans(node.predicates, planner.nonrecursive(), planner.recursive())
 
 
 def plan_rule(
-    rule: Rule, pivot: int | None, statistics: Statistics, changing: Collection[str] | None = None, delta: float = 1e3
+    rule: Rule,
+    pivot: int | None,
+    statistics: SizeStatistics,
+    changing: Collection[str] | None = None,
+    delta: float = 1e3,
 ) -> Plan:
     """A plan for one rule, its joins in the cheapest order."""
     return make_plan(rule, pivot, atom_order(rule, pivot, delta, statistics), changing)
@@ -300,7 +304,7 @@ class _Sizes:
         self._delta = _near(delta)
         self._of = [(name, *_near(size)) for name, size in of.items()]
 
-    def are_near(self, delta: float, now: Statistics) -> bool:
+    def are_near(self, delta: float, now: SizeStatistics) -> bool:
         """Whether they are about the same now."""
         least, most = self._delta
         if not least < delta < most:
@@ -352,7 +356,7 @@ class _Steps:
     def _waits(self, position: int) -> bool:
         """A literal that may have no value should only see what passes all others.
 
-        A variable that another literal needs is computed at once all the same.
+        A variable that another literal needs is nevertheless computed at once.
         """
         literal = self.left[position]
         if len(self.left) == 1 or not may_fail(literal):
@@ -372,7 +376,7 @@ class _Steps:
         self._take(position)
         return step
 
-    def _free(self, position: int, literal: Literal) -> Step:
+    def _free(self, position: int, literal: BodyLiteral) -> Step:
         bound = self.bound
         match literal:
             case Assign(variable=variable, term=Var() as other) if variable in bound and other not in bound:

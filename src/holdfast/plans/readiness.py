@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from holdfast.plans.literals import needs
-from holdfast.program.model import Literal, Var
+from holdfast.program.model import BodyLiteral, Var
 
 
 class Readiness:
     """Literals by their positions; those that need nothing are `ready` from the start."""
 
-    def __init__(self, literals: Mapping[int, Literal]) -> None:
+    def __init__(self, literals: Mapping[int, BodyLiteral]) -> None:
         self._missing: dict[int, int] = {}
         self._readers: dict[Var, list[int]] = {}
         for position, literal in literals.items():
@@ -32,10 +32,10 @@ class Readiness:
         return found
 
 
-class Closure:
+class BoundVariables:
     """Bound variables, with those that literals compute from them."""
 
-    def __init__(self, literals: Mapping[int, Literal], variables: Mapping[int, set[Var]]) -> None:
+    def __init__(self, literals: Mapping[int, BodyLiteral], variables: Mapping[int, set[Var]]) -> None:
         self.bound: set[Var] = set()
         self._readiness, self._variables = Readiness(literals), variables
         for position in self._readiness.ready:

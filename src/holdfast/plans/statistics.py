@@ -9,7 +9,7 @@ from typing import Protocol
 from holdfast.quick_dataclass import dataclass
 
 
-class Statistics(Protocol):
+class SizeStatistics(Protocol):
     """Sizes, as far as they are known."""
 
     @property

@@ -42,7 +42,7 @@ EXTREMES = ("min", "max")
 
 
 @dataclass(frozen=True)
-class Place:
+class WrittenRule:
     """The written rule that is being brought into the core."""
 
     rule: str
@@ -52,7 +52,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Source:
+class AggregateSource:
     """Where an aggregate reads: a relation, its columns as terms of the rule, and the aggregated column."""
 
     predicate: str
@@ -84,9 +84,9 @@ class Expander:
         self.rules: list[CoreRule] = []
         self.aggregates: list[CoreAggregate] = []
         self._known: dict[tuple[str, tuple[int, ...], str, int | None], str] = {}
-        self._sources: dict[tuple[int, tuple[str, ...], Body], Source] = {}
+        self._sources: dict[tuple[int, tuple[str, ...], Body], AggregateSource] = {}
 
-    def bodies(self, place: Place, flat: Flat, outside: frozenset[str]) -> list[Body]:
+    def bodies(self, place: WrittenRule, flat: Flat, outside: frozenset[str]) -> list[Body]:
         """The core bodies that together stand for a conjunction with aggregates."""
         flat = read_lonely_as_wildcards(flat, outside, self.scope)
         self._report_mutual(flat, outside)
@@ -124,12 +124,14 @@ class Expander:
 
     def _mutual(self, one: Pending, other: Pending, by: list[str]) -> None:
         what = ", ".join(by)
-        message = f"two aggregates depend on each other: this one takes {what} from outside, the other one binds {what}"
+        message = f"two aggregates depend on each other: this one takes {what} from outside, the other binds {what}"
         labels = [Label(other.aggregate.span, "the other one")]
         help = "split the rule in two: first(…) :- all but one aggregate; head(…) :- first(…), that aggregate"
         self.scope.diagnostics.error("E0306", message, one.aggregate.span, labels=labels, help=help)
 
-    def _expand(self, place: Place, pending: Pending, body: Body, bound: Bound, here: frozenset[str]) -> list[Body]:
+    def _expand(
+        self, place: WrittenRule, pending: Pending, body: Body, bound: Bound, here: frozenset[str]
+    ) -> list[Body]:
         """The bodies for one aggregate."""
         shared = _shared(pending, here)
         free = [name for name in shared if name not in bound.places]
@@ -156,7 +158,9 @@ class Expander:
             note = "an aggregate binds its result; a variable to group by must be bound beside it"
             self.scope.diagnostics.error("E0305", message, pending.aggregate.span, notes=[note])
 
-    def relation(self, place: Place, source: Source, group: Iterable[str], function: str, span: Span) -> str:
+    def relation(
+        self, place: WrittenRule, source: AggregateSource, group: Iterable[str], function: str, span: Span
+    ) -> str:
         """The aggregate's relation; equal aggregates of the same relation share one."""
         positions = tuple(source.position(name) for name in group)
         key = (source.predicate, positions, function, source.target)
@@ -168,8 +172,14 @@ class Expander:
         return self._known[key]
 
     def _source(
-        self, place: Place, pending: Pending, group: list[str], witnesses: list[str], body: Body, here: frozenset[str]
-    ) -> Source:
+        self,
+        place: WrittenRule,
+        pending: Pending,
+        group: list[str],
+        witnesses: list[str],
+        body: Body,
+        here: frozenset[str],
+    ) -> AggregateSource:
         aggregate = pending.aggregate
         direct = direct_source(pending.inner, aggregate.target, [*group, *witnesses])
         if direct is not None:
@@ -182,7 +192,7 @@ class Expander:
             self._sources[key] = self.collect(place, inner, columns, aggregate.target, aggregate.span)
         return self._sources[key]
 
-    def _seed(self, place: Place, pending: Pending, group: list[str], body: Body) -> Body:
+    def _seed(self, place: WrittenRule, pending: Pending, group: list[str], body: Body) -> Body:
         """The outer body, where the aggregate's own does not bind the whole group.
 
         What depends on the rule's own head is left out if the rest binds the group too: with it the aggregate would
@@ -192,11 +202,14 @@ class Expander:
             return ()
         own = self._cycles.get(place.predicate)
         rest = tuple(a for a in body if not isinstance(a, CoreAtom) or self._cycles.get(a.predicate, -1) != own)
-        seed = rest if bound_variables(rest).keys() >= set(group) else body
+        outside = bound_variables(rest)
+        if own is not None and not outside.keys() >= set(group):
+            self.scope.waiting[pending.aggregate.span] = [name for name in group if name not in outside]
+        seed = rest if outside.keys() >= set(group) else body
         bound = bound_variables(seed)
         return tuple(literal for literal in seed if all(v.name in bound for v in literal_variables(literal)))
 
-    def _countable(self, place: Place, pending: Pending) -> list[Flat]:
+    def _countable(self, place: WrittenRule, pending: Pending) -> list[Flat]:
         """Each different value of a `_` inside an aggregate counts, so it gets a name; for an extremum it need not."""
         if pending.aggregate.function in EXTREMES:
             return list(pending.inner)
@@ -206,8 +219,8 @@ class Expander:
         ]
 
     def collect(
-        self, place: Place, inner: list[Flat], columns: Columns, target: tree.Term | None, span: Span
-    ) -> Source:
+        self, place: WrittenRule, inner: list[Flat], columns: Columns, target: tree.Term | None, span: Span
+    ) -> AggregateSource:
         """A relation of the substitutions of the inner body."""
         chosen = list(columns.first)
         if target is not None:
@@ -221,7 +234,7 @@ class Expander:
         for flat in inner:
             for body in self.bodies(place, flat, columns.outside.union(chosen)):
                 self.rules.append(CoreRule(place.rule, head, body, span, inner=True))
-        return Source(head.predicate, terms, None if target is None else chosen.index(name))
+        return AggregateSource(head.predicate, terms, None if target is None else chosen.index(name))
 
     def _other_columns(self, inner: list[Flat], chosen: list[str], columns: Columns, span: Span) -> list[str]:
         if not columns.keep_all:
@@ -232,7 +245,7 @@ class Expander:
             for name in sorted(set(other) ^ set(found[0])):
                 what = "`_`" if is_fresh(name) else name
                 message = f"{what} does not occur in every alternative of the aggregate's body"
-                help = "then it is not clear what counts as different; give the alternatives a relation of their own"
+                help = "the distinct substitutions are then undefined; move the alternatives into a separate relation"
                 self.scope.diagnostics.error("E0307", message, span, help=help)
         return found[0] if found else []
 
@@ -280,7 +293,7 @@ def _named_wildcards(flat: Flat) -> set[str]:
     return found - computed - {pending.variable.name for pending in flat.pending}
 
 
-def direct_source(inner: Iterable[Flat], target: tree.Term | None, needed: Iterable[str]) -> Source | None:
+def direct_source(inner: Iterable[Flat], target: tree.Term | None, needed: Iterable[str]) -> AggregateSource | None:
     """The relation itself, when the body is one positive atom over distinct variables and wildcards."""
     match list(inner):
         case [Flat(literals=(CoreAtom(negated=False) as atom,), pending=())]:
@@ -292,7 +305,7 @@ def direct_source(inner: Iterable[Flat], target: tree.Term | None, needed: Itera
     found = [argument.name for argument in atom.arguments if isinstance(argument, tree.Variable)]
     if len(set(found)) < len(found) or not set(found).issuperset(needed):
         return None
-    source = Source(atom.predicate, atom.arguments, None)
+    source = AggregateSource(atom.predicate, atom.arguments, None)
     if target is None:
         return source
     if isinstance(target, tree.Variable) and target.name in found:
@@ -314,7 +327,7 @@ def _atom(predicate: str, arguments: tuple[tree.Term, ...], pending: Pending, ne
     return CoreAtom(predicate, arguments, pending.aggregate.span, negated)
 
 
-def _witness_atom(source: Source, pending: Pending, kept: list[str]) -> CoreAtom:
+def _witness_atom(source: AggregateSource, pending: Pending, kept: list[str]) -> CoreAtom:
     """The rows of the source that attain the extremum."""
     arguments = [
         column if isinstance(column, tree.Variable) and column.name in kept else tree.Wildcard(span=column.span)

@@ -59,7 +59,7 @@ def check(program: tree.Program, hints: Hints | None = None) -> Program:
 def outline(program: tree.Program) -> dict[str, Relation]:
     """The relations of a program that may yet have errors, by name only: a column without a declared type is `any`.
 
-    What the data is like may settle the types, so one must know what to look at before the check.
+    The data may determine the types, so the relations must be known before the check.
     """
     scope = resolve(inlined(instantiated(program, Diagnostics())), Diagnostics())
     return {name: _outlined(known, scope) for name, known in scope.relations.items()}

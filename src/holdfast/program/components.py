@@ -132,12 +132,12 @@ class _Instances:
         first = scope.components.setdefault(component.type.name, component)
         if first is not component:
             labels = [Label(first.span, "the first one")]
-            message = f"two components are called {component.type.name}"
+            message = f"two components are named {component.type.name}"
             self._diagnostics.error("E0218", message, component.span, labels=labels)
 
     def _instantiate(self, init: tree.Init, binding: _Binding, scope: _Scope) -> None:
         if init.name in scope.instances:
-            self._diagnostics.error("E0218", f"two instances are called {init.name}", init.span)
+            self._diagnostics.error("E0218", f"two instances are named {init.name}", init.span)
             return
         instance = _Scope(f"{scope.prefix}{init.name}.", scope, init)
         scope.instances[init.name] = instance
@@ -233,9 +233,9 @@ class _Instances:
                 return item if not scope.prefix else None
             case tree.Override() as item:
                 if not scope.prefix:
-                    help = "it belongs in a component that has a base"
+                    help = "it belongs in a component with a base"
                     self._diagnostics.error(
-                        "E0218", f".override {item.name} stands in no component", item.span, help=help
+                        "E0218", f".override {item.name} is outside a component", item.span, help=help
                     )
                 return None
             case tree.TypeDeclaration() | tree.RecordDeclaration() | tree.VariantDeclaration() as item:
@@ -283,10 +283,10 @@ class _Instances:
         """A dotted name that no instance explains: once for each first part, however often it is used."""
         for part, places in self._unexplained.items():
             instance, _, name = part.rpartition(".")
-            message = f"there is no instance {part} of a component, as the dotted name needs one"
+            message = f"there is no instance {part} of a component, which the dotted name needs"
             help = f"make one: .init {part} = SomeComponent"
             if instance:
-                message, help = f"the instance {instance} has nothing that is called {name}", ""
+                message, help = f"the instance {instance} has nothing named {name}", ""
             more = [f"{len(places) - 1} more such names"] if places[1:] else []
             self._diagnostics.error("E0219", message, places[0].span, notes=more, help=help or None)
 

@@ -31,14 +31,14 @@ def constant(term: tree.Term, type: Type, scope: Names) -> Value:
             return number(literal, type, negative=True)
         case tree.String(value=value):
             if type.is_numeric or type is Type.RECORD:
-                raise DoesNotFitError("E0403", f": a string is no {type.value}")
+                raise DoesNotFitError("E0403", f": a string is not {type.a_value}")
             return value
         case tree.Nil():
             if type is not Type.RECORD:
-                raise DoesNotFitError("E0403", f": nil is a record, and no {type.value}")
+                raise DoesNotFitError("E0403", f": nil is a record, not {type.a_value}")
             return NIL
         case _ if type is Type.RECORD:
-            raise DoesNotFitError("E0403", ": a record is needed")
+            raise DoesNotFitError("E0403", ": a record is required")
         case tree.IriTerm(iri=iri):
             return _only_any(Iri(iri), type)
         case tree.PrefixedName(prefix=prefix, local=local):
@@ -52,21 +52,21 @@ def constant(term: tree.Term, type: Type, scope: Names) -> Value:
 def _only_any(value: Value, type: Type) -> Value:
     if type is Type.ANY or (type is Type.SYMBOL and isinstance(value, str)):
         return value
-    raise DoesNotFitError("E0403", f": an RDF term is no {type.value}; only a column of type any holds it")
+    raise DoesNotFitError("E0403", f": an RDF term is not {type.a_value}; only a column of type any holds it")
 
 
 def number(literal: tree.Number, type: Type, negative: bool = False) -> int | float:
     """The value of a numeric literal; in an `any` column it keeps its own kind."""
     own = Type(literal.kind.value)
     if type is Type.RECORD:
-        raise DoesNotFitError("E0403", ": a number is no record")
+        raise DoesNotFitError("E0403", ": a number is not a record")
     if type is Type.SYMBOL:
-        raise DoesNotFitError("E0403", f': a number is no symbol; as a string it is written "{literal.text}"')
+        raise DoesNotFitError("E0403", f': a number is not a symbol; write it as a string: "{literal.text}"')
     wanted = own if type is Type.ANY else type
     if own is Type.FLOAT and wanted is not Type.FLOAT:
-        raise DoesNotFitError("E0403", f": a float is no {wanted.value}")
+        raise DoesNotFitError("E0403", f": a float is not {wanted.a_value}")
     if own is Type.UNSIGNED and wanted is Type.FLOAT:
-        raise DoesNotFitError("E0403", ": an unsigned number is no float")
+        raise DoesNotFitError("E0403", ": an unsigned number is not a float")
     value = _read(literal) * (-1 if negative else 1)
     if wanted is Type.FLOAT:
         return _finite(value)

@@ -7,7 +7,15 @@ from holdfast.errors import Label, Span
 from holdfast.language import tree
 from holdfast.language.foreign import HEAD_WILDCARD, value_help
 from holdfast.language.hints import aggregate_help
-from holdfast.program.aggregates import EXTREMES, Columns, Expander, Place, Source, direct_source, with_value
+from holdfast.program.aggregates import (
+    EXTREMES,
+    AggregateSource,
+    Columns,
+    Expander,
+    WrittenRule,
+    direct_source,
+    with_value,
+)
 from holdfast.program.core import (
     CoreAtom,
     CoreLiteral,
@@ -68,7 +76,7 @@ def rule_names(rules: list[tree.Rule], scope: Names) -> list[str]:
         attribute = next((a for a in rule.attributes if a.name == "name"), None)
         if attribute is not None and (first := given.setdefault(attribute.value, attribute.span)) is not attribute.span:
             labels = [Label(first, "the first one")]
-            scope.diagnostics.error("E0208", f"two rules are called {attribute.value}", attribute.span, labels=labels)
+            scope.diagnostics.error("E0208", f"two rules are named {attribute.value}", attribute.span, labels=labels)
         result.append(attribute.value if attribute is not None else "")
     return _numbered(rules, result, set(given))
 
@@ -99,7 +107,7 @@ def _fact(head: tree.Atom, scope: Names) -> CoreAtom | None:
 def _refuse_variables(offenders: list[tree.Term], scope: Names) -> None:
     names = list(dict.fromkeys(t.name for t in offenders if isinstance(t, tree.Variable)))
     several = len(names) > 1
-    what = f"{' and '.join(names)} {'are variables' if several else 'is a variable'}" if names else "this is none"
+    what = f"{' and '.join(names)} {'are variables' if several else 'is a variable'}" if names else "this is not"
     subject = "the arguments of a fact must be constants" if several else "an argument of a fact must be constant"
     strings = ", ".join(f'"{name}"' for name in names)
     written = f"{'strings are' if several else 'a string is'} written {strings}" if names else None
@@ -174,8 +182,8 @@ class _Desugarer:
         arguments = tuple(flattener.term(argument) for argument in head.arguments)
         return CoreAtom(self.scope.predicate_of(head), arguments, head.span)
 
-    def _place(self, head: tree.Atom) -> Place:
-        return Place(self.name, self.scope.predicate_of(head), self.span, self.fresh)
+    def _place(self, head: tree.Atom) -> WrittenRule:
+        return WrittenRule(self.name, self.scope.predicate_of(head), self.span, self.fresh)
 
     def _head_aggregate(self, head: tree.Atom, inner: list[Flat]) -> None:
         """`h(x, count(t)) :- body`: aggregates over the distinct substitutions of the body, then a projection."""
@@ -189,14 +197,18 @@ class _Desugarer:
         for value, aggregate, column in taken.aggregates:
             target = None if aggregate.function == "count" else source.position(column)
             relation = self.expander.relation(
-                place, Source(source.predicate, source.columns, target), taken.group, aggregate.function, aggregate.span
+                place,
+                AggregateSource(source.predicate, source.columns, target),
+                taken.group,
+                aggregate.function,
+                aggregate.span,
             )
             keys = (tree.Variable(name, span=aggregate.span) for name in taken.group)
             body.append(CoreAtom(relation, (*keys, value), aggregate.span))
         core_head = CoreAtom(place.predicate, arguments, head.span)
         self.expander.rules.append(CoreRule(self.name, core_head, tuple(body), self.span))
 
-    def _head_source(self, place: Place, taken: _HeadAggregates, span: Span) -> Source | None:
+    def _head_source(self, place: WrittenRule, taken: _HeadAggregates, span: Span) -> AggregateSource | None:
         needed = list(dict.fromkeys([*taken.group, *(column for _, _, column in taken.aggregates)]))
         extremes = all(aggregate.function in EXTREMES for _, aggregate, _ in taken.aggregates)
         direct = direct_source(taken.inner, None, needed)
@@ -242,7 +254,7 @@ class _HeadAggregates:
         return tree.Variable(name, span=term.span)
 
     def _no_value(self, term: tree.Wildcard, help: str | None = None) -> None:
-        self.scope.diagnostics.error("E0308", "`_` has no value that could be used here", term.span, help=help)
+        self.scope.diagnostics.error("E0308", "`_` has no value to use here", term.span, help=help)
 
 
 def _span_of(literals: tuple[CoreLiteral, ...]) -> Span | None:

@@ -114,7 +114,7 @@ class Classes:
         return decided
 
     def clashed(self, node: int) -> bool:
-        """Whether a node's type is only one to go on with: different ones met, which has been said."""
+        """Whether a node's type is provisional: the conflict was already reported."""
         self.type_of(node)
         return self.find(node) in self._clashed
 

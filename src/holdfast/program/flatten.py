@@ -143,7 +143,7 @@ class Flattener:
         self.literals.append(CoreCompare("=", variable, self.pattern(right), span))
 
     def pattern(self, term: tree.Term) -> tree.Term:
-        """A record that may be taken apart: a `_` in it is a variable that nobody reads."""
+        """A record that may be taken apart: a `_` in it is an unused variable."""
         if not isinstance(term, STRUCTURED):
             return self.term(term)
         inside = [self.fresh.unused(f.span) if isinstance(f, tree.Wildcard) else self.pattern(f) for f in term.fields]
@@ -182,7 +182,7 @@ class Flattener:
                 self._range(variable, term)
                 return variable
             case tree.Wildcard():
-                message = "`_` has no value that could be used here"
+                message = "`_` has no value to use here"
                 self.scope.diagnostics.error("E0308", message, term.span, help=self.wildcard_help)
                 return self.fresh.variable(term.span)
         self._check_functor(term)
@@ -243,7 +243,7 @@ def _without_lonely(literal: CoreLiteral, uses: Counter[str], scope: Names) -> C
     for argument in literal.arguments:
         if isinstance(argument, tree.Variable) and uses[argument.name] == 1:
             message = f"{argument.name} occurs only inside this negated atom and is read as _"
-            scope.diagnostics.warning("W0002", message, argument.span, help="write _ to say so")
+            scope.diagnostics.warning("W0002", message, argument.span, help="write _ if this is intended")
             arguments.append(tree.Wildcard(span=argument.span))
         else:
             arguments.append(argument)

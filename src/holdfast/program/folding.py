@@ -7,18 +7,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from holdfast.program.constants import LARGEST, SMALLEST
 from holdfast.values import Type, Value
+from holdfast.values.dates import ON_DATES, DateError
 from holdfast.values.number_text import NumberError, parse_float, parse_integer
 from holdfast.values.term_text import term_text
 
 _MASK = 2**64 - 1
-_LONG = 10**40  # an integer that nobody wants to see in a message
+_LONG = 10**40  # an integer too long for a message
 
 
 class NoValueError(Exception):
-    """The expression has no value: division by zero, overflow, a string that is no number."""
+    """The expression has no value: division by zero, overflow, a string that is not a number."""
 
 
 def fold(function: str, arguments: Sequence[Value], types: Sequence[Type], result: Type) -> Value:
@@ -31,6 +33,8 @@ def fold(function: str, arguments: Sequence[Value], types: Sequence[Type], resul
         raise NoValueError(f'"{arguments[0]}" {error}') from None
     except OverflowError:
         raise NoValueError("the result is too large") from None
+    except DateError as error:
+        raise NoValueError(str(error)) from None
     except ValueError:
         raise NoValueError("it is not defined for these values") from None
     return fitted(value, result)
@@ -95,13 +99,13 @@ def _replaced(text: str, old: str, new: str) -> str:
 
 
 def _part(text: str, separator: str, number: int) -> str:
-    """The part at a position, counted from 0; "" where there is none.  Without a separator each character is one."""
+    """The part at a position, counted from 0, or "".  Without a separator each character is a part."""
     parts = text.split(separator) if separator else text
     return parts[number] if 0 <= number < len(parts) else ""
 
 
 # Functors of strings that always have a value, in time that is linear in the strings.
-ON_STRINGS: dict[str, Callable[..., str]] = {
+ON_STRINGS: Final[dict[str, Callable[..., str]]] = {
     "lower": str.lower,
     "upper": str.upper,
     "trim": str.strip,
@@ -110,12 +114,25 @@ ON_STRINGS: dict[str, Callable[..., str]] = {
 }
 
 
-def _ignoring_the_type(function: Callable[..., str]) -> Callable[..., Value]:
+def _ignoring_the_type(function: Callable[..., Value]) -> Callable[..., Value]:
     return lambda _, *arguments: function(*arguments)
 
 
+def _by_pattern(name: str) -> Callable[..., Value]:
+    def folded(_: Type, *arguments: str | int) -> str:
+        from holdfast.regular_expressions import BY_PATTERN, PatternError  # and with them Arrow
+
+        try:
+            return BY_PATTERN[name](*[[argument] for argument in arguments])[0]
+        except PatternError as error:
+            raise NoValueError(str(error)) from None
+
+    return folded
+
+
 FOLDED: dict[str, Callable[..., Value]] = {
-    **{name: _ignoring_the_type(function) for name, function in ON_STRINGS.items()},
+    **{name: _ignoring_the_type(function) for name, function in (ON_STRINGS | ON_DATES).items()},
+    **{name: _by_pattern(name) for name in ("regex_group", "regex_replace")},
     "+": lambda _, a, b: a + b,
     "-": lambda _, a, b: a - b,
     "*": lambda _, a, b: a * b,

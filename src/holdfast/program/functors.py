@@ -82,6 +82,16 @@ _ALL = [
     Functor("trim", (_SYMBOL,), Type.SYMBOL),
     Functor("replace", (_SYMBOL, _SYMBOL, _SYMBOL), Type.SYMBOL),
     Functor("split", (_SYMBOL, _SYMBOL, _NUMBER), Type.SYMBOL),
+    Functor("regex_group", (_SYMBOL, _SYMBOL, _NUMBER), Type.SYMBOL),
+    Functor("regex_replace", (_SYMBOL, _SYMBOL, _SYMBOL), Type.SYMBOL),
+    Functor("to_date", (_SYMBOL,), Type.NUMBER),
+    Functor("to_time", (_SYMBOL,), Type.NUMBER),
+    Functor("date_text", (_NUMBER,), Type.SYMBOL),
+    Functor("time_text", (_NUMBER,), Type.SYMBOL),
+    Functor("parse_time", (_SYMBOL, _SYMBOL), Type.NUMBER),
+    Functor("format_time", (_NUMBER, _SYMBOL), Type.SYMBOL),
+    *_alike(_NUMBER, "year", "month", "day", "weekday", "hour", "minute", "second", "date_of", "time_of", arity=1),
+    *_alike(_NUMBER, "add_months"),
     Functor("ord", (_TERM | {Type.RECORD, Type.NUMBER},), Type.NUMBER),
     Functor("to_number", (ORDERED,), Type.NUMBER),
     Functor("to_unsigned", (ORDERED,), Type.UNSIGNED),
@@ -121,5 +131,7 @@ CONVERSIONS: dict[tuple[Type, Type], str] = {
     (Type.UNSIGNED, Type.NUMBER): "utoi",
     (Type.UNSIGNED, Type.FLOAT): "utof",
 }
+
+PATTERN_ARGUMENT = {"match": 0, "regex_group": 1, "regex_replace": 1}  # which argument is a regular expression
 
 UNARY_OPERATORS = {"-": "neg", "bnot": "bnot", "lnot": "lnot"}

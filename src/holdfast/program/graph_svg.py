@@ -26,7 +26,7 @@ _STYLE = """
 """
 
 
-Place: TypeAlias = int | tuple[int, int]
+LayerItem: TypeAlias = int | tuple[int, int]
 """What stands in a layer: a node by its index, or the lane in which the edges from a node pass the layer."""
 
 
@@ -81,7 +81,7 @@ def graph_svg(program: Program) -> str:
     return "\n".join([*parts, *_legend(bottom), "</svg>"]) + "\n"
 
 
-def layers(nodes: tuple[HyperNode, ...]) -> list[list[Place]]:
+def layers(nodes: tuple[HyperNode, ...]) -> list[list[LayerItem]]:
     """Each node one layer below the lowest that it reads, in an order that keeps readers near what they read.
 
     An edge that passes a layer gets a lane in it, the place (node read, layer), so that it crosses no box.
@@ -89,7 +89,7 @@ def layers(nodes: tuple[HyperNode, ...]) -> list[list[Place]]:
     depth: dict[int, int] = {}
     for node in nodes:  # in topological order
         depth[node.index] = 1 + max((depth[n] for n in _read(node)), default=-1)
-    found: list[list[Place]] = [[] for _ in range(max(depth.values(), default=-1) + 1)]
+    found: list[list[LayerItem]] = [[] for _ in range(max(depth.values(), default=-1) + 1)]
     for index, layer in depth.items():
         found[layer].append(index)
     last = {n: max(depth[m.index] for m in nodes if n in _read(m)) for m in nodes for n in _read(m)}
@@ -99,11 +99,11 @@ def layers(nodes: tuple[HyperNode, ...]) -> list[list[Place]]:
     return _ordered(found, nodes)
 
 
-def _ordered(rows: list[list[Place]], nodes: tuple[HyperNode, ...]) -> list[list[Place]]:
+def _ordered(rows: list[list[LayerItem]], nodes: tuple[HyperNode, ...]) -> list[list[LayerItem]]:
     """Each layer sorted by the middle of what its places hang from."""
-    where: dict[Place, float] = {}
+    where: dict[LayerItem, float] = {}
 
-    def above(place: Place, layer: int) -> list[float]:
+    def above(place: LayerItem, layer: int) -> list[float]:
         sources = _read(nodes[place]) if isinstance(place, int) else {place[0]}
         return [where.get((n, layer - 1), where.get(n, 0.5)) for n in sources]
 
@@ -122,9 +122,9 @@ def _middle(places: list[float]) -> float:
     return sum(places) / len(places) if places else 0.5
 
 
-def _placed(program: Program, rows: list[list[Place]]) -> tuple[list[Box], dict[Place, Lane]]:
+def _placed(program: Program, rows: list[list[LayerItem]]) -> tuple[list[Box], dict[LayerItem, Lane]]:
     boxes = {node.index: Box(node, _lines(node, program)) for node in program.nodes}
-    lanes: dict[Place, Lane] = {}
+    lanes: dict[LayerItem, Lane] = {}
     widths = [sum(_width(place, boxes) + _GAP for place in row) - _GAP for row in rows]
     widest, y = max(widths, default=0), float(_MARGIN)
     for row, width in zip(rows, widths, strict=True):
@@ -140,7 +140,7 @@ def _placed(program: Program, rows: list[list[Place]]) -> tuple[list[Box], dict[
     return [boxes[node.index] for node in program.nodes], lanes
 
 
-def _width(place: Place, boxes: dict[int, Box]) -> float:
+def _width(place: LayerItem, boxes: dict[int, Box]) -> float:
     return boxes[place].width if isinstance(place, int) else _LANE
 
 
@@ -177,7 +177,7 @@ def _drawn(box: Box, program: Program) -> str:
     return "\n".join([f'<g id="node{box.node.index}">', rect, *texts, "</g>"])
 
 
-def _edge(source: Box, target: Box, kind: str, lanes: dict[Place, Lane]) -> str:
+def _edge(source: Box, target: Box, kind: str, lanes: dict[LayerItem, Lane]) -> str:
     aside = 8 if kind == "negative" else -8  # two nodes may have an edge of each kind
     x, y = source.x + source.width / 2 + aside, source.y + source.height
     path = f"M {x:.1f} {y:.1f}"
@@ -189,7 +189,7 @@ def _edge(source: Box, target: Box, kind: str, lanes: dict[Place, Lane]) -> str:
     return f'<path class="{kind}" d="{path}"/>'
 
 
-def _passes(place: Place, source: Box, lane: Lane, target: Box) -> bool:
+def _passes(place: LayerItem, source: Box, lane: Lane, target: Box) -> bool:
     return isinstance(place, tuple) and place[0] == source.node.index and lane.top < target.y
 
 

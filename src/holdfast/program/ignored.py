@@ -19,7 +19,7 @@ def warn_of_ignored(program: tree.Program, diagnostics: Diagnostics) -> None:
     listed = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
     more = [f"{len(found)} places in all"] if len(found) > 1 else []
     message = f"{listed} {'has' if len(names) == 1 else 'have'} no effect"
-    note = "holdfast orders joins and stores relations by what the data is like"
+    note = "holdfast chooses join orders and storage from the data"
     diagnostics.warning("W0001", message, found[0][1].span, notes=[note, *more])
 
 
@@ -30,7 +30,7 @@ def _ignored(program: tree.Program) -> Iterator[tuple[str, tree.Node]]:
                 continue
             case tree.Pragma(key=key):
                 yield f'the pragma "{key}"', item
-            case tree.Plan():
+            case tree.PlanDirective():
                 yield ".plan", item
             case tree.Declaration(qualifiers=qualifiers):
                 yield from ((f"`{qualifier}`", item) for qualifier in qualifiers if qualifier in _STORAGE)

@@ -72,11 +72,11 @@ class Inference:
         return why.reason if why is not None else None
 
     def clashed(self, rule: int, term: tree.Term) -> bool:
-        """Whether it has been said already that a term's type is none."""
+        """Whether the conflict of a term's type has been reported."""
         return self._classes.clashed(self._node(rule, term))
 
     def column_clashed(self, predicate: str, index: int) -> bool:
-        """Whether it has been said already that a column's type is none."""
+        """Whether the conflict of a column's type has been reported."""
         return self._classes.clashed(self._column_node(predicate, index))
 
     # --- gathering ---

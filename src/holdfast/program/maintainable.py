@@ -16,8 +16,8 @@ from holdfast.program.graph import hyper_nodes
 from holdfast.program.model import (
     AggregateRule,
     Atom,
+    BodyLiteral,
     HyperNode,
-    Literal,
     Negated,
     Program,
     Relation,
@@ -37,7 +37,7 @@ def maintainable(program: Program) -> Program:
 def _projected(program: Program) -> Program:
     relations, projections = dict(program.relations), dict[str, Rule]()
 
-    def whole(literal: Literal) -> Literal:
+    def whole(literal: BodyLiteral) -> BodyLiteral:
         if not isinstance(literal, Negated) or not any(isinstance(a, Wildcard) for a in literal.arguments):
             return literal
         known = tuple(i for i, a in enumerate(literal.arguments) if not isinstance(a, Wildcard))
@@ -93,7 +93,7 @@ def _renamed(program: Program) -> Program:
     def name(predicate: str) -> str:
         return names.get(predicate, predicate)
 
-    def literal(old: Literal) -> Literal:
+    def literal(old: BodyLiteral) -> BodyLiteral:
         return replace(old, predicate=name(old.predicate)) if isinstance(old, Atom | Negated) else old
 
     relations = {name(key): replace(r, name=name(key)) for key, r in program.relations.items()}

@@ -2,7 +2,7 @@
 
 Everything a user may write has been brought into a small core here:
 
-* one head per rule, a body that is a conjunction of `Literal`s;
+* one head per rule, a body that is a conjunction of `BodyLiteral`s;
 * arguments of body atoms are variables, constants or wildcards (a computed argument became an `Assign`);
 * names are resolved, constants typed, functors chosen by type;
 * an aggregate is a rule of its own, `AggregateRule`, over one relation.  `n = count : { q(x, y), y > 3 }`
@@ -54,7 +54,7 @@ class Wildcard:
 @dataclass(frozen=True)
 class Apply:
     """A functor on terms.  `function` is a key of `holdfast.program.functors.FUNCTORS`; its arguments' types
-    tell which meaning of an overloaded operator is meant."""
+    select the meaning of an overloaded operator."""
 
     function: str
     arguments: tuple[Term, ...]
@@ -119,7 +119,7 @@ class Range:
     step: Term | None = None
 
 
-Literal: TypeAlias = Atom | Negated | Compare | Test | Assign | Range
+BodyLiteral: TypeAlias = Atom | Negated | Compare | Test | Assign | Range
 
 # --- rules and relations -----------------------------------------------------------------------------
 
@@ -131,7 +131,7 @@ class Rule:
     name: str
     predicate: str
     arguments: tuple[Term, ...]
-    body: tuple[Literal, ...]
+    body: tuple[BodyLiteral, ...]
     span: Span | None = field(default=None, compare=False, repr=False)
 
 

@@ -62,6 +62,7 @@ class Names:
         self.prefixes: dict[str, str] = dict(STANDARD_PREFIXES)
         self.relations: dict[str, KnownRelation] = {}
         self.refused: set[int] = set()  # ids of rules with an error; later passes leave them out
+        self.waiting: dict[Span, list[str]] = {}  # by aggregate: what it takes from outside, bound by recursion only
         self.functors: dict[str, Functor] = dict(FUNCTORS)
         self.legacy = False  # written for a Soufflé whose types by name were only comments
 
@@ -146,18 +147,18 @@ def add_functor(item: tree.FunctorDeclaration, names: Names) -> None:
     known = [names.types.known(name, item) for name in (*item.parameters, item.result)]
     bases = [names.types.base(name) for name in (*item.parameters, item.result)]
     if all(known) and Type.RECORD in bases:
-        message = f"@{item.name} takes or gives a record, which a functor of the user cannot"
-        names.diagnostics.error("E0217", message, item.span, help="hand over the fields one by one")
+        message = f"@{item.name} takes or gives a record, which a user's functor cannot"
+        names.diagnostics.error("E0217", message, item.span, help="pass the fields one by one")
     functor = Functor(f"@{item.name}", tuple(frozenset({base}) for base in bases[:-1]), bases[-1])
     first = names.functors.setdefault(functor.name, functor)
     if first is not functor and first != functor:
-        names.diagnostics.error("E0208", f"two functors are called {functor.name}", item.span)
+        names.diagnostics.error("E0208", f"two functors are named {functor.name}", item.span)
 
 
 def _add_prefix(item: tree.Prefix, names: Names, seen: dict[str, tree.Prefix]) -> None:
     first = seen.setdefault(item.prefix, item)
     if first.iri != item.iri:
-        labels = [Label(first.span, "declared here first")]
+        labels = [Label(first.span, "first declared here")]
         message = f"the prefix {item.prefix}: is declared twice, with different IRIs"
         names.diagnostics.error("E0215", message, item.span, labels=labels)
     names.prefixes[item.prefix] = first.iri
@@ -181,7 +182,7 @@ def _declare(item: tree.Declaration, names: Names) -> None:
         first = first_of.setdefault(attribute.name, attribute)
         if first is not attribute:
             labels = [Label(first.span, "the first one")]
-            message = f"two columns are called {attribute.name}"
+            message = f"two columns are named {attribute.name}"
             names.diagnostics.error("E0203", message, attribute.span, labels=labels)
     for name in item.names:
         _declare_relation(name, item, names)
@@ -192,7 +193,7 @@ def _declare_relation(name: tree.Name, item: tree.Declaration, names: Names) -> 
         _refuse_test_name(name, names)
     predicate = names.predicate(name)
     if (first := names.relations.get(predicate)) is not None:
-        labels = [Label(first.span, "declared here first")] if first.span else []
+        labels = [Label(first.span, "first declared here")] if first.span else []
         names.diagnostics.error("E0202", f"{display(name)} is declared twice", name.span, labels=labels)
         return
     relation = KnownRelation(
@@ -214,7 +215,7 @@ def _declare_relation(name: tree.Name, item: tree.Declaration, names: Names) -> 
 
 
 def _use_relations(program: tree.Program, names: Names, declared: bool) -> None:
-    """Check each atom against its relation; without declarations the first atom tells the arity."""
+    """Check each atom against its relation; without declarations the first atom sets the arity."""
     for item in program.items:
         if isinstance(item, tree.Rule):
             before = names.error_count
@@ -228,7 +229,7 @@ def _use_relations(program: tree.Program, names: Names, declared: bool) -> None:
 
 
 def _refuse_test_name(name: tree.Name, names: Names) -> None:
-    message = f"{name.text} is a test of the language, so no relation can have this name"
+    message = f"{name.text} is a built-in test, so a relation cannot have this name"
     help = f"choose another name, or write it in quotes everywhere: '{name.text}'"
     names.diagnostics.error("E0223", message, name.span, help=help)
 
@@ -248,7 +249,7 @@ def _use(atom: tree.Atom, names: Names, declared: bool) -> None:
         overloaded = f"{predicate}/{len(atom.arguments)}"
         _add_undeclared(overloaded, f"{relation.display}/{len(atom.arguments)}", atom, names)
         message = f"{relation.display} is used with {_count(relation.arity, 'column')} and with {len(atom.arguments)}"
-        labels = [Label(relation.span, "used first here")] if relation.span else []
+        labels = [Label(relation.span, "first used here")] if relation.span else []
         note = f"these are two relations; the second one is shown as {relation.display}/{len(atom.arguments)}"
         names.diagnostics.warning("W0004", message, atom.name.span, labels=labels, notes=[note])
     else:
@@ -286,10 +287,10 @@ def _declare_it(name: tree.Name) -> str:
 
 
 def check_arity(atom: tree.Atom, relation: KnownRelation, diagnostics: Diagnostics) -> None:
-    """Report an atom that has not as many arguments as its relation has columns."""
+    """Report an atom with the wrong number of arguments."""
     if len(atom.arguments) == relation.arity:
         return
-    how = "declared" if relation.declared else "used first"
+    how = "declared" if relation.declared else "first used"
     labels = [Label(relation.span, f"{how} here with {_count(relation.arity, 'column')}")] if relation.span else []
     given = len(atom.arguments)
     message = f"{relation.display} has {_count(relation.arity, 'column')}, but here "
@@ -305,12 +306,12 @@ def _direct(item: tree.Directive, names: Names) -> None:
     parameters = {parameter.key: parameter.value for parameter in item.parameters}
     if item.kind == "limitsize" and not _SIZE.fullmatch(parameters.get("n", "")):
         help = "for example .limitsize path(n=1000)"
-        names.diagnostics.error("E0216", ".limitsize needs the parameter n, a number", item.span, help=help)
+        names.diagnostics.error("E0216", ".limitsize needs the parameter n, an integer", item.span, help=help)
         return
     for name in item.names:
         relation = names.relations.get(names.predicate(name))
         if relation is None:
-            note = f"a directive for it is given, .{item.kind}, but nothing declares or uses it"
+            note = f".{item.kind} names it, but nothing declares or uses it"
             unknown_relation(name, names, _declare_it(name), note)
         else:
             relation.io.append(Io(item.kind, parameters, item.span))

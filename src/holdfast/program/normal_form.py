@@ -33,8 +33,8 @@ def alternatives(formula: tree.Formula, diagnostics: Diagnostics) -> Alternative
 
 def report_too_many(span: Span, diagnostics: Diagnostics) -> None:
     """Refuse a body that stands for too many rules."""
-    message = f"written out, this becomes more than {MOST_ALTERNATIVES:,} rules"
-    diagnostics.error("E0213", message, span, help="give a part of it a relation of its own")
+    message = f"this expands to more than {MOST_ALTERNATIVES:,} rules"
+    diagnostics.error("E0213", message, span, help="move a part of it into a separate relation")
 
 
 def _positive(formula: tree.Formula) -> Alternatives:
@@ -95,7 +95,7 @@ def report_hidden_joins(formula: tree.Formula, outside: Iterable[str], diagnosti
         for name, count in holders.items():
             if count > 1 and inside[name] == used[name]:
                 message = f"{name} joins several parts of a negation, but nothing outside binds it"
-                help = "give the negated conjunction a relation of its own and negate that"
+                help = "move the negated conjunction into a separate relation and negate that"
                 diagnostics.error("E0309", message, negated.span, help=help)
 
 

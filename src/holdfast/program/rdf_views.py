@@ -21,7 +21,7 @@ from holdfast.values import Iri, Type
 RDF_TYPE: Final = STANDARD_PREFIXES["rdf"] + "type"
 TRIPLE: Final = "triple"
 DERIVED_AND_READ: Final = "E0222"
-_NOTE: Final = "both have the statements of RDF files, as two relations: what is derived in one is not in the other"
+_NOTE: Final = "both hold statements of RDF files, as separate relations: a fact derived in one is not in the other"
 
 
 @dataclass(frozen=True)
@@ -85,14 +85,14 @@ def check_views(program: tree.Program, names: Names) -> None:
     heads = {id(head) for rule in rules for head in rule.heads}
     bodies = (atom for rule in rules for atom in rule_atoms(rule) if id(atom) not in heads)
     read = _distinct((*(_use(atom, names) for atom in bodies), *_named(program, names)))
-    told = set[frozenset[str]]()
+    reported = set[frozenset[str]]()
     for use, other in _pairs(written, read):
-        if frozenset((use.predicate, other.predicate)) not in told:
-            told.add(frozenset((use.predicate, other.predicate)))
+        if frozenset((use.predicate, other.predicate)) not in reported:
+            reported.add(frozenset((use.predicate, other.predicate)))
             _report(use, other, names.diagnostics)
     for use, other in _pairs([*written, *read], [*written, *read]):
-        if frozenset((use.predicate, other.predicate)) not in told:
-            told.add(frozenset((use.predicate, other.predicate)))
+        if frozenset((use.predicate, other.predicate)) not in reported:
+            reported.add(frozenset((use.predicate, other.predicate)))
             _warn(use, other, names.diagnostics)
 
 
@@ -114,9 +114,9 @@ def check_query_views(formula: tree.Formula, program: Program, names: Names) -> 
         if found is not None and rule.span is not None
     ]
     for use, other in _pairs(written, read):
-        message = f"{other.display} is asked for, and rules derive such statements in {use.display} only"
+        message = f"{other.display} is queried, but rules derive such statements only in {use.display}"
         labels = [Label(use.span, "derived here")]
-        names.diagnostics.error(DERIVED_AND_READ, message, other.span, labels=labels, help=f"ask for {use.display}")
+        names.diagnostics.error(DERIVED_AND_READ, message, other.span, labels=labels, help=f"query {use.display}")
         return
 
 
@@ -125,7 +125,7 @@ def _text(value: object) -> str | None:
 
 
 def _report(written: _Use, read: _Use, diagnostics: Diagnostics) -> None:
-    message = f"{written.display} is derived here, and {read.display}, which is read, does not get it"
+    message = f"{written.display} is derived here, but {read.display}, which is read, does not receive it"
     labels = [Label(read.span, f"{read.display} is read here")]
     diagnostics.error(
         DERIVED_AND_READ, message, written.span, labels=labels, notes=[_NOTE], help=_instead(written, read)
@@ -134,9 +134,9 @@ def _report(written: _Use, read: _Use, diagnostics: Diagnostics) -> None:
 
 def _warn(use: _Use, other: _Use, diagnostics: Diagnostics) -> None:
     first, second = sorted((use, other), key=lambda u: (u.span.line, u.span.column))
-    message = f"{first.display} and {second.display} have the same statements, as two relations"
+    message = f"{first.display} and {second.display} hold the same RDF statements as separate relations"
     labels = [Label(first.span, f"{first.display} is used here")]
-    notes = ["they are alike as long as their facts come from RDF files; an update has to change both"]
+    notes = ["they agree while all facts come from RDF files; an update must change both"]
     diagnostics.warning("W0016", message, second.span, labels=labels, notes=notes, help=_instead(use, other))
 
 
@@ -147,7 +147,7 @@ def _instead(use: _Use, other: _Use) -> str:
         return f"write {shorter} in place of {show_formula(wide.atom)}"
     if narrow.atom is not None:
         return f"write {_as_wide(narrow, wide)} in place of {show_formula(narrow.atom)}, everywhere"
-    return "use one of the two everywhere, or give what is derived a plain name of its own"
+    return "use one of the two everywhere, or give what is derived a separate plain name"
 
 
 def _as_relation(atom: tree.Atom, statements: Statements) -> str | None:
@@ -200,7 +200,7 @@ def _may_hold_terms(known: KnownRelation, names: Names) -> bool:
 
 
 def _named(program: tree.Program, names: Names) -> Iterator[_Use]:
-    """Relations that are declared, or that a directive names: whoever does so means to look at them."""
+    """Relations that are declared, or that a directive names, and so are meant to be read."""
     for item in program.items:
         if not isinstance(item, tree.Declaration | tree.Directive):
             continue

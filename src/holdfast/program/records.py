@@ -1,4 +1,4 @@
-"""Pass 2b: which type each record of a rule has, told by the columns and fields around it; and which way it is read.
+"""Pass 2b: the type of each record of a rule, from the columns and fields around it; and the way it is read.
 
 A record `[x, y]` does not name its type.  The type comes from the column it stands in, from the variable it is equal
 to, or from the record that it is a field of; where nothing says so, from the one record type with as many fields.
@@ -44,8 +44,8 @@ def with_record_types(program: CoreProgram, scope: Names, diagnostics: Diagnosti
 def directions(body: tuple[CoreLiteral, ...]) -> dict[int, bool]:
     """For each equation with a record, by its identity: True if the record is taken apart, False if it is made.
 
-    It is taken apart where its variable is bound without it.  One after the other is settled; those that are settled
-    bind only in their one way, so that never two wait for each other.
+    It is taken apart where its variable is bound without it.  Equations are decided one after the other; a
+    decided one binds only in its own direction, so that no two wait for each other.
     """
     found: dict[int, bool] = {}
     for literal in body:
@@ -84,6 +84,8 @@ class _Rule:
     # --- what is known ---
 
     def _visit(self, literal: CoreLiteral) -> None:
+        for term in literal_terms(literal):
+            self._visit_casts(term)
         match literal:
             case CoreAtom(predicate=predicate, arguments=arguments):
                 names = self._scope.relations[predicate].type_names
@@ -92,6 +94,12 @@ class _Rule:
             case CoreCompare(operator="=" | "!=", left=left, right=right):
                 self._is(left, self._of(right))
                 self._is(right, self._of(left))
+
+    def _visit_casts(self, term: tree.Term) -> None:
+        if isinstance(term, tree.Cast):
+            self._is(term.operand, self._scope.types.structure(term.type_name))
+        for inside in children(term):
+            self._visit_casts(inside)
 
     def _of(self, term: tree.Term) -> Structure | None:
         match term:
@@ -165,7 +173,7 @@ class _Rule:
             return fitting[0]
         listed = ", ".join(sorted(each.name for each in fitting))
         what = f"it may be any of {listed}" if fitting else f"no record type with {_counted(arity)} fits"
-        help = "say which by as([…], T)" if fitting else "declare one: .type T = [x: number, …]"
+        help = "choose one with as([…], T)" if fitting else "declare one: .type T = [x: number, …]"
         self._diagnostics.error("E0411", f"the type of this record is not known: {what}", term.span, help=help)
         return None
 

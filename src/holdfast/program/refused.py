@@ -15,8 +15,8 @@ def report_refused(program: tree.Program, diagnostics: Diagnostics) -> None:
             case tree.Subsumption(worse=worse):
                 _subsumption(worse, item, diagnostics)
             case tree.FunctorDeclaration(name=name, stateful=True):
-                message = f"@{name} is stateful: what it gives depends on when it is called"
-                help = "make it pure, the same result for the same arguments, and leave `stateful` away"
+                message = f"@{name} is stateful: its result depends on when it is called"
+                help = "make it pure (equal arguments give equal results) and remove `stateful`"
                 diagnostics.error("E0217", message, item.span, help=help)
 
 
@@ -25,7 +25,7 @@ def _choice(name: tree.Name, key: tuple[str, ...], item: tree.Declaration, diagn
     rest = next((column for column in columns if column not in key), "x")
     other = next(name for name in ("y", "z", "one", "other") if name not in columns)
     inside = ", ".join(other if column == rest else column for column in columns)
-    message = f"{name.text} keeps the first fact of each kind (`choice-domain`), and which is first no update can know"
+    message = f"{name.text} has a `choice-domain`, so its result depends on the order of evaluation"
     help = f"derive all in all({', '.join(columns)}), and choose for each {', '.join(key)} by value: "
     help += f"{rest} = min {other} : {{ all({inside}) }}"
     diagnostics.error("E0217", message, item.span, help=help)
@@ -33,7 +33,7 @@ def _choice(name: tree.Name, key: tuple[str, ...], item: tree.Declaration, diagn
 
 def _subsumption(worse: tree.Atom, item: tree.Subsumption, diagnostics: Diagnostics) -> None:
     name = worse.name.text
-    message = f"{name} drops facts while they are derived (`<=`), and what was derived from them no update can know"
+    message = f"{name} drops facts during evaluation (`<=`), so its result depends on the order of evaluation"
     help = "derive all, and keep the best in a relation of its own: "
     help += f"least(x, n) :- {name}(x, _), n = min m : {{ {name}(x, m) }}"
     diagnostics.error("E0217", message, item.span, help=help)

@@ -10,7 +10,7 @@ from holdfast.language import tree
 from holdfast.program.core import children, rebuilt
 from holdfast.quick_dataclass import dataclass
 
-Formula = TypeVar("Formula", bound=tree.Formula)
+AnyFormula = TypeVar("AnyFormula", bound=tree.Formula)
 
 
 @dataclass(frozen=True)

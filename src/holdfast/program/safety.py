@@ -38,7 +38,7 @@ def check_safety(program: CoreProgram, diagnostics: Diagnostics) -> None:
         for code, place, variable in _uses(rule):
             if variable.name in blamed and is_unused(variable.name):
                 blamed.remove(variable.name)
-                diagnostics.error("E0308", "`_` has no value that could be used here", variable.span)
+                diagnostics.error("E0308", "`_` has no value to use here", variable.span)
             elif variable.name in blamed and not is_fresh(variable.name):
                 blamed.remove(variable.name)
                 _report(rule, code, place, variable, lonely, diagnostics)

@@ -9,9 +9,9 @@ from holdfast.program.model import (
     Apply,
     Assign,
     Atom,
+    BodyLiteral,
     Compare,
     Const,
-    Literal,
     Negated,
     Range,
     Relation,
@@ -27,7 +27,7 @@ Relations = Mapping[str, Relation]
 
 
 def shown_names(predicates: Iterable[str], relations: Relations) -> tuple[str, ...]:
-    """Predicates for people: those that the checker made for itself are told by what they hold."""
+    """Predicates for display: auxiliary ones are shown by their content."""
     return tuple(relations[name].display if relations[name].auxiliary else name for name in predicates)
 
 
@@ -48,7 +48,7 @@ def _show_aggregate(rule: AggregateRule, relations: Relations) -> str:
     return f"{relations[rule.predicate].display}({', '.join(head)}) :- {body}."
 
 
-def show_literal(literal: Literal, relations: Relations) -> str:
+def show_literal(literal: BodyLiteral, relations: Relations) -> str:
     """A literal of a body."""
     match literal:
         case Atom(predicate=predicate, arguments=arguments):
@@ -78,7 +78,7 @@ def show_term(term: Var | Const | Wildcard | Apply) -> str:
         case Wildcard():
             return "_"
         case Var(name=name):
-            return name.replace("$", "_")  # the checker's own are called $1, which nobody can write
+            return name.replace("$", "_")  # auxiliary variables are named $1, which a program cannot write
         case Const(value=value):
             return _value(value)
         case Apply(function="record", arguments=(Const(value=form), *fields)):

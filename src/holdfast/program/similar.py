@@ -31,8 +31,8 @@ def slips(name: str) -> Iterator[str]:
 def slip(name: str, other: str) -> bool:
     """Whether one letter too many, too few, changed, or two that changed places, make one name of the other.
 
-    So do capitals alone.  Digits, other capitals, letters that stand alone (`part_a`) and those of short names tell
-    names apart on purpose.
+    So do capitals alone.  Digits, other capitals, single letters (`part_a`) and the letters of short names
+    distinguish names on purpose.
     """
     if name == other or not can_slip(name) or not can_slip(other):
         return False

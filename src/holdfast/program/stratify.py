@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterable
 
 from holdfast.errors import Diagnostics, Label, Span
-from holdfast.program.core import CoreAtom, CoreProgram
+from holdfast.program.core import CoreAtom, CoreProgram, is_fresh
 from holdfast.program.graph import components
 from holdfast.program.names import Names
 from holdfast.quick_dataclass import dataclass
@@ -61,7 +61,11 @@ def _report(edges: list[Edge], scope: Names, diagnostics: Diagnostics) -> None:
     labels = [Label(edge.span, _said(edge, scope)) for edge in cycle[1:]]
     what = "negated" if offender.mark == "!" else "aggregated"
     note = f"a relation must be complete before it is {what}, but here {_dependence(listed, len(user))}"
-    diagnostics.error(code, message, offender.span, labels=_distinct(labels, offender.span), notes=[note])
+    waits = ", ".join(name for name in scope.waiting.get(offender.span, ()) if not is_fresh(name))
+    help = (
+        f"{waits} comes only from the recursion: add an atom outside of it that binds {waits}, too" if waits else None
+    )
+    diagnostics.error(code, message, offender.span, labels=_distinct(labels, offender.span), notes=[note], help=help)
 
 
 def _dependence(listed: str, count: int) -> str:
@@ -87,7 +91,7 @@ def _path(start: str, goal: str, edges: list[Edge]) -> list[Edge]:
 
 
 def _drawn(cycle: list[Edge], scope: Names) -> str:
-    """`a -> !b -> a`: who reads whom, from a relation of the user's back to itself."""
+    """`a -> !b -> a`: each relation reads the next, from one of the user's back to itself."""
     shift = next((i for i, e in enumerate(cycle) if not scope.relations[e.head].auxiliary), 0)
     turned = cycle[shift:] + cycle[:shift]
     text = scope.relations[turned[0].head].display

@@ -19,7 +19,7 @@ def warn_of_endless(nodes: tuple[HyperNode, ...], diagnostics: Diagnostics) -> N
             grown = _grown(rule, own)
             if grown:
                 message = f"this recursion makes new values from {', '.join(sorted(grown))} and may not end"
-                help = "a comparison that bounds the value, or a limit on facts, rounds or seconds, makes sure"
+                help = "bound the value with a comparison, or set a limit on facts, rounds or seconds"
                 diagnostics.warning("W0003", message, rule.span, help=help)
 
 
@@ -31,7 +31,7 @@ def warn_of_limits(relations: Mapping[str, Relation], nodes: tuple[HyperNode, ..
             if io.kind == "limitsize" and name in recursive:
                 message = f"{relation.display} and what depends on it may be incomplete: its recursion stops after "
                 message += f"the round in which it has {int(io.parameters['n']):,} facts"
-                diagnostics.warning("W0005", message, io.span, help="take .limitsize away when the program is right")
+                diagnostics.warning("W0005", message, io.span, help="remove .limitsize when the program is correct")
             elif io.kind == "limitsize":
                 message = f".limitsize has no effect: {relation.display} is not recursive"
                 diagnostics.warning("W0006", message, io.span)

@@ -12,7 +12,7 @@ from holdfast.values import Type
 from holdfast.values.structures import Kind, Structure
 
 PRIMITIVE = {kind.value: kind for kind in Type if kind is not Type.RECORD}
-Names = frozenset[str]
+TypeNames = frozenset[str]
 
 
 class TypeTable:
@@ -39,7 +39,7 @@ class TypeTable:
             message = f"{name} is a type of the language and cannot be declared"
             self._diagnostics.error("E0204", message, declaration.span)
         elif name in self._declared:
-            first = Label(self._declared[name].span, "declared here first")
+            first = Label(self._declared[name].span, "first declared here")
             self._diagnostics.error("E0204", f"the type {name} is declared twice", declaration.span, labels=[first])
         else:
             self._declared[name] = declaration
@@ -102,7 +102,7 @@ class TypeTable:
         declaration = self._declared[name]
         assert isinstance(declaration, tree.TypeDeclaration)  # records have their base from the start
         if name in path:
-            self._diagnostics.error("E0211", f"the type {name} is declared by itself", declaration.span)
+            self._diagnostics.error("E0211", f"the type {name} is defined by itself", declaration.span)
             return self._bases.setdefault(name, Type.ANY)
         found = [self._base(t, (*path, name)) for t in declaration.targets if self.known(t, declaration)]
         if len(set(found)) > 1:
@@ -161,7 +161,7 @@ class TypeTable:
         """Whether every value of the one type is a value of the other."""
         return self.resolved(name) in self.below(of)
 
-    def meet(self, first: Names, second: Names) -> Names:
+    def meet(self, first: TypeNames, second: TypeNames) -> TypeNames:
         """The largest types that lie below both sets; empty when they clash."""
         if first == second:
             return first

@@ -26,12 +26,22 @@ from holdfast.program.core import (
 )
 from holdfast.program.flatten import CONSTANTS
 from holdfast.program.folding import FOLDED, NoValueError, fold
-from holdfast.program.functors import CONVERSIONS, FUNCTORS, NUMERIC, ORDERED, TESTS, UNARY_OPERATORS, Functor, Types
+from holdfast.program.functors import (
+    CONVERSIONS,
+    FUNCTORS,
+    NUMERIC,
+    ORDERED,
+    PATTERN_ARGUMENT,
+    TESTS,
+    UNARY_OPERATORS,
+    Functor,
+    Types,
+)
 from holdfast.program.inference import FACTS, Inference
 from holdfast.program.names import Names
 from holdfast.program.records import directions
 from holdfast.values import NIL, Record, Row, Type, Value
-from holdfast.values.structures import Form
+from holdfast.values.structures import RecordForm
 
 
 class Typer:
@@ -129,7 +139,7 @@ class Typer:
 
     def _literals(
         self, literal: CoreLiteral, places: Mapping[str, int], ways: Mapping[int, bool]
-    ) -> Iterator[model.Literal]:
+    ) -> Iterator[model.BodyLiteral]:
         """What a literal of the core stands for: one, or several where a record is taken apart."""
         if ways.get(id(literal)) and isinstance(literal, CoreCompare):
             yield from self._apart(self._term(literal.left), literal.right)
@@ -138,7 +148,7 @@ class Typer:
         else:
             yield self._literal(literal, places)
 
-    def _apart(self, whole: model.Term, pattern: tree.Term) -> Iterator[model.Literal]:
+    def _apart(self, whole: model.Term, pattern: tree.Term) -> Iterator[model.BodyLiteral]:
         """`whole = [x, 1, _]`: it has the form, x is its first field, and its second is 1."""
         assert isinstance(pattern, tree.Record | tree.Branch)
         form = _form(pattern)
@@ -153,7 +163,7 @@ class Typer:
             else:
                 yield model.Compare("=", field, self._term(inside))
 
-    def _literal(self, literal: CoreLiteral, places: Mapping[str, int]) -> model.Literal:
+    def _literal(self, literal: CoreLiteral, places: Mapping[str, int]) -> model.BodyLiteral:
         match literal:
             case CoreAtom(negated=negated):
                 arguments = tuple(self._argument(literal, i) for i in range(len(literal.arguments)))
@@ -162,8 +172,7 @@ class Typer:
                 return self._compare(literal, places)
             case CoreTest(function=function, arguments=terms):
                 self._check_parameters(TESTS[function], terms)
-                if function == "match":
-                    self._check_pattern(terms[0])
+                self._check_pattern(function, terms)
                 return model.Test(function, tuple(map(self._term, terms)), literal.negated)
             case CoreRange(variable=variable, bounds=bounds):
                 self._check_range(literal)
@@ -172,17 +181,20 @@ class Typer:
                     self._has_no_value(literal.span, "a range with step 0 has no end")
                 return model.Range(self._variable(variable), start, stop, step[0] if step else None)
 
-    def _check_pattern(self, written: tree.Term) -> None:
-        """A pattern that is known before any fact is."""
+    def _check_pattern(self, function: str, terms: tuple[tree.Term, ...]) -> bool:
+        """Whether a pattern that is known before any fact is a good one."""
+        written = terms[PATTERN_ARGUMENT[function]] if function in PATTERN_ARGUMENT else None
         if isinstance(written, tree.String):
             from holdfast.regular_expressions import PatternError, anchored  # and with them Arrow
 
             try:
                 anchored(written.value)
             except PatternError as error:
-                help = r'a sign such as ( stands for itself behind two backslashes, as in "\\("'
-                note = "patterns are matched in linear time, so they have no backreferences and no look-around"
+                help = r'a character such as ( is literal after two backslashes, as in "\\("'
+                note = "patterns are matched in linear time, so they have no backreferences or look-around"
                 self._diagnostics.error("E0410", str(error), written.span, notes=[note], help=help)
+                return False
+        return True
 
     def _check_range(self, literal: CoreRange) -> None:
         type = self._type(literal.variable)
@@ -190,7 +202,7 @@ class Typer:
             message = f"range gives numbers, but {shown(literal.variable)} is {type.value}"
             self._diagnostics.error("E0404", message, literal.span)
 
-    def _compare(self, literal: CoreCompare, places: Mapping[str, int]) -> model.Literal:
+    def _compare(self, literal: CoreCompare, places: Mapping[str, int]) -> model.BodyLiteral:
         """A comparison; an equation defines the side that is a variable, of two variables the one bound later."""
         self._check_comparison(literal)
         left, right = self._term(literal.left), self._term(literal.right)
@@ -307,7 +319,7 @@ class Typer:
         return model.Apply("record", (_form(term), *fields), Type.RECORD)
 
     def _apply(self, functor: Functor, written: tuple[tree.Term, ...], term: tree.Term) -> model.Term:
-        fits = self._check_parameters(functor, written)
+        fits = self._check_parameters(functor, written) and self._check_pattern(functor.name, written)
         arguments = tuple(map(self._term, written))
         result = model.Apply(functor.name, arguments, self._type(term))
         return self._folded(result, term) if fits else result
@@ -377,7 +389,7 @@ def _is_negative(term: model.Term) -> bool:
 
 def _form(term: tree.Record | tree.Branch) -> model.Const:
     branch = term.name if isinstance(term, tree.Branch) else ""
-    return model.Const(str(Form(branch, len(term.fields))), Type.SYMBOL)
+    return model.Const(str(RecordForm(branch, len(term.fields))), Type.SYMBOL)
 
 
 def _something(type: Type) -> Value:

@@ -1,7 +1,7 @@
 """Takes updates from a queue and answers each with its change, in order, using what is known of those that wait.
 
 The next updates are looked at, never waited for.  What is made of them is a matter of speed only: each answer is
-exactly what its update changed.  Only `coalesce`, if asked for, passes states over, and says which.
+exactly what its update changed.  Only `coalesce` skips states, and lists them.
 """
 
 from __future__ import annotations
@@ -65,23 +65,23 @@ class Base(Protocol):
 
 @dataclass(frozen=True)
 class Answer:
-    """What became of one update of a stream."""
+    """The result of one update of a stream."""
 
     number: int
-    change: Change | None  # None if it was refused, or its state was passed over
+    change: Change | None  # None if the update was refused or merged into another
     error: HoldfastError | None = None
-    merged: tuple[int, ...] = ()  # the updates whose net change this is, this one the last of them
-    into: int | None = None  # its state was passed over: the update whose answer has its effect
-    waiting: int = 0  # updates in the queue when it was begun
-    window: int = 1  # updates that were computed in the same pass
-    seconds: float = 0.0  # of a pass, an equal share
+    merged: tuple[int, ...] = ()  # the updates whose net change this is; the last is this one
+    into: int | None = None  # if it was merged: the number of the update that carries its effect
+    waiting: int = 0  # updates in the queue when this one began
+    window: int = 1  # updates computed in the same pass
+    seconds: float = 0.0  # in a window, an equal share
     marks: Marks = Marks()  # noqa: RUF009  frozen
 
 
 @dataclass(frozen=True)
 class Lookahead:
-    """How to use the updates that wait: `none`; `marks`, as the paper does with the next one; `window`, several in
-    one pass; or `auto`.  `coalesce` is the number of waiting updates from which on they are merged."""
+    """What to do with waiting updates: `none`; `marks`, the paper's marking for the next update; `window`, several in
+    one pass; or `auto`.  When more than `coalesce` updates wait, they are merged."""
 
     kind: str = AUTO
     window: int = WINDOW
@@ -89,16 +89,16 @@ class Lookahead:
 
     def __post_init__(self) -> None:
         if self.kind not in LOOKAHEADS:
-            help = f"there are: {', '.join(LOOKAHEADS)}"
-            raise UsageError(Diagnostic("E0905", f"there is no lookahead {self.kind}", help=help))
+            help = f"the choices are {', '.join(LOOKAHEADS)}"
+            raise UsageError(Diagnostic("E0905", f"unknown lookahead {self.kind}", help=help))
         if not 1 <= self.window <= MOST:
             raise UsageError(Diagnostic("E0919", f"a window has 1 to {MOST} updates, not {self.window}"))
         if self.coalesce is not None and self.coalesce < 1:
-            raise UsageError(Diagnostic("E0919", f"updates cannot be merged when {self.coalesce} wait"))
+            raise UsageError(Diagnostic("E0919", f"updates cannot be merged when {self.coalesce} are waiting"))
 
 
 class Stream:
-    """The answers to the updates of a queue, as an iterator; `queue` may be looked at any time."""
+    """An iterator over the answers to the updates of a queue; `queue` may be inspected at any time."""
 
     def __init__(
         self,
@@ -124,7 +124,7 @@ class Stream:
         return next(self._answers)
 
     def close(self) -> None:
-        """Take no more; who puts updates into the queue is told."""
+        """End the stream; `put` into its queue then raises."""
         self._answers.close()
         self.queue.close()
 
@@ -200,7 +200,7 @@ class Stream:
         for number, item in enumerate(items):
             begun, worked = time.monotonic(), time.thread_time()
             change = changes.advance()
-            if change is None:  # somebody else changed something between two answers
+            if change is None:  # the knowledge base was changed between two answers
                 yield from (self._alone(late, waiting) for late in items[number:])
                 return
             seconds = share + time.monotonic() - begun

@@ -1,24 +1,27 @@
-"""The queue between those who send updates and the one who applies them."""
+"""The queue between the producers of updates and the stream that applies them."""
 
 from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Condition
 
 from holdfast.arguments import expect
 from holdfast.boundary import public
 from holdfast.errors import Diagnostic, HoldfastError, UsageError
+from holdfast.interrupts import checkpoint, deferred
 from holdfast.updates import Update, the_update
 
-ROOM = 64
+CAPACITY = 64  # updates
+_LOOK = 0.05  # seconds of waiting between two looks at signals
 
 
 @dataclass(frozen=True, eq=False)
 class Incoming:
-    """One update of a stream, or why it is none, and which it is."""
+    """One update of a stream, or the error in its place, with its number."""
 
     number: int
     update: Update | None
@@ -32,17 +35,17 @@ class Incoming:
 
 
 class UpdateQueue:
-    """Updates in the order in which they were put in; any number of threads may put, one takes.
+    """A bounded queue of updates.  Any number of threads may call `put`; a stream takes them in order.
 
-    There is room for so many; who puts more waits until there is room again.  `longest` is the greatest length so far,
-    `held_up` the seconds that putting has waited.
+    `put` blocks while the queue holds `capacity` updates.  `longest` is the maximum length so far, and `held_up` the
+    seconds that producers have waited.
     """
 
-    def __init__(self, room: int = ROOM) -> None:
-        expect(room, int, "the room of a queue is a number of updates")
-        if room < 1:
-            raise UsageError(Diagnostic("E0919", f"a queue of updates has room for {room}", help="give it room for 1"))
-        self.room = room
+    def __init__(self, capacity: int = CAPACITY) -> None:
+        expect(capacity, int, "the capacity of a queue is a number of updates")
+        if capacity < 1:
+            raise UsageError(Diagnostic("E0919", f"a queue cannot hold {capacity} updates", help="it holds at least 1"))
+        self.capacity = capacity
         self.longest = 0
         self.held_up = 0.0
         self._waiting: deque[Incoming] = deque()
@@ -53,33 +56,31 @@ class UpdateQueue:
 
     @public
     def put(self, update: Update) -> None:
-        """Hand an update over; waits while the queue is full."""
+        """Add an update; blocks while the queue is full."""
         the_update(update)
         self.put_item(lambda number: Incoming(number, update))
 
     def put_item(self, made: Callable[[int], Incoming]) -> None:
         """As `put`, for what is made from the update's number in the stream."""
-        with self._moved:
-            begun = time.monotonic()
-            self._moved.wait_for(lambda: self._closed or len(self._waiting) < self.room)
+        begun = time.monotonic()
+        with self._when(lambda: self._closed or len(self._waiting) < self.capacity):
             self.held_up += time.monotonic() - begun
             if self._closed:
-                raise UsageError(Diagnostic("E0920", "the queue of updates is closed", help="nobody takes from it"))
+                raise UsageError(Diagnostic("E0920", "the queue of updates is closed", help="its stream has ended"))
             self._number += 1
             self._waiting.append(made(self._number))
             self.longest = max(self.longest, len(self._waiting))
             self._moved.notify_all()
 
     def close(self, failure: BaseException | None = None) -> None:
-        """No more updates will come; if it is because of a failure, that is raised after the last one was taken."""
-        with self._moved:
+        """End the queue.  A `failure` is raised in the stream after the last update."""
+        with deferred(), self._moved:
             self._closed, self._failure = True, failure if self._failure is None else self._failure
             self._moved.notify_all()
 
     def take(self) -> Incoming | None:
-        """The next update, waiting for it; None at the end."""
-        with self._moved:
-            self._moved.wait_for(lambda: self._closed or self._waiting)
+        """Wait for the next update; None at the end."""
+        with self._when(lambda: self._closed or bool(self._waiting)):
             if not self._waiting:
                 if self._failure is not None:
                     raise self._failure
@@ -89,9 +90,23 @@ class UpdateQueue:
             return taken
 
     def ahead(self, most: int = 1) -> list[Incoming]:
-        """The next updates that are there by now, which stay in the queue; never waits."""
-        with self._moved:
+        """The next updates that have arrived, which stay in the queue; never blocks."""
+        with deferred(), self._moved:
             return [self._waiting[i] for i in range(min(most, len(self._waiting)))]
+
+    @contextmanager
+    def _when(self, ready: Callable[[], bool]) -> Iterator[None]:
+        """Inside, the queue is locked and something is the case.
+
+        A signal handler that raises inside a `Condition` leaves its lock in disorder: signals are heeded outside.
+        """
+        with deferred():
+            while True:
+                with self._moved:
+                    if self._moved.wait_for(ready, _LOOK):
+                        yield
+                        return
+                checkpoint()
 
     def __len__(self) -> int:
         return len(self._waiting)

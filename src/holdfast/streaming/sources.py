@@ -13,6 +13,7 @@ from typing import BinaryIO, cast
 
 from holdfast.errors import Diagnostic, HoldfastError, UsageError
 from holdfast.formats.paths import inside
+from holdfast.interrupts import deferred
 from holdfast.streaming.queue import Incoming, UpdateQueue
 from holdfast.update_lines import UpdateLine, update_lines
 from holdfast.updates import Update, the_update
@@ -24,7 +25,7 @@ _PAUSE = 0.05  # seconds between two looks at a folder
 
 
 def feed(queue: UpdateQueue, updates: Iterable[Update | UpdateLine]) -> threading.Thread:
-    """Put updates into a queue from another thread, as fast as they come and there is room; closes it at the end."""
+    """Put updates into a queue from another thread, waiting while it is full; closes it at the end."""
 
     def run() -> None:
         try:
@@ -36,7 +37,8 @@ def feed(queue: UpdateQueue, updates: Iterable[Update | UpdateLine]) -> threadin
             queue.close()
 
     thread = threading.Thread(target=run, name="holdfast updates", daemon=True)
-    thread.start()
+    with deferred():  # a signal handler that raises inside `start` would leave its locks in disorder
+        thread.start()
     return thread
 
 
@@ -54,12 +56,12 @@ def _incoming(given: Update | UpdateLine) -> Callable[[int], Incoming]:
 def watched_folder(
     folder: Path, stop: threading.Event | None = None, longest: int | None = None
 ) -> Iterator[UpdateLine]:
-    """The updates in the files of a folder, JSON lines, plain or .gz, and of those that appear in it; until there is
-    one called END, or `stop` is set.
+    """The updates in the files of a folder, JSON lines, plain or .gz, and in files that appear later, until one named
+    END appears or `stop` is set.
 
-    Files that are there together are taken by name, numbers in names by their value: 9.jsonl before 10.jsonl.  Whoever
-    writes a file gives it its name when it is complete; names with a dot or an underscore in front, and .tmp, are
-    passed over.  A file that cannot be read, or not to its end, stands for one update that is refused.
+    Files that arrive together are read by name, numbers in names by their value: 9.jsonl before 10.jsonl.  A producer
+    renames a file when it is complete; names that begin with a dot or an underscore, or end in .tmp, are skipped.  A
+    file that cannot be read to its end counts as one refused update.
     """
     seen, number = set[str](), 0
     while stop is None or not stop.is_set():

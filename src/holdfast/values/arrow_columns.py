@@ -49,6 +49,22 @@ def is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
+def is_foreign(kind: pa.DataType) -> bool:
+    """Whether an Arrow type is one of booleans, decimals, dates or times."""
+    tests = (pa.types.is_boolean, pa.types.is_decimal, pa.types.is_date, pa.types.is_timestamp)
+    return any(test(kind) for test in tests)
+
+
+def with_microseconds(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """A column of times of any precision as Python has them; others as they are."""
+    if not pa.types.is_timestamp(column.type):
+        return column
+    try:
+        return column.cast(pa.timestamp("us", column.type.tz and "UTC"))
+    except pa.ArrowInvalid:
+        raise EncodingError("times have more than six digits behind the seconds; round them to microseconds") from None
+
+
 def numeric_codes(column: pa.Array | pa.ChunkedArray, type: Type) -> Codes | None:
     """The codes of a column of numbers, None if the column is of another kind."""
     kind = column.type
@@ -103,9 +119,18 @@ def encode_distinct(
     if not chunks:
         return np.empty(0, np.int64)
     expect(chunks[0].dictionary)
-    codes = encode(chunks[0].dictionary.to_numpy(zero_copy_only=False).tolist())
+    codes = encode(_python_values(chunks[0].dictionary))
     parts = [codes[chunk.indices.to_numpy(zero_copy_only=False)] for chunk in chunks]
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def _python_values(values: pa.Array) -> list[Any]:
+    if not is_foreign(values.type):
+        return cast("list[Any]", values.to_numpy(zero_copy_only=False).tolist())
+    try:
+        return cast("list[Any]", values.to_pylist())
+    except (ValueError, OverflowError):
+        raise EncodingError("there is a date or time whose year is not within 1 to 9999") from None
 
 
 def distinct(codes: Codes, bound: int) -> tuple[Codes, Codes]:

@@ -10,6 +10,7 @@ In bulk, strings go through pyarrow, so that only distinct ones become Python ob
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar, cast
 
 import numpy as np
@@ -17,7 +18,18 @@ import numpy.typing as npt
 
 from holdfast.lazy import lazily
 from holdfast.settings import UNLIMITED, Memory
-from holdfast.values.arrow_columns import checked_column, distinct, encode_distinct, is_numeric, is_text, numeric_codes
+from holdfast.values.arrow_columns import (
+    checked_column,
+    distinct,
+    encode_distinct,
+    is_foreign,
+    is_numeric,
+    is_text,
+    numeric_codes,
+    with_microseconds,
+)
+from holdfast.values.dates import DateError
+from holdfast.values.foreign_values import FOREIGN, Foreign, ForeignError, adapted
 from holdfast.values.model import Record, Row, Type, Value
 from holdfast.values.records import as_record
 from holdfast.values.single_values import (
@@ -31,7 +43,7 @@ from holdfast.values.single_values import (
     with_one_nan,
     wrong,
 )
-from holdfast.values.structures import Form, Kind, Structure
+from holdfast.values.structures import Kind, RecordForm, Structure
 from holdfast.values.term_text import MAX_NUMBER, MIN_NUMBER, parse_term, term_text
 from holdfast.values.value_ids import EACH, ValueIds
 
@@ -91,6 +103,8 @@ class Dictionary:
     def _code(self, value: Value, type: Kind, id_of: Callable[[Value], _Id]) -> int | _Id:
         if isinstance(type, Structure):
             return id_of(as_record(value, type))
+        if value.__class__ in FOREIGN:
+            value = _adapted(value, type)
         if type.is_numeric:
             return numeric_code(value, type)
         if isinstance(value, Record) != (type is Type.RECORD) or (type is Type.SYMBOL and not isinstance(value, str)):
@@ -99,18 +113,18 @@ class Dictionary:
 
     # --- records -------------------------------------------------------------------------------------
 
-    def make_records(self, form: Form, columns: Sequence[Codes], types: Sequence[Type], size: int) -> Codes:
+    def make_records(self, form: RecordForm, columns: Sequence[Codes], types: Sequence[Type], size: int) -> Codes:
         """The ids of the records with these fields, given as columns of codes."""
         rows = np.empty((size, form.arity), np.int64)
         for number, (codes, type) in enumerate(zip(columns, types, strict=True)):
             rows[:, number] = codes if type.in_dictionary else self._ids_of_numbers(codes, type)
         return self._ids.records.make(form, rows)
 
-    def have_form(self, form: Form, ids: Codes) -> npt.NDArray[np.bool_]:
+    def have_form(self, form: RecordForm, ids: Codes) -> npt.NDArray[np.bool_]:
         """Which ids are records of this form."""
         return self._ids.records.have_form(form, ids)
 
-    def take_field(self, form: Form, ids: Codes, number: int, type: Type) -> Codes:
+    def take_field(self, form: RecordForm, ids: Codes, number: int, type: Type) -> Codes:
         """The codes of a field of records; of what has another form, codes that mean nothing."""
         fields = self._ids.records.field(form, ids, number)
         return fields if type.in_dictionary else self._numbers_of_ids(fields, type)
@@ -140,16 +154,21 @@ class Dictionary:
             return encode_distinct(column, self._encode_any, self._expect)
         if len(column) == 0:
             return np.empty(0, np.int64)
+        if is_foreign(column.type):
+            return encode_distinct(with_microseconds(column), partial(self._encode_each, type=type), self._expect)
         kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
         raise EncodingError(f"values of Arrow type {kind} do not fit type {type.value}")
 
+    def _encode_each(self, values: Sequence[Value], type: Type) -> Codes:
+        return np.fromiter((self.encode_value(value, type) for value in values), np.int64, len(values))
+
     def encode_texts(self, column: pa.Array | pa.ChunkedArray, parse: Callable[[str], Value] = parse_term) -> Codes:
-        """The codes of a column of text, each distinct one read by `parse`: as a value of type `any` if not told."""
+        """The codes of a column of text, each distinct one read by `parse`: by default as a value of type `any`."""
         return encode_distinct(column, lambda texts: self._encode_any([parse(text) for text in texts]), self._expect)
 
     def _expect(self, values: pa.Array) -> None:
         """Arrow's values are about to become Python's."""
-        self._ids.memory.room("values that are read", values.nbytes + EACH * len(values))
+        self._ids.memory.check("values that are read", values.nbytes + EACH * len(values))
 
     def encode_strings(self, strings: Sequence[str]) -> Codes:
         """The ids of strings, in order; new ones are added together."""
@@ -197,6 +216,7 @@ class Dictionary:
         """The codes of rows, one column for each type."""
         rows = rows if isinstance(rows, list) else list(rows)
         arity = len(types)
+        self.memory.check("facts that are given", len(rows) * (8 * arity + 24))  # codes, and a column at a time
         if not {arity}.issuperset(map(len, rows)):
             number, row = next((number, row) for number, row in enumerate(rows) if len(row) != arity)
             raise EncodingError(f"{len(row)} values where {arity} are expected", row, number)
@@ -242,6 +262,12 @@ class Dictionary:
         columns = [self.decode_values(codes[:, column], type) for column, type in enumerate(types)]
         return list(zip(*columns, strict=True))
 
+    def longest_of(self, codes: Codes, types: Sequence[Type]) -> int:
+        """The number of characters of the longest value in some rows."""
+        columns = [codes[:, place] for place, type in enumerate(types) if type.in_dictionary]
+        ids = np.unique(np.concatenate(columns)).tolist() if columns else []
+        return max((len(lexical_form(self._ids.values[id])) for id in ids), default=0)
+
     def lengths(self, codes: Codes, types: Sequence[Type]) -> npt.NDArray[np.int64]:
         """The number of characters of each row's values; numbers count as one."""
         total = np.full(len(codes), len(types), np.int64)
@@ -272,6 +298,13 @@ class Dictionary:
         # Python compares strings by code point, which is the order of their UTF-8 bytes
         ranks[sorted(range(len(keys)), key=keys.__getitem__)] = np.arange(len(ids))
         return ranks[positions]
+
+
+def _adapted(value: Value, type: Type) -> Value:
+    try:
+        return adapted(cast("Foreign", value), type)
+    except (ForeignError, DateError) as error:
+        raise EncodingError(str(error), value) from None
 
 
 def _code_or_zero(value: Value, type: Type) -> int:

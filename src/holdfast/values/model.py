@@ -1,6 +1,6 @@
 """The values that facts hold, as a Python user sees them.
 
-A value is an `int`, a `float`, a `str` or an RDF term that is none of these: an `Iri`, a `BlankNode`, or
+A value is an `int`, a `float`, a `str` or another RDF term: an `Iri`, a `BlankNode`, or
 a `Literal` whose datatype or language has no Python counterpart.  Values of different kinds are never
 equal: the integer 1, the string "1" and the IRI <1> are three values.  A `Record` holds other values.
 """
@@ -31,7 +31,7 @@ class Type(Enum):
 
     @property
     def is_numeric(self) -> bool:
-        """Whether arithmetic has a meaning for this type."""
+        """Whether arithmetic is defined for this type."""
         return not self.in_dictionary
 
     @property
@@ -42,7 +42,7 @@ class Type(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Iri:
-    """An IRI, absolute, without the angle brackets."""
+    """An absolute IRI, without angle brackets."""
 
     value: str
 
@@ -52,7 +52,7 @@ class Iri:
 
 @dataclass(frozen=True, slots=True)
 class BlankNode:
-    """A blank node, by the label that its file gave it."""
+    """A blank node, with its label in the file."""
 
     label: str
 
@@ -65,7 +65,7 @@ class Literal:
     """A literal with a datatype or a language.
 
     Plain strings are `str`, canonical xsd:integer within 64 bits `int`, canonical xsd:double `float`;
-    everything else keeps its lexical form here, so that what was read can be written again unchanged.
+    other literals keep their lexical form here, so that they can be written unchanged.
     """
 
     lexical: str
@@ -92,7 +92,7 @@ class Record:
 
     @property
     def is_nil(self) -> bool:
-        """Whether it is `nil`, the record that is none."""
+        """Whether this is `nil`, the empty record."""
         return self.branch == "nil" and not self.fields
 
     def __hash__(self) -> int:

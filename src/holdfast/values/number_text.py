@@ -16,7 +16,7 @@ _RANGES = {Type.NUMBER: (-(2**63), 2**63 - 1), Type.UNSIGNED: (0, 2**64 - 1)}
 
 
 class NumberError(ValueError):
-    """A text that is no number of the type; its message says why, to stand after the value."""
+    """A text that is not a number of the type; the message, after the value, has the reason."""
 
 
 def parse_integer(text: str, type: Type) -> int:

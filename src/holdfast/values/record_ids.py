@@ -11,7 +11,7 @@ import numpy.typing as npt
 from holdfast.values.model import Record, Value
 from holdfast.values.record_table import RecordTable
 from holdfast.values.single_values import Codes
-from holdfast.values.structures import Form
+from holdfast.values.structures import RecordForm
 
 if TYPE_CHECKING:
     from holdfast.values.value_ids import ValueIds
@@ -22,7 +22,7 @@ class RecordIds:
 
     def __init__(self, ids: ValueIds, each: int) -> None:
         self._ids, self._each = ids, each  # bytes of a record beside its fields
-        self._tables: dict[Form, RecordTable] = {}
+        self._tables: dict[RecordForm, RecordTable] = {}
 
     def find(self, record: Record) -> int | None:
         """The id of a record, if it has one."""
@@ -34,19 +34,19 @@ class RecordIds:
         assert made is not None
         return made
 
-    def make(self, form: Form, rows: Codes) -> Codes:
+    def make(self, form: RecordForm, rows: Codes) -> Codes:
         """The ids of the records whose fields have these ids."""
         return self._table(form).ids(rows, lambda new: self._add_rows(new, form))
 
-    def have_form(self, form: Form, ids: Codes) -> npt.NDArray[np.bool_]:
+    def have_form(self, form: RecordForm, ids: Codes) -> npt.NDArray[np.bool_]:
         """Which ids are records of this form."""
         return self._table(form).places(ids)[1]
 
-    def field(self, form: Form, ids: Codes, number: int) -> Codes:
+    def field(self, form: RecordForm, ids: Codes, number: int) -> Codes:
         """The ids of a field of records; of what has another form, ids that mean nothing."""
         return self._table(form).field(ids, number)
 
-    def _table(self, form: Form) -> RecordTable:
+    def _table(self, form: RecordForm) -> RecordTable:
         if form not in self._tables:
             self._tables[form] = RecordTable(form.arity)
         return self._tables[form]
@@ -55,7 +55,7 @@ class RecordIds:
         self,
         record: Record,
         id_of: Callable[[Value], int | None],
-        make: Callable[[tuple[int, ...], Form], int | None],
+        make: Callable[[tuple[int, ...], RecordForm], int | None],
     ) -> int | None:
         """The id of a record, that of each record in it first; None as soon as one has none."""
         done: dict[int, int] = {}
@@ -68,7 +68,7 @@ class RecordIds:
                 continue
             fields = [done[id(f)] if isinstance(f, Record) else id_of(f) for f in top.fields]
             row = tuple(field for field in fields if field is not None)
-            form = Form(top.branch, len(top.fields))
+            form = RecordForm(top.branch, len(top.fields))
             found = self._table(form).find(row) if len(row) == len(fields) else None
             if found is None and len(row) == len(fields):
                 found = make(row, form)
@@ -77,11 +77,11 @@ class RecordIds:
             done[id(begun.pop())] = found
         return done[id(record)]
 
-    def _add_row(self, row: tuple[int, ...], form: Form) -> int:
+    def _add_row(self, row: tuple[int, ...], form: RecordForm) -> int:
         self._add_rows(np.array([row], np.int64).reshape(1, form.arity), form)
         return len(self._ids.values) - 1
 
-    def _add_rows(self, rows: Codes, form: Form) -> None:
+    def _add_rows(self, rows: Codes, form: RecordForm) -> None:
         values, branch, first = self._ids.values, form.branch, len(self._ids.values)
         values.extend([Record(tuple([values[field] for field in row]), branch) for row in rows.tolist()])
         self._table(form).add(rows, first)  # last: an id that can be found has a value

@@ -12,7 +12,7 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 
-Ids = npt.NDArray[np.int64]
+FieldIds = npt.NDArray[np.int64]
 
 
 class RecordTable:
@@ -23,8 +23,10 @@ class RecordTable:
 
     def __init__(self, arity: int) -> None:
         self._ids: dict[bytes, int] = {}
-        self._rows: Ids = np.empty((16, arity), np.int64)
-        self._numbers: Ids = np.empty(16, np.int64)
+        self._rows: FieldIds = np.empty((16, arity), np.int64)
+        self._numbers: FieldIds = np.empty(16, np.int64)
+        self._packed: FieldIds = np.empty(0, np.int64)  # the fields of the first records as one number each, in order
+        self._packed_ids: FieldIds = np.empty(0, np.int64)
 
     def __len__(self) -> int:
         return len(self._ids)
@@ -33,7 +35,7 @@ class RecordTable:
         """The id of a record, if there is one."""
         return self._ids.get(np.array(row, np.int64).tobytes())
 
-    def add(self, rows: Ids, first: int) -> None:
+    def add(self, rows: FieldIds, first: int) -> None:
         """New records; their ids are `first` and the following ones, larger than all others."""
         size, more = len(self._ids), len(rows)
         while size + more > len(self._numbers):
@@ -43,8 +45,40 @@ class RecordTable:
         self._numbers[size : size + more] = np.arange(first, first + more)
         self._ids.update(zip(_keys(rows), range(first, first + more), strict=True))
 
-    def ids(self, rows: Ids, make: Callable[[Ids], None]) -> Ids:
+    def ids(self, rows: FieldIds, make: Callable[[FieldIds], None]) -> FieldIds:
         """The ids of records, one for each row; `make` adds those that are new."""
+        packed = _packed(rows) if 8 * len(rows) >= len(self) else None  # to put all in order pays for many
+        if packed is None or not self._pack():
+            return self._ids_by_hash(rows, make)
+        found = self._find_packed(packed)
+        new = np.flatnonzero(found < 0)
+        if len(new):
+            make(rows[new[np.unique(packed[new], return_index=True)[1]]])
+            found[new] = self._find_packed(packed[new]) if self._pack() else self._ids_by_hash(rows[new], make)
+        return found
+
+    def _pack(self) -> bool:
+        """Bring the packed fields up to date; False where they do not fit."""
+        done, size = len(self._packed), len(self)
+        if done == size:
+            return True
+        packed = _packed(self._rows[done:size])
+        if packed is None:
+            return False
+        order = np.argsort(packed)
+        places = np.searchsorted(self._packed, packed[order])
+        self._packed = np.insert(self._packed, places, packed[order])
+        self._packed_ids = np.insert(self._packed_ids, places, self._numbers[done:size][order])
+        return True
+
+    def _find_packed(self, packed: FieldIds) -> FieldIds:
+        """The ids of records with these fields, -1 for unknown records: most records that rules make are known."""
+        if not len(self._packed):
+            return np.full(len(packed), -1, np.int64)
+        places = np.minimum(np.searchsorted(self._packed, packed), len(self._packed) - 1)
+        return np.where(self._packed[places] == packed, self._packed_ids[places], -1)
+
+    def _ids_by_hash(self, rows: FieldIds, make: Callable[[FieldIds], None]) -> FieldIds:
         distinct, places = _distinct(rows)
         keys = _keys(distinct)
         found = list(map(self._ids.get, keys))
@@ -53,23 +87,27 @@ class RecordTable:
             found = list(map(self._ids.get, keys))
         return np.array(found, np.int64)[places]
 
-    def places(self, ids: Ids) -> tuple[Ids, npt.NDArray[np.bool_]]:
+    def places(self, ids: FieldIds) -> tuple[FieldIds, npt.NDArray[np.bool_]]:
         """Where the records with some ids stand, and which ids are such records at all."""
         size = len(self._ids)
         if not size:
             return np.zeros(len(ids), np.int64), np.zeros(len(ids), np.bool_)
-        places = np.minimum(np.searchsorted(self._numbers[:size], ids), size - 1)
+        first, last = self._numbers[0], self._numbers[size - 1]
+        if last - first == size - 1:  # all made together, as those of the only record type are
+            places = np.clip(ids - first, 0, size - 1)
+        else:
+            places = np.minimum(np.searchsorted(self._numbers[:size], ids), size - 1)
         return places, self._numbers[places] == ids
 
-    def field(self, ids: Ids, number: int) -> Ids:
+    def field(self, ids: FieldIds, number: int) -> FieldIds:
         """A field of each record; of what is no such record, some id that means nothing."""
         if not len(self._ids):
             return np.zeros(len(ids), np.int64)
-        fields: Ids = self._rows[self.places(ids)[0], number]
+        fields: FieldIds = self._rows[self.places(ids)[0], number]
         return fields
 
 
-def _keys(rows: Ids) -> list[bytes]:
+def _keys(rows: FieldIds) -> list[bytes]:
     """Each row as one object that hashes fast."""
     arity = rows.shape[1]
     if not arity:
@@ -77,15 +115,18 @@ def _keys(rows: Ids) -> list[bytes]:
     return cast("list[bytes]", np.ascontiguousarray(rows).view(np.dtype((np.void, 8 * arity))).reshape(-1).tolist())
 
 
-def _distinct(rows: Ids) -> tuple[Ids, Ids]:
+def _packed(rows: FieldIds) -> FieldIds | None:
+    """Rows of one or two fields as one number each, None where they do not fit."""
+    if rows.shape[1] == 1:
+        return rows[:, 0].copy()
+    if rows.shape[1] == 2 and (not len(rows) or (rows.min() >= 0 and rows.max() < 2**31)):
+        return (rows[:, 0] << 32) | rows[:, 1]
+    return None
+
+
+def _distinct(rows: FieldIds) -> tuple[FieldIds, FieldIds]:
     """The different rows, and which of them each row is."""
     if rows.shape[1] == 0:
         return rows[:1], np.zeros(len(rows), np.int64)
-    if rows.shape[1] == 1:
-        values, places = np.unique(rows[:, 0], return_inverse=True)
-        return values[:, np.newaxis], places
-    if rows.shape[1] == 2 and len(rows) and rows.min() >= 0 and rows.max() < 2**31:
-        values, places = np.unique((rows[:, 0] << 32) | rows[:, 1], return_inverse=True)
-        return np.column_stack([values >> 32, values & (2**32 - 1)]), places
     values, places = np.unique(rows, axis=0, return_inverse=True)
     return values, places.reshape(-1)

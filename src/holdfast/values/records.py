@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, cast
 
+from holdfast.values.dates import DateError
+from holdfast.values.foreign_values import FOREIGN, Foreign, ForeignError, adapted
 from holdfast.values.model import NIL, BlankNode, Iri, Literal, Record, Type, Value
 from holdfast.values.number_text import NumberError, parse_float, parse_integer
 from holdfast.values.single_values import (
@@ -19,6 +21,7 @@ from holdfast.values.single_values import (
     checked_float,
     checked_integer,
     checked_string,
+    shown_repr,
     wrong,
 )
 from holdfast.values.structures import Kind, Structure
@@ -32,7 +35,7 @@ _ESCAPED: Final = {"n": "\n", "r": "\r", "t": "\t"}
 
 
 def as_record(given: object, structure: Structure) -> Record:
-    """The value of a type that a Python object stands for; raises `EncodingError` where it is none."""
+    """The value of a type that a Python object stands for; raises `EncodingError` for other objects."""
     open_: list[tuple[object, Structure]] = [(given, structure)]
     order: list[tuple[object, Structure, str, Sequence[object]]] = []
     while open_:
@@ -67,7 +70,7 @@ def _taken_apart(item: object, of: Structure) -> tuple[str, Sequence[object]]:
             [(branch, inside)] = item.items()
             found = inside if isinstance(inside, list | tuple) else (inside,)
         case _:
-            raise EncodingError(f"{item!r} is not a value of type {of.name}", item)
+            raise EncodingError(f"{_shown(item)} is not a value of type {of.name}", item)
     if branch == NIL.branch and of.is_record:
         return branch, ()
     if branch not in of.branches:
@@ -80,11 +83,16 @@ def _taken_apart(item: object, of: Structure) -> tuple[str, Sequence[object]]:
 
 
 def _shown(item: object) -> str:
-    return str(item) if isinstance(item, Record) else repr(item)
+    return str(item) if isinstance(item, Record) else shown_repr(item)
 
 
 def _single(item: object, kind: Type) -> Value:
-    """A field that is no record itself, as a value of its type."""
+    """A field other than a record, as a value of its type."""
+    if item.__class__ in FOREIGN:
+        try:
+            item = adapted(cast("Foreign", item), kind)
+        except (ForeignError, DateError) as error:
+            raise EncodingError(str(error), item) from None
     match kind:
         case Type.NUMBER:
             return checked_integer(item, kind, MIN_NUMBER, MAX_NUMBER)
@@ -105,7 +113,7 @@ def parse_record(text: str, structure: Structure) -> Record:
     record = reader.structured(structure)
     reader.space()
     if reader.place < len(text):
-        raise NumberError(f"goes on behind its end: {text[reader.place :][:20]}")
+        raise NumberError(f"continues after its end: {text[reader.place :][:20]}")
     return record
 
 

@@ -28,7 +28,7 @@ _NOUNS = {
 class EncodingError(ValueError):
     """A value that does not fit its column; `row` and `column` count from 0 where they are known.
 
-    Internal: whoever knows where the value came from turns it into a `DataError` that says so.
+    Internal: the caller that knows the place of the value turns it into a `DataError`.
     """
 
     def __init__(self, reason: str, value: object = None, row: int | None = None, column: int | None = None) -> None:
@@ -76,7 +76,8 @@ def checked_float(value: object) -> float:
 def checked_string(value: str) -> str:
     """The value if it can be written as UTF-8."""
     try:
-        value.encode()
+        if not value.isascii():
+            value.encode()
     except UnicodeEncodeError:
         raise EncodingError(f"{value!a} is not Unicode text (a lone surrogate)", value) from None
     return str(value)
@@ -132,10 +133,15 @@ def wrong(value: object, type: Type) -> EncodingError:
 
 
 def _shown(value: object) -> str:
+    return quote(value) if isinstance(value, str) else str(value) if isinstance(value, _TERMS) else shown_repr(value)
+
+
+def shown_repr(value: object) -> str:
+    """What a Python user would write for a value, for messages."""
     try:
-        return quote(value) if isinstance(value, str) else str(value) if isinstance(value, _TERMS) else repr(value)
+        return repr(value)
     except ValueError:  # Python writes no integer of thousands of digits
-        return "an integer of thousands of digits"
+        return "an integer of thousands of digits" if isinstance(value, int) else f"a {type(value).__name__}"
 
 
 def lexical_form(value: Value) -> str:

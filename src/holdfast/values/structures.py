@@ -34,7 +34,7 @@ class Structure:
 
 
 @dataclass(frozen=True)
-class Form:
+class RecordForm:
     """What records share that are compared field by field: the branch and the number of fields."""
 
     branch: str
@@ -45,7 +45,7 @@ class Form:
 
 
 @lru_cache(maxsize=1024)
-def form_of(text: str) -> Form:
+def form_of(text: str) -> RecordForm:
     """The form that a text stands for, as plans hold it."""
     branch, _, arity = text.rpartition("/")
-    return Form(branch, int(arity))
+    return RecordForm(branch, int(arity))

@@ -24,6 +24,7 @@ from holdfast.values.single_values import (
 from holdfast.values.term_text import MAX_NUMBER, MIN_NUMBER, literal_value
 
 EACH = 160  # bytes of a value in the dictionary beside its characters: the object, its id, its places in the tables
+_TOGETHER = 1 << 16  # strings that are added at a time, before the limit on memory is looked at
 _STEP = 1 << 18  # bytes between two looks at the limit
 _is_none = partial(operator.is_, None)
 _K = TypeVar("_K")
@@ -39,7 +40,7 @@ class ValueIds:
     def __init__(self, memory: Memory = UNLIMITED) -> None:
         self.memory = memory
         self.longest = 0  # characters of the longest value
-        self.nbytes = self._told = 0
+        self.nbytes = self._reported = 0
         self.values: list[Value] = []
         self._strings: dict[str, int] = {}
         self._integers: dict[int, int] = {}
@@ -125,14 +126,17 @@ class ValueIds:
     def grow(self, nbytes: int) -> None:
         """Values take so many bytes more."""
         self.nbytes += nbytes
-        if self.nbytes > self._told + _STEP:
-            self._told = self.nbytes
+        if self.nbytes > self._reported + _STEP:
+            self._reported = self.nbytes
             self.memory.grown("strings", self.nbytes)
 
     # --- many values ---------------------------------------------------------------------------------
 
     def encode_strings(self, strings: Sequence[str]) -> Codes:
         """The ids of strings, in order; new ones are added together."""
+        if len(strings) > _TOGETHER:
+            parts = range(0, len(strings), _TOGETHER)
+            return np.concatenate([self.encode_strings(strings[start : start + _TOGETHER]) for start in parts])
         ids: list[int | None] = list(map(self._strings.get, strings))
         if None not in ids:
             return np.array(ids, np.int64)
@@ -178,6 +182,7 @@ class ValueIds:
         ids: list[int | None] = list(map(self._integers.get, integers))
         if None not in ids:
             return np.array(ids, np.int64)
-        for integer in dict.fromkeys(i for i, id in zip(integers, ids, strict=True) if id is None):
-            self._add(integer)
+        for integer, id in zip(integers, ids, strict=True):
+            if id is None:
+                self.id_of(integer)
         return np.array(list(map(self._integers.get, integers)), np.int64)

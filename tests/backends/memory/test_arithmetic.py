@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.backends.memory import arithmetic
-from holdfast.backends.memory.arithmetic import Column, Undefined, codes_of, typed
+from holdfast.backends.memory.arithmetic import Undefined, ValueColumn, codes_of, typed
 from holdfast.values import Type
 
 SMALLEST, LARGEST = -(2**63), 2**63 - 1
@@ -69,7 +69,7 @@ def exact(function: Callable[[int, int], int], a: int, b: int, type: Type) -> in
 @settings(max_examples=120, deadline=None)
 @given(data=st.data())
 def test_integers_are_exact_or_refused(
-    sign: str, columnwise: Callable[..., Column], plain: Callable[[int, int], int], type: Type, data: st.DataObject
+    sign: str, columnwise: Callable[..., ValueColumn], plain: Callable[[int, int], int], type: Type, data: st.DataObject
 ) -> None:
     values, dtype = KINDS[type]
     pairs = data.draw(st.lists(st.tuples(values, values), max_size=6))
@@ -91,7 +91,7 @@ def test_integers_are_exact_or_refused(
 @pytest.mark.parametrize(("sign", "columnwise", "plain"), EXACT, ids=[name for name, _, _ in EXACT])
 def test_each_pair_of_edges_alone(
     sign: str,
-    columnwise: Callable[..., Column],
+    columnwise: Callable[..., ValueColumn],
     plain: Callable[[int, int], int],
     type: Type,
     dtype: type[np.integer],
@@ -118,7 +118,7 @@ def test_each_pair_of_edges_alone(
     ],
 )
 def test_the_pair_that_has_no_value_is_named(
-    columnwise: Callable[..., Column], left: int, right: int, said: str
+    columnwise: Callable[..., ValueColumn], left: int, right: int, said: str
 ) -> None:
     with pytest.raises(Undefined) as caught:
         columnwise(np.array([1, left]), np.array([1, right]))
@@ -158,7 +158,7 @@ SHIFTS = [
 @pytest.mark.parametrize(("columnwise", "plain"), SHIFTS, ids=["left", "right", "right unsigned"])
 @given(data=st.data())
 def test_shifts_are_exact_or_refused(
-    columnwise: Callable[..., Column], plain: Callable[[int, int], int], type: Type, data: st.DataObject
+    columnwise: Callable[..., ValueColumn], plain: Callable[[int, int], int], type: Type, data: st.DataObject
 ) -> None:
     values, dtype = KINDS[type]
     few = st.tuples(values, st.integers(0, 5)), st.tuples(st.integers(0, 9), st.integers(0, 63))
@@ -213,7 +213,7 @@ def cut(value: float | int, type: Type) -> int | None:
 )
 @given(data=st.data())
 def test_conversions_cut_towards_zero_or_refuse(
-    columnwise: Callable[[Column], Column], type: Type, data: st.DataObject
+    columnwise: Callable[[ValueColumn], ValueColumn], type: Type, data: st.DataObject
 ) -> None:
     other, dtype = KINDS[Type.UNSIGNED if type is Type.NUMBER else Type.NUMBER]
     value, kind = data.draw(

@@ -106,7 +106,7 @@ def test_slots_are_a_power_of_two_and_not_too_full(count: int) -> None:
     slots = slots_for(count)
     assert slots & (slots - 1) == 0
     assert count <= FULL * slots
-    assert HashedRows(np.zeros(slots, np.uint64)).has_room(count)
+    assert HashedRows(np.zeros(slots, np.uint64)).has_capacity(count)
 
 
 # --- grids -------------------------------------------------------------------------------------------

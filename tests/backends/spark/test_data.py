@@ -119,5 +119,45 @@ def test_updates_leave_nothing_behind(spark: SparkSession) -> None:
 
 
 def test_an_engine_that_there_is_not() -> None:
-    with pytest.raises(HoldfastError, match="there is no engine sparc"):
+    with pytest.raises(HoldfastError, match="unknown engine sparc"):
         holdfast.from_text(REACH, engine="sparc")
+
+
+def test_booleans_decimals_dates_and_times_are_read_as_in_memory(spark: SparkSession) -> None:
+    frame = spark.sql(
+        """SELECT * FROM VALUES
+        (true, 1.10BD, DATE '2024-02-29', TIMESTAMP '2024-02-29 12:30:00.5Z'),
+        (false, 2.50BD, DATE '1969-12-31', TIMESTAMP '1969-12-31 00:00:00Z') AS t(b, d, day, time)"""
+    )
+    for types in ("symbol symbol symbol symbol", "any any any any", "number float number number"):
+        columns = ", ".join(f"{n}: {t}" for n, t in zip(("b", "d", "day", "time"), types.split(), strict=True))
+        text = f".decl p({columns})"
+        there = holdfast.from_text(text, {"p": frame}, engine=spark)
+        here = holdfast.from_text(text, {"p": frame.toArrow()})
+        assert set(there["p"]) == set(here["p"])
+    for name, type_ in (("b", "float"), ("d", "number"), ("day", "float"), ("day", "unsigned"), ("time", "unsigned")):
+        for engine in (spark, "memory"):
+            given = frame.select(name) if engine is spark else frame.select(name).toArrow()
+            with pytest.raises(DataError, match="E0606"):
+                set(holdfast.from_text(f".decl p({name}: {type_})", {"p": given}, engine=engine)["p"])
+
+
+def test_functors_of_strings_and_dates_are_those_of_memory(spark: SparkSession) -> None:
+    text = """
+    .decl s(t: symbol, d: symbol)
+    .decl p(a: symbol, b: symbol, c: symbol, d: symbol)
+    .decl q(a: number, b: symbol, c: symbol, d: number, e: number)
+    s("Key = 12", "2024-02-29"). s("none", "1969-12-31").
+    p(regex_group(t, "(\\\\pL+) = (\\\\d+)", 2), regex_replace(t, "[a-z]", "<\\\\0>"), upper(t), split(t, " ", 1)) :-
+        s(t, _).
+    q(n, date_text(add_months(n, 1)), time_text(to_time(d)), weekday(n), date_of(time_of(n) - 1)) :-
+        s(_, d), n = to_date(d).
+    """
+    here, there = holdfast.from_text(text), holdfast.from_text(text, engine=spark)
+    assert len(here["p"]) == len(here["q"]) == 2
+    for name in ("p", "q"):
+        assert set(here[name]) == set(there[name])
+    for engine in ("memory", spark):
+        with pytest.raises(HoldfastError, match=r"E0701.*is not a date such as"):
+            wrong = holdfast.from_text('s("x"). p(to_date(t)) :- s(t).', engine=engine)
+            set(wrong["p"])

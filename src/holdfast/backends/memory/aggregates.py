@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.backends.memory.arithmetic import Column, Undefined, codes_of, typed
+from holdfast.backends.memory.arithmetic import Undefined, ValueColumn, codes_of, typed
 from holdfast.backends.memory.arrays import Ids, Rows
 from holdfast.backends.memory.facts import FactSet, Momentary
 from holdfast.backends.memory.table import Table
@@ -51,13 +51,13 @@ def aggregate(
     return result
 
 
-def _order(codes: NDArray[np.int64], type: Type, dictionary: Dictionary) -> Column:
+def _order(codes: NDArray[np.int64], type: Type, dictionary: Dictionary) -> ValueColumn:
     if type.in_dictionary:
         return dictionary.order_keys(codes)
     return typed(codes, type)
 
 
-def _sorted(groups: NDArray[np.int32], order: Column) -> _Groups:
+def _sorted(groups: NDArray[np.int32], order: ValueColumn) -> _Groups:
     places = np.lexsort((order, groups))
     starts = np.flatnonzero(np.diff(groups[places], prepend=-1)).astype(np.int64)
     return _Groups(places, starts, np.append(starts[1:], len(places)))
@@ -82,7 +82,7 @@ def _values(function: str, target: NDArray[np.int64], type: Type, head: Type, gr
     raise AssertionError(function)
 
 
-def _sum(values: Column, groups: _Groups) -> Column:
+def _sum(values: ValueColumn, groups: _Groups) -> ValueColumn:
     if _stays_within(2.0**62, values, groups):
         with np.errstate(over="ignore", invalid="ignore"):
             return np.add.reduceat(values, groups.starts)
@@ -92,7 +92,7 @@ def _sum(values: Column, groups: _Groups) -> Column:
         raise Undefined("the sum does not fit 64 bits") from error
 
 
-def _stays_within(bound: float, values: Column, groups: _Groups) -> bool:
+def _stays_within(bound: float, values: ValueColumn, groups: _Groups) -> bool:
     """Whether sums are as good as they can be without Python's integers."""
     if values.dtype == np.float64:
         return True
@@ -100,25 +100,25 @@ def _stays_within(bound: float, values: Column, groups: _Groups) -> bool:
     return not (about > bound).any()
 
 
-def _whole_sums(values: Column, groups: _Groups) -> list[int]:
+def _whole_sums(values: ValueColumn, groups: _Groups) -> list[int]:
     return [sum(map(int, values[a:b])) for a, b in zip(groups.starts, groups.stops, strict=True)]
 
 
-def _mean(values: Column, groups: _Groups) -> Column:
+def _mean(values: ValueColumn, groups: _Groups) -> ValueColumn:
     if _stays_within(2.0**53, values, groups):
         return _sum(values.astype(np.float64), groups) / groups.sizes
     totals = zip(_whole_sums(values, groups), groups.sizes.tolist(), strict=True)
     return np.array([total / size for total, size in totals])
 
 
-def _median(values: Column, groups: _Groups) -> Column:
+def _median(values: ValueColumn, groups: _Groups) -> ValueColumn:
     """The middle value, or the mean of the two middle ones."""
     low, high = values[groups.starts + (groups.sizes - 1) // 2], values[groups.starts + groups.sizes // 2]
     if low.dtype != np.float64:
         return np.array([(a + b) / 2 for a, b in zip(low.tolist(), high.tolist(), strict=True)])
     with np.errstate(over="ignore", invalid="ignore"):
         middle = (low + high) / 2
-    halves: Column = np.where(np.isinf(middle) & np.isfinite(low), low / 2 + high / 2, middle)
+    halves: ValueColumn = np.where(np.isinf(middle) & np.isfinite(low), low / 2 + high / 2, middle)
     return halves
 
 

@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 from holdfast.values import Type
 from holdfast.values.dictionary import float_codes
 
-Column = NDArray[Any]
+ValueColumn = NDArray[Any]
 
 
 class Undefined(ArithmeticError):
     """A functor has no value for its arguments; the message says why in the user's words."""
 
 
-def typed(codes: NDArray[np.int64], type: Type) -> Column:
+def typed(codes: NDArray[np.int64], type: Type) -> ValueColumn:
     """Codes of a numeric type as the numbers they stand for."""
     match type:
         case Type.FLOAT:
@@ -32,12 +32,12 @@ def typed(codes: NDArray[np.int64], type: Type) -> Column:
     return codes
 
 
-def codes_of(column: Column, type: Type) -> NDArray[np.int64]:
+def codes_of(column: ValueColumn, type: Type) -> NDArray[np.int64]:
     """Numbers of a type as codes."""
     return float_codes(column) if type is Type.FLOAT else column.view(np.int64)
 
 
-def add(left: Column, right: Column) -> Column:
+def add(left: ValueColumn, right: ValueColumn) -> ValueColumn:
     """`+`."""
     result = left + right
     if left.dtype == np.int64:
@@ -48,7 +48,7 @@ def add(left: Column, right: Column) -> Column:
     return result
 
 
-def subtract(left: Column, right: Column) -> Column:
+def subtract(left: ValueColumn, right: ValueColumn) -> ValueColumn:
     """`-`."""
     result = left - right
     if left.dtype == np.int64:
@@ -59,7 +59,7 @@ def subtract(left: Column, right: Column) -> Column:
     return result
 
 
-def multiply(left: Column, right: Column) -> Column:
+def multiply(left: ValueColumn, right: ValueColumn) -> ValueColumn:
     """`*`."""
     result = left * right
     if left.dtype != np.float64:
@@ -72,7 +72,7 @@ def multiply(left: Column, right: Column) -> Column:
     return result
 
 
-def divide(left: Column, right: Column) -> Column:
+def divide(left: ValueColumn, right: ValueColumn) -> ValueColumn:
     """`/`: cut towards zero for integers."""
     if left.dtype == np.float64:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -85,13 +85,13 @@ def divide(left: Column, right: Column) -> Column:
     return quotient + ((quotient * right != left) & ((left < 0) != (right < 0)))
 
 
-def remainder(left: Column, right: Column) -> Column:
+def remainder(left: ValueColumn, right: ValueColumn) -> ValueColumn:
     """`%`: has the sign of the left operand."""
     _refuse(right == 0, left, "%", right, "division by zero")
     return np.fmod(left, np.where((left.dtype == np.int64) & (right == -1), np.ones_like(right), right))
 
 
-def power(base: Column, exponent: Column) -> Column:
+def power(base: ValueColumn, exponent: ValueColumn) -> ValueColumn:
     """`^`; a negative exponent of an integer is cut towards zero."""
     if base.dtype == np.float64:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -109,19 +109,19 @@ def _integer_power(base: int, exponent: int) -> int:
     return int(base ** (exponent % 2)) if abs(base) == 1 else 0
 
 
-def negate(operand: Column) -> Column:
+def negate(operand: ValueColumn) -> ValueColumn:
     """Unary `-`."""
     if operand.dtype == np.int64 and (operand == np.iinfo(np.int64).min).any():
         raise Undefined(f"-({np.iinfo(np.int64).min}) does not fit 64 bits")
     return -operand
 
 
-def absolute(operand: Column) -> Column:
+def absolute(operand: ValueColumn) -> ValueColumn:
     """`abs`."""
     return np.where(operand < 0, negate(np.where(operand < 0, operand, np.zeros_like(operand))), operand)
 
 
-def shift_left(left: Column, right: Column) -> Column:
+def shift_left(left: ValueColumn, right: ValueColumn) -> ValueColumn:
     """`bshl`: times a power of two, so no bit may be lost."""
     _refuse_shift(left, "bshl", right)
     result = left << right
@@ -129,28 +129,28 @@ def shift_left(left: Column, right: Column) -> Column:
     return result
 
 
-def shift_right(left: Column, right: Column) -> Column:
+def shift_right(left: ValueColumn, right: ValueColumn) -> ValueColumn:
     """`bshr`: keeps the sign of a number."""
     _refuse_shift(left, "bshr", right)
     return left >> right
 
 
-def shift_right_unsigned(left: Column, right: Column) -> Column:
+def shift_right_unsigned(left: ValueColumn, right: ValueColumn) -> ValueColumn:
     """`bshru`: fills with zeros."""
     _refuse_shift(left, "bshru", right)
     return (left.view(np.uint64) >> right.astype(np.uint64)).view(left.dtype)
 
 
-def _refuse_shift(left: Column, operator: str, right: Column) -> None:
+def _refuse_shift(left: ValueColumn, operator: str, right: ValueColumn) -> None:
     _refuse((right < 0) | (right > 63), left, operator, right, "a shift is by 0 to 63 bits")
 
 
-def as_truth(operation: Callable[..., Column]) -> Callable[..., Column]:
+def as_truth(operation: Callable[..., ValueColumn]) -> Callable[..., ValueColumn]:
     """A logical functor: any number but 0 is true, the result is 1 or 0."""
     return lambda *operands: operation(*(operand != 0 for operand in operands)).astype(operands[0].dtype)
 
 
-def to_integer(column: Column) -> Column:
+def to_integer(column: ValueColumn) -> ValueColumn:
     """A float or an unsigned number as a number, cut towards zero."""
     if column.dtype == np.uint64:
         _refuse_single(column > np.uint64(2**63 - 1), column, "number")
@@ -159,7 +159,7 @@ def to_integer(column: Column) -> Column:
     return column.astype(np.int64)
 
 
-def to_natural(column: Column) -> Column:
+def to_natural(column: ValueColumn) -> ValueColumn:
     """A float or a number as an unsigned number, cut towards zero."""
     too_large = np.zeros(len(column), np.bool_)
     if column.dtype == np.float64:
@@ -168,12 +168,12 @@ def to_natural(column: Column) -> Column:
     return column.astype(np.uint64)
 
 
-def _is_small(column: Column) -> bool:
+def _is_small(column: ValueColumn) -> bool:
     """Whether the sum or difference of such columns certainly fits: cheaper to see than an overflow."""
     return not len(column) or bool(column.max() < 2**62 and column.min() > -(2**62))
 
 
-def _exactly(operator: str, function: Callable[[int, int], int], left: Column, right: Column) -> Column:
+def _exactly(operator: str, function: Callable[[int, int], int], left: ValueColumn, right: ValueColumn) -> ValueColumn:
     """An integer function in Python's integers, once for each distinct pair."""
     pairs, places = np.unique(np.stack([left, right]), axis=1, return_inverse=True)
     try:
@@ -185,12 +185,12 @@ def _exactly(operator: str, function: Callable[[int, int], int], left: Column, r
         raise Undefined(f"0 {operator} a negative number has no value") from error
 
 
-def _refuse(wrong: Column, left: Column, operator: str, right: Column, reason: str = "") -> None:
+def _refuse(wrong: ValueColumn, left: ValueColumn, operator: str, right: ValueColumn, reason: str = "") -> None:
     if wrong.any():
         at = int(np.argmax(wrong))
         raise Undefined(f"{left[at]} {operator} {right[at]}: {reason or 'the result does not fit 64 bits'}")
 
 
-def _refuse_single(wrong: Column, column: Column, type_name: str) -> None:
+def _refuse_single(wrong: ValueColumn, column: ValueColumn, type_name: str) -> None:
     if wrong.any():
         raise Undefined(f"{column[int(np.argmax(wrong))]} does not fit type {type_name}")

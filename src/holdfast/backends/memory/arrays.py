@@ -17,7 +17,7 @@ Slots = NDArray[np.uint64]
 
 FULL = 0.7  # of the slots; more makes probing long, less wastes memory
 _LARGE = 1 << 14  # slots; fewer are copied in no time
-_ROOM = 16  # times as many slots have room to grow into
+_SPARE = 16  # times as many slots are reserved to grow into
 _WORTH_PAGES = 1 << 20  # bytes
 _OWN_PAGES = getattr(mmap, "MAP_PRIVATE", 0) | getattr(mmap, "MAP_ANONYMOUS", 0)
 
@@ -33,16 +33,16 @@ def zeros(shape: tuple[int, ...], dtype: np.dtype[Any] | type[np.generic]) -> An
     return np.ndarray(shape, dtype, mmap.mmap(-1, size, flags=_OWN_PAGES))
 
 
-def enlarged(column: NDArray[Any], room: int) -> Any:
-    """A column with more room, in which anything may stand; it takes no memory until it is written to."""
-    larger = np.empty((room, *column.shape[1:]), column.dtype)
+def enlarged(column: NDArray[Any], capacity: int) -> Any:
+    """A column with more capacity, in which anything may stand; it takes no memory until it is written to."""
+    larger = np.empty((capacity, *column.shape[1:]), column.dtype)
     larger[: len(column)] = column
     return larger
 
 
-def padded(column: NDArray[Any], room: int) -> Any:
-    """A column with more room, full of zeros; it takes no memory until it is written to."""
-    larger = zeros((room, *column.shape[1:]), column.dtype)
+def padded(column: NDArray[Any], capacity: int) -> Any:
+    """A column with more capacity, full of zeros; it takes no memory until it is written to."""
+    larger = zeros((capacity, *column.shape[1:]), column.dtype)
     larger[: len(column)] = column
     return larger
 
@@ -55,14 +55,14 @@ def slots_for(rows: int) -> int:
 def more_slots(fewer: Slots, count: int) -> Slots:
     """A hash table with the same entries and more slots; the smaller one is gone.
 
-    It grows where it stands, into room that takes no memory until then.  On one thread: two would wait for each other's
-    new pages of memory.
+    It grows where it stands, into slots that are reserved and take no memory until then.  On one thread: two would wait
+    for each other's new pages of memory.
     """
-    room = fewer.base
-    if room is not None and count <= len(room):
-        slots: Slots = room[:count]
+    reserved = fewer.base
+    if reserved is not None and count <= len(reserved):
+        slots: Slots = reserved[:count]
         kernels.spread_slots(slots, len(fewer), np.empty_like(fewer))
         return slots
-    slots = zeros((count * _ROOM if count >= _LARGE else count,), np.uint64)[:count]
+    slots = zeros((count * _SPARE if count >= _LARGE else count,), np.uint64)[:count]
     kernels.move_slots(fewer, slots)
     return slots

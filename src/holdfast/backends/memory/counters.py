@@ -24,7 +24,7 @@ class MemoryCounters:
     def __init__(self, tables: Mapping[str, Table], column: str) -> None:
         self.tables = tables
         self.column = column
-        self.remembers = False  # during an update, so that it can be taken back
+        self.remembers = False  # during an update, so that it can be rolled back
         self._undo: list[Callable[[], None]] = []
 
     def of(self, predicate: str) -> NDArray[np.int32]:
@@ -58,14 +58,14 @@ class MemoryCounters:
                 self._undo.append(partial(self._restore, predicate, numbers[: self.tables[predicate].size].copy()))
             numbers[:] = 0
 
-    def take_back(self) -> None:
-        """Undo everything since `settle`."""
+    def roll_back(self) -> None:
+        """Undo everything since `clear_undo`."""
         for undo in reversed(self._undo):
             undo()
-        self.settle()
+        self.clear_undo()
 
-    def settle(self) -> None:
-        """What was done before this is not taken back any more."""
+    def clear_undo(self) -> None:
+        """Changes before this are no longer rolled back."""
         self._undo.clear()
 
     def _restore(self, predicate: str, numbers: NDArray[np.int32]) -> None:
@@ -73,8 +73,8 @@ class MemoryCounters:
 
     def _count(self, predicate: str, ids: Ids, weights: Weights, step: int) -> None:
         if not kernels.count(ids, weights, self.of(predicate), step):
-            message = f"a fact of {predicate} has more than {2**31 - 1:,} derivations, which is more than is counted"
-            help = "`_` or an unused variable in a rule's body may multiply them: project it away in a rule of its own"
+            message = f"a fact of {predicate} has more than {2**31 - 1:,} derivations, more than a counter holds"
+            help = "`_` or an unused variable in a rule's body may multiply them: project it out in a separate rule"
             raise LimitReached(Diagnostic("E0805", message, help=help))
 
     def _move(self, facts: Bag | Facts, step: int) -> None:

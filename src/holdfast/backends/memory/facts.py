@@ -1,4 +1,4 @@
-"""Sets of facts over tables: expressions that cost nothing to make and are worked out when they are needed.
+"""Sets of facts over tables: expressions that cost nothing to make and are evaluated on demand.
 
 A kept set (E, I, D, A …) is a bit of every row's status byte.  A momentary set (Δ, N) is a list of row ids.  A
 combination such as `I - Δ` is only a formula.  To probe it, the formula becomes 256 truth values, one for each status
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from holdfast.backends.memory import kernels
 from holdfast.backends.memory.arrays import Ids
 from holdfast.backends.memory.table import Table
-from holdfast.backends.memory.truth import ALWAYS, NO_BITS, NO_IDS, Run, Truth, distinct, has_bit, run_of
+from holdfast.backends.memory.truth import ALWAYS, NO_BITS, NO_IDS, Run, TruthTable, distinct, has_bit, run_of
 from holdfast.backends.protocol import Facts
 
 Tables = Mapping[str, Table]
@@ -53,7 +53,7 @@ class FactSet:
         """Row ids that include all of the set's, perhaps more, perhaps repeated."""
         raise NotImplementedError
 
-    def truth(self, bits: Mapping[Momentary, np.uint8]) -> Truth:
+    def truth(self, bits: Mapping[Momentary, np.uint8]) -> TruthTable:
         """For each status byte, whether a fact with it is in the set."""
         raise NotImplementedError
 
@@ -64,7 +64,7 @@ class FactSet:
     def __or__(self, other: Facts) -> FactSet:
         other = own(other)
         if self.is_momentary and other.is_momentary:
-            return formulas.union(self, other)  # worked out, even if one is empty: it is looked at more than once
+            return formulas.union(self, other)  # evaluated, even if one is empty: it is read more than once
         if other.is_nothing:
             return self
         return other if self.is_nothing else formulas.combined(self, other, or_)
@@ -169,7 +169,7 @@ class Momentary(FactSet):
     def __bool__(self) -> bool:
         return any(map(len, self.rows.values()))
 
-    def truth(self, bits: Mapping[Momentary, np.uint8]) -> Truth:
+    def truth(self, bits: Mapping[Momentary, np.uint8]) -> TruthTable:
         return has_bit(int(bits[self]))
 
     def run(self, predicate: str) -> Run | None:
@@ -189,7 +189,7 @@ class Momentary(FactSet):
 
 
 class Support(FactSet):
-    """The facts of a bag, taken once each; the bag's repetitions are dropped only when the set is worked out."""
+    """The distinct facts of a bag; duplicates are dropped only when the set is evaluated."""
 
     is_momentary = True
 
@@ -204,7 +204,7 @@ class Support(FactSet):
     def candidates(self, predicate: str) -> Ids:
         return self.rows.get(predicate, NO_IDS)
 
-    def truth(self, bits: Mapping[Momentary, np.uint8]) -> Truth:
+    def truth(self, bits: Mapping[Momentary, np.uint8]) -> TruthTable:
         return ALWAYS  # only ever asked about its own candidates
 
 
@@ -234,7 +234,7 @@ class ByPredicate(FactSet):
     def run(self, predicate: str) -> Run | None:
         return self.formula(predicate).run(predicate)
 
-    def truth(self, bits: Mapping[Momentary, np.uint8]) -> Truth:
+    def truth(self, bits: Mapping[Momentary, np.uint8]) -> TruthTable:
         raise AssertionError("ask the formula of a predicate")
 
 

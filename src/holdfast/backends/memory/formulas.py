@@ -1,4 +1,4 @@
-"""Formulas: sets of facts under a connective, and the momentary sets that they are worked out to."""
+"""Formulas: sets of facts under a connective, and the momentary sets that they evaluate to."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import numpy as np
 from holdfast.backends.memory import kernels
 from holdfast.backends.memory.arrays import Ids
 from holdfast.backends.memory.facts import SCRATCH, FactSet, Momentary, Support, Tables
-from holdfast.backends.memory.truth import ALWAYS, Run, Truth, distinct
+from holdfast.backends.memory.truth import ALWAYS, Run, TruthTable, distinct
 
-Connective = Callable[[Truth, Truth], Truth]
+Connective = Callable[[TruthTable, TruthTable], TruthTable]
 _SMALL = 2_048  # comparisons of row ids that are quicker than marking rows
 _SPARSE = 16  # rows for each id that is met among them; with more, marking them all does not pay
 
@@ -47,7 +47,7 @@ class _Combined(FactSet):
             return np.concatenate([self.left.candidates(predicate), self.right.candidates(predicate)])
         return self.left.candidates(predicate)
 
-    def truth(self, bits: Mapping[Momentary, np.uint8]) -> Truth:
+    def truth(self, bits: Mapping[Momentary, np.uint8]) -> TruthTable:
         return self.connective(self.left.truth(bits), self.right.truth(bits))
 
     def column(self, predicate: str) -> str:
@@ -77,7 +77,7 @@ class _Formula(_Combined, Lasting):
         self.left, self.right, self.connective, self.columns = left, right, connective, left.columns
         self._truth = connective(left.truth({}), right.truth({}))
 
-    def truth(self, bits: Mapping[Momentary, np.uint8]) -> Truth:
+    def truth(self, bits: Mapping[Momentary, np.uint8]) -> TruthTable:
         return self._truth
 
     def formula(self, predicate: str) -> FactSet:
@@ -114,7 +114,7 @@ def _at_once(left: FactSet, right: FactSet, connective: Connective) -> FactSet:
     return filtered(left.snapshot(), right, connective is and_)
 
 
-def without(left: Truth, right: Truth) -> Truth:
+def without(left: TruthTable, right: TruthTable) -> TruthTable:
     """The connective of a difference."""
     return left & ~right
 
@@ -165,7 +165,7 @@ def _passing(facts: FactSet, condition: FactSet, predicate: str, wanted: bool) -
         if len(ids) * len(others) <= _SMALL:
             out = np.empty(len(ids), np.int32)
             return out[: kernels.among(ids, others, wanted, out)]
-    unmarked = Support(facts.tables, {predicate: candidates})  # nobody asks whether a fact is in it
+    unmarked = Support(facts.tables, {predicate: candidates})  # never used for membership tests
     return _Combined(facts.tables, unmarked, condition, and_ if wanted else without).ids(predicate)
 
 

@@ -9,14 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.backends.memory import arithmetic
-from holdfast.backends.memory.arithmetic import Column, Undefined, codes_of, typed
+from holdfast.backends.memory.arithmetic import Undefined, ValueColumn, codes_of, typed
 from holdfast.backends.memory.arrays import Rows
+from holdfast.errors import shortened
 from holdfast.interrupts import foreign
 from holdfast.program.folding import ON_STRINGS
 from holdfast.program.model import Apply, Compare, Const, Range, Term, Test, Var
-from holdfast.regular_expressions import PatternError, all_match
+from holdfast.regular_expressions import BY_PATTERN, PatternError, all_match
 from holdfast.user_functors import UserFunctor, registered
 from holdfast.values import BlankNode, Iri, Literal, Type, Value
+from holdfast.values.dates import ON_DATES, DateError
 from holdfast.values.dictionary import Dictionary, EncodingError
 from holdfast.values.number_text import NumberError, parse_float, parse_integer
 from holdfast.values.single_values import plain
@@ -25,6 +27,7 @@ from holdfast.values.term_text import term_text
 
 Codes = NDArray[np.int64]
 
+_LONG = 1 << 16  # characters of a string from which on its copies are counted before they are made
 _XSD = "http://www.w3.org/2001/XMLSchema#"
 
 
@@ -118,7 +121,7 @@ def spread(range: Range, given: Bindings, most: int) -> Iterator[Bindings]:
             yield from _bound(range.variable, chunk, given.at(np.full(len(chunk), place), len(chunk)))
 
 
-def _chunks(start: Any, stop: Any, step: Any, most: int) -> Iterator[Column]:
+def _chunks(start: Any, stop: Any, step: Any, most: int) -> Iterator[ValueColumn]:
     """The values of one range, so many at a time; integers may go from one end of the 64 bits to the other."""
     if start.dtype == np.float64:
         if not np.isfinite([start, stop, step]).all():
@@ -149,6 +152,8 @@ def _apply(function: str, columns: Sequence[Codes], types: Sequence[Type], type:
         return _by_user(registered(function), columns, types, type, dictionary)
     if function in _ON_VALUES:
         return _by_value(_ON_VALUES[function], columns, types, type, dictionary)
+    if function in BY_PATTERN:
+        return _by_pattern(BY_PATTERN[function], columns, types, dictionary)
     if function in ("min", "max"):
         return _extreme(function, columns, type, dictionary)
     if function == "ord":
@@ -166,7 +171,7 @@ def _extreme(function: str, columns: Sequence[Codes], type: Type, dictionary: Di
     return chosen
 
 
-def _comparable(columns: Sequence[Codes], type: Type, dictionary: Dictionary) -> list[Column]:
+def _comparable(columns: Sequence[Codes], type: Type, dictionary: Dictionary) -> list[ValueColumn]:
     """Columns whose entries compare as the values do."""
     if not type.in_dictionary:
         return [typed(column, type) for column in columns]
@@ -178,25 +183,51 @@ def _by_value(
     function: Callable[..., Any], columns: Sequence[Codes], types: Sequence[Type], type: Type, dictionary: Dictionary
 ) -> Codes:
     """A functor in Python, once for each distinct tuple of arguments."""
-    distinct, places = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
-    values = [dictionary.decode_values(distinct[:, i], t) for i, t in enumerate(types)]
+    values, places = _distinct(columns, types, dictionary)
+    if function is ON_STRINGS["replace"]:
+        _check_size(values, dictionary)
+    if function is _joined and dictionary.longest > _LONG:
+        for texts in zip(*values, strict=True):
+            dictionary.memory.check("strings", 2 * sum(len(text) for text in texts if isinstance(text, str)))
     function = _where_typed(function, types, otherwise="" if type.in_dictionary else 0)
-    results = [dictionary.encode_value(function(*arguments), type) for arguments in zip(*values, strict=True)]
-    return np.array(results, np.int64)[places.reshape(-1)]
+    try:
+        results = [dictionary.encode_value(function(*arguments), type) for arguments in zip(*values, strict=True)]
+    except DateError as error:
+        raise Undefined(str(error)) from None
+    return np.array(results, np.int64)[places]
+
+
+def _by_pattern(
+    function: Callable[..., list[str]], columns: Sequence[Codes], types: Sequence[Type], dictionary: Dictionary
+) -> Codes:
+    """A functor of regular expressions, for all distinct tuples of arguments with one pattern at once."""
+    values, places = _distinct(columns, types, dictionary)
+    try:
+        results = function(*values, lambda nbytes: dictionary.memory.check("strings", nbytes))
+    except PatternError as error:
+        raise Undefined(str(error)) from None
+    return dictionary.encode_strings(results)[places]
+
+
+def _distinct(
+    columns: Sequence[Codes], types: Sequence[Type], dictionary: Dictionary
+) -> tuple[list[list[Value]], NDArray[np.int64]]:
+    """The columns of the distinct tuples of arguments, and for each binding the place of its own."""
+    distinct, places = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
+    return [dictionary.decode_values(distinct[:, i], t) for i, t in enumerate(types)], places.reshape(-1)
 
 
 def _by_user(
     functor: UserFunctor, columns: Sequence[Codes], types: Sequence[Type], type: Type, dictionary: Dictionary
 ) -> Codes:
     """A functor of the user, once for each distinct tuple of arguments; a vectorised one for all of them at once."""
-    distinct, places = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
-    values = [dictionary.decode_values(distinct[:, i], t) for i, t in enumerate(types)]
+    values, places = _distinct(columns, types, dictionary)
     rows = list(zip(*values, strict=True))
     typed_rows = [row for row in rows if _is_typed(row, types)]
     results = dict(zip(typed_rows, _called(functor, typed_rows, types), strict=True))
     otherwise = "" if type.in_dictionary else 0
     codes = [_given(functor, row, results.get(row, otherwise), type, dictionary) for row in rows]
-    return np.array(codes, np.int64)[places.reshape(-1)]
+    return np.array(codes, np.int64)[places]
 
 
 def _is_typed(row: tuple[Value, ...], types: Sequence[Type]) -> bool:
@@ -241,9 +272,21 @@ def _where_typed(function: Callable[..., Any], types: Sequence[Type], otherwise:
     return typed_function if symbols else function
 
 
+def _check_size(values: Sequence[Sequence[Value]], dictionary: Dictionary) -> None:
+    """Refuse what replacing would make, before it is made: it may be as large as the product of two strings."""
+    for text, old, new in zip(*values, strict=True):
+        if isinstance(text, str) and isinstance(old, str) and isinstance(new, str) and len(new) > len(old):
+            size = len(text) + text.count(old) * (len(new) - len(old))
+            dictionary.memory.check("strings", size if text.isascii() and new.isascii() else 4 * size)
+
+
+def _joined(*texts: str) -> str:
+    return "".join(texts)
+
+
 def _substring(text: str, start: int, length: int) -> str:
     if start < 0 or length < 0:
-        raise Undefined(f"substr({text!r}, {start}, {length}): start and length must not be negative")
+        raise Undefined(f"substr({shortened(repr(text))}, {start}, {length}): start and length must not be negative")
     return text[start : start + length]
 
 
@@ -274,7 +317,7 @@ def _to_float(value: Value) -> float:
 
 
 def _quoted(value: Value) -> str:
-    return f'"{value}"' if isinstance(value, str) else str(value)
+    return shortened(f'"{value}"' if isinstance(value, str) else str(value))
 
 
 def _lexical(value: Value) -> str:
@@ -299,7 +342,8 @@ def _datatype(value: Value) -> Iri:
 
 _ON_VALUES: dict[str, Callable[..., Any]] = {
     **ON_STRINGS,
-    "cat": lambda *texts: "".join(texts),
+    **ON_DATES,
+    "cat": _joined,
     "strlen": len,
     "substr": _substring,
     "to_number": _to_number,
@@ -311,7 +355,7 @@ _ON_VALUES: dict[str, Callable[..., Any]] = {
     "datatype": _datatype,
 }
 
-_ARITHMETIC: dict[str, Callable[..., Column]] = {
+_ARITHMETIC: dict[str, Callable[..., ValueColumn]] = {
     "+": arithmetic.add,
     "-": arithmetic.subtract,
     "*": arithmetic.multiply,
@@ -339,7 +383,7 @@ _ARITHMETIC: dict[str, Callable[..., Column]] = {
     "utof": lambda column: column.astype(np.float64),
 }
 
-_COMPARISONS: dict[str, Callable[[Column, Column], Column]] = {
+_COMPARISONS: dict[str, Callable[[ValueColumn, ValueColumn], ValueColumn]] = {
     "=": np.equal,
     "!=": np.not_equal,
     "<": np.less,

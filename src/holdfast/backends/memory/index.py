@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from holdfast.backends.memory import kernels
 from holdfast.backends.memory.arrays import FULL, Ids, Rows, enlarged, more_slots, slots_for
 
-_FIRST_ROOM = 64
-_GROWTH = 8  # of room for runs; it takes no memory until it is written to
+_FIRST_CAPACITY = 64
+_GROWTH = 8  # of the capacity for runs; it takes no memory until it is written to
 _PLACES = 4  # a key may have so many places by value, most of them empty
 _TAIL = 0.1  # of the settled rows; a longer tail, which joins read slowly, is settled
 
@@ -29,10 +29,10 @@ class Index:
         self.key = np.array(key, np.int64)
         self.others = np.array([column for column in range(arity) if column not in key], np.int64)
         self.straight = np.arange(len(self.others))
-        self.slots: NDArray[np.uint64] = np.zeros(_FIRST_ROOM, np.uint64)
+        self.slots: NDArray[np.uint64] = np.zeros(_FIRST_CAPACITY, np.uint64)
         self.direct: Ids = np.empty(0, np.int32)
         self.keys = 0
-        self.entries: Rows = np.empty((_FIRST_ROOM, len(key) + 2), np.int64)
+        self.entries: Rows = np.empty((_FIRST_CAPACITY, len(key) + 2), np.int64)
         self.ids: Ids = np.empty(0, np.int32)
         self.values: Rows = np.empty((0, len(self.others)), np.int64)
         self.tail_key: Ids = np.empty(0, np.int32)
@@ -65,13 +65,13 @@ class Index:
             )
             if self.covered < size:
                 self._more_keys(size)
-        if self.covered - self.settled > max(_FIRST_ROOM, self.settled * _TAIL):
+        if self.covered - self.settled > max(_FIRST_CAPACITY, self.settled * _TAIL):
             self._settle(rows)
 
     def _reserve_tail(self, wanted: int) -> None:
         if len(self.following) < wanted:
-            room = max(wanted, 2 * len(self.following))
-            self.following, self.tail_key = enlarged(self.following, room), enlarged(self.tail_key, room)
+            capacity = max(wanted, 2 * len(self.following))
+            self.following, self.tail_key = enlarged(self.following, capacity), enlarged(self.tail_key, capacity)
 
     def _more_keys(self, size: int) -> None:
         wanted = 2 * len(self.slots)
@@ -82,8 +82,8 @@ class Index:
 
     def _settle(self, rows: Rows) -> None:
         if len(self.ids) < self.covered:
-            room = max(self.covered, _GROWTH * len(self.ids))
-            self.ids, self.values = enlarged(self.ids, room), enlarged(self.values, room)
+            capacity = max(self.covered, _GROWTH * len(self.ids))
+            self.ids, self.values = enlarged(self.ids, capacity), enlarged(self.values, capacity)
         no_tail = np.empty(0, np.int32)
         kernels.settle_index(
             rows,
@@ -112,7 +112,7 @@ class Index:
 
     @property
     def nbytes(self) -> int:
-        """The memory it takes, untouched room not included."""
+        """The memory it takes, untouched capacity not included."""
         runs = self.settled * (4 + 8 * len(self.others))
         keys = self.slots.nbytes + self.direct.nbytes + self.keys * 8 * self.entries.shape[1]
         return int(keys + runs + 8 * (self.covered - self.settled))

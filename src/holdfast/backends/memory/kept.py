@@ -10,7 +10,7 @@ from holdfast.backends.memory import kernels
 from holdfast.backends.memory.arrays import Ids
 from holdfast.backends.memory.facts import FactSet, Momentary, Support, Tables, own
 from holdfast.backends.memory.formulas import Lasting
-from holdfast.backends.memory.truth import NO_BITS, NO_IDS, Run, Truth, has_bit
+from holdfast.backends.memory.truth import NO_BITS, NO_IDS, Run, TruthTable, has_bit
 from holdfast.backends.protocol import Facts
 
 
@@ -46,7 +46,7 @@ class Kept(Lasting):
     def column(self, predicate: str) -> str:
         return self._column
 
-    def truth(self, bits: Mapping[Momentary, np.uint8]) -> Truth:
+    def truth(self, bits: Mapping[Momentary, np.uint8]) -> TruthTable:
         return self._truth
 
     def run(self, predicate: str) -> Run | None:
@@ -59,7 +59,7 @@ class Kept(Lasting):
         self._prefixes.pop(predicate, None)
 
     def mend(self) -> None:
-        """A change was cut short: only the bits are believed."""
+        """A change was interrupted: trust the bits only."""
         self._prefixes = dict.fromkeys(self.tables)
 
     def __ior__(self, more: Facts) -> Kept:
@@ -119,7 +119,7 @@ class Listed(Kept):
         return self
 
     def mend(self) -> None:
-        """A change was cut short; the bits are cleared already."""
+        """A change was interrupted; the bits are already cleared."""
         self._lists = {}
 
     def clear(self) -> None:

@@ -64,7 +64,7 @@ class MemoryLinks:
 
 
 class _Link:
-    """For one rule: row ids of heads, one more each so that 0 is none, in the places of the bodies' rows."""
+    """For one rule: row ids of heads, plus 1 so that 0 means no head, at the places of the bodies' rows."""
 
     def __init__(self, backend: MemoryBackend, rule: Rule) -> None:
         self.rule, self.read = rule, cast("Atom", rule.body[0]).predicate

@@ -35,13 +35,13 @@ class HashedRows:
         """The memory it takes."""
         return self.slots.nbytes
 
-    def has_room(self, more: int) -> bool:
+    def has_capacity(self, more: int) -> bool:
         """Whether so many more rows fit in."""
         return self.size + more <= FULL * len(self.slots)
 
-    def make_room(self, more: int, coming: int) -> None:
+    def reserve(self, more: int, coming: int) -> None:
         """Take more slots, so that more rows fit in, and at once as many as those coming will probably need."""
-        while not self.has_room(more):
+        while not self.has_capacity(more):
             self.slots = more_slots(self.slots, max(2 * len(self.slots), slots_for(self.size + coming)))
 
     def intern(self, new: Rows, rows: Rows, size: int, ids: Ids) -> int:
@@ -87,10 +87,10 @@ class GriddedRows:
 
     @property
     def nbytes(self) -> int:
-        """The memory it takes, untouched room not included."""
+        """The memory it takes, untouched capacity not included."""
         return (self.largest + 1) * self.cells[:1].nbytes
 
-    def make_room(self, new: Rows, known: int) -> bool:
+    def reserve(self, new: Rows, known: int) -> bool:
         """See that each of some rows has a cell; gives whether it has, without the grid being mostly empty."""
         least, *most = kernels.reach(new)
         largest, other = most[self.growing], most[1 - self.growing]
@@ -140,8 +140,8 @@ def _suitable_square(rows: Rows, new: Rows) -> GriddedRows | None:
         return None
     growing = int(second_grows)
     reach, side = largest[[growing, 1 - growing]].tolist()
-    room = (reach + 1) * (2 if grows or second_grows else 1)
-    found = GriddedRows(zeros((room, side + 1), np.int32), growing, reach)
+    capacity = (reach + 1) * (2 if grows or second_grows else 1)
+    found = GriddedRows(zeros((capacity, side + 1), np.int32), growing, reach)
     found.grid[rows[:, 0], rows[:, 1]] = np.arange(1, len(rows) + 1, dtype=np.int32)
     return found
 

@@ -31,7 +31,7 @@ class TableStatistics:
         self._sampled = {place: known for place, known in self._sampled.items() if place[0] != predicate}
 
     def size(self, predicate: str) -> float:
-        """How many facts a table has room taken for, or should have."""
+        """How many rows a table has, or would have if all its facts were rows."""
         virtual = self._virtual.get(predicate)
         return float(self._tables[predicate].size if virtual is None else virtual.size)
 

@@ -23,7 +23,7 @@ from holdfast.backends.memory.arrays import Ids, Rows
 from holdfast.backends.memory.bags import HeadBuffer, MemoryBag
 from holdfast.backends.memory.counters import MemoryCounters
 from holdfast.backends.memory.execution.buffers import NO_WEIGHTS
-from holdfast.backends.memory.execution.run import Pipeline, naming_the_rule
+from holdfast.backends.memory.execution.run import CompiledPlan, naming_the_rule
 from holdfast.backends.memory.execution.views import Seen, own_snapshot
 from holdfast.backends.memory.facts import ByPredicate, FactSet, Momentary, Support
 from holdfast.backends.memory.kept import Kept, Listed
@@ -71,14 +71,14 @@ class MemoryBackend(Able, VirtualRelations, PreparedFacts, Tuning, Housekeeping,
         self.statistics = TableStatistics(self.tables, self.virtual)
         self.packings = 0  # how often row ids have changed
         self._gone: dict[str, int] = {}  # rows of each table whose facts went since it was packed
-        self._pipelines: dict[Plan, Pipeline] = {}
+        self._pipelines: dict[Plan, CompiledPlan] = {}
         self._no_heads = MemoryBag(self.tables, {})
         self._window_planners: Planners | None = None
         for relation in relations.values():
             self.add_relation(relation)
 
     def add_relation(self, relation: Relation) -> None:
-        """Make room for the facts of one more relation."""
+        """Begin to keep the facts of one more relation."""
         table = Table(relation.name, relation.arity, lambda nbytes: self.watch.grown(relation.name, nbytes))
         self.watch.grown(relation.name, table.nbytes)
         self.tables[relation.name] = table
@@ -113,7 +113,7 @@ class MemoryBackend(Able, VirtualRelations, PreparedFacts, Tuning, Housekeeping,
                 self.materialisation |= Momentary(self.tables, {name: self.materialisation.ids(name)})
 
     def mend(self) -> None:
-        """An update was cut short, who knows where: E, I and the rows are believed, all else is made again or empty.
+        """An update was interrupted at an unknown point: trust E, I and the rows; rebuild or empty everything else.
 
         The counters are not right afterwards.
         """
@@ -124,7 +124,7 @@ class MemoryBackend(Able, VirtualRelations, PreparedFacts, Tuning, Housekeeping,
         for kept in (self.explicit, self.materialisation, *self._of_updates):
             kept.mend()
         for counters in (self.nonrecursive, self.recursive):
-            counters.settle()
+            counters.clear_undo()
             counters.remembers = False
         for virtual in self.virtual.values():
             virtual.covered = {}
@@ -232,14 +232,14 @@ class MemoryBackend(Able, VirtualRelations, PreparedFacts, Tuning, Housekeeping,
             {name: found.weights[: found.size] for name, found in heads.items() if len(found.weights)},
         )
 
-    def seen(self, pipelines: Sequence[Pipeline], sources: Mapping[Read, Facts]) -> Seen:
+    def seen(self, pipelines: Sequence[CompiledPlan], sources: Mapping[Read, Facts]) -> Seen:
         """What some pipelines see of the sources, for a while."""
         walked = (place for pipeline in pipelines for place in pipeline.walked)
         probed = (place for pipeline in pipelines for place in pipeline.probed)
         return Seen.of(walked, probed, sources)
 
     def expand(self, plans: Sequence[Plan], sources: Mapping[Read, Facts], most: int) -> tuple[MemoryBag, FactSet]:
-        """What at most so many instances a goal and plan tell, and the goals of which that was all."""
+        """The outputs of a bounded number of instances for each goal and plan, and the goals that had no more."""
         goals = own_snapshot(sources[Read.DELTA]).snapshot()
         quotas: dict[Plan, Ids] = {p: np.full(len(goals.ids(p.rule.predicate)), most, np.int32) for p in plans}
         bag = self.apply(plans, {**sources, Read.DELTA: goals}, quotas)
@@ -252,7 +252,7 @@ class MemoryBackend(Able, VirtualRelations, PreparedFacts, Tuning, Housekeeping,
         """The state is in this process and nowhere else."""
 
     def restore(self) -> None:
-        """E and I change only when an update is committed, and the counters were taken back."""
+        """E and I change only at a commit, and the counters were rolled back."""
 
     def links(self) -> MemoryLinks:
         """An empty set of links."""
@@ -282,10 +282,10 @@ class MemoryBackend(Able, VirtualRelations, PreparedFacts, Tuning, Housekeeping,
         read, predicate = plan.delta
         return predicate in sources[read].predicates()
 
-    def _pipeline(self, plan: Plan) -> Pipeline:
+    def _pipeline(self, plan: Plan) -> CompiledPlan:
         pipeline = self._pipelines.get(plan)
         if pipeline is None:
-            pipeline = self._pipelines[plan] = Pipeline(plan, self.tables, self.dictionary, self.watch)
+            pipeline = self._pipelines[plan] = CompiledPlan(plan, self.tables, self.dictionary, self.watch)
         return pipeline
 
     def _aggregate(self, plan: AggregatePlan, sources: Mapping[Read, Facts]) -> Ids:

@@ -2,8 +2,8 @@
 
 Invariants.  A fact that was ever seen has exactly one row, found through `membership`; rows never move and never
 change.  Whether a fact is *in* a set is a bit of its status byte (see `facts.py`): rows whose status is 0 are merely
-known.  Rows from `size` on are room to grow and hold nothing.  An index covers the rows below its `covered`;
-it is brought up to date when it is asked for.
+known.  Rows from `size` on are unused capacity.  An index covers the rows below its `covered`;
+it is extended on demand.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from holdfast.backends.memory.arrays import Ids, Rows, enlarged, padded
 from holdfast.backends.memory.index import Index
 from holdfast.backends.memory.membership import GriddedRows, HashedRows, hashed, suitable_grid
 
-_FIRST_ROOM = 64
-_PART = 1 << 16  # rows interned at once, so that room need only be made for that many
-_GROWTH = 16  # room that is not used yet costs nothing until it is touched
-_LARGE, _ROOM_OF_LARGE = 1 << 14, 1 << 20  # rows from which on a table gets room for so many
+_FIRST_CAPACITY = 64
+_PART = 1 << 16  # rows interned at once, so that capacity is reserved for no more
+_GROWTH = 16  # unused capacity costs nothing until it is touched
+_LARGE, _CAPACITY_OF_LARGE = 1 << 14, 1 << 20  # rows from which on a table has at least this capacity
 _MOST_ROWS = 2**31 - 2
 _Aligned: TypeAlias = tuple[Rows, NDArray[np.uint8], NDArray[np.uint8], NDArray[np.int32], NDArray[np.int32]]
 
@@ -34,11 +34,11 @@ class Table:
         self.name = name
         self.arity = arity
         self.size = 0
-        self.rows: Rows = np.empty((_FIRST_ROOM, arity), np.int64)
-        self.status: NDArray[np.uint8] = np.zeros(_FIRST_ROOM, np.uint8)
-        self.proof: NDArray[np.uint8] = np.zeros(_FIRST_ROOM, np.uint8)  # a second status byte, for B/F's sets
-        self.nonrecursive: NDArray[np.int32] = np.zeros(_FIRST_ROOM, np.int32)
-        self.recursive: NDArray[np.int32] = np.zeros(_FIRST_ROOM, np.int32)
+        self.rows: Rows = np.empty((_FIRST_CAPACITY, arity), np.int64)
+        self.status: NDArray[np.uint8] = np.zeros(_FIRST_CAPACITY, np.uint8)
+        self.proof: NDArray[np.uint8] = np.zeros(_FIRST_CAPACITY, np.uint8)  # a second status byte, for B/F's sets
+        self.nonrecursive: NDArray[np.int32] = np.zeros(_FIRST_CAPACITY, np.int32)
+        self.recursive: NDArray[np.int32] = np.zeros(_FIRST_CAPACITY, np.int32)
         self.membership: HashedRows | GriddedRows = HashedRows()
         self._indexes: dict[tuple[int, ...], Index] = {}
         self.all_columns = np.arange(arity)
@@ -48,7 +48,7 @@ class Table:
     def intern(self, new: Rows, coming: int = 0) -> Ids:
         """The row ids of some facts; those never seen are appended, with status 0.
 
-        Perhaps so many new ones are coming later: room that is made is made for them too.
+        `coming` more may follow: capacity is reserved for them too.
         """
         self._reserve(len(new), coming)
         ids = np.empty(len(new), np.int32)
@@ -63,19 +63,19 @@ class Table:
         return ids
 
     def _prepare_membership(self, new: Rows, coming: int) -> None:
-        """Make room for new facts, going over to a grid or back where that has become the better way."""
+        """Reserve capacity for new facts, switching to a grid or back where that is better."""
         known = self.membership
         if isinstance(known, GriddedRows):
             before = known.nbytes
-            if not known.make_room(new, self.size):
+            if not known.reserve(new, self.size):
                 self.membership = hashed(self.rows[: self.size])
                 self._prepare_membership(new, coming)
             elif known.nbytes > before:
                 self._grown(self.nbytes)
-        elif not known.has_room(len(new)):
+        elif not known.has_capacity(len(new)):
             grid = suitable_grid(self.rows[: self.size], new) if known.may_be_gridded else None
             if grid is None:
-                known.make_room(len(new), coming)
+                known.reserve(len(new), coming)
             else:
                 self.membership = grid
             self._grown(self.nbytes)
@@ -83,13 +83,13 @@ class Table:
     def keep_only(self, ids: Ids) -> None:
         """Drop all other rows; the ids change.  Between updates only: nothing may hold ids."""
         kept = [column[ids] for column in self._columns]
-        columns = _enlarged(kept, max(_FIRST_ROOM, len(ids)))
+        columns = _enlarged(kept, max(_FIRST_CAPACITY, len(ids)))
         membership = hashed(columns[0][: len(ids)], may_be_gridded=True)
         self._columns, self.size, self.membership, self._indexes = columns, len(ids), membership, {}
         self._grown(self.nbytes)
 
     def mend(self, lasting: np.uint8) -> None:
-        """A change was cut short: only rows, counters and the `lasting` bits of the status are believed."""
+        """A change was interrupted: trust only rows, counters and the `lasting` bits of the status."""
         self.membership, self._indexes = hashed(self.rows[: self.size], may_be_gridded=True), {}
         self.status[: self.size] &= lasting
         self.proof[: self.size] = 0
@@ -129,14 +129,14 @@ class Table:
         return index.keys if index is not None and 2 * index.covered > self.size else None
 
     def unindexed(self, columns: tuple[int, ...]) -> int:
-        """The number of rows that the index on some columns does not cover; all, if there is none."""
+        """The number of rows that the index on some columns does not cover; without an index, all."""
         index = self._indexes.get(columns)
         covered = 0 if index is None else index.covered
         return self.size - covered if len(columns) < self.arity else 0
 
     @property
     def nbytes(self) -> int:
-        """The memory it takes, indexes included and untouched room not."""
+        """The memory in use, with indexes and without untouched capacity."""
         columns = (self.rows, self.status, self.nonrecursive, self.recursive)
         used = self.size * sum(column.nbytes for column in columns) // len(self.rows)
         return used + self.membership.nbytes + sum(index.nbytes for index in self._indexes.values())
@@ -144,13 +144,13 @@ class Table:
     def _reserve(self, more: int, coming: int) -> None:
         wanted = self.size + more
         if wanted > len(self.rows):
-            room = max(wanted + coming, len(self.rows) * _GROWTH, _ROOM_OF_LARGE if wanted > _LARGE else 0)
-            self._more_rows(max(wanted, min(room, _MOST_ROWS)))
+            capacity = max(wanted + coming, len(self.rows) * _GROWTH, _CAPACITY_OF_LARGE if wanted > _LARGE else 0)
+            self._more_rows(max(wanted, min(capacity, _MOST_ROWS)))
 
-    def _more_rows(self, room: int) -> None:
-        if room > _MOST_ROWS:
+    def _more_rows(self, capacity: int) -> None:
+        if capacity > _MOST_ROWS:
             raise MemoryError(f"{self.name} has more than {_MOST_ROWS:,} facts")
-        self._columns = _enlarged(self._columns, room)
+        self._columns = _enlarged(self._columns, capacity)
         self._grown(self.nbytes)
 
     @property
@@ -163,13 +163,13 @@ class Table:
         self.rows, self.status, self.proof, self.nonrecursive, self.recursive = columns
 
 
-def _enlarged(columns: Sequence[NDArray[Any]], room: int) -> _Aligned:
+def _enlarged(columns: Sequence[NDArray[Any]], capacity: int) -> _Aligned:
     """All or, if there is no memory, none."""
     rows, status, proof, nonrecursive, recursive = columns
     return (
-        enlarged(rows, room),
-        padded(status, room),
-        padded(proof, room),
-        padded(nonrecursive, room),
-        padded(recursive, room),
+        enlarged(rows, capacity),
+        padded(status, capacity),
+        padded(proof, capacity),
+        padded(nonrecursive, capacity),
+        padded(recursive, capacity),
     )

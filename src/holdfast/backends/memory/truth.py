@@ -10,31 +10,31 @@ from numpy.typing import NDArray
 from holdfast.backends.memory import kernels
 from holdfast.backends.memory.arrays import Ids
 
-Truth = int
+TruthTable = int
 """256 truth values: bit s says whether a fact with the status byte s is meant.  Connectives are those of integers."""
 
 Run = tuple[int, int]
 """The first of some consecutive rows, and the one after the last."""
 
-ALWAYS: Truth = (1 << 256) - 1
+ALWAYS: TruthTable = (1 << 256) - 1
 NO_BITS = np.uint8(0)
 NO_IDS: Ids = np.empty(0, np.int32)
 _SEEN = np.uint8(128)
 
 
 @cache
-def as_bytes(truth: Truth) -> NDArray[np.uint8]:
+def as_bytes(truth: TruthTable) -> NDArray[np.uint8]:
     """Truth values as the kernels take them."""
     return np.unpackbits(np.frombuffer(truth.to_bytes(32, "little"), np.uint8), bitorder="little")
 
 
 @cache
-def has_bit(bit: int) -> Truth:
+def has_bit(bit: int) -> TruthTable:
     """For each status byte, whether it has a bit."""
     return sum(1 << status for status in range(256) if status & bit)
 
 
-def distinct(column: NDArray[np.uint8], candidates: Ids, visible: Truth) -> Ids:
+def distinct(column: NDArray[np.uint8], candidates: Ids, visible: TruthTable) -> Ids:
     """Those of some rows whose byte is meant, each once."""
     out = np.empty(len(candidates), np.int32)
     return out[: kernels.distinct(candidates, column, as_bytes(visible), _SEEN, out)]

@@ -1,4 +1,4 @@
-"""Virtual relations: facts that are known elsewhere and become rows when somebody reads them."""
+"""Virtual relations: facts that are known elsewhere and become rows when they are read."""
 
 from __future__ import annotations
 

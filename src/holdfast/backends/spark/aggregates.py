@@ -64,7 +64,7 @@ def _by_group(
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """For the executors: the aggregates of one partition, in which every group is whole."""
     group, target = places
-    told = AggregateRule(rule.name, rule.predicate, rule.source, tuple(group), rule.function, target)
+    renumbered = AggregateRule(rule.name, rule.predicate, rule.source, tuple(group), rule.function, target)
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from holdfast.backends.memory.aggregates import aggregate
@@ -75,7 +75,7 @@ def _by_group(
         whole = pa.Table.from_batches(table)
         codes = np.stack([codes_of(whole.column(i), type, dictionary) for i, type in enumerate(types)], axis=1)
         with undefined_of(number):
-            result = aggregate(told, codes, types, head, dictionary)
+            result = aggregate(renumbered, codes, types, head, dictionary)
         columns = [column_of(result[:, i], type, dictionary) for i, type in enumerate(head)]
         yield pa.record_batch(columns, pa.schema([(f"c{i}", arrow_type(type)) for i, type in enumerate(head)]))
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from holdfast.backends.protocol import Bag, Facts
-from holdfast.backends.spark.facts import Engine, Far, Form, Local, SparkFacts, own
+from holdfast.backends.spark.facts import Far, Form, FormContext, Local, SparkFacts, own
 from holdfast.backends.spark.frames import Frame
 from holdfast.backends.spark.relations import STATE, Log, Stored
 from holdfast.backends.spark.values import NativeRow
@@ -32,7 +32,7 @@ class SparkBag:
 
     def __init__(
         self,
-        engine: Engine,
+        engine: FormContext,
         few: Mapping[str, Mapping[NativeRow, int]],
         many: Mapping[str, Many] | None = None,
         rest: Mapping[str, tuple[object, Local]] | None = None,
@@ -68,12 +68,12 @@ class SparkCounters:
     """One of the two counters."""
 
     def __init__(
-        self, engine: Engine, stored: Mapping[str, Stored], place: int, undo: list[Callable[[], None]]
+        self, engine: FormContext, stored: Mapping[str, Stored], place: int, undo: list[Callable[[], None]]
     ) -> None:
         self.engine = engine
         self.stored = stored
         self.place = place
-        self.remembers = False  # during an update, so that it can be taken back
+        self.remembers = False  # during an update, so that it can be rolled back
         self._undo = undo  # of both counters: they stand in one base, so what was done last must be undone first
 
     def add(self, facts: Bag | Facts) -> None:
@@ -104,14 +104,14 @@ class SparkCounters:
                 query = f"SELECT {stored.list}, {', '.join(states)} FROM {stored.base.table}"
                 stored.base = Frame(stored.space, query, [stored.base])
 
-    def take_back(self) -> None:
-        """Undo everything since `settle`, of the other counter too."""
+    def roll_back(self) -> None:
+        """Undo everything since `clear_undo`, of the other counter too."""
         for undo in reversed(self._undo):
             undo()
-        self.settle()
+        self.clear_undo()
 
-    def settle(self) -> None:
-        """What was done before this is not taken back any more."""
+    def clear_undo(self) -> None:
+        """Changes before this are no longer rolled back."""
         self._undo.clear()
 
     def _restore(self, stored: Stored, base: Frame | None, numbers: Mapping[NativeRow, int], logs: list[Log]) -> None:
@@ -161,8 +161,8 @@ class SparkCounters:
         if self.remembers:
             self._undo.append(partial(self._uncount, stored, rows, step))
         if any(stored.records[row][self.place] > _MOST for row in rows):
-            message = f"a fact of {predicate} has more than {_MOST:,} derivations, which is more than is counted"
-            help = "`_` or an unused variable in a rule's body may multiply them: project it away in a rule of its own"
+            message = f"a fact of {predicate} has more than {_MOST:,} derivations, more than a counter holds"
+            help = "`_` or an unused variable in a rule's body may multiply them: project it out in a separate rule"
             raise LimitReached(Diagnostic("E0805", message, help=help))
 
     def _uncount(self, stored: Stored, rows: Mapping[NativeRow, int], step: int) -> None:

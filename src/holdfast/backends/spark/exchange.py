@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from functools import partial
 
 import pyarrow as pa
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  everybody calls it so
 from pyspark.sql.types import (
+    BooleanType,
     ByteType,
     DataType,
+    DateType,
     DecimalType,
     DoubleType,
     FloatType,
@@ -18,6 +21,7 @@ from pyspark.sql.types import (
     LongType,
     ShortType,
     StringType,
+    TimestampType,
 )
 
 from holdfast.backends.spark.frames import Frame, Named, Space
@@ -29,14 +33,16 @@ from holdfast.program.model import Column, Relation
 from holdfast.spark_session import FAULT, NOTE, spark_errors
 from holdfast.values import Type
 from holdfast.values.dictionary import Codes, Dictionary
+from holdfast.values.foreign_values import adapted, fits_float
 from holdfast.values.term_text import parse_term, term_text
 
 _TWO_TO_63, _TWO_TO_64 = Decimal(2**63), Decimal(2**64)
 _INTEGERS = (ByteType, ShortType, IntegerType, LongType)
+_FOREIGN = (BooleanType, DecimalType, DateType, TimestampType)
 
 
 class SparkRows:
-    """The facts of a relation on the executors, as they were when it was asked for."""
+    """The facts of a relation on the executors, at the time of the call."""
 
     def __init__(self, relation: Relation, frame: Frame, size: int, dictionary: Dictionary) -> None:
         self._relation = relation
@@ -106,14 +112,50 @@ def native_frame(space: Space, frame: DataFrame, relation: Relation) -> Frame:
     for place, (column, source) in enumerate(zip(relation.columns, places, strict=True)):
         value, field = F.col(f"`{frame.columns[source].replace('`', '``')}`"), frame.schema.fields[source]
         if column.type is Type.ANY and field.metadata == MARK:
-            told = arrow_function(_meant_text, "string")(value)
+            converted = arrow_function(_meant_text, "string")(value)
         else:
-            told = _checked(value, field.dataType, column, frame.columns[source], relation)
-        columns.append(told.alias(f"c{place}"))
-    with spark_errors(f"the {origin} cannot be had", "E0630"):
+            converted = _checked(value, field.dataType, column, frame.columns[source], relation)
+        columns.append(converted.alias(f"c{place}"))
+    with spark_errors(f"the {origin} cannot be read", "E0630"):
         made = Named(space, frame.select(*columns).distinct())
         made.rows = _most_rows(frame)
         return made
+
+
+def _foreign(value: SparkColumn, kind: DataType, type: Type) -> SparkColumn | None:
+    """Booleans, decimals, dates and times as values of a column's type; None where they are nothing there."""
+    number: SparkColumn
+    match kind:
+        case _ if type.in_dictionary and isinstance(kind, _FOREIGN):
+            number = arrow_function(partial(_foreign_text, type), "string")(value)
+            return number
+        case DecimalType() if type is Type.FLOAT:
+            number = arrow_function(_decimal_float, "double")(value)
+            return number
+        case DecimalType():
+            whole = value.cast(DecimalType(38, 0))
+            fits = (whole.cast(kind) == value) & (whole >= F.lit(-_TWO_TO_63)) & (whole < F.lit(_TWO_TO_63))
+            number = F.when(fits, whole.cast("bigint"))
+        case BooleanType():
+            number = value.cast("bigint")
+        case DateType():
+            number = F.unix_date(value).cast("bigint")
+        case TimestampType():
+            number = F.unix_micros(value)
+        case _:
+            return None
+    return None if type is Type.FLOAT else F.when(number >= F.lit(0 if type is Type.UNSIGNED else -(2**63)), number)
+
+
+def _decimal_float(values: pa.Array) -> pa.Array:
+    """Decimals as floats, null where no float is written so."""
+    return pa.array([None if v is None or not fits_float(v) else float(v) for v in values.to_pylist()], pa.float64())
+
+
+def _foreign_text(type: Type, values: pa.Array) -> pa.Array:
+    """Booleans, decimals, dates and times as the texts of symbols or of RDF literals."""
+    texts = [None if value is None else text_of(adapted(value, type)) for value in values.to_pylist()]
+    return pa.array(texts, pa.string())
 
 
 def _most_rows(frame: DataFrame) -> float:
@@ -126,23 +168,25 @@ def _checked(value: SparkColumn, kind: DataType, column: Column, name: str, rela
     """A column's values as ours; a value that is missing or does not fit stops the job that meets it."""
     match column.type:
         case Type.NUMBER if isinstance(kind, _INTEGERS):
-            told = value.cast("bigint")
+            converted = value.cast("bigint")
         case Type.UNSIGNED if isinstance(kind, _INTEGERS):
-            told = F.when(value >= 0, value.cast("bigint"))
+            converted = F.when(value >= 0, value.cast("bigint"))
         case Type.UNSIGNED if isinstance(kind, DecimalType) and kind.scale == 0:
             wide = value.cast(DecimalType(38, 0))
             low = F.when((wide >= 0) & (wide < F.lit(_TWO_TO_63)), wide.cast("bigint"))
             signed = (wide - F.lit(_TWO_TO_64)).cast("bigint")
             high = F.when((wide >= F.lit(_TWO_TO_63)) & (wide < F.lit(_TWO_TO_64)), signed)
-            told = F.coalesce(low, high)
+            converted = F.coalesce(low, high)
         case Type.FLOAT if isinstance(kind, (*_INTEGERS, FloatType, DoubleType)):
-            told = value.cast("double") + F.lit(0.0)
+            converted = value.cast("double") + F.lit(0.0)
         case Type.SYMBOL | Type.ANY if isinstance(kind, StringType):
-            told = F.concat(F.lit("s"), value)
+            converted = F.concat(F.lit("s"), value)
         case Type.ANY if isinstance(kind, _INTEGERS):
-            told = F.concat(F.lit("n"), value.cast("string"))
+            converted = F.concat(F.lit("n"), value.cast("string"))
         case Type.ANY if isinstance(kind, FloatType | DoubleType):
-            told = arrow_function(_float_text, "string")(value.cast("double"))
+            converted = arrow_function(_float_text, "string")(value.cast("double"))
+        case _ if (foreign := _foreign(value, kind, column.type)) is not None:
+            converted = foreign
         case _:
             refuse(
                 "E0606",
@@ -158,4 +202,4 @@ def _checked(value: SparkColumn, kind: DataType, column: Column, name: str, rela
         fault,
         F.lit(f"{NOTE}column {column.name} of relation {relation.display} has type {column.type.value}"),
     )
-    return F.coalesce(told, F.raise_error(reason).cast(spark_type(column.type)))
+    return F.coalesce(converted, F.raise_error(reason).cast(spark_type(column.type)))

@@ -1,9 +1,9 @@
-"""Sets of facts on Spark, told for each predicate in one of three forms.
+"""Sets of facts on Spark, held for each predicate in one of three forms.
 
 `Local` facts are rows on the driver: few.  `Near` facts are those of E or I, without some rows and with some others:
 how `I \\ (D \\ A)` looks while D and A are small, whatever the size of I.  `Far` facts are a DataFrame: anything.
 Local and near forms are combined on the driver without a job, because of each local row it is known whether E and I
-have it (see `relations.py`).  A far form is computed when its size is asked for, and then it is local if it is small.
+have it (see `relations.py`).  A far form is computed when its size is needed, and becomes local if it is small.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from holdfast.backends.protocol import Facts
 from holdfast.backends.spark.frames import Frame
 from holdfast.backends.spark.values import NativeRow
 
-Rows: TypeAlias = frozenset[NativeRow]
-_NO_ROWS: Rows = frozenset()
+NativeRows: TypeAlias = frozenset[NativeRow]
+_NO_ROWS: NativeRows = frozenset()
 
 
 class Standing(Protocol):
     """E or I, as a near form sees it."""
 
-    def having(self, predicate: str, rows: Collection[NativeRow]) -> Rows:
+    def having(self, predicate: str, rows: Collection[NativeRow]) -> NativeRows:
         """Those of some rows that it has."""
         ...
 
-    def here(self, predicate: str) -> Rows | None:
+    def here(self, predicate: str) -> NativeRows | None:
         """Its facts of a predicate, if the driver has them all."""
         ...
 
@@ -44,7 +44,7 @@ class Standing(Protocol):
 class Local:
     """Rows on the driver; what else may be known of them is explained at `Far`."""
 
-    rows: Rows
+    rows: NativeRows
     apart: frozenset[object] = frozenset()
     rest: tuple[object, Local] | None = None
 
@@ -54,15 +54,15 @@ class Near:
     """The facts of E or I without `less`, all of which it has, and with `more`, none of which it has."""
 
     standing: Standing
-    less: Rows = _NO_ROWS
-    more: Rows = _NO_ROWS
+    less: NativeRows = _NO_ROWS
+    more: NativeRows = _NO_ROWS
 
 
 @dataclass(frozen=True, eq=False)
 class Far:
     """A DataFrame of distinct rows, its size if that is known; `apart` names kept sets that it has nothing of.
 
-    `rest`, if it is there, is what is left of it without the kept set of that name.  What `stays` is worked out, and
+    `rest`, if it is there, is what is left of it without the kept set of that name.  What `stays` is computed, and
     does not come to the driver, however small.
     """
 
@@ -77,7 +77,7 @@ Form: TypeAlias = Local | Near | Far
 NOTHING = Local(_NO_ROWS)
 
 
-class Engine(Protocol):
+class FormContext(Protocol):
     """What forms need of the backend."""
 
     def width(self, predicate: str) -> int:
@@ -100,7 +100,7 @@ class Engine(Protocol):
         """Whether a form is still to be computed, or to come to the driver because it is known to be small."""
         ...
 
-    def settled(self, forms: Mapping[str, Form], *, freeze: bool = False) -> dict[str, Form]:
+    def measured(self, forms: Mapping[str, Form], *, freeze: bool = False) -> dict[str, Form]:
         """The same forms, far ones computed and local if they are small; to `freeze` is to leave no near ones."""
         ...
 
@@ -108,7 +108,7 @@ class Engine(Protocol):
 class SparkFacts:
     """A set of facts: a form for each predicate."""
 
-    def __init__(self, engine: Engine, forms: Mapping[str, Form] | None = None) -> None:
+    def __init__(self, engine: FormContext, forms: Mapping[str, Form] | None = None) -> None:
         self.engine = engine
         self.forms: dict[str, Form] = dict(forms or {})
 
@@ -150,14 +150,14 @@ class SparkFacts:
 
     def sizes(self) -> Mapping[str, int]:
         """How many facts of each predicate there are."""
-        self._settle()
+        self._measure()
         sizes = {p: size(p, self.form(p)) for p in self.predicates()}
         return {p: number for p, number in sizes.items() if number}
 
     def snapshot(self) -> SparkFacts:
         """The same facts, computed."""
-        self._settle()
-        return self._made(self.engine.settled({p: self.form(p) for p in self.predicates()}, freeze=True))
+        self._measure()
+        return self._made(self.engine.measured({p: self.form(p) for p in self.predicates()}, freeze=True))
 
     def __len__(self) -> int:
         return sum(self.sizes().values())
@@ -168,20 +168,20 @@ class SparkFacts:
     def _made(self, forms: Mapping[str, Form]) -> SparkFacts:
         return SparkFacts(self.engine, {p: f for p, f in forms.items() if not (isinstance(f, Local) and not f.rows)})
 
-    def _settle(self) -> None:
+    def _measure(self) -> None:
         if any(map(self.engine.is_open, self.forms.values())):
-            self.forms = self.engine.settled(self.forms)
+            self.forms = self.engine.measured(self.forms)
 
 
 class Listed(SparkFacts):
     """A set that changes during an update and is empty after it: D, A, C, P, Y."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: FormContext) -> None:
         super().__init__(engine)
         self._version = 0
 
     def mark(self, predicate: str) -> object:
-        """Whoever is apart from it now need not be compared with it when it is put in."""
+        """A set that is disjoint from it now need not be compared with it when it is added."""
         return (id(self), predicate, self._version)
 
     def __ior__(self, more: Facts) -> Listed:
@@ -206,7 +206,7 @@ class Listed(SparkFacts):
 class Elsewhere(SparkFacts):
     """One set for some predicates, another for the rest; whatever becomes of them is seen here too."""
 
-    def __init__(self, engine: Engine, predicates: Iterable[str], here: SparkFacts, rest: SparkFacts) -> None:
+    def __init__(self, engine: FormContext, predicates: Iterable[str], here: SparkFacts, rest: SparkFacts) -> None:
         super().__init__(engine)
         self._names, self.here, self.rest = frozenset(predicates), here, rest
 
@@ -219,9 +219,9 @@ class Elsewhere(SparkFacts):
         rest = [p for p in self.rest.predicates() if p not in self._names]
         return [*(p for p in self.here.predicates() if p in self._names), *rest]
 
-    def _settle(self) -> None:
-        self.here._settle()
-        self.rest._settle()
+    def _measure(self) -> None:
+        self.here._measure()
+        self.rest._measure()
 
 
 def own(facts: Facts) -> SparkFacts:
@@ -237,18 +237,18 @@ def apart(form: Form) -> frozenset[object]:
 
 
 def size(predicate: str, form: Form) -> int:
-    """The number of facts of a form that is settled."""
+    """The number of facts of a form that is measured."""
     match form:
         case Local(rows=rows):
             return len(rows)
         case Near(standing=standing, less=less, more=more):
             return standing.count(predicate) - len(less) + len(more)
         case Far(size=number):
-            assert number is not None, "a far form must be settled before it is measured"
+            assert number is not None, "a far form must be measured before it is measured"
             return number
 
 
-def has(predicate: str, form: Local | Near, rows: Rows) -> Rows:
+def has(predicate: str, form: Local | Near, rows: NativeRows) -> NativeRows:
     """Those of some rows that are in a form."""
     match form:
         case Local(rows=mine):
@@ -257,7 +257,7 @@ def has(predicate: str, form: Local | Near, rows: Rows) -> Rows:
             return (standing.having(predicate, rows) - less) | (rows & more)
 
 
-def union(engine: Engine, predicate: str, left: Form, right: Form) -> Form:
+def union(engine: FormContext, predicate: str, left: Form, right: Form) -> Form:
     """`left ∪ right`."""
     if _is_empty(left) or _is_empty(right):
         return right if _is_empty(left) else left
@@ -272,7 +272,7 @@ def union(engine: Engine, predicate: str, left: Form, right: Form) -> Form:
     return Far(engine.together(predicate, left, right))
 
 
-def without(engine: Engine, predicate: str, left: Form, right: Form, mark: object = None) -> Form:
+def without(engine: FormContext, predicate: str, left: Form, right: Form, mark: object = None) -> Form:
     """`left \\ right`; `mark` is the name of the right one if it is a kept set."""
     if _is_empty(left) or _is_empty(right):
         return left
@@ -290,7 +290,7 @@ def without(engine: Engine, predicate: str, left: Form, right: Form, mark: objec
     return Far(engine.joined(predicate, left, right, "ANTI"), apart=known | {mark})
 
 
-def both(engine: Engine, predicate: str, left: Form, right: Form) -> Form:
+def both(engine: FormContext, predicate: str, left: Form, right: Form) -> Form:
     """`left ∩ right`."""
     if _is_empty(left) or _is_empty(right):
         return NOTHING
@@ -312,7 +312,7 @@ def _is_empty(form: Form) -> bool:
     return False
 
 
-def _appended(engine: Engine, predicate: str, left: Form, right: Form) -> Form:
+def _appended(engine: FormContext, predicate: str, left: Form, right: Form) -> Form:
     """`left ∪ right` of forms that have nothing in common, of known size if theirs are known."""
     form = union(engine, predicate, left, right)
     if isinstance(form, Far) and not _is_empty(left) and not _is_empty(right):

@@ -34,7 +34,7 @@ def fold(space: Space, several: Iterable[Stored]) -> None:
 
 
 def _unfolded(stored: Stored) -> Frame | None:
-    """Records and what waits as one state, if they are many; none if there is nothing to work out."""
+    """Records and pending changes as one state, if they are many; nothing if there is nothing to compute."""
     if any(map(stored.waits, (E, I))) or any(stored.logs.values()):
         return _unfolded_sets(stored)
     if len(stored.records) > stored.space.fold_rows:
@@ -48,8 +48,8 @@ def _unfolded(stored: Stored) -> Frame | None:
 def _state(stored: Stored) -> Frame:
     """Base and records as one."""
     live = {row: record for row, record in stored.records.items() if any(record[:4])}
-    told = {name: [record[place] for record in live.values()] for place, name in enumerate(STATE)}
-    needs: list[Frame] = [stored.space.given(table_of_rows(live, stored.types, **told))]
+    columns = {name: [record[place] for record in live.values()] for place, name in enumerate(STATE)}
+    needs: list[Frame] = [stored.space.given(table_of_rows(live, stored.types, **columns))]
     parts = [f"SELECT * FROM {needs[0].table}"]
     if stored.base is not None:
         needs += [stored.base]
@@ -65,7 +65,7 @@ def _state(stored: Stored) -> Frame:
 
 
 def _unfolded_sets(stored: Stored) -> Frame | None:
-    """One grouping adds up what is known of each fact; there is none if no fact is in two frames."""
+    """One grouping adds up what is known of each fact; none is needed if no fact is in two frames."""
     shares: dict[Frame, list[str]] = {}
 
     def add(frame: Frame, place: int, times: str) -> None:
@@ -93,7 +93,7 @@ def _unfolded_sets(stored: Stored) -> Frame | None:
         state = Frame(stored.space, " UNION ALL ".join(parts), needs)
         if len(parts) > 1 or not needs[0].is_kept:
             return state
-        stored.found(state)  # which is worked out already
+        stored.found(state)  # which is already computed
         return None
     if stored.base is not None or stored.records:
         needs += [state := _state(stored)]

@@ -1,4 +1,4 @@
-"""DataFrames with a name for queries, and those that are worked out and kept until nobody needs them any more."""
+"""DataFrames with a name for queries, and DataFrames that are computed and cached while they are in use."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ _unused: deque[tuple[SparkSession, str, Any]] = deque()
 class Frame:
     """A DataFrame, or the text of a query, that reads others; these stay as long as it does."""
 
-    is_kept = False  # worked out
-    rows = math.inf  # at most so many, if Spark can tell
+    is_kept = False  # computed and cached
+    rows = math.inf  # an upper bound, if Spark knows one
 
     def __init__(
         self, space: Space, query: str, needs: Sequence[Frame] = (), part_of: tuple[Frame, str] | None = None
@@ -109,12 +109,12 @@ class Named(Frame):
         return self._is_small
 
     def lend(self) -> None:
-        """Somebody outside holds it now: Spark frees its blocks when it sees that nobody does."""
+        """It is referenced from outside: Spark frees its blocks when the last reference is gone."""
         self._free.detach()
 
 
 def free_unused() -> None:
-    """Let Spark forget the frames that nobody holds any more.
+    """Release the frames that nothing references any more.
 
     Not when Python finds that out: that may be in the middle of a call to Spark, which another call would garble.
     """
@@ -133,7 +133,7 @@ def free_unused() -> None:
 
 @dataclass(frozen=True)
 class Wanted:
-    """A query to be worked out, and figures to be had of what it gives, integers.
+    """A query to compute, and integer figures to compute of its result.
 
     How many `rows` it reads, about, says how it is run; and it may `forget` where its rows came from.
     """
@@ -150,9 +150,9 @@ class Space:
     def __init__(self, session: SparkSession) -> None:
         self.session = session.newSession()
         conf, context = self.session.conf, session.sparkContext
-        conf.set("spark.sql.constraintPropagation.enabled", "false")  # it fails on what is worked out in a loop
+        conf.set("spark.sql.constraintPropagation.enabled", "false")  # it fails on frames computed in a loop
         conf.set("spark.sql.ansi.enabled", "true")
-        conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")  # what is sent is said by hints
+        conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")  # hints decide what is broadcast
         conf.set("spark.sql.adaptive.enabled", "false")  # it makes a job of each shuffle, and rounds were no faster
         conf.set("spark.sql.unionOutputPartitioning", "false")  # sets of several segments could not be "zipped"
         self.driver_rows, self.fold_rows, self.broadcast_rows, self.module_rows, self.module_facts = (
@@ -196,11 +196,11 @@ class Space:
             )
             with allowed(), self._reading(max(one.rows for one in wanted)):
                 # in one task, or each would have to unpack the plans of all; and in the order of the parts
-                told = self.session.sql(figures).coalesce(1).toArrow().column(0).to_pylist()
-        return [(named, [figure or 0 for figure in row]) for named, row in zip(made, told, strict=True)]
+                rows = self.session.sql(figures).coalesce(1).toArrow().column(0).to_pylist()
+        return [(named, [figure or 0 for figure in row]) for named, row in zip(made, rows, strict=True)]
 
     def _kept(self, wanted: Wanted) -> Named:
-        """A frame whose rows are kept when somebody reads them."""
+        """A frame whose rows are cached when they are read."""
         with self._reading(wanted.rows):
             made = self.session.sql(wanted.query).coalesce(self.partitions)  # or each union would have more
             if self._is_alone or wanted.forgets:
@@ -212,7 +212,7 @@ class Space:
                 held = made.persist(StorageLevel.MEMORY_AND_DISK)
                 rows = made._jdf.queryExecution().toRdd()
         # Spark believes that the rows are partitioned as its plan said, which they need not be when it has changed
-        # the plan on the way; told nothing, it believes nothing
+        # the plan on the way; without statistics it assumes nothing
         plain = self.session._jsparkSession.internalCreateDataFrame(rows, made._jdf.schema(), False)
         return Named(self, ClassicFrame(plain, self.session), held)
 

@@ -66,7 +66,7 @@ class Functions:
 
     @contextmanager
     def naming_the_rule(self) -> Iterator[None]:
-        """A functor without a value becomes an error that says which rule asked for it."""
+        """Turn a functor without a value into an error that names the rule."""
         try:
             yield
         except SparkFailure as failure:
@@ -75,10 +75,10 @@ class Functions:
                 raise
             rule = self._rules[int(found[1])]
             message = f"rule {rule.name} has no value for some facts: {found[2]}"
-            help = "keep such facts out of the rule by a comparison before it is computed, or mend the data"
+            help = "exclude such facts with a comparison in the rule, or correct the data"
             raise EvaluationError(Diagnostic("E0701", message, rule.span, help=help)) from failure
 
-    def term(self, term: Term, columns: Columns, rule: Rule) -> str:
+    def term(self, term: Term, columns: ColumnNames, rule: Rule) -> str:
         """A term in a query."""
         match term:
             case Var():
@@ -110,7 +110,7 @@ class Functions:
         )
         return f"CAST(raise_error(concat({', '.join(parts)})) AS BIGINT)"
 
-    def condition(self, condition: Compare | Test, columns: Columns, rule: Rule) -> str:
+    def condition(self, condition: Compare | Test, columns: ColumnNames, rule: Rule) -> str:
         """A condition in a query."""
         match condition:
             case Compare(operator=operator, left=left, right=right) if operator in ("=", "!=") or left.type in _ORDERED:
@@ -120,14 +120,14 @@ class Functions:
             _refuse_ord(term, rule)
         return self._call(condition, Type.NUMBER, _holds, "BOOLEAN", columns, rule)
 
-    def range(self, range: Range, columns: Columns, rule: Rule) -> str:
+    def range(self, range: Range, columns: ColumnNames, rule: Rule) -> str:
         """The values of a range, as an array."""
         return self._call(
             range, range.variable.type, _spread, f"ARRAY<{spark_type(range.variable.type)}>", columns, rule
         )
 
     def _call(
-        self, what: Any, type: Type, function: Callable[..., pa.Array], returns: str, columns: Columns, rule: Rule
+        self, what: Any, type: Type, function: Callable[..., pa.Array], returns: str, columns: ColumnNames, rule: Rule
     ) -> str:
         used = list(dict.fromkeys(_used(what)))
         place = (what, self.number(rule))
@@ -141,7 +141,7 @@ class Functions:
         return f"{self._names[place]}({given})"
 
 
-Columns = dict[Var, str]
+ColumnNames = dict[Var, str]
 """The columns that hold variables."""
 
 
@@ -162,10 +162,12 @@ def _used(what: Term | Compare | Test | Range) -> Iterator[Var]:
 def _refuse_ord(term: Term, rule: Rule) -> None:
     if isinstance(term, Apply):
         if term.function.startswith("@"):
-            message = f"rule {rule.name} uses the functor {term.function}, and the spark engine has none of the user's"
+            message = f"rule {rule.name} uses {term.function}; the spark engine does not support user functors"
             raise UsageError(Diagnostic("E0917", message, rule.span, help='use engine="memory" for this program'))
         if term.function == "ord":
-            message = f"rule {rule.name} uses ord, which the spark engine does not have: there, symbols have no numbers"
+            message = (
+                f"rule {rule.name} uses ord, which the spark engine does not support: symbols have no numbers there"
+            )
             raise UsageError(Diagnostic("E0917", message, rule.span, help='use engine="memory" for this program'))
         for argument in term.arguments:
             _refuse_ord(argument, rule)
@@ -177,7 +179,7 @@ def arrow_function(function: Callable[..., pa.Array], returns: str) -> Any:
     def run(*columns: pa.Array) -> pa.Array:
         return function(*columns)
 
-    with warnings.catch_warnings(action="ignore", category=UserWarning):  # it prefers hints, which tell it no more
+    with warnings.catch_warnings(action="ignore", category=UserWarning):  # it prefers type hints, which add nothing
         return arrow_udf(run, returns, ArrowUDFType.SCALAR)
 
 

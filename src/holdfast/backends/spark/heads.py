@@ -1,9 +1,9 @@
-"""What the queries of one round tell, of all predicates together, in one job: brought to the driver if it is little,
+"""The results of the queries of one round, of all predicates together, in one job: collected to the driver if small,
 left on the executors if it is much, each predicate by itself.
 
-Facts of different predicates have different columns.  To be told together they are put into common ones, so many for
+Facts of different predicates have different columns.  One query returns all of them in common columns, enough for
 integers, floats and texts, beside the number of the predicate.  After them come, in one more job, the rows that the
-bases have for them, so that the driver knows of each fact it is told whether E and I have it and what its counters are.
+bases have for them, so that the driver knows for each fact whether E and I have it and what its counters are.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import pyarrow as pa
 
 from holdfast.backends.spark.counters import Many, SparkBag
-from holdfast.backends.spark.facts import NOTHING, Engine, Local, SparkFacts
+from holdfast.backends.spark.facts import NOTHING, FormContext, Local, SparkFacts
 from holdfast.backends.spark.frames import Frame, Space, Wanted
 from holdfast.backends.spark.relations import STATE, Stored
 from holdfast.backends.spark.values import NativeRow, rows_of, spark_type
@@ -23,7 +23,7 @@ _LITTLE = 10_000
 _KINDS = ("BIGINT", "DOUBLE", "STRING")
 
 
-class Heads:
+class HeadQueries:
     """Queries by the predicate whose facts they give."""
 
     def __init__(self, space: Space, stored: Mapping[str, Stored]) -> None:
@@ -48,7 +48,7 @@ class Heads:
 
     def found(
         self,
-        engine: Engine,
+        engine: FormContext,
         expected: float,
         *,
         once: bool = False,
@@ -63,7 +63,7 @@ class Heads:
         most = self.space.driver_rows
         if most and expected <= 4 * most:
             is_little = expected <= min(most, _LITTLE)  # then to group and to limit it takes longer than it saves
-            query = self._told(once or is_little)
+            query = self._query(once or is_little)
             table = self.space.fetched(query if is_little else f"{query} LIMIT {most + 1}", sum(self._rows.values()))
             if table.num_rows <= most:
                 return SparkBag(engine, self._few(table))
@@ -71,7 +71,7 @@ class Heads:
 
     # --- little --------------------------------------------------------------------------------------
 
-    def _told(self, once: bool) -> str:
+    def _query(self, once: bool) -> str:
         new = "new" if self._are_counted else "true AS new"
         return " UNION ALL ".join(
             f"SELECT {number} AS p, k, {new}, {self._slots(predicate, 'g')} FROM ({self._grouped(predicate, once)}) g"
@@ -81,19 +81,19 @@ class Heads:
     def _few(self, table: pa.Table) -> dict[str, dict[NativeRow, int]]:
         result: dict[str, dict[NativeRow, int]] = {}
         for predicate, mine in self._by_predicate(table):
-            told: Counter[NativeRow] = Counter()
+            counted: Counter[NativeRow] = Counter()
             for row, k in zip(self._rows_of(predicate, mine), mine.column("k").to_pylist(), strict=True):
-                told[row] += k
-            if told:
-                result[predicate] = told
+                counted[row] += k
+            if counted:
+                result[predicate] = counted
         self._look_up(result)
         return result
 
-    def _look_up(self, told: Mapping[str, Iterable[NativeRow]]) -> None:
+    def _look_up(self, facts: Mapping[str, Iterable[NativeRow]]) -> None:
         """See what the bases say of rows that have no record yet: one more job, whatever the number of predicates."""
         unknown = {
             predicate: [row for row in rows if row not in self.stored[predicate].records]
-            for predicate, rows in told.items()
+            for predicate, rows in facts.items()
         }
         parts, needs = [], []
         for number, predicate in enumerate(self._frames):
@@ -124,7 +124,7 @@ class Heads:
 
     # --- much ----------------------------------------------------------------------------------------
 
-    def _many(self, engine: Engine, once: bool, known: SparkFacts | None, most: int) -> SparkBag:
+    def _many(self, engine: FormContext, once: bool, known: SparkFacts | None, most: int) -> SparkBag:
         made = self.space.snapshot(
             *(
                 Wanted(
@@ -135,7 +135,7 @@ class Heads:
                 for predicate in self._frames
             )
         )
-        small = Heads(self.space, self.stored)
+        small = HeadQueries(self.space, self.stored)
         small._are_counted = True
         many: dict[str, Many] = {}
         for predicate, (frame, (facts, instances, unknown, *distinct)) in zip(self._frames, made, strict=True):
@@ -147,7 +147,7 @@ class Heads:
                 many[predicate] = Many(frame, facts, instances, unknown, mark)
         if not small:
             return SparkBag(engine, {}, many)
-        table = self.space.fetched(small._told(once=True), sum(small._rows.values()))
+        table = self.space.fetched(small._query(once=True), sum(small._rows.values()))
         few = small._few(table)
         if known is None:
             return SparkBag(engine, few, many)
@@ -156,7 +156,7 @@ class Heads:
         rest = {p: (mark, Local(frozenset(new.get(p, ())), frozenset({mark}))) for p, mark in marks.items()}
         return SparkBag(engine, few, many, rest)
 
-    def _compared(self, engine: Engine, predicate: str, query: str, known: SparkFacts | None) -> str:
+    def _compared(self, engine: FormContext, predicate: str, query: str, known: SparkFacts | None) -> str:
         """A query's facts, with whether they are new to a known set."""
         form = NOTHING if known is None else known.form(predicate)
         if form is NOTHING:

@@ -1,6 +1,6 @@
 """From plans to queries: a plan's steps become nested selects, one inside the other.
 
-A binding is a row, each live variable a column.  Where the driver can tell that bindings are few and facts many, the
+A binding is a row, each live variable a column.  Where the driver knows that bindings are few and facts many, the
 bindings are sent to the facts (a broadcast), so that a small delta does not move a large relation.
 """
 
@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 
 from holdfast.backends.spark.facts import Far, Form, Local, Near, size
 from holdfast.backends.spark.frames import Frame
-from holdfast.backends.spark.functors import Columns, Functions
+from holdfast.backends.spark.functors import ColumnNames, Functions
 from holdfast.backends.spark.values import native_of, sql_value
 from holdfast.plans.model import GOAL, AntiJoin, Compute, Filter, Join, Plan, Read, Scan, Unnest
-from holdfast.plans.statistics import Statistics
+from holdfast.plans.statistics import SizeStatistics
 from holdfast.program.model import Atom, Const, Negated, Rule, Var
 
 Reading = Callable[[Read, str], tuple[Form, Frame]]
@@ -26,23 +26,23 @@ class Query:
     """A query under way: its text, the columns of its variables, and about how many rows it gives and reads."""
 
     text: str
-    columns: Columns
+    columns: ColumnNames
     rows: float
     needs: list[Frame] = field(default_factory=list)
     read: float = 0.0
 
 
-class Writer:
+class QueryWriter:
     """Writes the queries of plans."""
 
-    def __init__(self, functions: Functions, statistics: Statistics, reading: Reading, few: int) -> None:
+    def __init__(self, functions: Functions, statistics: SizeStatistics, reading: Reading, few: int) -> None:
         self.functions = functions
         self.statistics = statistics
         self.reading = reading
         self.few = few
 
     def outputs(self, plan: Plan) -> list[tuple[str, Query]]:
-        """For each fact that an instance of a plan tells, its predicate and a query that gives its columns."""
+        """For each output of a plan, its predicate and a query that returns its columns."""
         query = Query("SELECT 0L AS none", {}, 1.0)
         for step, live in zip(plan.steps, plan.live, strict=True):
             query = self._step(step, query, [v for v in live if v is not GOAL], plan.rule)
@@ -145,11 +145,11 @@ class Writer:
         return min(_size(predicate, form), max(1.0, self.statistics.fanout(predicate, key, arity)))
 
 
-def _of(table: str, columns: Columns) -> Columns:
+def _of(table: str, columns: ColumnNames) -> ColumnNames:
     return {variable: f"{table}.{column}" for variable, column in columns.items()}
 
 
-def _select(live: Sequence[Var], held: Mapping[Var, str]) -> tuple[str, Columns]:
+def _select(live: Sequence[Var], held: Mapping[Var, str]) -> tuple[str, ColumnNames]:
     """The columns that go on."""
     columns = {variable: f"v{place}" for place, variable in enumerate(live)}
     return ", ".join(f"{held[variable]} AS {column}" for variable, column in columns.items()) or "0L AS none", columns

@@ -1,7 +1,7 @@
 """What is kept of each relation between updates: E, I and the two counters.
 
 The facts are in one DataFrame, the *base*: a fact's columns, whether it is in E and in I, and its numbers Cn and Cr.
-A small update does not touch it.  What it changes is told on the driver, in *records*: a record overrides the base
+A small update does not touch it.  Its changes are held on the driver, in *records*: a record overrides the base
 for its fact, and the driver has one for every row that it met since the base was made, those it only looked at
 included.  When there are many records they are folded into a new base.  What is too large for records, sets that were
 added to or taken from E or I and counted derivations, waits in DataFrames of its own until the end of the update,
@@ -15,14 +15,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from holdfast.backends.spark.facts import Rows
+from holdfast.backends.spark.facts import NativeRows
 from holdfast.backends.spark.frames import Frame, Space, Wanted
 from holdfast.backends.spark.values import NativeRow, rows_of, table_of_rows, types_of
 from holdfast.program.model import Relation
 
 E, I, N, R = range(4)  # noqa: E741  the papers' letters; places in a record: in E, in I, Cn, Cr; behind them, whether the base has the fact in E and I
 STATE = ("e", "i", "n", "r")
-Record = list[int]
+FactRecord = list[int]
 _SAMPLE = 2_000
 _SEGMENTS = 16  # of a set that waits, before they are put together
 
@@ -45,7 +45,7 @@ class Stored:
         self.types = types_of(relation)
         self.columns = [f"c{place}" for place in range(len(self.types))]
         self.base: Frame | None = None
-        self.records: dict[NativeRow, Record] = {}
+        self.records: dict[NativeRow, FactRecord] = {}
         self.counts = [0, 0]  # of E and I
         self.version = 0
         self.folds = 0
@@ -90,7 +90,7 @@ class Stored:
         for row, state in zip(rows, states, strict=True):
             self.records.setdefault(row, [*state, state[E], state[I]])
 
-    def put(self, flag: int, rows: Rows, value: int) -> None:
+    def put(self, flag: int, rows: NativeRows, value: int) -> None:
         """Take rows into E or I, or out."""
         self.learn(rows)
         for row in rows:
@@ -148,7 +148,7 @@ class Stored:
         self.counts[flag] += number
         self.version += 1
 
-    def mirror(self, less: Rows, more: Rows) -> None:
+    def mirror(self, less: NativeRows, more: NativeRows) -> None:
         """I, which is empty, becomes E without some rows and with some others."""
         self.learn(less | more)
         if self.base is not None:
@@ -178,9 +178,9 @@ class Stored:
                 )
             parts.append(held)
         if rows or not parts:
-            told = self.space.given(table_of_rows(rows, self.types, k=[self.records[row][place] for row in rows]))
-            needs.append(told)
-            parts.append(f"SELECT * FROM {told.table}")
+            given = self.space.given(table_of_rows(rows, self.types, k=[self.records[row][place] for row in rows]))
+            needs.append(given)
+            parts.append(f"SELECT * FROM {given.table}")
         parts += [
             f"SELECT {self.list}, {log.sign} * {log.times} AS k FROM {log.frame.table}" for log in self.logs[place]
         ]
@@ -209,7 +209,7 @@ class Stored:
         return [] if known and self.size < 4 * known else [f"approx_count_distinct({name})" for name in self.columns]
 
     def sampled(self, facts: int, distinct: Sequence[float]) -> None:
-        """So many facts have so many values in each column; of several sets the largest tells the most."""
+        """Note the number of facts and of values in each column; of several sets the largest is the best estimate."""
         for place, number in enumerate(distinct):
             if facts >= self._distinct.get(place, (0.0, 0.0))[0]:
                 self._distinct[place] = (float(facts), float(number))

@@ -5,7 +5,19 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 
 from holdfast.backends.protocol import Facts
-from holdfast.backends.spark.facts import NOTHING, Engine, Far, Form, Local, Near, Rows, SparkFacts, apart, own, size
+from holdfast.backends.spark.facts import (
+    NOTHING,
+    Far,
+    Form,
+    FormContext,
+    Local,
+    NativeRows,
+    Near,
+    SparkFacts,
+    apart,
+    own,
+    size,
+)
 from holdfast.backends.spark.frames import Frame
 from holdfast.backends.spark.relations import I, Stored
 from holdfast.backends.spark.values import NativeRow
@@ -14,7 +26,7 @@ from holdfast.backends.spark.values import NativeRow
 class Standing(SparkFacts):
     """E or I."""
 
-    def __init__(self, engine: Engine, stored: Mapping[str, Stored], flag: int) -> None:
+    def __init__(self, engine: FormContext, stored: Mapping[str, Stored], flag: int) -> None:
         super().__init__(engine)
         self.stored = stored
         self.flag = flag
@@ -44,7 +56,7 @@ class Standing(SparkFacts):
                 result.forms[predicate] = Far(before, stored.counts[self.flag] - form.size, stays=True)
         return result
 
-    def having(self, predicate: str, rows: Collection[NativeRow]) -> Rows:
+    def having(self, predicate: str, rows: Collection[NativeRow]) -> NativeRows:
         """Those of some rows that it has."""
         stored = self.stored[predicate]
         if stored.base is not None:
@@ -52,7 +64,7 @@ class Standing(SparkFacts):
         records = stored.records
         return frozenset(row for row in rows if row in records and records[row][self.flag])
 
-    def here(self, predicate: str) -> Rows | None:
+    def here(self, predicate: str) -> NativeRows | None:
         """Its facts of a predicate, if the driver has them all."""
         stored = self.stored[predicate]
         if stored.base is not None or stored.waits(self.flag):
@@ -98,5 +110,5 @@ class Standing(SparkFacts):
                 stored.version += 1
         return self
 
-    def _settle(self) -> None:
+    def _measure(self) -> None:
         """Its sizes are always known."""

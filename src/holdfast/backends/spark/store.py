@@ -31,8 +31,8 @@ from holdfast.backends.spark.facts import (
 from holdfast.backends.spark.folding import fold
 from holdfast.backends.spark.frames import Frame, Space, free_unused
 from holdfast.backends.spark.functors import Functions
-from holdfast.backends.spark.heads import Heads
-from holdfast.backends.spark.queries import Writer
+from holdfast.backends.spark.heads import HeadQueries
+from holdfast.backends.spark.queries import QueryWriter
 from holdfast.backends.spark.relations import STATE, N, R, Stored
 from holdfast.backends.spark.relations import E as IN_E
 from holdfast.backends.spark.relations import I as IN_I
@@ -108,9 +108,9 @@ class SparkBackend(Able, ModuleBudget, Frames, Tuning, Housekeeping):
     # --- relations -----------------------------------------------------------------------------------
 
     def add_relation(self, relation: Relation) -> None:
-        """Make room for the facts of one more relation."""
+        """Begin to keep the facts of one more relation."""
         if Type.RECORD in relation.types:
-            message = f"{relation.display} holds records, which the spark engine does not have"
+            message = f"{relation.display} holds records, which the spark engine does not support"
             help = 'use engine="memory" for this program'
             raise UsageError(Diagnostic("E0917", message, relation.span, help=help))
         self.relations[relation.name] = relation
@@ -155,7 +155,7 @@ class SparkBackend(Able, ModuleBudget, Frames, Tuning, Housekeeping):
         for name, several in frames.items():
             for frame in several:
                 found = found | SparkFacts(self, {name: Far(native_frame(self.space, frame, self.relations[name]))})
-        return SparkFacts(self, self.settled(found.forms, stay=True))
+        return SparkFacts(self, self.measured(found.forms, stay=True))
 
     def _given(self, name: str, codes: Codes) -> Form:
         relation, stored = self.relations[name], self.stored[name]
@@ -235,12 +235,12 @@ class SparkBackend(Able, ModuleBudget, Frames, Tuning, Housekeeping):
         """Whether a form is still to be computed, or to come to the driver because it is known to be small."""
         return isinstance(form, Far) and (form.size is None or form.size <= self.space.driver_rows) and not form.stays
 
-    def settled(self, forms: Mapping[str, Form], *, freeze: bool = False, stay: bool = False) -> dict[str, Form]:
+    def measured(self, forms: Mapping[str, Form], *, freeze: bool = False, stay: bool = False) -> dict[str, Form]:
         """The same forms, far ones computed and local if they are small; to `freeze` is to leave no near ones.
 
         What would be folded soon may `stay` where it is.
         """
-        result, heads, expected = dict(forms), Heads(self.space, self.stored), 0.0
+        result, heads, expected = dict(forms), HeadQueries(self.space, self.stored), 0.0
         for predicate, form in forms.items():
             if isinstance(form, Far) and form.size == 0:
                 result[predicate] = NOTHING
@@ -277,7 +277,7 @@ class SparkBackend(Able, ModuleBudget, Frames, Tuning, Housekeeping):
         """Frames and records are the state as they are."""
 
     def restore(self) -> None:
-        """E and I change only when an update is committed, and the counters were taken back."""
+        """E and I change only at a commit, and the counters were rolled back."""
 
     # --- Π -------------------------------------------------------------------------------------------
 
@@ -292,8 +292,8 @@ class SparkBackend(Able, ModuleBudget, Frames, Tuning, Housekeeping):
                 known[read, predicate] = (form, self.frame(predicate, form))
             return known[read, predicate]
 
-        heads, rows = Heads(self.space, self.stored), 0.0
-        writer = Writer(self.functions, self.statistics, reading, self.space.broadcast_rows)
+        heads, rows = HeadQueries(self.space, self.stored), 0.0
+        writer = QueryWriter(self.functions, self.statistics, reading, self.space.broadcast_rows)
         for plan in plans:
             if isinstance(plan, AggregatePlan):
                 heads.add(

@@ -25,7 +25,7 @@ NativeRow: TypeAlias = tuple[Native, ...]
 _NAN = math.nan  # the one that rows on the driver hold, so that it is equal to itself in a set
 _SPARK_TYPES = {Type.NUMBER: "BIGINT", Type.UNSIGNED: "BIGINT", Type.FLOAT: "DOUBLE"}
 _ARROW_TYPES = {Type.NUMBER: pa.int64(), Type.UNSIGNED: pa.int64(), Type.FLOAT: pa.float64()}
-_INLINE = 256  # rows up to which a query tells them itself
+_INLINE = 256  # rows up to which a query lists them itself
 
 
 def types_of(relation: Relation) -> tuple[Type, ...]:
@@ -172,6 +172,6 @@ def inline_rows(rows: Sequence[NativeRow], width: int) -> str | None:
     names = ", ".join(f"c{place}" for place in range(width))
     if not rows or len(rows) > _INLINE:
         return None
-    told = ", ".join(f"({', '.join(map(sql_value, row))})" for row in rows)
+    listed = ", ".join(f"({', '.join(map(sql_value, row))})" for row in rows)
     # in one partition, so that joins of such rows move nothing
-    return f"SELECT /*+ COALESCE(1) */ * FROM VALUES {told} AS t({names})"
+    return f"SELECT /*+ COALESCE(1) */ * FROM VALUES {listed} AS t({names})"

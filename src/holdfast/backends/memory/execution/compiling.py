@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from holdfast.backends.memory.execution.join import JoinStep, LookupStep, ScanStep
-from holdfast.backends.memory.execution.shapes import Columns, shape_of
+from holdfast.backends.memory.execution.shapes import ColumnSources, shape_of
 from holdfast.backends.memory.execution.steps import (
     CompareStep,
     ComputeStep,
@@ -43,7 +43,7 @@ def runnable(
     step: Step, before: Sequence[Var], after: Sequence[Term], tables: Mapping[str, Table], dictionary: Dictionary
 ) -> Runnable:
     """One step, from the variables that are live before it to what it gives."""
-    columns = Columns(before, dictionary)
+    columns = ColumnSources(before, dictionary)
     match step:
         case Scan(atom=atom, key=key):
             return ScanStep(step, tables[atom.predicate], shape_of(atom.arguments, key, columns, after))

@@ -12,9 +12,9 @@ from holdfast.backends.memory import kernels
 from holdfast.backends.memory.arrays import Ids, Rows
 from holdfast.backends.memory.execution import buffers
 from holdfast.backends.memory.execution.buffers import NO_WEIGHTS, Buffer, OutputBuffer
-from holdfast.backends.memory.execution.shapes import CodeArray, Shape
+from holdfast.backends.memory.execution.shapes import AtomShape, CodeArray
 from holdfast.backends.memory.execution.steps import Runnable
-from holdfast.backends.memory.execution.views import NO_STATUS, OF_THE_PAST, Views
+from holdfast.backends.memory.execution.views import NO_STATUS, OF_THE_PAST, ReadViews
 from holdfast.backends.memory.kept import Kept, Listed
 from holdfast.backends.memory.membership import NO_SLOTS
 from holdfast.backends.memory.table import Table
@@ -41,7 +41,7 @@ _reject: Callable[..., int] = kernels.reject
 class ScanStep(Runnable):
     """Walks through the facts of a set."""
 
-    def __init__(self, step: Scan, table: Table, shape: Shape) -> None:
+    def __init__(self, step: Scan, table: Table, shape: AtomShape) -> None:
         self.place = step.read, step.atom.predicate
         self.table = table
         self.shape = shape
@@ -49,7 +49,7 @@ class ScanStep(Runnable):
         self.pattern = shape.pattern(table.all_columns, table.all_columns)
         self.numbers_goals = kernels.FROM_PLACE in shape.outputs  # then by their places in a list, not by row ids
 
-    def prepare(self, views: Views) -> None:
+    def prepare(self, views: ReadViews) -> None:
         facts, predicate = views.walks[self.place], self.place[1]
         run = facts.run(predicate)
         self.ids, self.visible = NO_IDS, NO_STATUS
@@ -105,7 +105,7 @@ class JoinStep(Runnable):
     weights = NO_WEIGHTS  # of the last batch
     known = _NO_HEADS  # heads of the last batch that are not among its rows, since their row ids are known
 
-    def __init__(self, step: Join | AntiJoin, table: Table, shape: Shape) -> None:
+    def __init__(self, step: Join | AntiJoin, table: Table, shape: AtomShape) -> None:
         self.step, self.rejects = step, isinstance(step, AntiJoin)
         self.place = step.read, step.atom.predicate
         self.table = table
@@ -116,7 +116,7 @@ class JoinStep(Runnable):
         self.goal, self.quota = -1, NO_IDS
         self.fan_out, self.instances, self.distinct = 0.0, 0, 0
 
-    def prepare(self, views: Views) -> None:
+    def prepare(self, views: ReadViews) -> None:
         self.index = self.table.index(self.step.key)
         if not self.pattern:
             self.pattern = self.shape.pattern(self.index.others, self.index.straight)
@@ -253,7 +253,7 @@ class JoinStep(Runnable):
 class LookupStep(Runnable):
     """A join where every column is known: the fact is there, or it is not."""
 
-    def __init__(self, step: Join | AntiJoin, table: Table, shape: Shape) -> None:
+    def __init__(self, step: Join | AntiJoin, table: Table, shape: AtomShape) -> None:
         self.step, self.joins = step, isinstance(step, Join)
         self.place = step.read, step.atom.predicate
         self.table = table
@@ -261,7 +261,7 @@ class LookupStep(Runnable):
         self.buffer = Buffer(len(shape.outputs))
         self.goal, self.quota = -1, NO_IDS
 
-    def prepare(self, views: Views) -> None:
+    def prepare(self, views: ReadViews) -> None:
         self.probe = views.probes[self.place]
 
     def run(self, bindings: Rows) -> Iterable[Rows]:

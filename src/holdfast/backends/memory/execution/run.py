@@ -17,7 +17,7 @@ from holdfast.backends.memory.execution.buffers import NO_WEIGHTS, Weights
 from holdfast.backends.memory.execution.compiling import compiled
 from holdfast.backends.memory.execution.join import NO_IDS, JoinStep, LookupStep
 from holdfast.backends.memory.execution.steps import ProjectStep, Runnable
-from holdfast.backends.memory.execution.views import Views
+from holdfast.backends.memory.execution.views import ReadViews
 from holdfast.backends.memory.table import Table
 from holdfast.backends.protocol import Watch
 from holdfast.errors import Diagnostic, EvaluationError
@@ -29,7 +29,7 @@ _ONE_BINDING: Rows = np.empty((1, 0), np.int64)
 
 
 class naming_the_rule:  # noqa: N801  it reads as a function; a generator takes longer to begin than a small rule to run
-    """A functor without a value becomes an error that says which rule asked for it."""
+    """Turn a functor without a value into an error that names the rule."""
 
     def __init__(self, rule: Rule | AggregateRule) -> None:
         self._rule = rule
@@ -40,11 +40,11 @@ class naming_the_rule:  # noqa: N801  it reads as a function; a generator takes 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         if isinstance(error, Undefined):
             message = f"rule {self._rule.name} has no value for some facts: {error}"
-            help = "keep such facts out of the rule by a comparison before it is computed, or mend the data"
+            help = "exclude such facts with a comparison in the rule, or correct the data"
             raise EvaluationError(Diagnostic("E0701", message, self._rule.span, help=help)) from error
 
 
-class Pipeline:
+class CompiledPlan:
     """One plan over some tables."""
 
     def __init__(self, plan: Plan, tables: Mapping[str, Table], dictionary: Dictionary, watch: Watch) -> None:
@@ -68,7 +68,7 @@ class Pipeline:
         step.may_tally, step.heads = True, self.tables[self.plan.outputs[0][0]]
         return step
 
-    def run(self, views: Views, quota: Ids = NO_IDS) -> Iterator[tuple[str, Ids, Weights]]:
+    def run(self, views: ReadViews, quota: Ids = NO_IDS) -> Iterator[tuple[str, Ids, Weights]]:
         """What all instances emit: predicates, row ids and how many instances each stands for (none given: one).
 
         With a quota, of each goal only so many instances.
@@ -94,7 +94,7 @@ class Pipeline:
         if limited is not None:
             limited.quota = NO_IDS
 
-    def instances(self, views: Views) -> Iterator[list[Rows]]:
+    def instances(self, views: ReadViews) -> Iterator[list[Rows]]:
         """For each batch of instances, the rows of all outputs, side by side."""
         for step in self.steps:
             step.prepare(views)

@@ -17,7 +17,7 @@ from holdfast.values.dictionary import Dictionary
 CodeArray = NDArray[np.int64]
 
 
-class Columns:
+class ColumnSources:
     """Where values come from while a step runs: live variables, the joined fact's columns, constants."""
 
     def __init__(self, live: Sequence[Var], dictionary: Dictionary) -> None:
@@ -42,7 +42,7 @@ class Columns:
 
 
 @dataclass(frozen=True)
-class Shape:
+class AtomShape:
     """An atom as the kernels take it: its key with where the key's values come from, the columns that must be
     equal because a variable repeats, and where the output's columns come from."""
 
@@ -85,10 +85,10 @@ class Shape:
 def shape_of(
     arguments: Sequence[Argument],
     key: tuple[int, ...],
-    columns: Columns,
+    columns: ColumnSources,
     outputs: Sequence[Term],
     places: Mapping[int, int] | None = None,
-) -> Shape:
+) -> AtomShape:
     """`places` says where a fact's column stands in what the kernel reads, where that is not the table's row."""
     origins = [columns.origin(_known(arguments[column])) for column in key]
     left, right = [], []
@@ -102,7 +102,7 @@ def shape_of(
         else:
             columns.fact[argument] = place
     wanted = [columns.origin(term) for term in outputs]
-    return Shape(codes(key), codes(origins), codes(left), codes(right), codes(columns.constants), codes(wanted))
+    return AtomShape(codes(key), codes(origins), codes(left), codes(right), codes(columns.constants), codes(wanted))
 
 
 def _known(argument: Argument) -> Var | Const:

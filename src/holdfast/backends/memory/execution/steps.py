@@ -11,8 +11,8 @@ from holdfast.backends.memory import kernels
 from holdfast.backends.memory.arrays import Rows
 from holdfast.backends.memory.execution import buffers
 from holdfast.backends.memory.execution.buffers import Buffer
-from holdfast.backends.memory.execution.shapes import Columns, codes
-from holdfast.backends.memory.execution.views import Views
+from holdfast.backends.memory.execution.shapes import ColumnSources, codes
+from holdfast.backends.memory.execution.views import ReadViews
 from holdfast.backends.memory.functors import Bindings, evaluate, holds, spread
 from holdfast.plans.model import Compute, Filter, Unnest
 from holdfast.program.model import Term, Var
@@ -24,19 +24,19 @@ class Runnable(ABC):
 
     done = 1.0  # the part of the facts that was walked through, by the first step
 
-    def prepare(self, views: Views) -> None:  # noqa: B027  most steps read no facts
+    def prepare(self, views: ReadViews) -> None:  # noqa: B027  most steps read no facts
         """Look at the facts as they are now; a step sees none that come during the run."""
 
     @abstractmethod
     def run(self, bindings: Rows) -> Iterable[Rows]:
-        """The next bindings, in batches; a batch is only valid until the next one is asked for.  A tuple has one or
+        """The next bindings, in batches; a batch is valid until the next one is requested.  A tuple has one or
         none: there are no more."""
 
 
 class CompareStep(Runnable):
-    """A test whether two values are the same: codes tell."""
+    """A test whether two values are equal, by their codes."""
 
-    def __init__(self, left: Term, right: Term, equal: bool, after: Sequence[Term], columns: Columns) -> None:
+    def __init__(self, left: Term, right: Term, equal: bool, after: Sequence[Term], columns: ColumnSources) -> None:
         self.sides, self.equal = codes([columns.origin(left), columns.origin(right)]), equal
         self.outputs = codes([columns.origin(term) for term in after])
         self.constants = codes(columns.constants)

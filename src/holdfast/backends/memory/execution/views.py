@@ -16,7 +16,7 @@ from holdfast.backends.memory.truth import Run, as_bytes
 from holdfast.backends.protocol import Facts
 from holdfast.plans.model import Read
 
-Place = tuple[Read, str]
+ReadKey = tuple[Read, str]
 
 NO_STATUS: NDArray[np.uint8] = np.empty(0, np.uint8)
 
@@ -51,17 +51,17 @@ class Probe(NamedTuple):
         return table.rows, getattr(table, self.column), self.visible, self.low, self.high
 
 
-class Views(NamedTuple):
+class ReadViews(NamedTuple):
     """What each read means during one call of `apply`: a set to walk through, a probe to look into a table."""
 
-    walks: Mapping[Place, FactSet]
-    probes: Mapping[Place, Probe]
+    walks: Mapping[ReadKey, FactSet]
+    probes: Mapping[ReadKey, Probe]
 
 
 class Seen:
     """Views inside a `with`: momentary sets that are probed by status are marked meanwhile."""
 
-    def __init__(self, walks: Mapping[Place, FactSet], probed: Mapping[Place, FactSet]) -> None:
+    def __init__(self, walks: Mapping[ReadKey, FactSet], probed: Mapping[ReadKey, FactSet]) -> None:
         self._walks, self._probed = walks, probed
         self._marks = marked(
             [
@@ -72,15 +72,15 @@ class Seen:
         )
 
     @classmethod
-    def of(cls, walked: Iterable[Place], probed: Iterable[Place], sources: Mapping[Read, Facts]) -> Seen:
+    def of(cls, walked: Iterable[ReadKey], probed: Iterable[ReadKey], sources: Mapping[Read, Facts]) -> Seen:
         """The places that are walked through and those that are probed, by what their reads mean."""
-        # before anything is marked: a formula that is worked out needs the scratch bits for itself
+        # before anything is marked: evaluating a formula uses the scratch bits
         walks = {place: _walkable(own_snapshot(sources[place[0]]), place[1]) for place in walked}
         return cls(walks, {place: own_snapshot(sources[place[0]]) for place in probed})
 
-    def __enter__(self) -> Views:
+    def __enter__(self) -> ReadViews:
         bits = self._marks.__enter__()
-        return Views(self._walks, {place: Probe.of(facts, place[1], bits) for place, facts in self._probed.items()})
+        return ReadViews(self._walks, {place: Probe.of(facts, place[1], bits) for place, facts in self._probed.items()})
 
     def __exit__(self, *_: object) -> None:
         self._marks.__exit__()

@@ -33,8 +33,8 @@ Pattern = types.Tuple((Codes, Codes, Codes, Codes, Codes))
 Tally = types.Tuple((Codes, Codes, Slots, Slots, Ids, Ids, Ids))
 """How heads are counted (see `tally`): group, varying, seen, counts, weights, known, known_weights."""
 
-Heads = types.Tuple((Codes, Slots, Rows, Ids, Rows))
-"""The index of the heads by all columns but one: key, slots, entries, ids, values; empty arrays if there is none."""
+HeadIndex = types.Tuple((Codes, Slots, Rows, Ids, Rows))
+"""The index of the heads by all columns but one: key, slots, entries, ids, values; empty arrays without one."""
 
 # Where an output column or a key value comes from: a binding's column, a column of the joined fact, a constant.
 FROM_BINDING = 0

@@ -1,4 +1,4 @@
-"""Hash tables: what a slot is, how a row is hashed, and the one loop that looks for it.
+"""Hash tables: what a slot is, how a row is hashed, and how it is looked for.
 
 Hash tables are open addressing with linear probing over a power of two of `uint64` slots.  A slot is 0 when empty,
 else the upper half holds a tag (the upper half of the hash) and the lower half the row id plus 1.  A fact's first
@@ -51,7 +51,16 @@ def hash_row(rows, row):
 
 
 @njit(inline="always")
-def _same_row(wanted, i, rows, row):
+def hash_key(rows, row, key):
+    """The hash of a row's values in some columns."""
+    state = _SEED
+    for k in range(len(key)):
+        state = mix(state, rows[row, key[k]])
+    return state * MULTIPLIER
+
+
+@njit(inline="always")
+def same_row(wanted, i, rows, row):
     """Whether a row begins with the wanted values."""
     for column in range(wanted.shape[1]):
         if wanted[i, column] != rows[row, column]:
@@ -104,26 +113,6 @@ def spread_slots(slots, fewer, aside):
         _enter_slot(aside[k], slots, mask, drop)
 
 
-@njit(inline="always")
-def look_up(wanted, i, state, slot, rows, slots):
-    """The row that begins with the values of wanted[i], whose hash is `state`; -1 if there is none.
-
-    Probes from a slot on.  Gives also the slot where the search ended: that of the row, or the empty one to take.
-    """
-    mask = np.uint64(len(slots) - 1)
-    row = int64(-1)
-    entry = slots[slot]
-    while entry != 0:
-        if ((entry ^ state) & HIGH) == 0:
-            candidate = np.int64(entry & LOW) - 1
-            if _same_row(wanted, i, rows, candidate):
-                row = candidate
-                break
-        slot = (slot + ONE) & mask
-        entry = slots[slot]
-    return row, slot
-
-
 @njit
 def find_tags(hashes, block, slots, starts, facts):
     """For a block of hashes, the first slot that is empty or has the tag; reads the facts there, so that they are near.
@@ -149,16 +138,27 @@ def find_tags(hashes, block, slots, starts, facts):
             fact = np.int64(found[k] & LOW)
             fact -= fact > 0
             touched ^= facts[fact, 0] ^ facts[fact, facts.shape[1] - 1]
-    starts[BLOCK] = np.uint64(touched)  # nobody looks at it: or else the compiler leaves the reads out
+    starts[BLOCK] = np.uint64(touched)  # never read: without it the compiler drops the reads
 
 
 @njit
 def look_up_block(wanted, block, rows, slots, found):
-    """For a block of rows, those of a table that begin with their values; -1 where there is none."""
+    """For a block of rows, those of a table that begin with their values; -1 if no row does."""
+    mask = np.uint64(len(slots) - 1)
     hashes = np.empty(BLOCK, np.uint64)
     starts = np.empty(BLOCK + 1, np.uint64)
     for k in range(block):
         hashes[k] = hash_row(wanted, k)
     find_tags(hashes, block, slots, starts, rows)
     for k in range(block):
-        found[k], _ = look_up(wanted, k, hashes[k], starts[k], rows, slots)
+        slot = starts[k]
+        entry = slots[slot]
+        found[k] = -1
+        while entry != 0:
+            if ((entry ^ hashes[k]) & HIGH) == 0:
+                row = np.int64(entry & LOW) - 1
+                if same_row(wanted, k, rows, row):
+                    found[k] = row
+                    break
+            slot = (slot + ONE) & mask
+            entry = slots[slot]

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from holdfast.backends.memory.kernels.arguments import Codes, Ids, Index, Rows, Slots
-from holdfast.backends.memory.kernels.hashing import BLOCK, HIGH, dropped_bits, hash_row, look_up, look_up_block
+from holdfast.backends.memory.kernels.hashing import BLOCK, HIGH, LOW, ONE, dropped_bits, hash_key, look_up_block
 from holdfast.compilation import int64, njit, types, void
 
 
@@ -25,19 +25,26 @@ def agree(rows, i, j, columns):
 
 
 @njit
-def find_key(rows, row, key, wanted, entries, slots):
-    """The number of one row's key in an index, -1 if it has none; the slot where that was seen, and the key's hash.
+def find_key(rows, row, key, entries, slots):
+    """The number of one row's key in an index, -1 if it has none; the slot where that was seen, and the key's hash."""
+    mask = np.uint64(len(slots) - 1)
+    state = hash_key(rows, row, key)
+    slot = state >> dropped_bits(slots)
+    while slots[slot] != 0:
+        if ((slots[slot] ^ state) & HIGH) == 0:
+            number = np.int64(slots[slot] & LOW) - 1
+            same = True
+            for k in range(len(key)):
+                if rows[row, key[k]] != entries[number, k]:
+                    same = False
+                    break
+            if same:
+                return number, slot, state
+        slot = (slot + ONE) & mask
+    return int64(-1), slot, state
 
-    `wanted` is one row of scratch space, as wide as the key.
-    """
-    for k in range(len(key)):
-        wanted[0, k] = rows[row, key[k]]
-    state = hash_row(wanted, 0)
-    number, slot = look_up(wanted, 0, state, state >> dropped_bits(slots), entries, slots)
-    return number, slot, state
 
-
-@njit(inline="always")
+@njit
 def run_of(entries, number, width):
     """Where the run of a key begins, its last place, and the newest row of its tail."""
     run = entries[number, width]
@@ -57,10 +64,9 @@ def grow_index(rows, begin, end, key, slots, direct, entries, tail_key, followin
     """
     width = len(key)
     number = int64(-1)
-    wanted = np.empty((1, width), np.int64)
     for row in range(begin, end):
         if row == begin or not agree(rows, row - 1, row, key):  # often neighbours have the same key
-            number, slot, state = find_key(rows, row, key, wanted, entries, slots)
+            number, slot, state = find_key(rows, row, key, entries, slots)
         if number < 0:
             if keys == most_keys:
                 return row, keys

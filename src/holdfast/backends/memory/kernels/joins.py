@@ -25,55 +25,6 @@ def resumed(begin, place, row, cursor):
     return begin, place, row
 
 
-@njit(inline="always")
-def _spend(quota, bindings, i, goal):
-    """Take a row off the quota of a binding's goal, if it has one; gives whether that was the last."""
-    if goal < 0:
-        return False
-    quota[bindings[i, goal]] -= 1
-    return quota[bindings[i, goal]] == 0
-
-
-@njit(inline="always")
-def _expand_tail(bindings, i, row, constants, view, index, pattern, outputs, goal, quota, out, n):
-    """Join a binding with the tail of its key from a row on; gives the rows written and, if `out` is full, where."""
-    rows, status, visible, low, high = view
-    _, _, _, _, _, following, settled = index
-    _, others, _, left, right = pattern
-    while row >= low:
-        if sees(row, status, visible, low, high) and (not len(left) or repeats_agree(rows, row, others, left, right)):
-            if n == out.shape[0]:
-                break
-            emit(bindings, i, rows, row, others, constants, outputs, out, n)
-            n += 1
-            if _spend(quota, bindings, i, goal):
-                row = int64(-1)
-                break
-        row = int64(following[row - settled])
-    return n, row
-
-
-@njit(inline="always")
-def _expand_run(bindings, i, begin, place, constants, view, index, pattern, outputs, goal, quota, out, n):
-    """Join a binding with the run of its key down to `begin`; gives the rows written and, if `out` is full, where."""
-    _, status, visible, _, _ = view
-    _, _, _, ids, values, _, _ = index
-    _, _, straight, left, right = pattern
-    while place >= begin:
-        if (not len(visible) or visible[status[ids[place]]]) and (
-            not len(left) or repeats_agree(values, place, straight, left, right)
-        ):
-            if n == out.shape[0]:
-                break
-            emit(bindings, i, values, place, straight, constants, outputs, out, n)
-            n += 1
-            if _spend(quota, bindings, i, goal):
-                place = begin - 1
-                break
-        place -= 1
-    return n, place
-
-
 @njit(
     types.UniTuple(int64, 3)(Rows, int64, int64, int64, Codes, View, Index, Pattern, Codes, int64, Ids, Rows),
     nogil=True,
@@ -86,10 +37,11 @@ def expand(bindings, count, i, cursor, constants, view, index, pattern, outputs,
     tail).  If the bindings' column `goal` is not -1, it numbers goals of which each is given at most its `quota` of
     rows.  Gives the number of rows written and where to go on.
     """
-    _, _, visible, low, high = view
-    slots, direct, entries, ids, values, _, settled = index
-    origins, _, _, left, _ = pattern
+    rows, status, visible, low, high = view
+    slots, direct, entries, ids, values, following, settled = index
+    origins, others, straight, left, right = pattern
     n = int64(0)
+    capacity = out.shape[0]
     width = len(origins)
     wanted = np.empty((BLOCK, width), np.int64)
     numbers = np.empty(BLOCK + 1, np.int64)
@@ -105,26 +57,43 @@ def expand(bindings, count, i, cursor, constants, view, index, pattern, outputs,
             if number >= 0 and (goal < 0 or quota[bindings[i, goal]] > 0):
                 begin, place, row = run_of(entries, number, width)
                 begin, place, row = resumed(begin, place, row, cursor)
-                n, row = _expand_tail(bindings, i, row, constants, view, index, pattern, outputs, goal, quota, out, n)
-                if row >= low:
-                    return n, i, -row - 2
-                if goal >= 0 and quota[bindings[i, goal]] == 0:
-                    place = begin - 1
+                while row >= low:
+                    if sees(row, status, visible, low, high) and (
+                        not len(left) or repeats_agree(rows, row, others, left, right)
+                    ):
+                        if n == capacity:
+                            return n, i, -row - 2
+                        emit(bindings, i, rows, row, others, constants, outputs, out, n)
+                        n += 1
+                        if goal >= 0:
+                            quota[bindings[i, goal]] -= 1
+                            if quota[bindings[i, goal]] == 0:
+                                place = begin - 1
+                                break
+                    row = int64(following[row - settled])
                 if len(visible) == 0:
                     if not all_runs_seen:
                         begin, place = within(ids, begin, place, low, high)
                     if goal < 0 and not len(left):
-                        taken = min(place - begin + 1, out.shape[0] - n)
+                        taken = min(place - begin + 1, capacity - n)
                         emit_run(bindings, i, values, place, taken, constants, outputs, out, n)
                         n += taken
                         place -= taken
                         if place >= begin:
                             return n, i, place
-                n, place = _expand_run(
-                    bindings, i, begin, place, constants, view, index, pattern, outputs, goal, quota, out, n
-                )
-                if place >= begin:
-                    return n, i, place
+                while place >= begin:
+                    if (not len(visible) or visible[status[ids[place]]]) and (
+                        not len(left) or repeats_agree(values, place, straight, left, right)
+                    ):
+                        if n == capacity:
+                            return n, i, place
+                        emit(bindings, i, values, place, straight, constants, outputs, out, n)
+                        n += 1
+                        if goal >= 0:
+                            quota[bindings[i, goal]] -= 1
+                            if quota[bindings[i, goal]] == 0:
+                                break
+                    place -= 1
             cursor = int64(-1)
             i += 1
     return n, i, cursor

@@ -50,7 +50,7 @@ def among(ids, others, wanted, out):
 
 @njit(void(Ids, int64, Ids, Ids), nogil=True, cache=True)
 def link(ids, first, heads, links):
-    """Write beside each of some rows its head, one more so that 0 is none; without ids, of the rows from a first on."""
+    """Write the head plus 1 beside each of some rows, 0 for no head; without ids, of the rows from a first on."""
     for k in range(len(heads)):
         links[ids[k] if len(ids) else first + k] = heads[k] + 1
 

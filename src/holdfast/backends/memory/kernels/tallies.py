@@ -10,7 +10,7 @@ from holdfast.backends.memory.kernels.arguments import (
     FROM_FACT,
     FROM_PLACE,
     Codes,
-    Heads,
+    HeadIndex,
     Index,
     Pattern,
     Rows,
@@ -51,7 +51,7 @@ def _count_in_place(facts, start, step, length, source, here, counts, column, ou
     return length, n
 
 
-@njit(inline="always")
+@njit
 def _count_by_hash(facts, fact, here, varying, outputs, seen, weights, out, n):
     """Count a fact by the values that it gives the head; gives how many rows there are now, -1 if `out` is full."""
     mask = int64(len(seen) - 2)
@@ -79,7 +79,7 @@ def _count_by_hash(facts, fact, here, varying, outputs, seen, weights, out, n):
     return n + 1
 
 
-@njit(inline="always")
+@njit
 def _copy_tail(row, view, others, following, settled, tail, tail_rows):
     """Copy the seen rows of a tail from a row on, so that they can be read like a run; gives how many, and the next."""
     rows, status, visible, low, high = view
@@ -125,7 +125,7 @@ def _move_known(here, begin, end, tally, heads, out):
     key, slots, entries, ids, values = heads
     if not len(entries):
         return False
-    number, _, _ = find_key(out, begin, key, np.empty((1, len(key)), np.int64), entries, slots)
+    number, _, _ = find_key(out, begin, key, entries, slots)
     if number < 0:
         return False
     first, last, _ = run_of(entries, number, len(key))
@@ -159,7 +159,7 @@ def _drop_known(begin, end, column, counts, weights, out):
 
 
 @njit(
-    types.UniTuple(int64, 3)(Rows, int64, int64, int64, Codes, View, Index, Pattern, Codes, Tally, Heads, Rows),
+    types.UniTuple(int64, 3)(Rows, int64, int64, int64, Codes, View, Index, Pattern, Codes, Tally, HeadIndex, Rows),
     nogil=True,
     cache=True,
 )

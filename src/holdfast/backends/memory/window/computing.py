@@ -6,7 +6,7 @@ from collections.abc import Container, Iterable, Sequence
 
 from holdfast.backends.memory.facts import Momentary
 from holdfast.backends.memory.store import MemoryBackend
-from holdfast.backends.memory.window.module import ServedInWindow, Step
+from holdfast.backends.memory.window.module import ServedInWindow, StateChange
 from holdfast.backends.memory.window.stratum import Explicit, WindowStratum, explicit_states
 from holdfast.backends.memory.window.versions import Versions, steps
 from holdfast.backends.protocol import Facts
@@ -22,7 +22,7 @@ ALGORITHM = "window"
 
 
 class Planners:
-    """The plans that tell whole instances, by hyper-node, for as long as the rules stay."""
+    """The plans that emit whole instances, by hyper-node, while the rules stay."""
 
     def __init__(self, backend: MemoryBackend) -> None:
         self._backend = backend
@@ -97,7 +97,7 @@ def _computed(node: NodeInWindow, stratum: WindowStratum) -> ComputedNode:
     return ComputedNode(node.node, stratum.figures, node.service, states, stratum.put_counts)
 
 
-def _merged(changes: list[Step], more: Sequence[list[Step]]) -> list[Step]:
+def _merged(changes: list[StateChange], more: Sequence[list[StateChange]]) -> list[StateChange]:
     """Changes of different predicates, step by step."""
     for steps_ in more:
         changes = [

@@ -1,5 +1,5 @@
 """A module that has a hyper-node's recursive rules to itself, in a window: what is external is known in all states by
-one pass, and the module says exactly what each step from one state to the next takes away and adds."""
+one pass, and the module gives the exact facts that each step from one state to the next removes and adds."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import numpy as np
 from holdfast.backends.memory.arrays import Ids
 from holdfast.backends.memory.facts import Momentary
 from holdfast.backends.memory.store import MemoryBackend
-from holdfast.backends.memory.window.versions import Heads, Versions, Words, steps
+from holdfast.backends.memory.window.versions import HeadWords, Versions, Words, steps
 from holdfast.backends.protocol import Facts
 from holdfast.maintenance.module_adapter import ModuleAdapter, States
 from holdfast.maintenance.watch import Watch
 from holdfast.modules import Rows
 from holdfast.program.patterns import Slice
 
-Step = tuple[Momentary, Momentary]
+StateChange = tuple[Momentary, Momentary]
 """The facts that go and those that come from one state to the next."""
 
 
@@ -32,9 +32,9 @@ class ServedInWindow:
     before: States
     is_read: bool  # by a later hyper-node
     states: list[Any] = field(default_factory=list)  # what the module keeps after each step
-    steps: list[Step] = field(default_factory=list)  # where no later hyper-node reads them
+    steps: list[StateChange] = field(default_factory=list)  # where no later hyper-node reads them
 
-    def follow(self, external: Heads, versions: Versions, watch: Watch) -> None:
+    def follow(self, external: HeadWords, versions: Versions, watch: Watch) -> None:
         """All steps, given in which states facts have nonrecursive derivations, where that changes."""
         service, predicate = self.module.service, self.module.predicate
         slices = {slice_.predicate: versions.changed([slice_.predicate]) for slice_ in service.reads}
@@ -43,14 +43,14 @@ class ServedInWindow:
             {name: (ids, versions.of(name, ids)) for name, found in slices.items() for ids in [found.ids(name)]},
             versions.last,
         )
-        state, found = self.before.get(service.slice), list[Step]()
+        state, found = self.before.get(service.slice), list[StateChange]()
         for number, (lost, gained) in enumerate(steps(self.backend, external, versions.last)):
             if not (lost or gained or any(read[number])):
                 self.states.append(state)
                 found.append((lost, gained))
                 continue
-            ground = _Between(self, external, versions, number, (lost, gained), read[number])
-            changed = service.module.change(service, state, ground)
+            context = _Between(self, external, versions, number, (lost, gained), read[number])
+            changed = service.module.change(service, state, context)
             state = changed.state
             self.states.append(state)
             removed: Facts = Momentary(self.backend.tables, {})
@@ -59,7 +59,7 @@ class ServedInWindow:
                 removed, added = removed | self.module.facts(part[0]), added | self.module.facts(part[1])
                 watch.batch(len(part[1]))
             if service.slice.fixed:  # facts beside the slice are their own only support
-                inside = self.module.facts(ground.lost()) | self.module.facts(ground.gained())
+                inside = self.module.facts(context.lost()) | self.module.facts(context.gained())
                 removed, added = removed | (lost - inside), added | (gained - inside)
             found.append((_momentary(removed), _momentary(added)))
             watch.round(len(added))
@@ -74,14 +74,14 @@ class ServedInWindow:
 
 @dataclass
 class _Between:
-    """The ground of a module between two states."""
+    """The context of a module between two states."""
 
     served: ServedInWindow
-    external: Heads
+    external: HeadWords
     versions: Versions
     number: int
-    own: Step
-    read_elsewhere: Step
+    own: StateChange
+    read_elsewhere: StateChange
 
     def before(self) -> Rows:
         """The counters are still those of the first state."""

@@ -23,7 +23,7 @@ from holdfast.backends.memory.arrays import Ids
 from holdfast.backends.memory.facts import Momentary
 from holdfast.backends.memory.store import MemoryBackend
 from holdfast.backends.memory.window.module import ServedInWindow
-from holdfast.backends.memory.window.versions import Heads, Versions, Words
+from holdfast.backends.memory.window.versions import HeadWords, Versions, Words
 from holdfast.backends.protocol import Facts
 from holdfast.maintenance.stratum import Figures
 from holdfast.maintenance.watch import Watch
@@ -37,7 +37,7 @@ from holdfast.program.show import shown_names
 class Explicit:
     """The explicit facts in all states: those that change, with their words."""
 
-    facts: Heads
+    facts: HeadWords
     no_ops: list[int]  # of each update
 
 
@@ -82,7 +82,7 @@ class WindowStratum:
     backend: MemoryBackend
     versions: Versions
     watch: Watch
-    E: Heads
+    E: HeadWords
     figures: Figures = field(default_factory=Figures)
     counts: dict[str, tuple[Ids, list[Words]]] = field(default_factory=dict)  # Cn in each state, where it moved
     served: ServedInWindow | None = None  # by a module that is alone
@@ -125,7 +125,7 @@ class WindowStratum:
 
     # --- nonrecursive derivations ------------------------------------------------------------------------
 
-    def _counted(self) -> Heads:
+    def _counted(self) -> HeadWords:
         """For the facts whose nonrecursive derivations change: in which states they have one."""
         versions, node = self.versions, self.planner.node
         plans = self.planner.changed(node.nonrecursive, self.P.sizes(), self.P.sizes())
@@ -154,7 +154,7 @@ class WindowStratum:
         self.counts[name] = ids, counts
         return result
 
-    def _put(self, heads: Heads) -> None:
+    def _put(self, heads: HeadWords) -> None:
         for name, (ids, words) in heads.items():
             some = words != self.versions.of(name, ids)
             self._come(name, ids[some])
@@ -162,7 +162,7 @@ class WindowStratum:
 
     # --- recursive derivations ---------------------------------------------------------------------------
 
-    def _overdelete(self, base: Heads) -> Momentary:
+    def _overdelete(self, base: HeadWords) -> Momentary:
         """OVERDELETE: states in which a fact may have lost its support are taken from its word."""
         versions, I, node = self.versions, self.backend.materialisation, self.planner.node
         lost = {
@@ -182,7 +182,7 @@ class WindowStratum:
             overdeleted.append(Δ)
         return _union(overdeleted)
 
-    def _losses(self, plans: Sequence[Plan], sources: Mapping[Read, Facts]) -> Heads:
+    def _losses(self, plans: Sequence[Plan], sources: Mapping[Read, Facts]) -> HeadWords:
         """Heads of instances that held at first, and the states in which they do not."""
         found = []
         for name, ids, words in self.versions.instances(plans, sources) if plans else ():
@@ -192,7 +192,7 @@ class WindowStratum:
             found.append((name, ids[some], lost[some]))
         return _by_or(found)
 
-    def _lose(self, lost: Heads, base: Heads) -> Momentary:
+    def _lose(self, lost: HeadWords, base: HeadWords) -> Momentary:
         """Take states from words, unless a nonrecursive derivation holds there; gives the facts that lost one."""
         result = {}
         for name, (ids, words) in lost.items():
@@ -203,7 +203,7 @@ class WindowStratum:
             result[name] = ids[some]
         return _some(self.backend, result)
 
-    def _supported(self, name: str, ids: Ids, base: Heads) -> Words:
+    def _supported(self, name: str, ids: Ids, base: HeadWords) -> Words:
         """The states in which facts have nonrecursive derivations."""
         words = np.where(self.backend.nonrecursive.of(name)[ids] > 0, self.versions.every, np.int64(0))
         if name in base:
@@ -228,13 +228,13 @@ class WindowStratum:
             Read.ABSENT_DELTA: P,
         }
 
-    def _met(self, plans: Sequence[Plan], sources: Mapping[Read, Facts], phase: str) -> Heads:
+    def _met(self, plans: Sequence[Plan], sources: Mapping[Read, Facts], phase: str) -> HeadWords:
         """Heads of instances, and the states in which they hold."""
         met = self.versions.instances(plans, sources) if plans else []
         setattr(self.figures, phase, getattr(self.figures, phase) + sum(len(ids) for _, ids, _ in met))
         return _by_or(met)
 
-    def _grow(self, heads: Heads) -> Momentary:
+    def _grow(self, heads: HeadWords) -> Momentary:
         """Add states to words; gives the facts that gained one."""
         result = {}
         for name, (ids, words) in heads.items():
@@ -251,7 +251,7 @@ class WindowStratum:
         A |= Momentary(self.backend.tables, {name: ids}) - self.backend.materialisation
 
 
-def _by_or(met: Iterable[tuple[str, Ids, Words]]) -> Heads:
+def _by_or(met: Iterable[tuple[str, Ids, Words]]) -> HeadWords:
     """Each head once, with the states of all its instances."""
     parts: dict[str, list[tuple[Ids, Words]]] = {}
     for name, ids, words in met:

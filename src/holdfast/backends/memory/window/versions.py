@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from holdfast.backends.memory.aggregates import aggregate, in_groups
 from holdfast.backends.memory.arrays import Ids, padded
-from holdfast.backends.memory.execution.run import Pipeline, naming_the_rule
-from holdfast.backends.memory.execution.views import Views
+from holdfast.backends.memory.execution.run import CompiledPlan, naming_the_rule
+from holdfast.backends.memory.execution.views import ReadViews
 from holdfast.backends.memory.facts import Momentary
 from holdfast.backends.memory.store import MemoryBackend
 from holdfast.backends.memory.table import Table
@@ -24,7 +24,7 @@ from holdfast.plans.model import Plan, Read
 from holdfast.program.model import AggregateRule, Negated
 
 Words = NDArray[np.int64]
-Heads = dict[str, tuple[Ids, Words]]
+HeadWords = dict[str, tuple[Ids, Words]]
 """Facts of each predicate, each once, with words."""
 MOST_STATES = 63  # bits of a word that is not negative
 
@@ -95,7 +95,7 @@ class Versions:
                     found += self._run(pipeline, views)
         return found
 
-    def _run(self, pipeline: Pipeline, views: Views) -> Iterator[tuple[str, Ids, Words]]:
+    def _run(self, pipeline: CompiledPlan, views: ReadViews) -> Iterator[tuple[str, Ids, Words]]:
         plan = pipeline.plan
         atoms = body_atoms(plan)
         table = self.backend.tables[plan.rule.predicate]
@@ -128,11 +128,11 @@ class Versions:
             yield rule.predicate, found, np.full(len(found), np.int64(1 << state))
 
     def _beside(self, predicate: str) -> Words:
-        room, known = len(self.backend.tables[predicate].rows), self._differences.get(predicate)
+        capacity, known = len(self.backend.tables[predicate].rows), self._differences.get(predicate)
         if known is None:
-            known = self._differences[predicate] = np.zeros(room, np.int64)
-        elif len(known) < room:
-            known = self._differences[predicate] = padded(known, room)
+            known = self._differences[predicate] = np.zeros(capacity, np.int64)
+        elif len(known) < capacity:
+            known = self._differences[predicate] = padded(known, capacity)
         return known
 
 

@@ -1,0 +1,186 @@
+"""Edges of directed graphs over any values, as sorted keys.
+
+An edge is one 64-bit key, source and target side by side, and a set of edges is a sorted array of keys; edges that came
+and went since stand in two short arrays beside it, until they are many.
+"""
+
+from __future__ import annotations
+
+from dataclasses import field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.quick_dataclass import dataclass
+
+Numbers = NDArray[np.int64]
+EdgeIndex = tuple[Numbers, Numbers]
+"""Rows of edges: where those of each node begin, and their targets."""
+EdgeRows = tuple[Numbers, Numbers, Numbers, Numbers]
+"""The same, with the keys of edges that came and of those that went."""
+
+HALF = np.int64(32)
+LOW = np.int64(0xFFFFFFFF)
+NONE: Numbers = np.empty(0, np.int64)
+_SHORT = 64  # edges beside the keys; more are worth a merge
+_DENSE = 16  # numbers of which one in so many is there are flagged
+
+
+class Numbering:
+    """Small numbers for values.  A value keeps its number; new ones get the next."""
+
+    def __init__(self) -> None:
+        self.values: Numbers = NONE  # by number
+        self._sorted: Numbers = NONE
+        self._numbers: Numbers = NONE
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that it takes."""
+        return self.values.nbytes + self._sorted.nbytes + self._numbers.nbytes
+
+    def numbers(self, values: Numbers) -> Numbers:
+        """The numbers of some values, -1 for those that have none."""
+        if not len(self._sorted):
+            return np.full(values.shape, -1, np.int64)
+        places = np.minimum(np.searchsorted(self._sorted, values), len(self._sorted) - 1)
+        return np.where(self._sorted[places] == values, self._numbers[places], -1)
+
+    def enter(self, values: Numbers) -> Numbers:
+        """The same, after giving a number to those that have none."""
+        if not len(values):
+            return values
+        found = self.numbers(values)
+        if (found < 0).any():
+            new = distinct(values[found < 0])
+            places = np.searchsorted(self._sorted, new)
+            self._numbers = np.insert(self._numbers, places, np.arange(len(self.values), len(self.values) + len(new)))
+            self._sorted = np.insert(self._sorted, places, new)
+            self.values = np.concatenate([self.values, new])
+            found = self.numbers(values)
+        return found
+
+
+def keys_of(sources: Numbers, targets: Numbers) -> Numbers:
+    """Edges as sorted keys, each once."""
+    return distinct((sources << HALF) | targets)
+
+
+def distinct(numbers: Numbers) -> Numbers:
+    """Sorted, each once.  Not `np.unique`: its hash table takes keys that have much in common for the same."""
+    if len(numbers) > _DENSE:
+        low, high = int(numbers.min()), int(numbers.max())  # whose difference may be more than 64 bits hold
+        if high - low < _DENSE * len(numbers):  # flags for all in between are quicker than sorting
+            flags = np.zeros(high - low + 1, np.bool_)
+            flags[numbers - low] = True
+            return np.flatnonzero(flags) + low
+    numbers = np.sort(numbers, axis=None)
+    return numbers[np.concatenate([[True], numbers[1:] != numbers[:-1]])] if len(numbers) else numbers
+
+
+def without(keys: Numbers, fewer: Numbers) -> Numbers:
+    """Sorted keys without some."""
+    if not len(fewer) or not len(keys):
+        return keys
+    return np.delete(keys, np.searchsorted(keys, fewer[among(fewer, keys)]))
+
+
+def together(*sets: Numbers) -> Numbers:
+    """The union of sorted keys; the stable sort of NumPy merges runs that are in order."""
+    filled = [keys for keys in sets if len(keys)]
+    if len(filled) < 2:
+        return filled[0] if filled else NONE
+    keys = np.sort(np.concatenate(filled), kind="stable")
+    each: Numbers = keys[np.concatenate([[True], keys[1:] != keys[:-1]])]
+    return each
+
+
+def flipped(keys: Numbers) -> Numbers:
+    """Each edge the other way round."""
+    return ((keys & LOW) << HALF) | (keys >> HALF)
+
+
+def turned(keys: Numbers) -> Numbers:
+    """The same, sorted."""
+    return np.sort(flipped(keys), kind="stable")
+
+
+def among(wanted: Numbers, keys: Numbers) -> NDArray[np.bool_]:
+    """Of each key, whether it is among sorted keys."""
+    if not len(keys):
+        return np.zeros(len(wanted), np.bool_)
+    found: NDArray[np.bool_] = keys[np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)] == wanted
+    return found
+
+
+def ends(keys: Numbers) -> tuple[Numbers, Numbers]:
+    """The sources and the targets."""
+    return keys >> HALF, keys & LOW
+
+
+@dataclass(frozen=True, eq=False)
+class Edges:
+    """A set of edges: sorted keys, without those that went, with those that came."""
+
+    keys: Numbers
+    came: Numbers = field(default_factory=lambda: NONE)
+    went: Numbers = field(default_factory=lambda: NONE)
+    _indexes: dict[bool, EdgeIndex] = field(default_factory=dict)  # of the keys, forward and backward
+
+    def __len__(self) -> int:
+        return len(self.keys) + len(self.came) - len(self.went)
+
+    def edited(self, lost: Numbers, gained: Numbers) -> Edges:
+        """Without some edges that are in it, and with some that are not."""
+        if not len(lost) and not len(gained):
+            return self
+        came = together(without(self.came, lost), without(gained, self.went))
+        went = together(without(self.went, gained), without(lost, self.came))
+        if len(came) + len(went) > max(_SHORT, len(self.keys) >> 5):
+            return Edges(together(without(self.keys, went), came))
+        return Edges(self.keys, came, went, self._indexes)
+
+    def has(self, keys: Numbers) -> NDArray[np.bool_]:
+        """Of each key, whether it is in the set."""
+        return (among(keys, self.keys) & ~among(keys, self.went)) | among(keys, self.came)
+
+    @cached_property
+    def all(self) -> Numbers:
+        """The keys of all edges, sorted."""
+        return together(without(self.keys, self.went), self.came)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that it takes by now."""
+        indexes = (array for index in self._indexes.values() for array in index)
+        return sum(array.nbytes for array in (self.keys, self.came, self.went, *indexes))
+
+    def rows(self, nodes: int, *, backward: bool = False) -> EdgeRows:
+        """As the kernels take them, of the edges as they are or turned round."""
+        index = self._indexes.get(backward)
+        if index is None:
+            index = rows_of(turned(self.keys) if backward else self.keys, nodes)
+        elif len(index[0]) <= nodes:
+            index = np.concatenate([index[0], np.full(nodes + 1 - len(index[0]), index[0][-1])]), index[1]
+        self._indexes[backward] = index
+        beside = [turned(keys) if backward else keys for keys in (self.came, self.went)]
+        return index[0][: nodes + 1], index[1], beside[0], beside[1]
+
+    def degrees(self, some: Numbers, nodes: int, *, backward: bool = False) -> Numbers:
+        """How many edges lead from each of some nodes, or to it."""
+        first, _, came, went = self.rows(nodes, backward=backward)
+        degrees: Numbers = first[some + 1] - first[some] + _edges_from(came, some) - _edges_from(went, some)
+        return degrees
+
+
+def rows_of(keys: Numbers, nodes: int) -> EdgeIndex:
+    """Sorted keys as rows."""
+    first = np.zeros(nodes + 1, np.int64)
+    np.cumsum(np.bincount(keys >> HALF, minlength=nodes), out=first[1:])
+    return first, keys & LOW
+
+
+def _edges_from(keys: Numbers, nodes: Numbers) -> Numbers:
+    """How many of sorted keys each of some nodes is the source of."""
+    return np.searchsorted(keys, (nodes + 1) << HALF) - np.searchsorted(keys, nodes << HALF)
