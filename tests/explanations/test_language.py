@@ -99,7 +99,7 @@ PROGRAMS = {
         e(1, 5).  e(1, 7).  e(2, 7).  e(3, 3).
         a(x, n) :- e(x, _), n = sum y + 1 : { e(x, y), y > 4 }.
         a(x, count(y)) :- e(x, y), !e(y, _).
-        b(x, m, y) :- e(x, _), m = max y : { e(x, y) }, y = count : { e(z, m) ; e(m, z) }.
+        b(x, m, k) :- e(x, _), m = max y : { e(x, y) }, k = count : { e(z, m) ; e(m, z) }.
         c(x, median(y)) :- e(x, y).
     """,
     "names": """
@@ -128,6 +128,36 @@ def test_a_blank_node() -> None:
     assert proof is not None
     assert proof.facts == ["<http://example.org/q>(<_:b1>, <http://example.org/a>)"]
     assert holdfast.check_proof(proof.to_json(), rules, {"<http://example.org/q>": [row]})
+
+
+@holdfast.functor
+def explained_twice(x: int) -> int:
+    return 2 * x
+
+
+def test_functors_that_the_checker_does_not_know() -> None:
+    rules = """
+    .functor explained_twice(number): number
+    .decl q(s: symbol)
+    .decl p(x: number)
+    .decl d(x: number)
+    p(@explained_twice(strlen(s))) :- q(s).
+    d(year(to_date(s))) :- q(s).
+    """
+    kb = holdfast.from_text(rules, facts={"q": [("2026-11-16",)]})
+    for name in ("p", "d"):
+        ((value,),) = kb[name]
+        proof = kb.why(f"{name}({value})")
+        assert proof is not None
+        assert proof.facts == ['q("2026-11-16")']
+        with pytest.raises(holdfast.ProofError, match="does not know"):
+            holdfast.check_proof(proof.to_json(), kb.rules_text(), {"q": kb["q"]})
+
+
+def test_what_has_no_value_does_not_matter_where_the_rule_fails_anyway() -> None:
+    rules = "p(x, y) :- q(x), r(x, y), 10 / x > y, x != 0.  s(x) :- q(x), !p(x, _)."
+    kb = holdfast.from_text(rules, facts={"q": [(0,), (2,)], "r": [(2, 1), (2, 7)]})
+    assert judge(kb, Random(1), 9)[0] >= 5
 
 
 def test_thousands_of_members_are_folded() -> None:

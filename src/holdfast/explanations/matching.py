@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from holdfast.errors import Diagnostics
 from holdfast.explanations.scope import binds, closed, closure, has_wildcard, is_pattern, nodes, variables
-from holdfast.explanations.terms import TESTS, Undefined, alike, compute, literal, number, value_of
+from holdfast.explanations.terms import NOTHING, TESTS, Undefined, Unknown, alike, compute, literal, number, value_of
 from holdfast.language import parse_body, tree
 from holdfast.program.components import instantiated
 from holdfast.program.inlining import inlined
@@ -102,7 +103,7 @@ class Matcher:
             for b, values in heads:
                 pattern = goals[b[GOAL]][0]
                 row = tuple(map(_alike, values, pattern)) if grouped else values
-                if fits(row, pattern):
+                if NOTHING not in row and fits(row, pattern):
                     yield b[GOAL], row, b
 
     def started(self, head: tree.Atom, pattern: Pattern, b: Binding) -> tuple[Binding, list[tree.Formula]] | None:
@@ -210,10 +211,14 @@ class Matcher:
                 return [b for b in given if self._test(function, arguments, b)]
             case tree.Comparison():
                 return [new for b in given for new in self._compare(item, b, around, used)]
-        raise Undefined(f"the checker does not know {type(item).__name__}")
+        raise Unknown(f"the checker does not know {type(item).__name__}")
 
     def _test(self, function: str, arguments: Sequence[tree.Term], b: Binding) -> bool:
-        return bool(TESTS[function](*(self.value(argument, b) for argument in arguments)))
+        values = [self.value(argument, b) for argument in arguments]
+        try:
+            return NOTHING not in values and bool(TESTS[function](*values))
+        except (TypeError, AttributeError, re.error) as error:
+            raise Unknown(f"{function}: {error}") from error
 
     def _join(self, atom: tree.Atom, given: list[Binding], exact: bool) -> Iterator[Binding]:
         """An atom against the facts that fit what is bound in it."""
@@ -229,6 +234,9 @@ class Matcher:
             )
             for b in given
         ]
+        if any(NOTHING in pattern for pattern in patterns):
+            pairs = [(b, p) for b, p in zip(given, patterns, strict=True) if NOTHING not in p]
+            given, patterns = [b for b, _ in pairs], [p for _, p in pairs]
         for b, rows in zip(given, self.lookup(name, patterns, exact), strict=True):
             for row in rows:
                 new: Binding | None = {**b, USED: (*b.get(USED, ()), (name, row))}
@@ -286,7 +294,7 @@ class Matcher:
         """The one value of a term whose variables are bound."""
         if isinstance(term, tree.Variable):
             return b[term.name]
-        return next((value for value, _ in self._answers(term, b, frozenset(), frozenset())), Undefined)
+        return next((value for value, _ in self._answers(term, b, frozenset(), frozenset())), NOTHING)
 
     def _answers(
         self, term: tree.Term, b: Binding, around: frozenset[str], used: frozenset[str]
@@ -324,7 +332,16 @@ class Matcher:
                     elif isinstance(term, tree.Record | tree.Branch):
                         yield Record(tuple(values), function), new
                     else:
-                        yield compute(function, values), new
+                        try:
+                            yield self.apply(function, values), new
+                        except Unknown:
+                            raise
+                        except Undefined:  # no value: whatever the rule says of it does not hold
+                            pass
+
+    def apply(self, function: str, values: list[Any]) -> Any:
+        """The value of a functor."""
+        return compute(function, values)
 
     def _aggregate(
         self, term: tree.Aggregate, b: Binding, around: frozenset[str], used: frozenset[str]
@@ -420,7 +437,7 @@ def _operands(term: tree.Term) -> tuple[Sequence[tree.Term], str]:
             return fields, ""
         case tree.Branch(fields=fields, name=name):
             return fields, name
-    raise Undefined(f"the checker does not know {type(term).__name__}")
+    raise Unknown(f"the checker does not know {type(term).__name__}")
 
 
 def formulas(formula: tree.Formula) -> list[tree.Formula]:

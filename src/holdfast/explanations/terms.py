@@ -16,7 +16,15 @@ from holdfast.values.term_text import XSD_DOUBLE, double_text
 
 
 class Undefined(Exception):
-    """A term without a value, or one that the checker does not know."""
+    """A term without a value: division by zero, a number that does not fit."""
+
+
+class Unknown(Undefined):
+    """What is not known here: a functor, a kind of formula."""
+
+
+NOTHING = Undefined
+"""Stands for the value of a term that has none; it equals no value."""
 
 
 class Float(float):
@@ -78,7 +86,7 @@ def literal(lexical: str, datatype: str | None, language: str | None) -> Any:
 def compute(function: str, arguments: list[Any]) -> Any:
     """The value of an operator or functor; an integer that does not fit 64 bits is undefined."""
     if function not in FUNCTIONS:
-        raise Undefined(f"the checker does not know {function}")
+        raise Unknown(f"the checker does not know {function}")
     try:
         value = FUNCTIONS[function](*alike(arguments))
     except (ArithmeticError, ValueError, TypeError, AttributeError, IndexError) as error:

@@ -10,20 +10,23 @@ import numpy as np
 
 from holdfast.arguments import expect
 from holdfast.backends.abilities import relation_size, virtual_relations
+from holdfast.backends.memory.arithmetic import Undefined as EngineUndefined
+from holdfast.backends.memory.functors import Bindings, evaluate
 from holdfast.backends.protocol import Facts
 from holdfast.errors import Diagnostic, LimitReached, UsageError
 from holdfast.explanations.absence import Absence, nearest, reasons
 from holdfast.explanations.matching import ANY, Fact, Matcher, Pattern, fits
 from holdfast.explanations.proof import Proof
 from holdfast.explanations.search import Explainer, Limit
-from holdfast.explanations.terms import Float, Undefined, value_of
+from holdfast.explanations.terms import FUNCTIONS, Float, Undefined, value_of
 from holdfast.knowledge.loading import load
 from holdfast.knowledge.materialisation import Materialisation
 from holdfast.knowledge.relations import drop_relations, the_relation
 from holdfast.language import tree
 from holdfast.plans import Plan, Read
 from holdfast.plans.planner import make_plan
-from holdfast.program.model import Atom, Column, Relation, Rule, Var
+from holdfast.program.functors import FUNCTORS
+from holdfast.program.model import Apply, Atom, Column, Const, Relation, Rule, Var
 from holdfast.values import Row, Type, Value
 from holdfast.values.dictionary import Codes, Dictionary, EncodingError
 from holdfast.values.model import Record
@@ -42,6 +45,9 @@ class StoredFacts(Matcher):
         self._known: dict[tuple[str, int], dict[Pattern, list[Pattern]]] = {}
         self._plans: dict[tuple[str, tuple[int, ...]], Plan] = {}
         self._added: list[Relation] = []
+        own = [item for item in state.program.declared if isinstance(item, tree.FunctorDeclaration)]
+        self._results = {name: functor.result for name, functor in FUNCTORS.items()}
+        self._results |= {f"@{item.name.lstrip('@')}": _type_named(item.result) for item in own}
         self.premises: Sequence[Fact] | None = None
         """While one inference is looked at, what its positive atoms are matched with."""
         self.asked: dict[Fact, bool] = {}
@@ -92,6 +98,19 @@ class StoredFacts(Matcher):
     def given(self, facts: Iterable[Fact]) -> set[Fact]:
         """Those of some facts that are explicit."""
         return self._among(facts, self._backend.explicit)
+
+    def apply(self, function: str, values: list[Any]) -> Any:
+        """The value of a functor; of one that the checker does not know, as the engine computes it."""
+        if function in FUNCTIONS:
+            return super().apply(function, values)
+        arguments = tuple(Const(raw(value), _type_of(value)) for value in values)
+        result = self._results.get(function) or arguments[0].type
+        nothing = Bindings({}, 1, self._dictionary)
+        try:
+            codes = evaluate(Apply(function, arguments, result), nothing)
+        except EngineUndefined as error:
+            raise Undefined(str(error)) from error
+        return value_of(self._dictionary.decode_values(codes, result)[0])
 
     def given_matching(self, name: str, patterns: Sequence[Pattern]) -> list[Pattern]:
         """The facts that were given and fit one of some patterns, which have values in the same columns."""
@@ -233,6 +252,17 @@ def given_facts(rules: tree.Program, facts: Sequence[Path]) -> dict[str, list[Ro
     loaded = load(rules, [*facts], Dictionary())
     types = {name: loaded.program.relations[name].types for name in loaded.rows}
     return {name: loaded.dictionary.decode_rows(codes, types[name]) for name, codes in loaded.rows.items()}
+
+
+def _type_of(value: Any) -> Type:
+    """The type of a value as a functor takes it."""
+    kinds = ((float, Type.FLOAT), (int, Type.NUMBER), (str, Type.SYMBOL), (Record, Type.RECORD))
+    return next((type for kind, type in kinds if isinstance(value, kind)), Type.ANY)
+
+
+def _type_named(name: str) -> Type:
+    """The type that a functor's result is declared as; a declared type counts as `any`."""
+    return next((type for type in Type if type.value == name), Type.ANY)
 
 
 def raw(value: Any) -> Value:
