@@ -37,6 +37,7 @@ ALL_CODES: Final[dict[str, str]] = {
     "E0927": "a knowledge base has no such method",
     "E0940": "a proof or certificate of absence does not show what it claims",
     "E0941": "an explanation needs a fact",
+    "E0942": "an explanation cannot evaluate a rule",
     "E0930": "there are no compiled kernels for this machine, and no Numba to compile them",
     "E0928": "a signal handler or functor uses a knowledge base inside one of its own calls",
     "W0008": "a file has the name of an empty relation, but not the ending of a facts file, or other capitals",

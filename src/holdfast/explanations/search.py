@@ -16,6 +16,7 @@ from holdfast.errors import Diagnostic, LimitReached
 from holdfast.explanations.chains import Closure, chain, closure_of
 from holdfast.explanations.matching import ANY, USED, Binding, Fact, Pattern, WrittenRule
 from holdfast.explanations.proof import Inference, Proof, fact_text
+from holdfast.explanations.terms import Unknown
 from holdfast.language import tree
 from holdfast.language.printer import show_rule
 from holdfast.quick_dataclass import dataclass
@@ -111,7 +112,8 @@ class Search:
             self._limit.check(len(self._given), f"proof of {fact_text(goal)}")
             frontier, radius = [fact for fact in self._widened(frontier) if fact not in seen], radius + 1
             seen.update(frontier)
-        assert goal in self.rank, f"no proof of {fact_text(goal)}"
+        if goal not in self.rank:
+            raise Unknown(f"{fact_text(goal)} holds, and the rules as they are written give no proof of it")
 
     def _look(self, facts: Iterable[Fact]) -> None:
         new = [fact for fact in facts if fact not in self._given]
@@ -191,7 +193,8 @@ class Search:
             return None
         if fact not in self._halves:
             values = chain(closure, fact, self._source)
-            assert values is not None, f"no chain to {fact_text(fact)}"
+            if values is None:
+                raise Unknown(f"{fact_text(fact)} holds, and there is no chain of facts to it")
             self._halve(name, values, closure.is_symmetric)
         if fact in self._links:
             return None

@@ -13,7 +13,7 @@ from holdfast.backends.abilities import relation_size, virtual_relations
 from holdfast.backends.memory.arithmetic import Undefined as EngineUndefined
 from holdfast.backends.memory.functors import Bindings, evaluate
 from holdfast.backends.protocol import Facts
-from holdfast.errors import Diagnostic, LimitReached, UsageError
+from holdfast.errors import Diagnostic, EvaluationError, LimitReached, UsageError
 from holdfast.explanations.absence import Absence, nearest, reasons
 from holdfast.explanations.matching import ANY, Fact, Matcher, Pattern, fits
 from holdfast.explanations.proof import Proof
@@ -31,7 +31,7 @@ from holdfast.values import Row, Type, Value
 from holdfast.values.dictionary import Codes, Dictionary, EncodingError
 from holdfast.values.model import Record
 
-NOT_A_FACT = "E0941"
+NOT_A_FACT, NOT_EXPLAINED = "E0941", "E0942"
 _KEY = "?key"
 
 
@@ -59,8 +59,11 @@ class StoredFacts(Matcher):
     def __enter__(self) -> StoredFacts:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         drop_relations(self._backend, self._added)
+        if isinstance(error, Unknown):
+            help = "report it with the program: what can be derived should be explained"
+            raise EvaluationError(Diagnostic(NOT_EXPLAINED, f"this cannot be explained: {error}", help=help)) from error
 
     def relation(self, name: str, arity: int) -> Relation | None:
         """A relation; several may share a name and differ in their number of columns."""
