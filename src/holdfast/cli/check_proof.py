@@ -6,16 +6,16 @@ from pathlib import Path
 from typing import Annotated
 
 from holdfast.cli import files, options, terminal
-from holdfast.cli.command_line import Argument
+from holdfast.cli.command_line import Positional
 
 EXAMPLE = "holdfast check-proof examples/reachability/reachability.dl proof.json -F examples/reachability/facts"
 
 
 def check_proof(
     program: options.ProgramFile,
-    proof: Annotated[Path, Argument(metavar="PROOF", help="The proof, as why or why-not --format json writes it.")],
-    facts: options.Facts = [],  # noqa: B006  it is copied
-    macro: options.Macros = [],  # noqa: B006  it is copied
+    proof: Annotated[Path, Positional(metavar="PROOF", help="The proof, as why or why-not --format json writes it.")],
+    facts: options.FactsOption = [],  # noqa: B006  it is copied
+    macro: options.MacrosOption = [],  # noqa: B006  it is copied
     include: options.Include = [],  # noqa: B006  it is copied
 ) -> None:
     """Check a proof or a certificate of absence, without running the program.

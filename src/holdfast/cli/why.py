@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 from holdfast.cli import codes, options, terminal
-from holdfast.cli.command_line import Argument, Exit, Option
+from holdfast.cli.command_line import Exit, Option, Positional
 from holdfast.cli.evaluate import evaluate
 from holdfast.errors import Diagnostic, ExitCode, UsageError
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 EXAMPLE = "holdfast why examples/reachability/reachability.dl -F examples/reachability/facts 'path(1, 4)'"
 FORMATS = ("tree", "text", "json", "dot")
 
-FactText = Annotated[str, Argument(metavar="FACT", help="A fact as programs write it, in quotes: 'path(1, 4)'.")]
+FactText = Annotated[str, Positional(metavar="FACT", help="A fact as programs write it, in quotes: 'path(1, 4)'.")]
 Format = Annotated[str, Option("--format", metavar="FORMAT", help="How to show it: tree, text, json or dot.")]
 Seconds = Annotated[float, Option("--seconds", metavar="S", min=0, help="Stop the search after so many seconds.")]
 
@@ -23,12 +23,12 @@ Seconds = Annotated[float, Option("--seconds", metavar="S", min=0, help="Stop th
 def why(
     program: options.ProgramFile,
     fact: FactText,
-    facts: options.Facts = [],  # noqa: B006  it is copied
+    facts: options.FactsOption = [],  # noqa: B006  it is copied
     format: Format = "tree",
     depth: Annotated[int | None, Option("--depth", metavar="N", min=0, help="Show so many levels of a tree.")] = None,
     seconds: Seconds = 5.0,
     no_module: options.NoModules = [],  # noqa: B006  it is copied
-    macro: options.Macros = [],  # noqa: B006  it is copied
+    macro: options.MacrosOption = [],  # noqa: B006  it is copied
     include: options.Include = [],  # noqa: B006  it is copied
     functors: options.FunctorFiles = [],  # noqa: B006  it is copied
 ) -> None:

@@ -14,11 +14,11 @@ EXAMPLE = "holdfast why-not examples/reachability/reachability.dl -F examples/re
 def why_not(
     program: options.ProgramFile,
     fact: FactText,
-    facts: options.Facts = [],  # noqa: B006  it is copied
+    facts: options.FactsOption = [],  # noqa: B006  it is copied
     format: Format = "text",
     seconds: Seconds = 5.0,
     no_module: options.NoModules = [],  # noqa: B006  it is copied
-    macro: options.Macros = [],  # noqa: B006  it is copied
+    macro: options.MacrosOption = [],  # noqa: B006  it is copied
     include: options.Include = [],  # noqa: B006  it is copied
     functors: options.FunctorFiles = [],  # noqa: B006  it is copied
 ) -> None:

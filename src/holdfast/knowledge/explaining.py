@@ -18,7 +18,7 @@ from holdfast.explanations.absence import Absence, nearest, reasons
 from holdfast.explanations.matching import ANY, Fact, Matcher, Pattern, fits
 from holdfast.explanations.proof import Proof
 from holdfast.explanations.search import Explainer, Limit
-from holdfast.explanations.terms import FUNCTIONS, Float, Undefined, value_of
+from holdfast.explanations.terms import FUNCTIONS, Float, Undefined, Unknown, value_of
 from holdfast.knowledge.loading import load
 from holdfast.knowledge.materialisation import Materialisation
 from holdfast.knowledge.relations import drop_relations, the_relation
