@@ -35,11 +35,11 @@ def temperatures(seed: int = 1) -> list[tuple[str, float]]:
 def stream(minutes: int = 8, seed: int = 2) -> list[list[tuple[str, object, str]]]:
     """What the thermometers report minute by minute: the reading that no longer holds, and the new one.
 
-    On the coast a warm front comes in and every thermometer rises with it; north_07 is mended, ridge_11 breaks, and the
-    silent north_12 reports again.  One reading is not a number: the wire was cut in the middle of it.
+    On the coast a warm front arrives and every thermometer rises; north_07 is repaired, ridge_11 breaks, and the silent
+    north_12 reports again.  One reading is not a number: the wire was cut in the middle of it.
     """
     noise, now = random.Random(seed), dict(temperatures())
-    minutes = []
+    reported = []
     for minute in range(1, minutes + 1):
         new = {
             turbine: round(WEATHER["coast"] + 1.1 * minute + noise.gauss(0, 0.6), 1)
@@ -48,10 +48,10 @@ def stream(minutes: int = 8, seed: int = 2) -> list[list[tuple[str, object, str]
         }
         new |= EVENTS.get(minute, {})
         rows: list[tuple[str, object, str]] = [(turbine, now[turbine], "delete") for turbine in new if turbine in now]
-        minutes.append(rows + [(turbine, celsius, "insert") for turbine, celsius in new.items()])
+        reported.append(rows + [(turbine, celsius, "insert") for turbine, celsius in new.items()])
         now |= new
-    minutes[4].append(("ridge_20", "5.!", "insert"))
-    return minutes
+    reported[4].append(("ridge_20", "5.!", "insert"))
+    return reported
 
 
 def after(minute: int) -> dict[str, float]:

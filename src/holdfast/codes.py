@@ -1,4 +1,4 @@
-"""The codes of errors that come up while facts are loaded and rules run, with what each means."""
+"""The codes of errors in loading facts and running rules, with their meanings."""
 
 from __future__ import annotations
 

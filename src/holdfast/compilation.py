@@ -64,7 +64,7 @@ class _Unread:
 
 
 def _built_njit(signature: object = None, **options: object) -> Any:
-    """As `numba.njit`, where everything is compiled: kernels are replaced, helpers stay plain functions."""
+    """Like `numba.njit`, where everything is compiled: kernels are replaced, helpers stay plain functions."""
     if isinstance(signature, FunctionType):
         return signature
     return _plain if signature is None else _replaced
@@ -113,7 +113,7 @@ else:
 
 
 def uncached() -> Diagnostic | None:
-    """The warning that kernels are compiled anew in each process; given once."""
+    """The warning that each process compiles the kernels again; given once."""
     if built is not None:
         return None
     from holdfast import kernel_cache

@@ -19,7 +19,7 @@ _end: ContextVar[tuple[float, float]] = ContextVar("end", default=_NEVER)  # whe
 
 @contextmanager
 def within(seconds: float | None) -> Iterator[None]:
-    """What is done inside may take so many seconds; an end that is already set and comes earlier stays."""
+    """Set a deadline for the block, unless an earlier one is already set."""
     if seconds is None:
         yield
         return

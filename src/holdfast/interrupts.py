@@ -2,7 +2,7 @@
 
 Python runs signal handlers between any two instructions of the main thread, and a handler may raise: Ctrl-C does.
 Inside `deferred` a handler only notes the signal.  The user's own handler runs at the next `checkpoint`, inside
-`allowed`, or at the end, whichever comes first.  Checkpoints stand where a limit may stop the work as well
+`allowed`, or at the end, whichever comes first.  Checkpoints are where a limit may stop the work as well
 (`maintenance/watch.py`); a commit has none.
 """
 

@@ -36,7 +36,7 @@ def njit(*signature: Any, **options: Any) -> Any:
 
 
 def uncached() -> Diagnostic | None:
-    """The warning that kernels are compiled anew in each process; given once."""
+    """The warning that each process compiles the kernels again; given once."""
     if not _uncached:
         return None
     _uncached.clear()

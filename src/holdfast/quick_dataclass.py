@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 else:
 
     def dataclass(cls: type | None = None, *, frozen: bool = False, eq: bool = True) -> Any:
-        """As `dataclasses.dataclass`, with the options that are used here."""
+        """Like `dataclasses.dataclass`, with the options that are used here."""
 
         def decorate(cls: type) -> type:
             return _decorated(cls, frozen, eq)

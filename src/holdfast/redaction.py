@@ -38,7 +38,7 @@ def is_secret(name: str) -> bool:
 
 
 def redacted(text: str, values: Iterable[str] = ()) -> str:
-    """A text without what is secret in it by a name that stands before it, and without some values."""
+    """A text without the values of secret names in it, and without some values."""
     text = _USER.sub(rf"\1{HIDDEN}@", _SIGNED.sub(rf"\1{HIDDEN}", text))
     text = _NAMED.sub(rf"\1\2{HIDDEN}", text)
     for value in sorted(values, key=len, reverse=True):

@@ -1,4 +1,4 @@
-"""Regular expressions, matched in time linear in the text: by RE2, which comes with Arrow.
+"""Regular expressions, matched in time linear in the text: by RE2, which Arrow includes.
 
 Patterns may come from data, so none may take exponential time as a backtracking engine can.  What RE2 cannot match in
 linear time (backreferences, look-around) is refused.  See https://github.com/google/re2/wiki/Syntax.
@@ -27,7 +27,7 @@ else:
 
 _ENDLESS = re.compile(r"(?<!\\)\{[0-9]{5}")
 _BYTE = re.compile(r"(?<!\\)(?:\\\\)*\\C")
-_PART = 256  # texts that are matched before the clock is looked at
+_PART = 256  # texts that are matched between two checks of the deadline
 _MOST_GROUPS = 9  # RE2's replacements name no others
 
 
@@ -45,7 +45,9 @@ def anchored(pattern: str) -> str:
     whole = rf"\A(?:{pattern})\z"
     try:
         for text in (pattern, whole):  # `a)(b` is wrong, though it would be right between parentheses
-            pc.match_substring_regex(pa.array([""], pa.large_string()), text)  # of no text it is not looked at
+            pc.match_substring_regex(
+                pa.array([""], pa.large_string()), text
+            )  # without a text the pattern is not checked
     except pa.ArrowInvalid as error:
         reason = str(error).removeprefix("Invalid regular expression: ").replace(whole, pattern)
         raise PatternError(f"{quote(pattern)} is not a regular expression: {reason}") from None

@@ -59,7 +59,7 @@ class RelationView(Set[Row]):
 
     @exclusive
     def _fetched(self, rows: Deferred) -> Codes:
-        """What Spark has is encoded when it comes."""
+        """Encode the rows that Spark returns."""
         return rows.codes()
 
     @property

@@ -29,15 +29,15 @@ class Memory(Protocol):
     """Counts allocated bytes, and raises `LimitReached` when they exceed the limit."""
 
     def grown(self, what: str, nbytes: int) -> None:
-        """Something that stays takes so many bytes now."""
+        """Something that stays takes this number of bytes now."""
         ...
 
     def holding(self, what: str, nbytes: int) -> AbstractContextManager[None]:
-        """So many more bytes are needed inside the block, for what a person calls `what`."""
+        """This number of bytes is needed inside the block, for `what`, as messages name it."""
         ...
 
     def check(self, what: str, nbytes: int) -> None:
-        """Raise if so many more bytes would be too many."""
+        """Raise if this number of additional bytes would exceed the limit."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""How Spark's settings come to its JVM when it starts: in files that only the user can read, on no command line."""
+"""Passes Spark's settings to its JVM: in files that only the user can read, never on a command line."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ def _session(builder_of: type[SparkSession], options: SparkOptions) -> SparkSess
 
 
 def _for_launch(master: str | None) -> dict[str, str]:
-    """What Spark reads from the environment and from nowhere else; `spark-submit` has seen to it by itself."""
+    """What Spark reads only from the environment; `spark-submit` sets it by itself."""
     if master is None:
         return {}
     here = {"SPARK_LOCAL_IP": _LOOPBACK, "PYSPARK_PYTHON": sys.executable} if master.startswith("local") else {}

@@ -123,7 +123,14 @@ def scenes() -> list[Scene]:
     return [
         *(
             Scene(f"{name}, {how}", REACH, reach, applied(update, Choice(name)), later=LATER)
-            for name in ("dred", "dred-counting", "backward-forward", "backward-forward-counting", "recompute")
+            for name in (
+                "dred",
+                "dred-counting",
+                "dred-ranked",
+                "backward-forward",
+                "backward-forward-counting",
+                "recompute",
+            )
             for how, update in (("both", BOTH), ("out", ONLY_OUT))
         ),
         Scene("auto, grows", REACH, reach, applied(GROWS), later=LATER),

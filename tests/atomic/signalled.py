@@ -78,7 +78,7 @@ def random_update(dice: Random, edges: int) -> Update:
 def actions(kb: KnowledgeBase, dice: Random) -> tuple[Callable[[], object], Sequence[Update]]:
     """Something to interrupt, and the updates that it makes, all or none."""
     update = random_update(dice, dice.choice([3, 30, 600]))
-    algorithm = dice.choice(["auto", "dred", "backward-forward", "dred-counting", "recompute"])
+    algorithm = dice.choice(["auto", "dred", "backward-forward", "dred-counting", "dred-ranked", "recompute"])
     match dice.randrange(7):
         case 0:
             several = [update, random_update(dice, 20), random_update(dice, 20)]

@@ -1,8 +1,8 @@
 """The shortest backend that obeys the laws of `holdfast.backends.protocol`: Python sets, one binding at a time.
 
-It has no abilities, no indexes and no batches.  What it shares with the others are the functors and aggregates, which
-have tests of their own.  `pytest --engine model` runs the suites of the algorithms on it: what fails there and not in
-memory relies on something that no law promises.
+It has no abilities but ranks, no indexes and no batches.  What it shares with the others are the functors and
+aggregates, which have tests of their own.  `pytest --engine model` runs the suites of the algorithms on it: what fails
+there and not in memory relies on something that no law promises.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import numpy as np
 
+from holdfast.backends.abilities import Ranking
 from holdfast.backends.memory.aggregates import aggregate
 from holdfast.backends.memory.execution.run import naming_the_rule
 from holdfast.backends.memory.functors import Bindings, evaluate, holds, spread
@@ -196,6 +197,9 @@ class ModelBackend:
         self.checked, self.proved, self.delayed = ModelKept(), ModelKept(), ModelKept()
         self.nonrecursive, self.recursive = ModelCounters(), ModelCounters()
         self.statistics = ModelStatistics(self.materialisation)
+        from .model_ranks import ModelRanking
+
+        self.ranking = ModelRanking(self)
         for relation in relations.values():
             self.add_relation(relation)
 
@@ -206,7 +210,7 @@ class ModelBackend:
         del self.relations[name]
         for kept in (self.explicit, self.materialisation):
             kept.drop(name)
-        for counters in (self.nonrecursive, self.recursive):
+        for counters in (self.nonrecursive, self.recursive, self.ranking.founded):
             counters.numbers.pop(name, None)
 
     def facts(self, rows: Mapping[str, Codes], *, known: bool = False) -> ModelFacts:
@@ -244,12 +248,12 @@ class ModelBackend:
     def mend(self) -> None:
         for kept in (self.deleted, self.added, self.checked, self.proved, self.delayed):
             kept.clear()
-        for counters in (self.nonrecursive, self.recursive):
+        for counters in (self.nonrecursive, self.recursive, self.ranking.founded):
             counters.clear_undo()
             counters.remembers = False
 
     def ability(self, kind: type[A]) -> A | None:
-        return None
+        return cast("A", self.ranking) if kind is Ranking else None
 
     # --- Π ---------------------------------------------------------------------------------------------
 

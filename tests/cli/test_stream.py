@@ -239,7 +239,7 @@ def test_figures_of_each_update_and_in_total(reach: Path) -> None:
     assert (total["updates"], total["added"], total["removed"], total["no_ops"]) == (3, 8, 3, 2)
     path = next(node for node in each[1]["nodes"] if node["predicates"] == ["path"])
     assert (path["deletion"], path["insertion"], path["overdeleted"]) == (2, 2, 2)
-    assert (path["algorithm"], path["why"]) == ("dred-counting", "asked for")
+    assert (path["algorithm"], path["why"]) == ("dred-counting", "chosen by the caller")
     for phase in ("deletion", "backward", "forward", "insertion", "overdeleted", "rederived", "seconds"):
         assert total[phase] >= sum(node[phase] for u in each for node in u["nodes"]) >= 0
     assert sum(node["insertion"] for node in total["nodes"]) == total["insertion"]
@@ -277,8 +277,8 @@ def test_an_algorithm_for_one_relation(reach: Path) -> None:
         "path=backward-forward",
     )
     assert result.err.splitlines()[:2] == [
-        "update 1: edge: recompute (asked for)",
-        "update 1: path: backward-forward (asked for)",
+        "update 1: edge: recompute (chosen by the caller)",
+        "update 1: path: backward-forward (chosen by the caller)",
     ]
 
 
@@ -288,10 +288,10 @@ def test_the_choice_is_explained(reach: Path) -> None:
     said = result.err.splitlines()
     assert said[0].startswith("update 1: edge: counting (no recursion")
     assert said[1].startswith("update 1: path: exact (transitive-closure serves")
-    assert said[2].startswith("update 2: path: recompute (rules went")
+    assert said[2].startswith("update 2: path: recompute (rules were removed")
     assert len(lines(result.out)) == 2
     result = holdfast("stream", reach, "--updates", updates, "--explain-choice", "--no-module", "transitive-closure")
-    assert result.err.splitlines()[1].startswith("update 1: path: dred-counting (recursive")
+    assert result.err.splitlines()[1].startswith("update 1: path: dred-ranked (recursive")
 
 
 @pytest.mark.parametrize(

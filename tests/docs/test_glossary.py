@@ -109,7 +109,9 @@ def test_a_name_is_defined_once_or_listed_with_its_one_meaning() -> None:
 
 
 @pytest.mark.parametrize(
-    "path", [*sorted(SOURCE.rglob("*.py")), *sorted(SOURCE.rglob("*.lark")), *PAGES, *EXAMPLES], ids=str
+    "path",
+    [*sorted(SOURCE.rglob("*.py")), *sorted(SOURCE.rglob("*.lark")), *PAGES, *EXAMPLES],
+    ids=lambda path: path.relative_to(ROOT).as_posix(),
 )
 def test_no_word_of_the_old_dialect(path: Path) -> None:
     text = path.read_text(encoding="utf-8")

@@ -13,6 +13,7 @@ from holdfast.errors import HoldfastError
 from holdfast.updates import Update
 
 from .lanes import COUNTING, DisagreementError, Lane, difference, same_change
+from .rank_check import wrong_ranks
 from .reference import Counters, Expected, Reference, State, counters_of, state_of
 from .scripts import Fact, Script, Step, after, explicit_after, fitting
 
@@ -103,6 +104,8 @@ def agree(lane: Lane, expected: Expected, *, counters: bool) -> None:
         raise lane.fail(f"wrong facts: {difference(lane.state, expected.state)}")
     if counters and (found := counters_of(lane.kb)) != expected.counters:
         raise lane.fail(f"wrong counters: {difference(found, expected.counters)}")
+    if counters and (wrong := wrong_ranks(lane.kb)):
+        raise lane.fail(f"wrong ranks: {wrong}")
     if counters and state_of(lane.kb) != expected.state:
         raise lane.fail("asking for the counters changed the facts")
 

@@ -14,17 +14,19 @@ from holdfast.maintenance.algorithms import Choice
 from holdfast.modules import MODULES, Module
 from holdfast.updates import Change, Update
 
+from .. import amounts
 from ..judges.programs import RuleSketch
 from ..oracle.values import tag_row
 from .reference import State, counters_of, state_of
 from .scripts import Order, Script, Step, grouped
 
-FIXED = ("dred", "dred-counting", "backward-forward", "backward-forward-counting", "recompute", "auto")
+FIXED = ("dred", "dred-counting", "dred-ranked", "backward-forward", "backward-forward-counting", "recompute", "auto")
 MIXED, EACH, COUNTING = "a different one each step", "a different one for each predicate", "counting"
 POLICIES = (*FIXED, MIXED, EACH, COUNTING)
 STRATEGIES = ("counters", "hyper-node")
 
 
+LOSING_RANKS = "dred-ranked or dred-counting"
 LOSING = "dred or dred-counting"  # the first keeps no counters, the second needs them
 
 
@@ -59,6 +61,13 @@ class Lane:
         return self.number == 3
 
     def choice(self, dice: Random) -> Choice:
+        found = self._choice(dice)
+        if amounts.ENGINE != "spark":
+            return found
+        of_predicate = {name: _kept_everywhere(chosen) for name, chosen in found.of_predicate.items()}
+        return Choice(_kept_everywhere(found.default), of_predicate, found.strategy)
+
+    def _choice(self, dice: Random) -> Choice:
         match self.policy:
             case "a different one each step":
                 return Choice(dice.choice(FIXED), strategy=dice.choice(STRATEGIES))
@@ -126,6 +135,11 @@ class Lane:
         if unknown or not all(map(len, (*change.added.values(), *change.removed.values()))):
             raise self.fail(f"the change tells of {unknown or 'relations that it does not change'}")
         self.state = now
+
+
+def _kept_everywhere(algorithm: str) -> str:
+    """Spark keeps no ranks."""
+    return "dred-counting" if algorithm == "dred-ranked" else algorithm
 
 
 def rows(change: Change, which: str, name: str) -> set[object]:

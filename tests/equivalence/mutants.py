@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from holdfast.backends.memory import links
+from holdfast.backends.memory.ranks import MemoryRanking
 from holdfast.backends.memory.virtual import VirtualTables
 from holdfast.backends.memory.window import module as window_module
 from holdfast.backends.memory.window import stratum as window
@@ -23,9 +24,12 @@ from holdfast.maintenance import (
     modular,
     node_plans,
     recompute,
+    seminaive,
+    stratum,
     walk,
 )
 from holdfast.maintenance.agenda import Agenda
+from holdfast.maintenance.dred_ranked import RankedStratum
 from holdfast.maintenance.ledger import Ledger
 from holdfast.maintenance.maintainer import Maintainer
 from holdfast.maintenance.module_adapter import ModuleAdapter, States
@@ -39,7 +43,7 @@ from holdfast.plans import planner
 from holdfast.plans.planner import Planner
 from holdfast.program import patterns
 
-from .lanes import LOSING, MIXED
+from .lanes import LOSING, LOSING_RANKS, MIXED
 
 
 @dataclass(frozen=True)
@@ -76,6 +80,7 @@ def broken(mutant: Mutant) -> Iterator[None]:
 
 MARKS, WINDOW = "with marks", "in windows"
 DRED, DREDC, BF, BFC = "dred", "dred-counting", "backward-forward", "backward-forward-counting"
+RANKED = "dred-ranked"
 first, over, re_, first_ins, insert = (
     dred_counting.first_deletions,
     dred_counting.overdelete,
@@ -83,6 +88,7 @@ first, over, re_, first_ins, insert = (
     dred_counting.first_insertions,
     dred_counting.insert,
 )
+plain_del, plain_ins = dred_counting.nonrecursive_deletions, dred_counting.nonrecursive_insertions
 MUTANTS = [
     # DRed^c
     Mutant(
@@ -96,28 +102,28 @@ MUTANTS = [
     Mutant("Cn is not looked at", dred_counting.unsupported, "without = s.Cn.zero(facts)", "without = facts", DREDC),
     Mutant(
         "negation: what comes deletes nothing",
-        first,
-        "s.delta_heads(s.kept.nonrecursive, I, removed, added)",
-        "s.delta_heads(s.kept.nonrecursive, I, removed, added - added)",
+        plain_del,
+        "s.delta_heads(s.kept.nonrecursive, s.I, s.removed_inputs, s.added_inputs)",
+        "s.delta_heads(s.kept.nonrecursive, s.I, s.removed_inputs, s.nothing)",
         DREDC,
     ),
     Mutant(
         "negation: what goes inserts nothing",
-        first_ins,
-        "s.delta_heads(s.kept.nonrecursive, J, added, removed)",
-        "s.delta_heads(s.kept.nonrecursive, J, added, removed - removed)",
+        plain_ins,
+        "s.delta_heads(s.kept.nonrecursive, J, s.added_inputs, s.removed_inputs)",
+        "s.delta_heads(s.kept.nonrecursive, J, s.added_inputs, s.nothing)",
         DREDC,
     ),
     Mutant(
         "negation in recursive rules is passed over",
         first_ins,
-        "s.delta_heads(s.kept.recursive, J, added, removed)",
-        "s.delta_heads(s.kept.recursive, J, added, removed - removed)",
+        "s.delta_heads(s.kept.recursive, J, s.added_inputs, s.removed_inputs)",
+        "s.delta_heads(s.kept.recursive, J, s.added_inputs, s.nothing)",
         DREDC,
     ),
     Mutant(
         "rules go without their derivations",
-        first,
+        plain_del,
         "s.instances(s.removed.nonrecursive, I)",
         "s.instances((), I)",
         DREDC,
@@ -131,7 +137,7 @@ MUTANTS = [
     ),
     Mutant(
         "rules come without their derivations",
-        first_ins,
+        plain_ins,
         "s.instances(s.added.nonrecursive, J)",
         "s.instances((), J)",
         DREDC,
@@ -230,11 +236,50 @@ MUTANTS = [
         "facts & s.E",
         BF,
     ),
+    # DRed^w
+    Mutant("founded derivations go uncounted", RankedStratum.overdelete, "self.Cw.subtract(founded)", "pass", RANKED),
+    Mutant("first deletions leave Cw", RankedStratum._first_deletions, "self.Cw.subtract(founded)", "pass", RANKED),
+    Mutant("first insertions leave Cw", RankedStratum._first_insertions, "self.Cw.add(founded)", "pass", RANKED),
+    Mutant(
+        "what comes is founded by another test than what goes",
+        RankedStratum._first_insertions,
+        "self.Cw.add(founded)",
+        "self.Cw.add(instances)",
+        RANKED,
+    ),
+    Mutant("what comes back keeps its rank", RankedStratum.insert, "self.ranks.enter(Δ)", "pass", RANKED),
+    Mutant("a rank is not moved", MemoryRanking._put, "self._rank.of(predicate)[where] = rank", "pass", RANKED),
+    Mutant("Cw is not set", MemoryRanking._put, "self.founded.of(predicate)[where] = Cw", "pass", RANKED),
+    Mutant("all rounds have one rank", MemoryRanking.enter, "self.rounds += 1", "self.rounds = 1", RANKED),
+    Mutant("ranks are not taken back", MemoryRanking.enter, "if self.founded.remembers:", "if False:", RANKED),
+    Mutant("facts of one rank found each other", MemoryRanking._judged, "highest < self", "highest <= self", RANKED),
+    Mutant("no rank of a body is looked at", MemoryRanking._judged, "np.maximum(", "np.minimum(", RANKED),
+    Mutant("ranks are made anew on top of Cw", MemoryRanking.rank_anew, "self.founded.forget(names)", "pass", MIXED),
+    Mutant(
+        "ranks of other hyper-nodes are believed",
+        Ledger.ranks_are_right,
+        "self._ranked.get(name) == plan.predicates",
+        "name in self._ranked",
+        RANKED,
+    ),
+    Mutant(
+        "ranks are right whatever ran", Ledger.note_ranks, "self._lose_ranks(plan.predicates)", "pass", LOSING_RANKS
+    ),
+    Mutant(
+        "added recursive rules are not founded",
+        RankedStratum._first_insertions,
+        "if s.added.recursive:",
+        "if False:",
+        RANKED,
+    ),
+    Mutant(
+        "removed recursive rules stay", RankedStratum._first_deletions, "if s.removed.recursive:", "if False:", RANKED
+    ),
     # recompute
     Mutant("nothing is taken away", recompute.maintain, "D |= old - new", "pass", "recompute"),
     Mutant("nothing is added", recompute.maintain, "A |= s.of_node(new) - I", "pass", "recompute"),
-    Mutant("one round only", recompute.maintain, "Δ = instances.support() - new", "Δ = new - new", "recompute"),
-    Mutant("Cr is not counted", recompute.maintain, "s.Cr.add(instances)", "pass", "recompute"),
+    Mutant("one round only", seminaive.evaluate, "Δ = N.support() - K", "Δ = K - K", "recompute"),
+    Mutant("Cr is not counted", seminaive.evaluate, "Cr.add(N)", "pass", "recompute"),
     Mutant(
         "deleted facts stay explicit", recompute.maintain, "(s.of_node(s.E) - s.E_minus)", "s.of_node(s.E)", "recompute"
     ),
@@ -253,9 +298,13 @@ MUTANTS = [
         "self.removed_inputs",
         "auto",
     ),
-    Mutant("two changed atoms count twice", Stratum.delta_heads, "Read.OLD: I - P", "Read.OLD: I", DREDC),
+    Mutant("two changed atoms count twice", stratum.delta_sources, "Read.OLD: I - P", "Read.OLD: I", DREDC),
     Mutant(
-        "two changed negations count twice", Stratum.delta_heads, "Read.ABSENT_OLD: I | N", "Read.ABSENT_OLD: I", DREDC
+        "two changed negations count twice",
+        stratum.delta_sources,
+        "Read.ABSENT_OLD: I | N",
+        "Read.ABSENT_OLD: I",
+        DREDC,
     ),
     Mutant("two new atoms count twice", Stratum.recursive_heads, "Read.OLD: Ip - Δ", "Read.OLD: Ip", DREDC),
     Mutant(
@@ -292,7 +341,7 @@ MUTANTS = [
     Mutant(
         "counters of what was refused stay",
         Transactions.roll_back,
-        "self.backend.recursive.roll_back()",
+        "counters.roll_back()",
         "pass",
         "auto",
     ),
@@ -416,7 +465,7 @@ MUTANTS += [
         ("what is lost stays", modular.exact, "D |= module.facts(removed)", "pass", "auto"),
         ("what is gained does not come", modular.exact, "A |= module.facts(added)", "pass", "auto"),
         ("what comes again is lost", modular.exact, "lost - gained, gained - lost", "lost, gained - lost", "auto"),
-        ("facts beside the slice are forgotten", modular.exact, "D |= beside & ground.facts_lost", "pass", "auto"),
+        ("facts beside the slice are forgotten", modular.exact, "D |= beside & context.facts_lost", "pass", "auto"),
         (
             "facts are known by what an update makes of them",
             States.compact,
@@ -425,27 +474,27 @@ MUTANTS += [
             "auto",
         ),
         ("a form that is left is still the state's", closure.Closure.change, "state.form == form", "True", "auto"),
-        ("steps do not change", closure._stepped, "if not len(gone) and not len(come):", "if True:", "auto"),
+        ("steps do not change", closure._stepped, "if not len(removed) and not len(added):", "if True:", "auto"),
         ("a loop is kept out of where it may be", patterns._filtered, "no_loops = False", "no_loops = True", "auto"),
         ("a loop is not kept out", patterns._filtered, "no_loops = True", "pass", "auto"),
         (
             "affected: what comes is passed over",
             affected,
-            "((old, gone), (new, come))",
-            "((old, gone),)",
+            "((old, removed), (new, added))",
+            "((old, removed),)",
             "auto",
         ),
         (
             "affected: what goes is passed over",
             affected,
-            "((old, gone), (new, come))",
-            "((new, come),)",
+            "((old, removed), (new, added))",
+            "((new, added),)",
             "auto",
         ),
         (
             "a detour by what comes",
             affected,
-            "Graph(old.nodes, old.edges.edited(gone, NONE), old.stride)",
+            "Graph(old.nodes, old.edges.edited(removed, NONE), old.stride)",
             "new",
             "auto",
         ),
@@ -458,11 +507,11 @@ MUTANTS += [
         ),
         # around them
         ("states of what was taken back stay", States.roll_back, "self._next.clear()", "self.commit()", "auto"),
-        ("states outlive other algorithms", walk.Walk._maintained, "self.states.drop(plan.predicates)", "pass", MIXED),
+        ("states outlive other algorithms", walk.Walk._run, "self.states.drop(plan.predicates)", "pass", MIXED),
         (
             "rules of modules come and go unseen",
             Allotment.same_as,
-            "_told(self.services) == _told(other.services)",
+            "_keys(self.services) == _keys(other.services)",
             "True",
             "auto",
         ),
@@ -691,14 +740,14 @@ STREAM_MUTANTS = [
     Mutant(
         "a deletion lasts for one update",
         window.explicit_states,
-        "word[gone] &= ~later",
+        "word[removed] &= ~later",
         "word[gone] &= ~np.int64(1 << number)",
         WINDOW,
     ),
     Mutant(
         "an insertion lasts for one update",
         window.explicit_states,
-        "word[come] |= later",
+        "word[added] |= later",
         "word[come] |= np.int64(1 << number)",
         WINDOW,
     ),
@@ -808,20 +857,20 @@ STREAM_MUTANTS = [
                 "A |= Momentary(self.backend.tables, {predicate: ids}) - self.backend.materialisation",
                 "pass",
             ),
-            (5, "what no rule reads is not told", window_module.ServedInWindow.follow, "self.steps = found", "pass"),
+            (5, "what no rule reads is lost", window_module.ServedInWindow.follow, "self.steps = found", "pass"),
             (1, "what moved is no longer ground", window_module._Between.before, "- moved) | held", "- moved)"),
             (
                 1,
                 "what comes elsewhere is what goes",
                 window_module._Between.read,
-                'self.read_elsewhere[when == "come"]',
+                'self.read_elsewhere[when == "added"]',
                 "self.read_elsewhere[0]",
             ),
             (
                 1,
                 "what goes was not there",
                 window_module._words,
-                "np.where(comes[first] == 1, np.int64(0), versions.every)",
+                "np.where(is_added[first] == 1, np.int64(0), versions.every)",
                 "np.zeros(len(first), np.int64)",
             ),
             (1, "words are a state early", window_module._words, "enumerate(moved, 1)", "enumerate(moved)"),

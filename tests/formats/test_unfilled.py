@@ -15,7 +15,7 @@ def warnings_of(text: str, facts: Path | dict[str, list[tuple[int, int]]] | None
 
 def test_all_are_named_in_one_warning() -> None:
     found = warnings_of("p(1, 2). q(x) :- p(x, _), a(x), !b(x). q(x) :- a(x), n = count : { c(x, _) }, n > 1.")
-    assert found == [("W0018", "nothing fills a, b, c: there are no rules, facts, .input or files")]
+    assert found == [("W0018", "nothing fills a, b, c: no rules, facts, .input or files")]
 
 
 def test_many_are_counted() -> None:
@@ -49,7 +49,7 @@ def test_a_file_fills_and_an_empty_one_too(tmp_path: Path) -> None:
 def test_capitals_of_a_file(tmp_path: Path) -> None:
     (tmp_path / "edge.csv").write_text("1,2\n")
     assert warnings_of("path(x, y) :- Edge(x, y).", tmp_path) == [
-        ("W0008", f"{tmp_path.as_posix()}/edge.csv is not read: the relation is called Edge")
+        ("W0008", f"{tmp_path.as_posix()}/edge.csv is not read: the relation is named Edge")
     ]
     assert [code for code, _ in warnings_of("path(x, y) :- edge(x, y), Edge(x, y).", tmp_path)] == ["W0007"]
 

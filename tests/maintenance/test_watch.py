@@ -74,7 +74,7 @@ def facts_told(program: str, facts: dict[str, list[tuple[int, ...]]], limits: Li
 @INSIDE_A_ROUND
 def test_facts_inside_a_round() -> None:
     code, message, progress = stopped(CUBE, NUMBERS, Limits(facts=5_000))
-    assert (code, message) == ("E0802", "limit reached: there are more than 5,000 facts")
+    assert (code, message) == ("E0802", "limit reached: more than 5,000 facts")
     assert progress.rounds == [1], "n's own round; the rule's first was not finished"
     assert 5_000 < facts_told(CUBE, NUMBERS, Limits(facts=5_000)) <= 5_500, "no more than one batch beyond"
 

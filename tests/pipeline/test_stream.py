@@ -204,7 +204,7 @@ def test_a_file_that_gets_another_time_while_its_micro_batch_is_under_way(spark:
         pipeline.run(declared, spark=spark, reached=StopAt("committed", 1))
     first = tmp_path / "updates/000.csv"
     os.utime(first, (1_800_000_000, 1_800_000_000))
-    with pytest.raises(holdfast.HoldfastError, match=r"E1113.*after 1 of them were taken"):
+    with pytest.raises(holdfast.HoldfastError, match=r"E1113.*after 1 of them were applied"):
         pipeline.run(declared, spark=spark)
     os.utime(first, (1_700_000_000, 1_700_000_000))
     pipeline.run(declared, spark=spark)
@@ -222,7 +222,7 @@ def test_ctrl_c_stops_a_stream_without_end(spark: SparkSession, tmp_path: Path) 
         if line.number == 2:
             interrupts.pop().start()
 
-    with pytest.raises(KeyboardInterrupt, match="stopped by Ctrl-C after update 2; it can go on from there"):
+    with pytest.raises(KeyboardInterrupt, match="stopped by Ctrl-C after update 2; the next run continues from there"):
         pipeline.run(declared, spark=spark, on_event=told)
     check(story, tmp_path)  # the state is written with each whole snapshot
     story.updates.append([(0, 1, "insert"), (1, 0, "insert")])

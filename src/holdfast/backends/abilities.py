@@ -19,7 +19,8 @@ from typing import Any, Protocol, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.backends.protocol import Backend, Bag, Facts, SummableBag
+from holdfast.backends.protocol import Backend, Bag, Counters, Facts, SummableBag
+from holdfast.plans import Plan, Read
 from holdfast.program.model import Rule
 from holdfast.values.dictionary import Codes
 
@@ -140,8 +141,8 @@ def module_budget(backend: Backend) -> ModuleBudget:
 class Links(Protocol):
     """From a fact to the heads that copying rules gave it, as they were met (`maintenance/marking.py`)."""
 
-    def learn(self, rules: Sequence[Rule], come: Facts, met: Bag) -> None:
-        """All instances of copying rules with facts that come: heads in the order of rules, then of facts."""
+    def learn(self, rules: Sequence[Rule], added: Facts, met: Bag) -> None:
+        """All instances of copying rules with new facts: heads in the order of rules, then of facts."""
         ...
 
     def heads(self, rule: Rule, facts: Facts, J: Facts) -> tuple[Facts, SummableBag]:
@@ -158,6 +159,86 @@ class Linking(Protocol):
 
     def links(self) -> Links:
         """An empty set of links."""
+        ...
+
+
+# --- ranks ---------------------------------------------------------------------------------------------
+
+
+class Ranking(Protocol):
+    """Keeps a rank for each fact of recursive hyper-nodes, and a counter Cw of derivations from lower ranks.
+
+    The facts that enter in one round of evaluation have the same rank, above those of all facts that entered before.
+    An instance of a recursive rule is *founded* if all facts of its hyper-node in its body have lower ranks than its
+    head.  `defer_rule` makes that test stricter for a rule that did not run in every round.
+    """
+
+    founded: Counters  # Cw; its `roll_back` restores the ranks too
+    most_rounds: int  # that may have been before an update; with more, `restart` is due
+
+    @property
+    def rounds(self) -> int:
+        """The highest rank so far."""
+        ...
+
+    def rank_anew(self, predicates: Iterable[str]) -> None:
+        """A hyper-node is about to be evaluated from scratch: its Cw is 0, and none of its rules is deferred."""
+        ...
+
+    def enter(self, facts: Facts) -> None:
+        """Give facts that enter in one round the next rank; all their derivations by now are founded: Cw := Cr."""
+        ...
+
+    def defer_rule(self, rule: Rule, first: int, last: int) -> None:
+        """A rule saw the facts of some ranks only when those of the last one had entered.
+
+        An instance of it whose highest rank is one of these is founded if its head has a rank above the last one.
+        """
+        ...
+
+    def apply_ranked(self, plans: Iterable[Plan], sources: Mapping[Read, Facts]) -> tuple[Bag, Bag]:
+        """As `apply`, for plans that emit the head and then the body's facts of its hyper-node (`BodyPlanner`): the
+        heads of all instances, and of the founded ones."""
+        ...
+
+    def restart(self) -> None:
+        """No rank is believed any more: the next one is 1."""
+        ...
+
+    def ranks(self, predicate: str) -> tuple[Codes, list[int], list[int]]:
+        """The rows of I of one predicate, and for each of them its rank and Cw."""
+        ...
+
+
+# --- evaluation from scratch ---------------------------------------------------------------------------
+
+
+class Scratch(Protocol):
+    """Where a hyper-node is evaluated from scratch beside the facts that it has; what comes is brought over."""
+
+    @property
+    def backend(self) -> Backend:
+        """Has no facts of the hyper-node at first."""
+        ...
+
+    def facts(self, facts: Facts) -> Facts:
+        """Facts of the hyper-node as facts of that backend."""
+        ...
+
+    def reads(self, elsewhere: Facts) -> Facts:
+        """The facts of the hyper-node as they come, and what its rules read elsewhere; a live view."""
+        ...
+
+    def bring_over(self) -> Facts:
+        """The facts that have come, with their counters and ranks; those of the hyper-node were 0 before."""
+        ...
+
+
+class Scratching(Protocol):
+    """Evaluates large hyper-nodes from scratch more quickly beside their facts than among them."""
+
+    def scratch(self, predicates: Iterable[str], reads: Iterable[str]) -> Scratch | None:
+        """For a hyper-node that reads some predicates; None where it does not pay."""
         ...
 
 
@@ -241,7 +322,7 @@ class Housekeeping(Protocol):
         ...
 
     def tidy(self, removed: Facts) -> None:
-        """Facts have gone for good and no update is under way: a good moment to clear up."""
+        """Facts were deleted and no update is in progress: release what is no longer needed."""
         ...
 
     @property

@@ -173,14 +173,14 @@ class Deferred(Protocol):
 
 
 class Watch(Protocol):
-    """Sees work as it goes on, inside a round too; raises to stop it."""
+    """Observes work, also inside a round; raises to stop it."""
 
     def batch(self, new_facts: int) -> None:
-        """A batch of rule instances was taken in, with so many facts never seen before."""
+        """A batch of rule instances was processed, with this number of new facts."""
         ...
 
     def grown(self, table: str, nbytes: int) -> None:
-        """A table now takes so many bytes."""
+        """A table now takes this number of bytes."""
         ...
 
 
@@ -276,11 +276,11 @@ class Backend(Protocol):
         ...
 
     def expand(self, plans: Sequence[Plan], sources: Mapping[Read, Facts], most: int) -> tuple[Bag, Facts]:
-        """What at most so many instances a goal of backward plans emit, and the goals that have no more instances."""
+        """The outputs of a bounded number of instances for each goal of backward plans, and the exhausted goals."""
         ...
 
     def commit(self) -> None:
-        """An update is complete: what the backend holds now is the state to come back to."""
+        """An update is complete: the current state is the one that `restore` returns to."""
         ...
 
     def restore(self) -> None:

@@ -45,7 +45,7 @@ class Asked:
             base[relation]
 
     def choice(self, base: KnowledgeBase) -> Choice:
-        """For the next update; a relation that went with its rules has no say until it comes back."""
+        """For the next update; a relation that was removed with its rules is ignored until it exists again."""
         return self._choice({relation: name for relation, name in self.of_relation.items() if relation in base})
 
     def _choice(self, of_relation: Mapping[str, str]) -> Choice:

@@ -135,7 +135,7 @@ class Command:
 
 
 def group_help(path: str, about: str, rows: Sequence[tuple[str, str]], example: str, width: int) -> str:
-    """What a name that stands before commands has below it; the rows that begin with a dash are options."""
+    """The help of a group of commands; the rows that begin with a dash are options."""
     options = [row for row in rows if row[0].startswith("-")]
     sections = [
         f"Usage: {' '.join(filter(None, ('holdfast', path)))} [OPTIONS] COMMAND [ARGS]...",

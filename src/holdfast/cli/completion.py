@@ -97,7 +97,7 @@ def _fish(commands: Tree) -> str:
 
 
 def _fish_after(path: str) -> str:
-    """The condition that these words stand on the line."""
+    """The condition that these words are on the line."""
     seen = [f"__fish_seen_subcommand_from {word}" for word in path.split()]
     return "; and ".join(seen) or "__fish_use_subcommand"
 

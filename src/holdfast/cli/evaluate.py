@@ -26,7 +26,7 @@ def evaluate(
     include: Sequence[Path] = (),
     functors: Sequence[Path] = (),
 ) -> KnowledgeBase:
-    """The materialised program.  Whatever happens, the progress line is gone afterwards."""
+    """The materialised program.  The progress line is removed in any case."""
     _import_engine()
     text = files.read_text(program)
     given = options.preprocessing(macro, include)

@@ -48,7 +48,7 @@ GROUPS: Final = {
         "holdfast bench compare before.json after.json --threshold 1.2",
     ),
 }
-"""What stands before commands, with what it is about and an example."""
+"""The groups of commands, each with its purpose and an example."""
 
 OPTIONS: Final = {
     "--version": "Print the version and exit.",
@@ -89,7 +89,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 
 def _take_debug(arguments: Sequence[str]) -> tuple[list[str], bool]:
-    """`--debug` counts wherever it stands, so it is taken out before the command line is parsed."""
+    """`--debug` may be anywhere, so it is removed before the command line is parsed."""
     end = arguments.index("--") if "--" in arguments else len(arguments)
     words = [word for word in arguments[:end] if word != "--debug"]
     return [*words, *arguments[end:]], len(words) < end

@@ -42,7 +42,7 @@ class PlainProgress:
 
 
 class TerminalProgress:
-    """For a person: one line that changes, and goes when the run is over."""
+    """For a terminal: one line that changes, and disappears at the end of the run."""
 
     def __init__(self) -> None:
         self._status: Status | None = None
@@ -72,7 +72,7 @@ class TerminalProgress:
             self._next_update = now + UPDATE_SECONDS
 
     def finished(self) -> None:
-        """The run is over: the line goes."""
+        """The run is over: remove the line."""
         with deferred(), self._lock:
             self._timer.cancel()
             if self._status is not None:
@@ -91,5 +91,5 @@ class TerminalProgress:
 
 
 def for_this_terminal() -> PlainProgress | TerminalProgress:
-    """The progress that suits where stderr goes."""
+    """The progress for the kind of stderr: a terminal or not."""
     return TerminalProgress() if terminal.is_terminal(sys.stderr) else PlainProgress()

@@ -1,4 +1,4 @@
-"""`holdfast run`: materialise a program, and write or print what came out."""
+"""`holdfast run`: materialise a program, and write or print the results."""
 
 from __future__ import annotations
 

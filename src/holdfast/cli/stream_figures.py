@@ -85,7 +85,7 @@ class StreamFigures:
         self._each.append({"update": answer.number, "seconds": answer.seconds, "error": found})
 
     def passed_over(self, answer: Answer) -> None:
-        """An update's state was never there: it went into that of a later one."""
+        """An update was merged into a later one."""
         self._each.append({"update": answer.number, "merged_into": answer.into})
 
     def totals(self) -> dict[str, object]:

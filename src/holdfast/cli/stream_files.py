@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def open_updates(path: Path, longest: int | None = None) -> Iterator[Iterator[UpdateLine]]:
-    """The updates in a file, plain or gzip, in the files of a folder, or on standard input, as they come."""
+    """The updates in a file, plain or gzip, in the files of a folder, or on standard input, as they arrive."""
     from holdfast.streaming.sources import watched_folder
     from holdfast.update_lines import update_lines
 

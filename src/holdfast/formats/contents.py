@@ -1,4 +1,4 @@
-"""Files that are looked at, to tell the types of their columns, before they are read."""
+"""Files that are sampled for the types of their columns before they are read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _T = TypeVar("_T")
 
 
 class Contents:
-    """The contents of files that are looked at before they are read: each file is read once.
+    """The contents of files that are sampled before they are read: each file is read once.
 
     What is kept counts as memory in use.  Regular files are read again rather than kept when they take more than
     `MOST_KEPT` bytes together, or when the limit on memory does not allow them.
@@ -34,7 +34,7 @@ class Contents:
 
     @contextmanager
     def opened(self, path: Path, *, compressed: bool = False, again: bool = False) -> Iterator[bytes]:
-        """As `reading`; `again` if it will be opened once more."""
+        """Like `reading`; `again` if the file will be opened again."""
         from holdfast.formats.files import reading
 
         key = path, compressed

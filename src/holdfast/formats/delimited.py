@@ -62,7 +62,7 @@ def read_delimited(path: Path, data: bytes, layout: Layout, relation: Relation, 
 
 
 def delimited_size(data: bytes, layout: Layout) -> int:
-    """Bytes that reading takes beside the data: the texts once more, and for each value Arrow's form and ours."""
+    """Bytes that reading needs beside the data: the texts again, and each value in Arrow's form and ours."""
     return len(data) + 24 * (data.count(layout.delimiter.encode()) + data.count(b"\n"))
 
 

@@ -88,7 +88,7 @@ def _quoted_rows(text: str, delimiter: str) -> Iterator[TextRow]:
 
 
 def _end(ends: re.Pattern[str], text: str, place: int) -> int:
-    """Where a value ends that goes on at a place."""
+    """The end of a value that continues at a place."""
     found = ends.search(text, place)
     return found.start() if found else len(text)
 

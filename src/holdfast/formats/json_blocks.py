@@ -1,7 +1,7 @@
 """JSON lines in bulk, through Arrow's reader: several times as quick as Python's, but it reads only what is plain.
 
 Plain is a file of objects with exactly the columns as keys, or of arrays of values of one type, one on each line
-from its first character on.  For everything else there is None, and each line is then read by itself.
+from its first character on.  For everything else the result is None, and each line is then read separately.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def _arrays(data: bytes, arity: int, type: Type) -> list[pa.ChunkedArray] | None
 
 
 def _wrapped(data: bytes) -> bytes:
-    """A line end cannot stand inside a value, so that each array is easily made an object with one list in it."""
+    """Wrap each array in an object with one list; a line end cannot occur inside a value."""
     return b'{"row":' + data.rstrip().replace(b"\n", b'}\n{"row":') + b"}"
 
 

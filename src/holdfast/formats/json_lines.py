@@ -89,7 +89,7 @@ def _read_lines(path: Path, data: bytes, relation: Relation, dictionary: Diction
 
 
 def _load_together(text: str) -> Iterator[list[Any]]:
-    """Many lines at a time as one JSON array, which is much quicker than each by itself."""
+    """Parse many lines at a time as one JSON array, which is much faster than one by one."""
     lines = [line for line in text.split("\n") if line and not line.isspace()]
     for start in range(0, len(lines), _CHUNK):
         chunk = lines[start : start + _CHUNK]

@@ -38,7 +38,7 @@ RDF_FORMATS: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True)
 class Layout:
-    """How the facts stand in a file.  `kind` is the suffix without .gz."""
+    """The layout of a facts file.  `kind` is the suffix without .gz."""
 
     kind: str
     delimiter: str = "\t"

@@ -58,7 +58,7 @@ def sniff_parquet(path: Path) -> tuple[Type, ...]:
 
 
 def _tables(file: pq.ParquetFile, what: str, memory: Memory) -> Iterator[pa.Table]:
-    """The rows, some at a time; at least one table, be it empty."""
+    """The rows, some at a time; at least one table, which may be empty."""
     groups = [file.metadata.row_group(number).total_byte_size for number in range(file.num_row_groups)]
     if not file.metadata.num_rows:
         yield file.schema_arrow.empty_table()
@@ -117,7 +117,7 @@ def arrow_type(field: pa.Field) -> Type:
 def encode_table(
     table: pa.Table, relation: Relation, dictionary: Dictionary, origin: str, span: Span | None = None, first: int = 0
 ) -> Codes:
-    """The facts in an Arrow table; `origin` says in errors where it is from, of which `first` rows came before."""
+    """The facts in an Arrow table; `origin` names it in errors; `first` rows precede it."""
     if not relation.columns:
         return np.empty((table.num_rows, 0), np.int64)
     codes = np.empty((table.num_rows, relation.arity), np.int64)

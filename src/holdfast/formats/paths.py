@@ -1,7 +1,7 @@
 """Which file holds a relation's facts.
 
 The file of relation `edge` is `edge.facts`, `edge.tsv`, `edge.csv`, `edge.parquet` or `edge.jsonl`, each but
-Parquet also with `.gz`.  Names with characters that a file name cannot safely have come in two spellings:
+Parquet also with `.gz`.  Names with characters that are unsafe in file names have two spellings:
 percent-encoded, `ex%3Aknows.facts`, and with `_` for a colon, `ex_knows.facts`.
 """
 

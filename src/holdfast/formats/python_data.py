@@ -55,7 +55,7 @@ def encode_facts(data: FactData, relation: Relation, dictionary: Dictionary) -> 
 
 
 def encode_several(parts: Sequence[FactData], relation: Relation, dictionary: Dictionary) -> list[Codes]:
-    """As `encode_facts`, for several parts; plain rows of all of them in one go."""
+    """Like `encode_facts`, for several parts; plain rows of all of them in one go."""
     if len(parts) > 1 and all(part.__class__ is list and _PLAIN.issuperset(map(type, part)) for part in parts):
         try:
             codes = dictionary.encode_rows([row for part in parts for row in part], relation.kinds)

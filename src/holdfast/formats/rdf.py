@@ -6,7 +6,7 @@
 graphs' names.  Blank nodes get labels from the content of the file and their order in it, so that those of
 different files differ and those of the same file do not from one run to the next.
 
-pyoxigraph parses; the triples come over as N-Triples text and are taken apart by pyarrow, because touching
+pyoxigraph parses; pyarrow splits the triples, passed as N-Triples text, because touching
 each term from Python would take longer than parsing it.
 """
 
@@ -231,7 +231,7 @@ def _among(column: pa.Array, texts: Collection[str]) -> npt.NDArray[np.bool_]:
 
 
 def _groups(column: pa.Array) -> Iterator[tuple[str, Codes]]:
-    """Each distinct text of a dictionary-encoded column, with the rows where it stands."""
+    """Each distinct text of a dictionary-encoded column, with the rows that have it."""
     indices = column.indices.to_numpy(zero_copy_only=False)
     if not len(indices):
         return

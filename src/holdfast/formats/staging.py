@@ -23,7 +23,7 @@ class Staged:
         self._folders: list[Path] = []
 
     def folder(self, path: Path) -> None:
-        """Make a folder, which goes again if nothing comes of the run."""
+        """Make a folder, which is removed if the run fails."""
         missing = [folder for folder in (path, *path.parents) if not folder.exists()]
         for folder in reversed(missing):
             with _writing(folder):
@@ -59,7 +59,7 @@ class Staged:
         self._files, self._folders = [], []
 
     def discard(self) -> None:
-        """Whatever was not committed goes."""
+        """Remove what was not committed."""
         _remove(temporary for temporary, _ in self._files)
         for folder in reversed(self._folders):
             with suppress(OSError):

@@ -28,7 +28,7 @@ _OF_NUMBERS = frozenset("0123456789+-.einfa")
 
 
 def pieces(relation: Relation, codes: Codes, dictionary: Dictionary, most: int) -> Iterator[Codes]:
-    """The rows, at most so many at a time, and fewer where their texts are long."""
+    """The rows in pieces of bounded size, smaller if their texts are long."""
     for start in range(0, len(codes), most):
         part = codes[start : start + most]
         if dictionary.longest * relation.arity * len(part) <= _TEXT:

@@ -80,7 +80,7 @@ def _told_by_facts(program: Program, update: Update, open: Collection[str]) -> d
 
 
 def _first_added(old: tree.Program, new: tree.Program) -> Span | None:
-    """Where the first rule stands that an update adds."""
+    """The position of the first rule that an update adds."""
     known = {id(item) for item in old.items}
     return next((item.span for item in new.items if isinstance(item, tree.Rule) and id(item) not in known), None)
 

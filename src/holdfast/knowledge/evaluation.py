@@ -63,7 +63,7 @@ def evaluate(
     served: Served | None = None,
     enough: Mapping[str, int] | None = None,
 ) -> list[NodeFigures]:
-    """Everything that follows in some hyper-nodes, which come in topological order.
+    """Everything that follows in some hyper-nodes, given in topological order.
 
     `enough` says of some predicates after how many facts their hyper-node is left incomplete on purpose.
     """

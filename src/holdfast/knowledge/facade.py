@@ -242,7 +242,7 @@ class KnowledgeBase:
             return self.stage_outputs(folder, staged)
 
     def stage_outputs(self, folder: str | Path, staged: Staged, others: Iterable[Path] = ()) -> list[Path]:
-        """As `write_outputs`, together with other files of a run; `others` are not overwritten either."""
+        """Like `write_outputs`, together with other files of a run; `others` are not overwritten either."""
         return self._outputs().stage(Path(folder), staged, (*self.files, *others))
 
     @exclusive

@@ -14,7 +14,7 @@ from holdfast.quick_dataclass import dataclass
 
 _ENDINGS = f"facts files end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}; all but Parquet also in .gz"
 
-_UNFILLED = "a misspelt name is a relation of its own; if facts come later, by updates, all is well"
+_UNFILLED = "check the spelling, or ignore this if updates insert the facts later"
 _NAMED = 5  # relations that a warning names
 
 
@@ -90,8 +90,8 @@ def warnings_of_unread(program: Program, paths: Sequence[Path]) -> Iterator[Diag
             if path is None or path in read:
                 continue
             if not path.name.startswith(f"{relation.display}."):
-                message = f"{path.as_posix()} is not read: the relation is called {relation.display}"
-                help = f"did you mean {path.name.partition('.')[0]}? Capitals tell names apart"
+                message = f"{path.as_posix()} is not read: the relation is named {relation.display}"
+                help = f"did you mean {path.name.partition('.')[0]}? Names are case-sensitive"
             else:
                 message = f"{path.as_posix()} is not read: it has a relation's name, but not the ending of a facts file"
                 help = _ENDINGS
@@ -119,7 +119,7 @@ def warning_of_unfilled(program: Program, paths: Sequence[Path]) -> Iterator[Dia
     if empty:
         names = [relation.display for relation in empty]
         listed = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
-        message = f"nothing fills {listed}: there are no rules, facts, .input or files"
+        message = f"nothing fills {listed}: no rules, facts, .input or files"
         yield Diagnostic("W0018", message, empty[0].span, help=_UNFILLED, severity=Severity.WARNING)
 
 

@@ -154,7 +154,8 @@ def _materialisation(
 ) -> Materialisation:
     from holdfast.maintenance.maintainer import Maintainer
 
-    maintainer = Maintainer(loaded.program, evaluated.backend, evaluated.modules, evaluated.states)
+    figures = evaluated.statistics.nodes
+    maintainer = Maintainer(loaded.program, evaluated.backend, evaluated.modules, evaluated.states, figures)
     return Materialisation(tree_program, loaded.program, loaded.dictionary, maintainer, watch, limits)
 
 

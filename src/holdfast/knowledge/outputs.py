@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from holdfast.formats.staging import Staged
 
 OutputFile: TypeAlias = tuple[Path, Relation, Mapping[str, str]]
-"""A file, the relation that goes there, and the parameters of its directive."""
+"""A file, the relation to write there, and the parameters of its directive."""
 
 
 def output_files(program: Program, folder: Path, read: Iterable[Path] = ()) -> list[OutputFile]:
-    """Where each `.output` goes; one that cannot be written is an error."""
+    """The file of each `.output`; one that cannot be written is an error."""
     from holdfast.formats.parameters import is_rdf
     from holdfast.formats.paths import output_path, refuse_overwriting, refuse_shared_file
 

@@ -45,7 +45,7 @@ def looked_up(both: Both, backend: Backend) -> FactChange:
 
 
 def looked_up_each(several: Sequence[Both], backend: Backend) -> list[FactChange]:
-    """As `looked_up`, for several updates together."""
+    """Like `looked_up`, for several updates together."""
     insertions = _facts_each([insertions for _, insertions in several], backend)  # a fact may go before it has come
     deletions = _facts_each([deletions for deletions, _ in several], backend, known=True)
     return list(map(FactChange, deletions, insertions, map(_number, several)))
@@ -183,7 +183,7 @@ class Prefetcher:
     def _prepare(self, updates: Sequence[Update], program: Program) -> list[PreparedUpdate]:
         try:
             codes = self._encoder.encode(updates, program)
-        except HoldfastError:  # perhaps not because of the first
+        except HoldfastError:  # possibly because of a later one
             updates = updates[:1]
             codes = self._encoder.encode(updates, program)
         facts = looked_up_each(codes, self._backend)

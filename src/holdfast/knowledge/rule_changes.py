@@ -1,4 +1,4 @@
-"""An update that changes rules: the program that it leaves, and the relations that come and go with that."""
+"""An update that changes rules: the edited program, and the relations that it adds and removes."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def change_window(
     views: Views,
     guard: Guard,
 ) -> ChangeWindow:
-    """The states after several updates of facts; it is given up after so many `seconds` of processor time."""
+    """The states after several updates of facts; it is abandoned after this number of `seconds` of processor time."""
     from holdfast.maintenance.window_transaction import window
 
     if state.backend.ability(Windows) is None:

@@ -232,7 +232,7 @@ class Builder:
         return tree.Disjunction(items, span=self._span(children[0], children[-1]))
 
     def conjunction(self, children: Children) -> tree.Conjunction:
-        """`f, g`; in a head the items are looked at by `rule`."""
+        """`f, g`; in a head, `rule` checks the items."""
         items = _flat(tree.Conjunction, map(self._formula, children[::2]))
         return tree.Conjunction(items, span=self._span(children[0], children[-1]))
 
@@ -286,7 +286,7 @@ class Builder:
         return tree.Wildcard(span=self._here(children[0]))
 
     def number(self, children: Children) -> tree.Number:
-        """A literal; its range is looked at here, but for 2^63, which a minus makes good."""
+        """A literal; its range is checked here, except for 2^63, which a minus makes valid."""
         token = children[0]
         kind, text = number_kind(token)
         number = tree.Number(text, kind, span=self._here(token))
@@ -333,7 +333,7 @@ class Builder:
         return tree.String(text, span=self._here(token))
 
     def term(self, children: Children) -> tree.Term:
-        """`-x + y * z`: signs, operators and operands as they stand; here they are grouped."""
+        """`-x + y * z`: group the signs, operators and operands."""
         return self._climb(children[::-1], 0)
 
     def _climb(self, rest: Children, least: int) -> tree.Term:
@@ -448,7 +448,7 @@ class Builder:
         return term
 
     def _finish_clause(self) -> None:
-        """Report what only a place that never came could have made good."""
+        """Report what is valid only in a place that it does not have."""
         for call in self._loose.values():
             self._diagnostics.error(
                 "E0113",

@@ -8,7 +8,7 @@ from holdfast.quick_dataclass import dataclass
 
 @dataclass(frozen=True)
 class Comment:
-    """A comment as written, with its marks; `own_line` says that nothing stands before it on its line."""
+    """A comment as written, with its marks; `own_line` if nothing precedes it on its line."""
 
     text: str
     position: int

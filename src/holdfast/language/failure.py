@@ -1,4 +1,4 @@
-"""Where the parser stopped, what stood there and what could have stood there."""
+"""Where the parser stopped, what it found there and what it expected."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ class Failure:
 
     @property
     def type(self) -> str:
-        """The kind of the token that cannot stand here."""
+        """The kind of the unexpected token."""
         return "END" if self.at_end else self.tokens[self.index].type
 
     @property
     def text(self) -> str:
-        """The token that cannot stand here."""
+        """The unexpected token."""
         return "" if self.at_end else str(self.tokens[self.index])
 
     @property
@@ -85,12 +85,12 @@ class Failure:
         return Span(self.source, end.end_line, end.end_column, end.end_line, end.end_column + 1)
 
     def expected(self) -> str:
-        """What could stand here, in the user's words."""
+        """What is expected here, in the user's words."""
         words = list(_expected_words(self.accepts))
         return " or ".join(filter(None, [", ".join(words[:-1]), words[-1]])) if words else "the end"
 
     def found(self) -> str:
-        """What stands here."""
+        """What was found here."""
         if self.at_end:
             return "the text ends"
         return "the directive ends" if self.directive_ends else f"found `{self.text}`"

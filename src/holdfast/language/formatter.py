@@ -28,7 +28,7 @@ class _Block:
 
 @dataclass
 class _Placed:
-    """An item with the comments that stand inside it and behind it."""
+    """An item with the comments inside and after it."""
 
     item: tree.Item
     inside: list[Comment] = field(default_factory=list)

@@ -12,7 +12,7 @@ from holdfast.language.vocabulary import AGGREGATES, KEYWORDS
 
 
 def aggregate_help(function: str) -> str:
-    """How an aggregate is written that stands there without a variable."""
+    """How to write an aggregate that lacks a variable."""
     return f"in a head write {function}(y) with a variable of the body; in a body, {function} : {{ … }}"
 
 

@@ -39,7 +39,7 @@ class ParserTables(NamedTuple):
 
 
 class UnexpectedTokenError(Exception):
-    """The token at `index` cannot stand where it does; `accepts` could."""
+    """The token at `index` is unexpected; `accepts` are expected."""
 
     def __init__(self, index: int, accepts: frozenset[str]) -> None:
         super().__init__(index, accepts)
@@ -68,7 +68,7 @@ class Parser:
         return values[-1]
 
     def accepted(self, tokens: Iterable[Token], start: str) -> frozenset[str] | None:
-        """The kinds of tokens that may stand behind these, None if these themselves may not stand so."""
+        """The kinds of tokens that may follow these, None if these themselves are not accepted."""
         stack = [self._tables.starts[start]]
         if all(self._feed(stack, None, token.type) for token in tokens):
             return self._accepted(stack)

@@ -76,7 +76,7 @@ def tokens_of(text: str, source: SourceText, line: int, column: int) -> list[PpT
     found = []
     for match in _TOKEN.finditer(text):
         piece, kind = match.group(), match.lastgroup or "OTHER"
-        shown = " " if kind == "SPACE" and "\\" in piece else piece  # a line that goes on
+        shown = " " if kind == "SPACE" and "\\" in piece else piece  # a continued line
         found.append(PpToken(kind, shown, source, line, column, len(piece)))
         if "\n" in piece:
             line += piece.count("\n")
@@ -137,7 +137,7 @@ def expanded(tokens: list[PpToken], macros: Macros) -> Iterator[PpToken]:
 
 
 def _built_in(token: PpToken) -> PpToken:
-    """The file or the line that a token stands at."""
+    """The file or the line of a token."""
     is_line = token.text == "__LINE__"
     text = str(token.line) if is_line else quote(token.source.name)
     return replace(token, kind="NUMBER" if is_line else "STRING", text=text, macro=token.macro or token.text)

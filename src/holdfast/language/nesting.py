@@ -1,6 +1,6 @@
 """How deeply a clause is nested, found from its tokens.
 
-The parser keeps its own stack, but whatever walks a tree afterwards calls itself for what stands inside.  So that
+The parser keeps its own stack, but whatever walks a tree afterwards is recursive.  So that
 no text can send it too deep, a clause that nests deeper than anybody writes is refused before it is parsed.
 """
 
@@ -49,7 +49,7 @@ def _clauses(tokens: list[Token]) -> Iterator[list[Token]]:
 
 @dataclass
 class _Level:
-    """What stands between two brackets: operators since the last comma, and the deepest bracket among them."""
+    """The content between two brackets: operators since the last comma, and the deepest bracket among them."""
 
     operators: int = 0
     inside: int = 0

@@ -1,6 +1,6 @@
 """From the syntax tree to text, in the one canonical form that `holdfast fmt` writes.
 
-Parentheses stand only where the tree needs them (and around a negated comparison, for the reader's sake).
+Parentheses are written only where the tree needs them (and around a negated comparison, for the reader's sake).
 """
 
 from __future__ import annotations
@@ -203,7 +203,7 @@ def show_term(term: tree.Term, level: int = 0) -> str:
 def _show_binary(term: tree.Binary) -> str:
     left, right = LEVELS[term.operator], right_level(term.operator)
     if term.operator == "^":
-        left, right = PRIMARY, UNARY  # a sign may stand behind `^`, and nothing can be mistaken there
+        left, right = PRIMARY, UNARY  # a sign may follow `^` without ambiguity
     return f"{show_term(term.left, left)} {term.operator} {show_term(term.right, right)}"
 
 

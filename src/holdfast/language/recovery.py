@@ -56,7 +56,7 @@ def recover(tokens: list[Token], start: int, failed: int) -> int:
 
 
 def item_start(tokens: list[Token], start: int, index: int) -> int:
-    """Where the item begins that was being read when the token at `index` came."""
+    """The beginning of the item that contains the token at `index`."""
     for i in range(index - 1, start - 1, -1):
         if tokens[i].type == "DOT":
             return i + 1
@@ -76,12 +76,12 @@ def _behind_directive(tokens: list[Token], directive: int, index: int) -> int:
 
 
 def first_on_line(tokens: list[Token], i: int) -> bool:
-    """Whether no token stands before this one on its line."""
+    """Whether this is the first token on its line."""
     return i == 0 or tokens[i - 1].end_line != tokens[i].line
 
 
 def _begins_clause(tokens: list[Token], i: int, first: Token) -> bool:
-    """Whether a token that stands no deeper than the failed item's first one begins a clause."""
+    """Whether a token, indented no deeper than the failed item's first one, begins a clause."""
     token = tokens[i]
     return (
         token.type in BEGINS_CLAUSE

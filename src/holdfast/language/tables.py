@@ -1,6 +1,6 @@
 """The parser's tables, made when the package is built: to make them from the grammar takes longer than a small program.
 
-They fit one grammar; where they do not, or are not there, lark makes them anew.
+They fit one grammar; if they do not match or are missing, lark makes them again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One word or sign of a text, and where it stands."""
+"""One word or sign of a text, with its position."""
 
 from __future__ import annotations
 

@@ -182,13 +182,13 @@ class Lexer:
             self._bad_number(text, mistakes.number_help(text))
 
     def _bad_number(self, text: str, help: str) -> None:
-        """What is no number: said once, and the parser goes on as if it were one."""
+        """Text that is not a number: reported once, and the parser continues as if it were one."""
         mistakes.bad_number(text, help).report(self._diagnostics, self._span(text))
         self._add("NUMBER", "0").end_column = self._position - self._line_start + len(text)
         self._position += len(text) - 1
 
     def _digits_behind_a_point(self) -> str | None:
-        """The digits of `.5` where a number, but no end of a clause, can stand."""
+        """The digits of `.5` where a number, but not the end of a clause, is possible."""
         found = DIGITS.match(self._text, self._position + 1)
         return found.group() if found and not (self._previous in ENDS_ITEM or self._operator_can_stand) else None
 
@@ -269,7 +269,7 @@ class Lexer:
                 self._targets.append(_Candidate(token, self._depth))
 
     def _prefixed_name(self, word: str) -> bool:
-        """Take a prefixed name that begins with this word, if one stands here."""
+        """Read a prefixed name that begins with this word, if there is one."""
         prefix = next((p for p in self._compound_prefixes if self._text.startswith(p + ":", self._position)), word)
         colon = self._position + len(prefix)
         if not self._text.startswith(":", colon) or not self._can_be_prefix(prefix):

@@ -15,7 +15,7 @@ from holdfast.quick_dataclass import dataclass
 
 @dataclass(frozen=True)
 class Node:
-    """Anything that stands at a place in a source."""
+    """Anything with a position in a source."""
 
     span: Span = field(compare=False, repr=False, kw_only=True)
 

@@ -1,4 +1,4 @@
-"""What to say about a token that cannot stand where it stands."""
+"""The messages for unexpected tokens."""
 
 from __future__ import annotations
 

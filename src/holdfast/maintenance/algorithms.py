@@ -7,7 +7,7 @@ from dataclasses import field
 
 from holdfast.arguments import expect
 from holdfast.errors import Diagnostic, UsageError
-from holdfast.maintenance import backward_forward, dred, dred_counting, modular, recompute
+from holdfast.maintenance import backward_forward, dred, dred_counting, dred_ranked, modular, recompute
 from holdfast.maintenance.stratum import Stratum
 from holdfast.modules import Service
 from holdfast.program.model import HyperNode
@@ -24,6 +24,7 @@ class Algorithm:
     modular: Callable[[Stratum], None] | None = None  # the same with modules; without, all rules are treated alike
     keeps_nonrecursive: bool = False  # Cn is right afterwards
     keeps_recursive: bool = False  # Cr is right afterwards
+    keeps_ranks: bool = False  # ranks and Cw are right afterwards, where the backend has them
     counts_anew: bool = False  # the counters need not be right before, whatever rules and modules there were
     nonrecursive_only: bool = False  # refuses recursive rules
     by_module_alone: bool = False  # needs a module that serves the hyper-node alone, and goes on from its state
@@ -40,6 +41,11 @@ class Algorithm:
     def needs_counts(self) -> bool:
         """Whether counters must be right before."""
         return self.keeps_nonrecursive and not self.counts_anew
+
+    @property
+    def needs_ranks(self) -> bool:
+        """Whether ranks and Cw of a recursive hyper-node must be right before."""
+        return self.keeps_ranks and not self.counts_anew
 
 
 ALGORITHMS: Mapping[str, Algorithm] = {
@@ -62,6 +68,14 @@ ALGORITHMS: Mapping[str, Algorithm] = {
             keeps_recursive=True,
             passes_marks_on=True,
         ),
+        Algorithm(
+            "dred-ranked",
+            dred_ranked.maintain,
+            keeps_nonrecursive=True,
+            keeps_recursive=True,
+            keeps_ranks=True,
+            passes_marks_on=True,
+        ),
         Algorithm("backward-forward", backward_forward.maintain),
         Algorithm(
             "backward-forward-counting",
@@ -75,6 +89,7 @@ ALGORITHMS: Mapping[str, Algorithm] = {
             modular.recompute,
             keeps_nonrecursive=True,
             keeps_recursive=True,
+            keeps_ranks=True,
             counts_anew=True,
             modules_may_read=True,
         ),
@@ -116,7 +131,7 @@ class Choice:
                 raise UsageError(Diagnostic("E0905", f"unknown algorithm {name}", help=help))
 
     def named(self, node: HyperNode) -> str:
-        """What was asked for a hyper-node."""
+        """The chosen algorithm of a hyper-node."""
         if not self.of_predicate:
             return self.default
         asked = [self.of_predicate[p] for p in node.predicates if p in self.of_predicate]
@@ -135,6 +150,18 @@ def refuse_recursion(node: HyperNode) -> None:
                 help="use dred-counting, backward-forward-counting or auto",
             )
         )
+
+
+def refuse_ranks(node: HyperNode) -> None:
+    """Some engines keep no ranks."""
+    raise UsageError(
+        Diagnostic(
+            "E0917",
+            f"dred-ranked cannot maintain {', '.join(node.predicates)}: this engine keeps no ranks",
+            node.recursive[0].span,
+            help="use dred-counting or backward-forward-counting for it, or leave the choice to auto",
+        )
+    )
 
 
 def refuse_company(node: HyperNode) -> None:

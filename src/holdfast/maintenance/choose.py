@@ -5,8 +5,18 @@ from __future__ import annotations
 
 from dataclasses import field
 
+from holdfast.backends.abilities import Ranking
 from holdfast.backends.protocol import Backend
-from holdfast.maintenance.algorithms import ALGORITHMS, AUTO, Algorithm, Choice, refuse_company, refuse_recursion
+from holdfast.maintenance.algorithms import (
+    ALGORITHMS,
+    AUTO,
+    Algorithm,
+    Choice,
+    refuse_company,
+    refuse_ranks,
+    refuse_recursion,
+)
+from holdfast.maintenance.budget import FullCosts
 from holdfast.maintenance.node_plans import NodePlan
 from holdfast.maintenance.stratum import Figures
 from holdfast.plans import SizeStatistics
@@ -14,6 +24,7 @@ from holdfast.program.model import HyperNode
 from holdfast.quick_dataclass import dataclass
 
 DRED = "dred-counting"
+RANKED = "dred-ranked"
 PROOF = "backward-forward-counting"
 RECOMPUTE = "recompute"
 
@@ -25,7 +36,48 @@ _MANY = 64  # facts overdeleted, below which nothing is worth a thought
 _CLEARLY = 0.8  # of the time: a difference worth a change of mind
 _FORGETS = 0.7  # how much of the past remains in an average
 _RECOUNT = 1e-6  # seconds a fact: B/F^c does not keep Cr, so going back to DRed^c counts all derivations anew
+_WORSE = 1.5  # times as long as it took until it was abandoned
+_DOUBTS = 0.9  # each time an estimate keeps an algorithm from being tried, it is believed less
 _HORIZON = 50  # updates over which that must pay
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is asked for, and what an update brings to a hyper-node."""
+
+    choice: Choice
+    deleted: int = 0  # facts, its own explicit ones and those it reads
+    inserted: int = 0
+    is_ranked: bool = False  # its ranks are right
+
+
+class Rates:
+    """Seconds that an algorithm took for a changed fact, by the size of updates."""
+
+    def __init__(self) -> None:
+        self._of: dict[int, float] = {}
+
+    def took(self, facts: int, seconds: float) -> None:
+        """An update of so many facts took so long."""
+        size, rate = _magnitude(facts), seconds / max(1, facts)
+        past = self._of.get(size)
+        self._of[size] = rate if past is None else _FORGETS * past + (1 - _FORGETS) * rate
+
+    def doubt(self, facts: int) -> None:
+        """It was not tried: in time it is again."""
+        if (size := self._nearest(facts)) is not None:
+            self._of[size] *= _DOUBTS
+
+    def expected(self, facts: int) -> float:
+        """The seconds that so many facts should take; 0 if only smaller updates are known.
+
+        These tell nothing: much of what they take does not grow with the facts.
+        """
+        size = self._nearest(facts)
+        return 0.0 if size is None else self._of[size] * facts
+
+    def _nearest(self, facts: int) -> int | None:
+        return min((size for size in self._of if size >= _magnitude(facts)), default=None)
 
 
 @dataclass
@@ -35,28 +87,39 @@ class _Record:
     present: str = DRED
     why: str = "recursive, and overdeletion has been cheap so far"
     seconds: dict[str, float] = field(default_factory=dict)
+    deletions: Rates = field(default_factory=lambda: Rates())  # of DRed^w
+    insertions: Rates = field(default_factory=lambda: Rates())
+
+    def rates(self, *, deletes: bool) -> Rates:
+        """Of updates that delete, whatever they insert, or of the others."""
+        return self.deletions if deletes else self.insertions
 
 
 class Chooser:
-    """Remembers, for each recursive hyper-node, how DRed^c and B/F^c did."""
+    """Remembers, for each recursive hyper-node, how the algorithms did, and what starting over takes."""
 
     def __init__(self) -> None:
         self._records: dict[tuple[str, ...], _Record] = {}
+        self.costs = FullCosts()
 
     def forget(self) -> None:
         """Nothing is known of any hyper-node."""
         self._records = {}
+        self.costs.forget()
 
-    def chosen(self, plan: NodePlan, choice: Choice, backend: Backend) -> tuple[Algorithm, str]:
+    def chosen(self, plan: NodePlan, request: Request, backend: Backend) -> tuple[Algorithm, str]:
         """The algorithm for a hyper-node during an update, and why."""
-        name, why = choice.named(plan.node), "asked for"
+        choice = request.choice
+        name, why = choice.named(plan.node), "chosen by the caller"
         if plan.removed and choice.strategy == "hyper-node":
-            name, why = RECOMPUTE, "rules went, and the strategy is hyper-node"
+            name, why = RECOMPUTE, "rules were removed, and the strategy is hyper-node"
         elif name == AUTO:
-            name, why = self._best(plan, backend)
+            name, why = self._best(plan, request, backend)
         algorithm = ALGORITHMS[name]
         if algorithm.nonrecursive_only:
             refuse_recursion(plan.node)
+        if algorithm.needs_ranks and plan.node.is_recursive and backend.ability(Ranking) is None:
+            refuse_ranks(plan.node)
         if algorithm.by_module_alone and plan.allotment.alone is None:
             refuse_company(plan.node)
         goes_on = algorithm.by_module_alone and plan.state_reusable
@@ -64,15 +127,32 @@ class Chooser:
             return ALGORITHMS[RECOMPUTE], "the rules that modules serve have changed"
         return algorithm, why
 
-    def _best(self, plan: NodePlan, backend: Backend) -> tuple[str, str]:
+    def _best(self, plan: NodePlan, request: Request, backend: Backend) -> tuple[str, str]:
         alone = plan.allotment.alone
         if alone is not None:
             return "exact", f"{alone.module.name} serves all its recursive rules"
-        name, why = self.choose(plan.node)
         if not plan.node.is_recursive and _mostly_gone(plan, backend):
-            return RECOMPUTE, "most of what its rules read has gone: there is less to count anew than to take off"
+            return RECOMPUTE, "most of the facts that its rules read were deleted, so recomputing is cheaper"
+        if plan.node.is_recursive and not plan.allotment.services and backend.ability(Ranking) is not None:
+            return self._ranked(plan, request)
+        name, why = self.choose(plan.node)
         names = ", ".join(service.module.name for service in plan.allotment.services)
         return name, f"{why}; with {names}" if names else why
+
+    def _ranked(self, plan: NodePlan, request: Request) -> tuple[str, str]:
+        """Without modules, on a backend with ranks: DRed^w, unless it is expected to take longer than starting over."""
+        if plan.planner.cannot_circle(plan.kept.recursive):
+            return DRED, "its recursion cannot run in circles: counting derivations is exact"
+        if not request.is_ranked and not request.deleted and not plan.edited:
+            return PROOF, "insertions only, and its ranks are not known"
+        record = self._records.setdefault(plan.node.predicates, _Record())
+        rates, given = record.rates(deletes=request.deleted > 0), request.deleted + request.inserted
+        full, expected = self.costs.of(plan.node.predicates), rates.expected(given)
+        if full is not None and expected > full.seconds + _CHEAP:
+            rates.doubt(given)
+            why = f"{given:,} changed facts should take {expected:.2f} s, starting over {full.seconds:.2f} s"
+            return RECOMPUTE, why
+        return RANKED, "recursive: only what has no founded derivation left is deleted"
 
     def choose(self, node: HyperNode) -> tuple[str, str]:
         """The algorithm's name, and why."""
@@ -82,8 +162,11 @@ class Chooser:
         return record.present, record.why
 
     def learn(self, node: HyperNode, figures: Figures, statistics: SizeStatistics) -> None:
-        """Take note of what an update took; only deletions tell the two apart."""
+        """Take note of what an update took; only deletions tell algorithms apart."""
+        self.costs.maintained(node.predicates, figures)
         record = self._records.get(node.predicates)
+        if record is not None and figures.algorithm == RANKED and not figures.is_anew:
+            record.rates(deletes=figures.deletes).took(figures.given, figures.seconds)
         if record is None or figures.algorithm != record.present or not figures.deletion:
             return
         seconds, past = figures.seconds / max(1, figures.given), record.seconds.get(record.present)
@@ -93,6 +176,16 @@ class Chooser:
         else:
             self._perhaps_return(record, figures, sum(map(statistics.size, node.predicates)))
 
+    def gave_up(self, node: HyperNode, algorithm: Algorithm, figures: Figures) -> None:
+        """An algorithm was abandoned: it takes longer than that."""
+        record = self._records.setdefault(node.predicates, _Record())
+        if algorithm.name == RANKED:
+            record.rates(deletes=figures.deletes).took(figures.given, _WORSE * figures.seconds)
+        elif record.present == algorithm.name:
+            record.seconds[record.present] = _WORSE * figures.seconds / max(1, figures.given)
+            record.present = PROOF if record.present == DRED else DRED
+            record.why = f"{algorithm.name} took longer than starting over"
+
     def _perhaps_prove(self, record: _Record, figures: Figures) -> None:
         came_back = figures.rederived / max(1, figures.overdeleted)
         if figures.overdeleted < _MANY or came_back < _WASTEFUL:
@@ -101,7 +194,7 @@ class Chooser:
         may_try = tried is None and (figures.seconds < _CHEAP or came_back > _HOPELESS)
         if may_try or (tried is not None and tried < _CLEARLY * now):
             record.present = PROOF
-            record.why = f"an update overdeleted {figures.overdeleted:,} facts and {figures.rederived:,} came back"
+            record.why = f"an update overdeleted {figures.overdeleted:,} facts and rederived {figures.rederived:,}"
             if tried is not None:
                 record.why += f"; {_micro(tried)} a changed fact, DRed^c took {_micro(now)}"
 
@@ -116,6 +209,11 @@ class Chooser:
 def _mostly_gone(plan: NodePlan, backend: Backend) -> bool:
     gone = len(backend.deleted.of(plan.reads))
     return gone > _MANY_GONE and 2 * gone > len(backend.materialisation.of(plan.reads))
+
+
+def _magnitude(facts: int) -> int:
+    """Updates of a similar size."""
+    return facts.bit_length() // 2
 
 
 def _micro(seconds: float) -> str:

@@ -22,14 +22,11 @@ def maintain(s: Stratum) -> None:
 
 def first_deletions(s: Stratum) -> Facts:
     """Lines 28 to 32: what loses a derivation by what happened outside this hyper-node; the counters are moved."""
-    I, removed, added = s.I, s.removed_inputs, s.added_inputs
+    I = s.I
     s.Cn.subtract(s.E_minus)
-    nonrecursive = [s.delta_heads(s.kept.nonrecursive, I, removed, added)]
-    recursive = [s.delta_heads(s.kept.recursive, I, removed, added)]
-    if s.kept.aggregates:
-        nonrecursive.append(s.aggregates_touched(I))
+    nonrecursive = nonrecursive_deletions(s)
+    recursive = [s.delta_heads(s.kept.recursive, I, s.removed_inputs, s.added_inputs)]
     if s.removed:
-        nonrecursive += s.instances(s.removed.nonrecursive, I), s.aggregated(s.removed.aggregates, I)
         recursive.append(s.instances(s.removed.recursive, I))
     N = s.E_minus
     for bag in nonrecursive:
@@ -40,6 +37,16 @@ def first_deletions(s: Stratum) -> Facts:
         N = N | bag.support()
     s.figures.deletion += sum(map(len, (*nonrecursive, *recursive)))
     return N
+
+
+def nonrecursive_deletions(s: Stratum) -> list[Bag]:
+    """The nonrecursive derivations that are lost by what happened outside this hyper-node."""
+    I, bags = s.I, [s.delta_heads(s.kept.nonrecursive, s.I, s.removed_inputs, s.added_inputs)]
+    if s.kept.aggregates:
+        bags.append(s.aggregates_touched(I))
+    if s.removed:
+        bags += s.instances(s.removed.nonrecursive, I), s.aggregated(s.removed.aggregates, I)
+    return bags
 
 
 def overdelete(s: Stratum) -> None:
@@ -71,16 +78,23 @@ def rederive(s: Stratum) -> Facts:
 
 def first_insertions(s: Stratum) -> tuple[list[Bag], list[Bag]]:
     """Lines 41 and 43: what happened outside this hyper-node gives nonrecursive derivations, and recursive ones."""
-    J, removed, added = (s.I - s.D) | s.A, s.removed_inputs, s.added_inputs
-    nonrecursive = [s.delta_heads(s.kept.nonrecursive, J, added, removed)]
-    recursive = [s.delta_heads(s.kept.recursive, J, added, removed)]
-    if s.kept.aggregates:
-        nonrecursive.append(s.aggregates_touched(J))
+    J, nonrecursive = (s.I - s.D) | s.A, nonrecursive_insertions(s)
+    recursive = [s.delta_heads(s.kept.recursive, J, s.added_inputs, s.removed_inputs)]
     if s.added:
-        nonrecursive += s.instances(s.added.nonrecursive, J), s.aggregated(s.added.aggregates, J)
         recursive.append(s.instances(s.added.recursive, J))
     s.figures.insertion += sum(map(len, (*nonrecursive, *recursive)))
     return nonrecursive, recursive
+
+
+def nonrecursive_insertions(s: Stratum) -> list[Bag]:
+    """The nonrecursive derivations that come by what happened outside this hyper-node."""
+    J = (s.I - s.D) | s.A
+    bags = [s.delta_heads(s.kept.nonrecursive, J, s.added_inputs, s.removed_inputs)]
+    if s.kept.aggregates:
+        bags.append(s.aggregates_touched(J))
+    if s.added:
+        bags += s.instances(s.added.nonrecursive, J), s.aggregated(s.added.aggregates, J)
+    return bags
 
 
 def insert(

@@ -1,4 +1,4 @@
-"""Which counters are right.
+"""Which counters and ranks are right.
 
 Cn[F] counts the nonrecursive derivations of a fact F, plus 1 if F is explicit; Cr[F] counts its recursive ones.
 Algorithms keep both counters, one or none, so what the backend holds is right for some predicates and not for others.
@@ -8,6 +8,7 @@ The ledger says for which, and counts anew what an algorithm needs.  Its invaria
 - Cr is right for the facts of p, unless p is in `_Cr_unknown`.
 - If p is in `_served_count`, Cr counts all recursive rules of p; otherwise only those that no module serves, so that a
   fact with Cn or Cr above 0 is external to modules.  Where modules serve no rule of p both are the same.
+- Ranks and Cw are right for the facts of p if `_ranked` has p, for the hyper-node whose predicates it has there.
 
 *Right* means: for the rules and the materialisation before the update until the hyper-node has been maintained, and for
 those after the update from then on.  A change of rules leaves what is unknown unknown: only a hyper-node that is
@@ -19,9 +20,10 @@ Windows move the state and leave the counters behind, since most of them are nev
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Set
+from collections.abc import Callable, Container, Iterable, Mapping, Set
 from typing import TypeAlias
 
+from holdfast.backends.abilities import Ranking
 from holdfast.backends.protocol import Backend
 from holdfast.maintenance.algorithms import Algorithm
 from holdfast.maintenance.node_plans import NodePlan
@@ -29,7 +31,7 @@ from holdfast.maintenance.recompute import recount
 from holdfast.maintenance.stratum import RuleChange
 from holdfast.plans import Read
 
-Entries: TypeAlias = tuple[frozenset[str], frozenset[str], frozenset[str]]
+Entries: TypeAlias = tuple[frozenset[str], frozenset[str], frozenset[str], Mapping[str, frozenset[str]]]
 
 
 class Ledger:
@@ -38,6 +40,7 @@ class Ledger:
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
         self._Cn_unknown, self._Cr_unknown, self._served_count = set[str](), set[str](), set[str]()
+        self._ranked: dict[str, frozenset[str]] = {}
         self._deferred_counts: Callable[[], None] | None = None
 
     # --- counters of one hyper-node --------------------------------------------------------------------
@@ -83,6 +86,22 @@ class Ledger:
         modular = algorithm.with_modules(plan.allotment.services) is not None
         keeps_recursive = algorithm.keeps_recursive or modular
         self._note(plan.predicates, Cn=algorithm.keeps_nonrecursive, Cr=keeps_recursive, served=not modular)
+        self.note_ranks(plan, right=algorithm.keeps_ranks and not modular)
+
+    def ranks_are_right(self, plan: NodePlan) -> bool:
+        """Whether ranks and Cw of a hyper-node are right; they are not if it had other predicates before."""
+        return all(self._ranked.get(name) == plan.predicates for name in plan.predicates)
+
+    def note_ranks(self, plan: NodePlan, *, right: bool) -> None:
+        """Ranks and Cw of a hyper-node are right, if it is recursive and the backend has them, or not."""
+        if right and plan.node.is_recursive and self._backend.ability(Ranking) is not None:
+            self._ranked.update(dict.fromkeys(plan.predicates, plan.predicates))
+        else:
+            self._lose_ranks(plan.predicates)
+
+    def _lose_ranks(self, predicates: Iterable[str]) -> None:
+        for name in predicates:
+            self._ranked.pop(name, None)
 
     def _note(self, O: Set[str], *, Cn: bool, Cr: bool, served: bool) -> None:
         for predicates, belongs in (
@@ -98,14 +117,24 @@ class Ledger:
     # --- all counters ----------------------------------------------------------------------------------
 
     def lose_recursive(self, predicates: Iterable[str]) -> None:
-        """Cr of some predicates was not kept."""
-        self._Cr_unknown.update(predicates)
+        """Cr and ranks of some predicates were not kept."""
+        names = set(predicates)
+        self._Cr_unknown |= names
+        self._lose_ranks(names)
+
+    def restart_ranks(self) -> None:
+        """Before there are too many ranks they begin anew; none of those that facts have is believed."""
+        ranks = self._backend.ability(Ranking)
+        if ranks is not None and ranks.rounds > ranks.most_rounds:
+            self._ranked.clear()
+            ranks.restart()
 
     def lose_all(self, predicates: Iterable[str]) -> None:
         """Nothing is known of some predicates, and nothing is deferred."""
         self._deferred_counts = None
         for unknown in (self._Cn_unknown, self._Cr_unknown):
             unknown.update(predicates)
+        self._ranked.clear()
 
     def without_modules(self, served: Set[str]) -> None:
         """No module serves the rules of some predicates any more: all of them have to count."""
@@ -115,14 +144,18 @@ class Ledger:
         """There are no other predicates any more; one that comes back begins anew."""
         for names in (self._Cn_unknown, self._Cr_unknown, self._served_count):
             names &= {name for name in names if name in predicates}
+        self._lose_ranks([name for name in self._ranked if name not in predicates])
 
     def entries(self) -> Entries:
         """All that is noted, to come back to."""
-        return frozenset(self._Cn_unknown), frozenset(self._Cr_unknown), frozenset(self._served_count)
+        sets = frozenset(self._Cn_unknown), frozenset(self._Cr_unknown), frozenset(self._served_count)
+        return *sets, dict(self._ranked)
 
     def restore(self, entries: Entries) -> None:
         """Come back to what was noted."""
-        self._Cn_unknown, self._Cr_unknown, self._served_count = map(set, entries)
+        *sets, ranked = entries
+        self._Cn_unknown, self._Cr_unknown, self._served_count = map(set, sets)
+        self._ranked = dict(ranked)
 
     # --- windows ---------------------------------------------------------------------------------------
 

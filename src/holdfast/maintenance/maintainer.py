@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TypeVar
 
@@ -10,6 +10,7 @@ from holdfast.backends.abilities import housekeeping, virtual_relations
 from holdfast.backends.protocol import Backend, Facts
 from holdfast.maintenance.agenda import Agenda
 from holdfast.maintenance.algorithms import Choice
+from holdfast.maintenance.budget import FullCost
 from holdfast.maintenance.choose import Chooser
 from holdfast.maintenance.commit import CommitStep, commit
 from holdfast.maintenance.ledger import Ledger
@@ -17,6 +18,7 @@ from holdfast.maintenance.marking import Marking
 from holdfast.maintenance.modular import TooManyForModulesError
 from holdfast.maintenance.module_adapter import States
 from holdfast.maintenance.node_plans import NodePlan, changed_plans, node_plans, plans_after_edit
+from holdfast.maintenance.seminaive import NodeFigures
 from holdfast.maintenance.transaction import Outcome, Transactions
 from holdfast.maintenance.walk import Walk, explicit_change
 from holdfast.maintenance.watch import Watch
@@ -30,14 +32,24 @@ class Maintainer:
     """Keeps a materialisation exact.  Between updates D and A are empty and I is what follows from E."""
 
     def __init__(
-        self, program: Program, backend: Backend, modules: Sequence[Module] = (), states: States | None = None
+        self,
+        program: Program,
+        backend: Backend,
+        modules: Sequence[Module] = (),
+        states: States | None = None,
+        figures: Sequence[NodeFigures] = (),
     ) -> None:
+        """`figures` say what the evaluation of each hyper-node took, in topological order; or there are none."""
         self.program, self.backend, self.modules, self.states = program, backend, modules, states or States()
         self._virtual = virtual_relations(backend)
         self.chooser, self.ledger = Chooser(), Ledger(backend)
         self.transactions = Transactions(backend, self.states, self.ledger)
         self.nodes: Sequence[NodePlan] = node_plans(program, backend.statistics, modules)  # in topological order
         self._agenda = Agenda(self.nodes)
+        if len(figures) == len(program.nodes):
+            self.chooser.costs.materialised(zip((node.predicates for node in program.nodes), figures, strict=True))
+        for plan in self.nodes:  # evaluation has set the ranks, where no module took part
+            self.ledger.note_ranks(plan, right=not plan.allotment.services)
         self.marking: Marking | None = None  # if the next update may be looked at
 
     def counted(self) -> None:
@@ -83,6 +95,7 @@ class Maintainer:
     ) -> _T:
         """Without steps to `adopt` it, it is rolled back."""
         marks = self.marking if adopt is not None and program is None else None
+        costs = self.chooser.costs.entries()
         self.transactions.begin(marks)
         try:
             E_minus, E_plus = explicit_change(*given, self.backend.explicit)
@@ -91,13 +104,17 @@ class Maintainer:
             watch.set_net_facts(len(outcome.added) - len(outcome.removed))
             result = report(outcome)
         except BaseException:
-            self.transactions.roll_back()
+            self._roll_back(costs)
             raise
         if adopt is None:
-            self.transactions.roll_back()
+            self._roll_back(costs)
         else:
             self.transactions.commit((E_minus, E_plus), (outcome.removed, outcome.added), then=adopt)
         return result
+
+    def _roll_back(self, costs: Mapping[tuple[str, ...], FullCost]) -> None:
+        self.transactions.roll_back()
+        self.chooser.costs.restore(costs)
 
     def _outcome(self, walk: Walk, program: Program | None) -> Outcome:
         agenda = self._agenda if program is None else Agenda(self._edited(program))

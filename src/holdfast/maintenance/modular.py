@@ -168,7 +168,7 @@ class Beginning:
     def read(self, slice: Slice, when: str) -> Rows:
         """All of them come."""
         rows = self.module.rows(self.J, slice)
-        return rows if when == "come" else rows[:0]
+        return rows if when == "added" else rows[:0]
 
 
 # --- Algorithm 3 ---------------------------------------------------------------------------------------
@@ -293,7 +293,7 @@ class During:
 
     def read(self, slice: Slice, when: str) -> Rows:
         """Facts of an earlier hyper-node."""
-        facts = {"before": self.s.I, "gone": self.s.removed_inputs, "come": self.s.added_inputs}[when]
+        facts = {"before": self.s.I, "removed": self.s.removed_inputs, "added": self.s.added_inputs}[when]
         return self.module.rows(facts, slice)
 
 

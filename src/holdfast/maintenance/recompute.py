@@ -2,34 +2,59 @@
 
 from __future__ import annotations
 
-from holdfast.backends.protocol import Backend
+from collections.abc import Callable
+
+from holdfast.backends.abilities import Ranking, Scratch, Scratching
+from holdfast.backends.protocol import Backend, Facts, KeptFacts
+from holdfast.maintenance.seminaive import evaluate
 from holdfast.maintenance.stratum import RuleChange, Stratum
 from holdfast.plans import AggregatePlan, Planner, Read
 
 
 def maintain(s: Stratum) -> None:
     """The hyper-node's new facts by semi-naive evaluation, then the difference to the old; counters included."""
-    I, D, A, new = s.I, s.D, s.A, s.backend.proved
-    J = s.backend.elsewhere(s.O, new, (I - D) | A)
+    I, D, A = s.I, s.D, s.A
     s.Cn.forget(s.O)
     s.Cr.forget(s.O)
-    explicit = (s.of_node(s.E) - s.E_minus) | s.E_plus
-    N = s.backend.apply(s.planner.nonrecursive(), {Read.ALL: J, Read.ABSENT: J})
-    s.Cn.add(explicit)
-    s.Cn.add(N)
-    s.figures.insertion += len(N)
-    Δ = explicit | N.support()
-    while Δ:
-        s.watch.round(len(Δ))
-        new |= Δ
-        instances = s.recursive_heads(s.node.recursive, J, J, Δ)
-        s.Cr.add(instances)
-        s.figures.insertion += len(instances)
-        Δ = instances.support() - new
+    new, explicit = s.backend.proved, (s.of_node(s.E) - s.E_minus) | s.E_plus
+    scratch = _scratch(s)
+    if scratch is None:
+        J = s.backend.elsewhere(s.O, new, (I - D) | A)
+        s.figures.insertion += evaluate(s.planner, s.backend, new, J, explicit, _taking(s, new))
+    else:
+        _evaluate_beside(s, scratch, explicit)
     old = s.of_node(I)
     D |= old - new
     A |= s.of_node(new) - I
     new.clear()
+
+
+def _scratch(s: Stratum) -> Scratch | None:
+    scratching = s.backend.ability(Scratching)
+    if scratching is None or s.watch.limits.memory is not None:  # which may be enough for one evaluation only
+        return None
+    return scratching.scratch(s.O, s.inputs)
+
+
+def _evaluate_beside(s: Stratum, scratch: Scratch, explicit: Facts) -> None:
+    """As a first evaluation; then the facts are looked up among those that were there."""
+    new, K = s.backend.proved, scratch.backend.materialisation
+    ranks = s.backend.ability(Ranking)
+    if ranks is not None:
+        ranks.rank_anew(s.O)
+    J, planner = scratch.reads((s.I - s.D) | s.A), Planner(s.node, scratch.backend.statistics)
+    s.figures.insertion += evaluate(planner, scratch.backend, K, J, scratch.facts(explicit), _taking(s, K))
+    new |= scratch.bring_over()
+
+
+def _taking(s: Stratum, K: KeptFacts) -> Callable[[Facts], bool]:
+    def take(Δ: Facts) -> bool:
+        nonlocal K
+        s.watch.round(len(Δ))
+        K |= Δ
+        return True
+
+    return take
 
 
 def recount(planner: Planner, backend: Backend, rules: RuleChange) -> None:

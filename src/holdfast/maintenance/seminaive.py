@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from holdfast.backends.abilities import tuning
+from holdfast.backends.abilities import Ranking, tuning
 from holdfast.backends.protocol import Backend, Facts
 from holdfast.maintenance.watch import Watch
 from holdfast.plans import Planner, Read
+from holdfast.program.impact import rule_key
 from holdfast.program.model import Rule
 from holdfast.program.show import shown_names
 from holdfast.quick_dataclass import dataclass
@@ -33,44 +34,87 @@ def materialise(
     """
     begun, facts, O = watch.seconds, 0, planner.node.predicates
     wanted = {name: size for name, size in (enough or {}).items() if name in O}
-    E, I, Cn, Cr = backend.explicit, backend.materialisation, backend.nonrecursive, backend.recursive
+    I, explicit = backend.materialisation, backend.explicit.of(O)  # E ∩ O
     shown = shown_names(O, backend.relations)
     watch.node(", ".join(shown))
+    reported, reports = len(explicit), tuning(backend).reports_new_facts
 
-    explicit = E.of(O)  # E ∩ O
-    N = backend.apply(planner.nonrecursive(), {Read.ALL: I, Read.ABSENT: I})  # Π_n⟦I⟧
+    def take(Δ: Facts) -> bool:
+        nonlocal facts, reported, I
+        facts += len(Δ)
+        watch.round(len(Δ))
+        if not reports:
+            watch.batch(len(Δ) - reported)
+            reported = 0
+        I |= Δ
+        return not _reached(I, wanted)
+
+    instances = evaluate(planner, backend, I, I, explicit, take)
+    return NodeFigures(shown, watch.rounds, instances, facts, watch.seconds - begun)
+
+
+def evaluate(
+    planner: Planner, backend: Backend, K: Facts, J: Facts, explicit: Facts, take: Callable[[Facts], bool]
+) -> int:
+    """A hyper-node from scratch, with counters and ranks; gives the number of instances.
+
+    `take` puts the facts of a round into K, and says whether to go on; J is K and what the rules read elsewhere.
+    """
+    Cn, Cr = backend.nonrecursive, backend.recursive
+    ranks = backend.ability(Ranking) if planner.node.is_recursive else None
+    if ranks is not None:
+        ranks.rank_anew(planner.node.predicates)
+    N = backend.apply(planner.nonrecursive(), {Read.ALL: J, Read.ABSENT: J})  # Π_n⟦I⟧
     Cn.add(explicit)
     Cn.add(N)
-    Δ = explicit | N.support()
-    instances, reported, reports = len(N), len(explicit), tuning(backend).reports_new_facts
-    late, missed = tuple[Rule, ...](), dict[int, list[Facts]]()  # rules that wait until the others are done; by place,
-    # since a rule may be there twice
-    while Δ or missed:
+    Δ, instances, turns = explicit | N.support(), len(N), _Turns(planner, ranks)
+    while Δ or turns.missed:
         if Δ:
-            facts += len(Δ)
-            watch.round(len(Δ))
-            if not reports:
-                watch.batch(len(Δ) - reported)
-                reported = 0
-            I |= Δ
-            if _reached(I, wanted):
+            if not take(Δ):
                 break
-            if not missed:
-                late = planner.late(Δ.sizes())
-            for place in range(len(late)):
-                missed.setdefault(place, []).append(Δ)
-            Π_r = planner.node.recursive
-            if late:
-                Π_r = tuple(rule for rule in Π_r if rule not in late)
-        else:  # in turn, so that all others finish with the outputs of one before the next begins
-            place = next(iter(missed))
-            Δ, Π_r = _union(missed.pop(place)), (late[place],)
-        sources = {Read.ALL: I, Read.OLD: I - Δ, Read.DELTA: Δ, Read.ABSENT: I}
+            if ranks is not None:
+                ranks.enter(Δ)
+            Π_r = turns.now(Δ)
+        else:
+            Δ, Π_r = turns.late()
+        sources = {Read.ALL: J, Read.OLD: J - Δ, Read.DELTA: Δ, Read.ABSENT: J}
         N = backend.apply(planner.recursive(Δ.sizes(), Π_r), sources)  # Π_r⟦I : Δ⟧
         Cr.add(N)
         instances += len(N)
-        Δ = N.support() - I
-    return NodeFigures(shown, watch.rounds, instances, facts, watch.seconds - begun)
+        Δ = N.support() - K
+    return instances
+
+
+class _Turns:
+    """Which rules see new facts at once, and which wait until the others are done."""
+
+    def __init__(self, planner: Planner, ranks: Ranking | None) -> None:
+        self._planner, self._ranks = planner, ranks
+        rules = planner.node.recursive
+        # The test for founded instances tells rules apart by what they say.
+        self._may_wait = ranks is None or len({*map(rule_key, rules)}) == len(rules)
+        self._late = tuple[Rule, ...]()
+        self.missed: dict[int, list[Facts]] = {}  # by place, since a rule may be there twice
+        self._since: dict[int, int] = {}  # the first rank that a rule missed
+
+    def now(self, Δ: Facts) -> tuple[Rule, ...]:
+        """The rules that see facts as they come."""
+        if not self.missed:
+            self._late = self._planner.late(Δ.sizes()) if self._may_wait else ()
+        for place in range(len(self._late)):
+            self.missed.setdefault(place, []).append(Δ)
+            if self._ranks is not None:
+                self._since.setdefault(place, self._ranks.rounds)
+        rules = self._planner.node.recursive
+        return tuple(rule for rule in rules if rule not in self._late) if self._late else rules
+
+    def late(self) -> tuple[Facts, tuple[Rule, ...]]:
+        """In turn, so that all others are done with what one emitted before the next begins."""
+        place = next(iter(self.missed))
+        rule = self._late[place]
+        if self._ranks is not None:
+            self._ranks.defer_rule(rule, self._since.pop(place), self._ranks.rounds)
+        return _union(self.missed.pop(place)), (rule,)
 
 
 def _union(parts: Sequence[Facts]) -> Facts:

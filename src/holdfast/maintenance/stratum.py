@@ -49,12 +49,16 @@ class Figures:
     insertion: int = 0
     overdeleted: int = 0
     rederived: int = 0
+    abandoned: int = 0  # instances that an algorithm looked at before it was abandoned for recomputation
     seconds: float = 0.0
+    seconds_abandoned: float = 0.0  # spent on that algorithm
+    deletes: bool = False  # some of the facts given were deleted
+    is_anew: bool = False  # it was evaluated from scratch
 
     @property
     def instances(self) -> int:
         """Of all phases."""
-        return self.deletion + self.backward + self.forward + self.insertion
+        return self.deletion + self.backward + self.forward + self.insertion + self.abandoned
 
 
 class _NotKept(Counters):
@@ -142,15 +146,7 @@ class Stratum:
         plans = self.planner.changed(rules, P.sizes(), N.sizes()) if rules else ()
         if not plans:
             return self.backend.apply((), {})
-        sources = {
-            Read.ALL: I,
-            Read.OLD: I - P,
-            Read.DELTA: P,
-            Read.ABSENT: I,
-            Read.ABSENT_OLD: I | N,
-            Read.ABSENT_DELTA: N,
-        }
-        return self.backend.apply(plans, sources)
+        return self.backend.apply(plans, delta_sources(I, P, N))
 
     def recursive_heads(self, rules: Iterable[Rule], Ip: Facts, In: Facts, Δ: Facts) -> Bag:
         """Π_r⟦Ip, In : Δ⟧ for new or deleted facts of this hyper-node."""
@@ -189,6 +185,18 @@ class Stratum:
         changes = self.removed_inputs | self.added_inputs
         touched = [AggregatePlan(rule) for rule in self.kept.aggregates if changes.sizes().get(rule.source)]
         return self.backend.apply(touched, {Read.ALL: I, Read.DELTA: changes})
+
+
+def delta_sources(I: Facts, P: Facts, N: Facts) -> dict[Read, Facts]:
+    """What the atoms of Π⟦I : P, N⟧ read."""
+    return {
+        Read.ALL: I,
+        Read.OLD: I - P,
+        Read.DELTA: P,
+        Read.ABSENT: I,
+        Read.ABSENT_OLD: I | N,
+        Read.ABSENT_DELTA: N,
+    }
 
 
 def predicates_read(rules: RuleChange) -> set[str]:

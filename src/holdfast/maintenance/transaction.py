@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from holdfast.backends.abilities import packings, virtual_relations
-from holdfast.backends.protocol import Backend, Facts, KeptFacts
+from holdfast.backends.abilities import Ranking, packings, virtual_relations
+from holdfast.backends.protocol import Backend, Counters, Facts, KeptFacts
 from holdfast.maintenance.commit import CommitStep, commit
 from holdfast.maintenance.ledger import Ledger
 from holdfast.maintenance.marking import Marking
@@ -38,6 +38,10 @@ class Transactions:
         self.backend, self.states, self.ledger = backend, states, ledger
         self._virtual = virtual_relations(backend)
         self._version = 0
+        ranks = backend.ability(Ranking)
+        self._counters: tuple[Counters, ...] = (backend.nonrecursive, backend.recursive)
+        if ranks is not None:
+            self._counters += (ranks.founded,)
         self._entries = ledger.entries()
         self._marks: Marking | None = None
 
@@ -53,8 +57,10 @@ class Transactions:
     def begin(self, marks: Marking | None = None) -> None:
         """From now on the counters record what is done to them; `marks` are made for the next update."""
         self.ledger.flush_deferred_counts()
+        self.ledger.restart_ranks()
         self._entries, self._marks = self.ledger.entries(), marks
-        self.backend.nonrecursive.remembers = self.backend.recursive.remembers = True
+        for counters in self._counters:
+            counters.remembers = True
         if marks is not None:
             marks.begin(self.version)
 
@@ -70,8 +76,8 @@ class Transactions:
         if self._marks is not None:
             self._marks.forget()
             self._marks = None
-        self.backend.nonrecursive.roll_back()
-        self.backend.recursive.roll_back()
+        for counters in self._counters:
+            counters.roll_back()
         self.states.roll_back()
         self.ledger.restore(self._entries)
         self.backend.restore()
@@ -103,7 +109,7 @@ class Transactions:
         backend = self.backend
         for kept in (backend.deleted, backend.added, backend.checked, backend.proved, backend.delayed):
             kept.clear()
-        for counters in (backend.nonrecursive, backend.recursive):
+        for counters in self._counters:
             counters.clear_undo()
             counters.remembers = False
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from itertools import chain
 
 from holdfast.backends.abilities import virtual_relations
 from holdfast.backends.protocol import Backend, Facts
+from holdfast.maintenance import recompute
 from holdfast.maintenance.agenda import Agenda
-from holdfast.maintenance.algorithms import Algorithm, Choice
-from holdfast.maintenance.choose import Chooser
+from holdfast.maintenance.algorithms import ALGORITHMS, AUTO, Algorithm, Choice
+from holdfast.maintenance.budget import AbandonedError, Budget, FullCost
+from holdfast.maintenance.choose import Chooser, Request
 from holdfast.maintenance.ledger import Ledger
 from holdfast.maintenance.marking import MarkedStratum, Marking
 from holdfast.maintenance.modular import refuse_explicit
@@ -17,8 +20,11 @@ from holdfast.maintenance.module_adapter import ModuleAdapter, States
 from holdfast.maintenance.node_plans import NodePlan
 from holdfast.maintenance.stratum import Figures, Stratum
 from holdfast.maintenance.watch import Watch
+from holdfast.program.model import Relation
 from holdfast.program.show import shown_names
 from holdfast.quick_dataclass import dataclass
+
+RECOMPUTE = ALGORITHMS["recompute"]
 
 
 def explicit_change(deletions: Facts, insertions: Facts, E: Facts) -> tuple[Facts, Facts]:
@@ -50,18 +56,65 @@ class Walk:
 
     def _maintained(self, plan: NodePlan) -> Figures:
         begun = self.watch.seconds
-        algorithm, why = self.chooser.chosen(plan, self.choice, self.backend)
-        modular = algorithm.with_modules(plan.allotment.services)
-        self._prepare(plan, algorithm, modular=modular is not None)
-        s = self._stratum(plan, algorithm, modular=modular is not None)
-        if not algorithm.by_module_alone:
-            self.states.drop(plan.predicates)
-        (modular or algorithm.maintain)(s)
+        algorithm, why = self.chooser.chosen(plan, self._request(plan), self.backend)
+        full = self.chooser.costs.of(plan.node.predicates) if self.choice.named(plan.node) == AUTO else None
+        try:
+            figures, why = self._run(plan, algorithm, why, full)
+        except AbandonedError as abandoned:
+            why = f"{why}; abandoned: {abandoned}"
+            self._take_back(plan)
+            abandoned.figures.seconds = self.watch.seconds - begun
+            self.chooser.gave_up(plan.node, algorithm, abandoned.figures)
+            algorithm = RECOMPUTE
+            figures, why = self._run(plan, algorithm, why, None)
+            figures.abandoned, figures.seconds_abandoned = abandoned.figures.instances, abandoned.figures.seconds
         self.ledger.maintained(plan, algorithm)
-        s.figures.algorithm, s.figures.why, s.figures.seconds = algorithm.name, why, self.watch.seconds - begun
-        s.figures.given = sum(map(len, (s.E_minus, s.E_plus, s.removed_inputs, s.added_inputs)))
-        self.chooser.learn(plan.node, s.figures, self.backend.statistics)
-        return s.figures
+        figures.algorithm, figures.why, figures.seconds = algorithm.name, why, self.watch.seconds - begun
+        self.chooser.learn(plan.node, figures, self.backend.statistics)
+        return figures
+
+    def _request(self, plan: NodePlan) -> Request:
+        D, A, O = self.backend.deleted, self.backend.added, plan.predicates
+        gone, come = (D - A).of(plan.inputs), (A - D).of(plan.inputs)
+        return Request(
+            self.choice,
+            deleted=len(self.E_minus.of(O)) + len(gone),
+            inserted=len(self.E_plus.of(O)) + len(come),
+            is_ranked=self.ledger.ranks_are_right(plan),
+        )
+
+    def _run(self, plan: NodePlan, algorithm: Algorithm, why: str, full: FullCost | None) -> tuple[Figures, str]:
+        """Bring a hyper-node up to date by an algorithm, which may cost as much as starting over, if that is known."""
+        modular = algorithm.with_modules(plan.allotment.services)
+        maintain, figures = modular or algorithm.maintain, Figures(shown_names(plan.node.predicates, self._relations))
+        self.watch.node(", ".join(figures.predicates))
+        if algorithm.needs_ranks and plan.node.is_recursive and not self.ledger.ranks_are_right(plan):
+            maintain, why = recompute.maintain, f"{why}; its ranks were not known, so it was recomputed"
+        is_bounded = plan.node.is_recursive and not algorithm.counts_anew and not algorithm.by_module_alone
+        is_bounded = is_bounded and maintain is not recompute.maintain
+        with Budget(full, figures, self.watch) if full is not None and is_bounded else nullcontext():
+            needs = RECOMPUTE if maintain is recompute.maintain else algorithm
+            self._prepare(plan, needs, modular=modular is not None)
+            s = self._stratum(plan, algorithm, figures, modular=modular is not None)
+            if not algorithm.by_module_alone:
+                self.states.drop(plan.predicates)
+            figures.given = sum(map(len, (s.E_minus, s.E_plus, s.removed_inputs, s.added_inputs)))
+            figures.deletes = bool(s.E_minus or s.removed_inputs)
+            maintain(s)
+        figures.is_anew = maintain is recompute.maintain or algorithm.counts_anew
+        return figures, why
+
+    def _take_back(self, plan: NodePlan) -> None:
+        """What an abandoned algorithm made of a hyper-node is undone, but for the counters, which are made anew."""
+        D, A, backend = self.backend.deleted, self.backend.added, self.backend
+        D -= D.of(plan.predicates)
+        A -= A.of(plan.predicates)
+        for kept in (backend.checked, backend.proved, backend.delayed):
+            kept.clear()
+
+    @property
+    def _relations(self) -> Mapping[str, Relation]:
+        return self.backend.relations
 
     def _prepare(self, plan: NodePlan, algorithm: Algorithm, *, modular: bool) -> None:
         """What the algorithm reads has rows, and the counters that it needs are right."""
@@ -73,10 +126,8 @@ class Walk:
         for service in plan.allotment.services if modular else ():
             virtual.materialise_rows(slice_.predicate for slice_ in service.reads)
 
-    def _stratum(self, plan: NodePlan, algorithm: Algorithm, *, modular: bool) -> Stratum:
+    def _stratum(self, plan: NodePlan, algorithm: Algorithm, figures: Figures, *, modular: bool) -> Stratum:
         node, backend = plan.node, self.backend
-        shown = shown_names(node.predicates, backend.relations)
-        self.watch.node(", ".join(shown))
         kept, added = (plan.generic, plan.added_generic) if modular else (plan.kept, plan.added)
         removed = plan.removed_generic if algorithm.by_module_alone else plan.removed
         served: Sequence[ModuleAdapter] = (
@@ -84,7 +135,7 @@ class Walk:
         )
         given, change = (self.E_minus.of(node.predicates), self.E_plus.of(node.predicates)), (kept, removed, added)
         keeps = algorithm.keeps_nonrecursive, algorithm.keeps_recursive or modular
-        beside_rules = (plan.inputs, Figures(shown), served, self.states, *keeps)
+        beside_rules = (plan.inputs, figures, served, self.states, *keeps)
         values = (plan.planner, backend, self.watch, *given, *change, *beside_rules)
         if self.marks is not None:
             self.marks.marked()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from holdfast.errors import Diagnostic, LimitReached
@@ -26,12 +26,13 @@ class Watch:
         self._bytes: dict[str, int] = {}
         self._most = self.limits.memory  # between runs it holds for what is shown and written
         self._until: float | None = None  # of this thread's processor time
+        self.budget: Callable[[], None] | None = None  # of what is going on; raises when it is spent
 
     def begin(self, limits: Limits | None) -> None:
         """Another run begins: its seconds and rounds count from now, facts and bytes are there already."""
         self.limits, self.begun, self._before = limits or _UNLIMITED, time.monotonic(), self.facts
         self._most = self.limits.memory
-        self._until = None
+        self._until = self.budget = None
         self.node("")
 
     def give_up_after(self, seconds: float) -> None:
@@ -55,6 +56,8 @@ class Watch:
     def round(self, new_facts: int) -> None:
         """A round begins."""
         checkpoint()
+        if self.budget is not None:
+            self.budget()
         self.rounds += 1
         self.progress.round(self._node, self.rounds, new_facts, self.facts)
         if self.limits.rounds is not None and self.rounds > self.limits.rounds:
@@ -63,6 +66,8 @@ class Watch:
     def batch(self, new_facts: int) -> None:
         """A batch of facts came in, so many of them new."""
         checkpoint()
+        if self.budget is not None:
+            self.budget()
         self.facts += new_facts
         if self.limits.facts is not None and self.facts > self.limits.facts:
             self._stop("E0802", f"more than {self.limits.facts:,} facts")
@@ -93,7 +98,7 @@ class Watch:
             self._bytes[what] -= nbytes
 
     def check(self, what: str, nbytes: int) -> None:
-        """Raise if so many more bytes would be too many."""
+        """Raise if this number of additional bytes would exceed the limit."""
         if self._most is not None and sum(self._bytes.values()) + nbytes > self._most:
             divisor, unit = (2**20, "MiB") if self._most >= 2**20 else (1, "bytes")
             self._stop("E0804", f"{what} take more than {self._most / divisor:,.0f} {unit}")

@@ -17,7 +17,7 @@ MODULES: tuple[Module, ...] = (
     ReflexiveTransitiveClosure(),
     TransitiveClosure(),
 )
-"""All that come with holdfast, those that serve more rules first."""
+"""All built-in modules, those that serve more rules first."""
 
 
 def named(modules: Iterable[str | Module]) -> tuple[Module, ...]:

@@ -34,7 +34,7 @@ class Allotment:
 
 
 def allot(node: HyperNode, relations: Mapping[str, Relation], modules: Sequence[Module]) -> Allotment:
-    """What each module offers, in the order of the modules; a rule goes to the first one that wants it."""
+    """What each module offers, in the order of the modules; a rule is assigned to the first one that serves it."""
     services, declined, taken = list[Service](), list[tuple[str, Declined]](), set[int]()
     for module in modules if node.is_recursive else ():
         for offer in module.offers(node, relations):

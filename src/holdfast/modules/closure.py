@@ -121,7 +121,7 @@ class Closure(Module):
         """The closure, written out a part at a time."""
         form: ClosureForm = service.form
         state = state_of(
-            form, context.gained(), *(_read(context, slices, "come") for slices in (form.before, form.after))
+            form, context.gained(), *(_read(context, slices, "added") for slices in (form.before, form.after))
         )
         return self.listed(state), state
 
@@ -154,7 +154,7 @@ class Closure(Module):
         return state.nbytes
 
     def takes_over(self, service: Service, state: Any) -> bool:
-        """From any closure of the same pairs; where loops come in or go out by themselves, all is computed anew."""
+        """From any closure of the same pairs; if loops appear or disappear by themselves, all is computed again."""
         form: ClosureForm = service.form
         return isinstance(state, State) and state.form.no_loops == form.no_loops
 
@@ -207,11 +207,11 @@ def _stepped(numbering: Numbering, old: Edges, slices: tuple[Slice, ...], contex
     """How steps change; of several relations each is read anew, for a step may be in two of them."""
     if not slices:
         return NO_CHANGE
-    gone, come = (keys_for(numbering, _read(context, slices, when)) for when in ("gone", "come"))
-    if not len(gone) and not len(come):
+    removed, added = (keys_for(numbering, _read(context, slices, when)) for when in ("removed", "added"))
+    if not len(removed) and not len(added):
         return NO_CHANGE
     if len(slices) == 1:
-        return gone, come
+        return removed, added
     now = _steps_now(numbering, slices, context)
     return without(old.all, now), without(now, old.all)
 
@@ -219,6 +219,8 @@ def _stepped(numbering: Numbering, old: Edges, slices: tuple[Slice, ...], contex
 def _steps_now(numbering: Numbering, slices: tuple[Slice, ...], context: ModuleContext) -> Numbers:
     now = NONE
     for slice_ in slices:
-        before, gone, come = (keys_for(numbering, context.read(slice_, when)) for when in ("before", "gone", "come"))
-        now = together(now, without(before, gone), come)
+        before, removed, added = (
+            keys_for(numbering, context.read(slice_, when)) for when in ("before", "removed", "added")
+        )
+        now = together(now, without(before, removed), added)
     return now

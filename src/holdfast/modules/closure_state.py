@@ -6,7 +6,7 @@ a reflexive one an edge from a node to itself.  Rules with steps over other rela
 beside them (L*·B·T*)+.  That is reachability too, in a graph with two nodes for each value, one before B and one
 after it: L leads between the first, B from a first to a second one, T between the second, and a transitive rule from a
 value's second node back to its first.  Where the steps are the same edges as B, the plain graph says the same; whether
-they are is looked at after every change.
+they are is checked after every change.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ class State:
     def _loops_edited(self, base: Edges, lost: Numbers, gained: Numbers) -> Edges:
         """The edges of the graph with those that reflexive rules add, after B lost and gained edges.
 
-        Only the loops of nodes at the ends of these may come or go.  The other edges of the old graph are those of the
+        Only the loops of nodes at the ends of these may change.  The other edges of the old graph are those of the
         old B, so its degrees show which nodes still have one.
         """
         graph, nodes = self.graph.edges, len(self.numbering.values)
@@ -178,7 +178,7 @@ class State:
         return self.base, self.before, self.after
 
     def numbers(self, values: Rows) -> Rows:
-        """The numbers of some values, -1 for those that came later and for those that never did."""
+        """The numbers of some values, -1 for later and for unknown ones."""
         numbers = self.numbering.numbers(values)
         return np.where(numbers < self.graph.nodes // self.graph.stride, numbers, -1)
 

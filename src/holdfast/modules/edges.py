@@ -1,7 +1,7 @@
 """Edges of directed graphs over any values, as sorted keys.
 
-An edge is one 64-bit key, source and target side by side, and a set of edges is a sorted array of keys; edges that came
-and went since stand in two short arrays beside it, until they are many.
+An edge is one 64-bit key, source and target side by side, and a set of edges is a sorted array of keys; edges added
+and removed since are in two short arrays beside it, until they are many.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ Numbers = NDArray[np.int64]
 EdgeIndex = tuple[Numbers, Numbers]
 """Rows of edges: where those of each node begin, and their targets."""
 EdgeRows = tuple[Numbers, Numbers, Numbers, Numbers]
-"""The same, with the keys of edges that came and of those that went."""
+"""The same, with the keys of added and of removed edges."""
 
 HALF = np.int64(32)
 LOW = np.int64(0xFFFFFFFF)
 NONE: Numbers = np.empty(0, np.int64)
 _SHORT = 64  # edges beside the keys; more are worth a merge
-_DENSE = 16  # numbers of which one in so many is there are flagged
+_DENSE = 16  # numbers are flagged if at least one in this many is used
 
 
 class Numbering:
@@ -121,40 +121,40 @@ def ends(keys: Numbers) -> tuple[Numbers, Numbers]:
 
 @dataclass(frozen=True, eq=False)
 class Edges:
-    """A set of edges: sorted keys, without those that went, with those that came."""
+    """A set of edges: sorted keys, without removed and with added ones."""
 
     keys: Numbers
-    came: Numbers = field(default_factory=lambda: NONE)
-    went: Numbers = field(default_factory=lambda: NONE)
+    added: Numbers = field(default_factory=lambda: NONE)
+    removed: Numbers = field(default_factory=lambda: NONE)
     _indexes: dict[bool, EdgeIndex] = field(default_factory=dict)  # of the keys, forward and backward
 
     def __len__(self) -> int:
-        return len(self.keys) + len(self.came) - len(self.went)
+        return len(self.keys) + len(self.added) - len(self.removed)
 
     def edited(self, lost: Numbers, gained: Numbers) -> Edges:
         """Without some edges that are in it, and with some that are not."""
         if not len(lost) and not len(gained):
             return self
-        came = together(without(self.came, lost), without(gained, self.went))
-        went = together(without(self.went, gained), without(lost, self.came))
-        if len(came) + len(went) > max(_SHORT, len(self.keys) >> 5):
-            return Edges(together(without(self.keys, went), came))
-        return Edges(self.keys, came, went, self._indexes)
+        added = together(without(self.added, lost), without(gained, self.removed))
+        removed = together(without(self.removed, gained), without(lost, self.added))
+        if len(added) + len(removed) > max(_SHORT, len(self.keys) >> 5):
+            return Edges(together(without(self.keys, removed), added))
+        return Edges(self.keys, added, removed, self._indexes)
 
     def has(self, keys: Numbers) -> NDArray[np.bool_]:
         """Of each key, whether it is in the set."""
-        return (among(keys, self.keys) & ~among(keys, self.went)) | among(keys, self.came)
+        return (among(keys, self.keys) & ~among(keys, self.removed)) | among(keys, self.added)
 
     @cached_property
     def all(self) -> Numbers:
         """The keys of all edges, sorted."""
-        return together(without(self.keys, self.went), self.came)
+        return together(without(self.keys, self.removed), self.added)
 
     @property
     def nbytes(self) -> int:
         """The memory that it takes by now."""
         indexes = (array for index in self._indexes.values() for array in index)
-        return sum(array.nbytes for array in (self.keys, self.came, self.went, *indexes))
+        return sum(array.nbytes for array in (self.keys, self.added, self.removed, *indexes))
 
     def rows(self, nodes: int, *, backward: bool = False) -> EdgeRows:
         """As the kernels take them, of the edges as they are or turned round."""
@@ -164,13 +164,13 @@ class Edges:
         elif len(index[0]) <= nodes:
             index = np.concatenate([index[0], np.full(nodes + 1 - len(index[0]), index[0][-1])]), index[1]
         self._indexes[backward] = index
-        beside = [turned(keys) if backward else keys for keys in (self.came, self.went)]
+        beside = [turned(keys) if backward else keys for keys in (self.added, self.removed)]
         return index[0][: nodes + 1], index[1], beside[0], beside[1]
 
     def degrees(self, some: Numbers, nodes: int, *, backward: bool = False) -> Numbers:
         """How many edges lead from each of some nodes, or to it."""
-        first, _, came, went = self.rows(nodes, backward=backward)
-        degrees: Numbers = first[some + 1] - first[some] + _edges_from(came, some) - _edges_from(went, some)
+        first, _, added, removed = self.rows(nodes, backward=backward)
+        degrees: Numbers = first[some + 1] - first[some] + _edges_from(added, some) - _edges_from(removed, some)
         return degrees
 
 

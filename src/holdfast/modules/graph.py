@@ -83,7 +83,7 @@ class Graph:
         )
 
     def for_some(self, count: int, *, backward: bool = False) -> Condensed:
-        """What to list the closure of so many nodes from: what is there already, or what soonest leads to them all."""
+        """The best structure for listing the closure of some nodes: an existing one, or the cheapest to build."""
         if count > self.nodes // _SOME:
             return (self.turned if backward else self).condensed
         return self.condensed if "condensed" in self.__dict__ and not backward else self.as_it_is(backward=backward)
@@ -104,8 +104,8 @@ class Condensed:
     component: Numbers
     first: Numbers
     targets: Numbers
-    came: Numbers
-    went: Numbers
+    added: Numbers
+    removed: Numbers
     member_first: Numbers
     members: Numbers
     cyclic: NDArray[np.uint8]
@@ -134,7 +134,7 @@ class Condensed:
     def arrays(self, groups: int) -> tuple[Any, ...]:
         """As the kernels take them, with bits if they fit and enough components are requested."""
         bits = self.bits if self.may_want_bits(groups) else _NO_BITS
-        edges = self.first, self.targets, self.came, self.went
+        edges = self.first, self.targets, self.added, self.removed
         return edges, self.member_first, self.members, self.cyclic, bits
 
 

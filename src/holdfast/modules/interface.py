@@ -69,13 +69,13 @@ class ModuleContext(Protocol):
         ...
 
     def read(self, slice: Slice, when: str) -> Rows:
-        """The facts of an earlier hyper-node, `when` they are wanted: before, gone, come."""
+        """The facts of an earlier hyper-node, `when` they are wanted: "before", "removed" or "added"."""
         ...
 
 
 @dataclass(frozen=True)
 class Changed:
-    """What a change of external facts did: the facts that went and came, each once, in parts, and what to keep."""
+    """The effect of a change of external facts: the facts removed and added, each once, in parts, and the new state."""
 
     parts: Iterable[tuple[Rows, Rows]]
     state: Any = None
@@ -103,7 +103,7 @@ class Module(ABC):
         """Those of the goals that follow from X, or are in it."""
 
     def supports(self, service: Service, X: Rows, goals: Rows) -> Rows:
-        """Facts of X that derivations of the goals may use: all that do, perhaps more."""
+        """A superset of the facts of X that derivations of the goals use."""
         return X
 
     def start(self, service: Service, context: ModuleContext) -> tuple[Iterator[Rows], Any]:
@@ -111,7 +111,7 @@ class Module(ABC):
         changed = self.change(service, None, context)
         return (added for _, added in changed.parts), changed.state
 
-    # Parts, here and above, should not be long in coming: limits are looked at after each.
+    # Parts, here and above, should be small: limits are checked after each.
 
     def listed(self, state: Any) -> Iterator[Rows]:
         """All facts by a state, each once, in parts."""

@@ -20,7 +20,7 @@ Pairs = NDArray[np.int64]  # of two columns
 NO_PAIRS: Pairs = np.empty((0, 2), np.int64)
 _CAPACITY = 1 << 20  # pairs that are written at a time
 _FIRST_CAPACITY, _EACH = 1 << 10, 16  # pairs that are written at first, all and for each source: most changes are small
-_PATIENCE = 16  # times a graph's nodes and edges: so many steps take as long as condensing it, about
+_PATIENCE = 16  # steps, in multiples of a graph's nodes and edges, that take about as long as condensing it
 _FEW = 16  # edges that are tried one by one, however long it takes
 
 
@@ -75,15 +75,15 @@ def sizes(graph: Graph) -> Iterator[int]:
 def difference(old: Graph, new: Graph) -> Iterator[tuple[Pairs, Pairs]]:
     """The pairs that a change of edges takes from what reaches what, and those that it adds, a part at a time.
 
-    Nothing else is looked at.  Both graphs have the same nodes.
+    Nothing else is visited.  Both graphs have the same nodes.
     """
     sources = affected(old, new)
     parts = _walked(old, new, sources) if len(sources) else []
     yield from _differences(old.condensed, new.condensed, sources, old) if parts is None else parts
     if old.no_loops:
         changed = _changed(old.edges, new.edges)
-        gone, come = (sources[sources == targets] for sources, targets in map(ends, changed))
-        yield _loops(gone), _loops(come)
+        removed, added = (sources[sources == targets] for sources, targets in map(ends, changed))
+        yield _loops(removed), _loops(added)
 
 
 def _walked(old: Graph, new: Graph, sources: Numbers) -> list[tuple[Pairs, Pairs]] | None:
@@ -102,13 +102,13 @@ class _TooFarError(Exception):
 def affected(old: Graph, new: Graph) -> Numbers:
     """The sources that may reach more or less than before.
 
-    An edge that went does not matter while its target can be reached otherwise, without any edge that came; and the
+    A removed edge does not matter while its target can be reached otherwise, without any added edge; and the
     other way round.
     """
-    gone, come = _changed(old.edges, new.edges)
-    kept = Graph(old.nodes, old.edges.edited(gone, NONE), old.stride) if len(gone) else old
+    removed, added = _changed(old.edges, new.edges)
+    kept = Graph(old.nodes, old.edges.edited(removed, NONE), old.stride) if len(removed) else old
     touched = np.zeros(old.nodes, np.bool_)
-    for graph, changed in ((old, gone), (new, come)):
+    for graph, changed in ((old, removed), (new, added)):
         matters = changed[~_detoured(kept, changed)]
         if len(matters):
             touched |= graph.reached(ends(matters)[0], backward=True)
@@ -118,10 +118,10 @@ def affected(old: Graph, new: Graph) -> Numbers:
 
 
 def _changed(old: Edges, new: Edges) -> tuple[Numbers, Numbers]:
-    """The edges that went and came from one set to the other."""
+    """The edges removed and added from one set to the other."""
     if old.keys is new.keys:  # then only what is beside the keys can differ
-        gone = together(without(new.went, old.went), without(old.came, new.came))
-        return gone, together(without(old.went, new.went), without(new.came, old.came))
+        removed = together(without(new.removed, old.removed), without(old.added, new.added))
+        return removed, together(without(old.removed, new.removed), without(new.added, old.added))
     return without(old.all, new.all), without(new.all, old.all)
 
 

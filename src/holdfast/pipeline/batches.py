@@ -1,7 +1,7 @@
 """A micro-batch taken apart: each file is an update, in the order of the files' times, then of their names.
 
 Spark puts everything that waits into one micro-batch, of all sources together: only so is there one order among them.
-The rows come to this process in pieces of bounded size, each of whole files.
+The rows are collected to this process in pieces of bounded size, each of whole files.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from holdfast.pipeline.sources import FILE, TIME
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-AT_ONCE: Final = 200_000  # rows that are fetched together, a text of so many characters counting as one more
+AT_ONCE: Final = 200_000  # rows that are fetched together; a text of this length counts as one more
 _ROW: Final = 200
 Fetch = Callable[["DataFrame"], pa.Table]
 

@@ -31,7 +31,7 @@ REJECTED: Final = pa.schema(
 
 @dataclass(frozen=True)
 class Line:
-    """An update written as a line of JSON, and where it stands."""
+    """An update written as a line of JSON, with its position."""
 
     source: str
     file: str
@@ -42,7 +42,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Taken:
-    """What came in: rows by what is to be done with them and by relation, lines, and what was rejected."""
+    """What was read: rows by operation and relation, lines, and rejected rows."""
 
     rows: tuple[tuple[str, str, pa.Table | DataFrame], ...] = ()
     lines: tuple[Line, ...] = ()
@@ -216,7 +216,7 @@ def rejected(source: Source, reasons: Sequence[str], rows: Sequence[str]) -> pa.
 
 
 def _as_typed(values: pa.ChunkedArray, type: Type) -> pa.ChunkedArray:
-    """Spark has no unsigned integers: they come as decimals."""
+    """Spark has no unsigned integers: they are decimals."""
     return values.cast(pa.uint64()) if type is Type.UNSIGNED else values
 
 

@@ -1,7 +1,7 @@
 """Which folder or table a relation gets where a sink has one for each, and that no two places are one.
 
 Two relations never share a place, whatever they are called: a plain name stands for itself, any other is a readable
-part of it and a hash.  Both stay what they are when rules come and go.
+part of it and a hash.  Rule changes do not change them.
 """
 
 from __future__ import annotations

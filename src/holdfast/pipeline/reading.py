@@ -54,7 +54,7 @@ def read(path: str | Path) -> model.Pipeline:
 
 
 def from_text(text: str, name: str = "<pipeline>", folder: Path = Path()) -> model.Pipeline:
-    """As `read`, for a text; `folder` is what its paths are relative to."""
+    """Like `read`, for a text; `folder` is what its paths are relative to."""
     source = Text(name, masked(text))  # what messages quote
     try:
         content = tomllib.loads(text)

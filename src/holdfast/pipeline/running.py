@@ -1,4 +1,4 @@
-"""Runs a pipeline: materialises, applies an update batch, or goes along with a stream.
+"""Runs a pipeline: materialises, applies an update batch, or follows a stream.
 
 An update goes through the same steps in every mode: its rows are checked, put on the disk, applied, its changes are
 written under its number, and then the snapshot is switched.  Before the switch nothing has happened as far as the next
@@ -339,7 +339,7 @@ class _Run:
     def _micro_batch(self, frame: DataFrame, place: int, stream: str) -> None:
         """A micro-batch by its place in the stream: its files one after the other, each an update.
 
-        Spark may put two files together that would have come one by one if it had not been stopped between them.
+        Spark may combine two files that would have been separate if it had not been stopped between them.
         What the snapshot has already is passed over.
         """
         assert self._keeper is not None and self._keeper.newest is not None

@@ -123,7 +123,7 @@ class SinkWriter:
         return [entry.getPath().getName() for entry in system.listStatus(path)] if system.exists(path) else []
 
     def _numbered(self, place: Place, number: int, frame: DataFrame) -> None:
-        """One update's rows; whatever an interrupted try left under the number goes."""
+        """Write one update's rows; remove what an interrupted attempt left under the number."""
         from pyspark.sql import functions as sf
 
         options = _options(place)
@@ -196,7 +196,7 @@ def _beside(path: Path, what: str) -> Path:
 
 
 def _swap(beside: Path, path: Path) -> None:
-    """Put a folder in the place of another.  A run that is stopped in between writes it again when it goes on."""
+    """Put a folder in the place of another.  A run that is stopped in between writes it again when it continues."""
     old = _beside(path, "old")
     shutil.rmtree(old, ignore_errors=True)
     if path.exists():
@@ -218,7 +218,7 @@ def _overwrite_partition(table: str, number: int, frame: DataFrame) -> None:
 
 
 def _delete_numbered(session: SparkSession, place: Place, number: int) -> None:
-    """Spark appends to a database and cannot delete; what is left of an interrupted update goes before that."""
+    """Spark appends to a database and cannot delete; what is left of an interrupted update is deleted first."""
     jvm: Any = session._jvm
     java = {"url": place.url, "dbtable": place.table, **place.options}
     scala = jvm.PythonUtils.toScalaMap(java)

@@ -2,7 +2,7 @@
 
     CURRENT                  the number of the newest snapshot, and the hash of its manifest
     manifests/12.json        what makes up the snapshot of update 12: files with hashes and row counts, rules, the
-                             hash of all that, and which manifest came before, with its hash
+                             hash of all that, and the previous manifest, with its hash
     facts/10/edge.parquet    all explicit facts after update 10
     updates/12/0.parquet     the rows of update 12
 
@@ -61,7 +61,7 @@ class Logged:
 
 
 class Position(NamedTuple):
-    """How far a stream has come: its own name for itself, and the fields of a manifest about it."""
+    """The progress of a stream: its id, and the fields of a manifest about it."""
 
     stream: str | None = None
     place: int = -1
@@ -93,7 +93,7 @@ class Manifest:
 
     @property
     def position(self) -> Position:
-        """How far the stream has come."""
+        """The progress of the stream."""
         return Position(self.stream, self.place, self.parts, self.parts_of, self.taken)
 
     @property
@@ -146,7 +146,7 @@ class SnapshotStore:
 
     @property
     def checkpoint(self) -> Path:
-        """Where Spark keeps how far a stream has come."""
+        """Where Spark stores the progress of a stream."""
         return self.folder / "checkpoint"
 
     @contextmanager

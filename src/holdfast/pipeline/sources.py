@@ -36,7 +36,7 @@ _TEXTS: Final = {"csv": {"sep": ","}, "tsv": {"sep": "\t", "quote": ""}, "json":
 
 
 class Reader:
-    """Makes the frames of sources; frames from Python come by the source's name."""
+    """Makes the frames of sources; frames from Python are given by the source's name."""
 
     def __init__(self, session: SparkSession, frames: Mapping[str, DataFrame] | None = None) -> None:
         self._session = session

@@ -115,7 +115,7 @@ class Opener:
         self._session = session
 
     def fits(self, rows: int) -> bool:
-        """Whether so many facts are brought to this process."""
+        """Whether this number of facts is kept in this process."""
         return self._engine.kind == "memory" or (self._engine.kind == "auto" and rows <= self._engine.limit)
 
     def open(
@@ -221,7 +221,7 @@ class Keeper:
     def commit_whole(
         self, number: int, state: PipelineState, *, source: str = "", stream: Position = _BEGINNING
     ) -> None:
-        """As `commit`, with all explicit facts written anew."""
+        """Like `commit`, with all explicit facts written again."""
         folder = f"facts/{number}"
         self._store.clear(folder)
         facts = []

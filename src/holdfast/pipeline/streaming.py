@@ -25,7 +25,7 @@ def follow(frame: DataFrame, checkpoint: Path, trigger: str, take: Take) -> None
     """Hand each micro-batch to `take`, with its place and the stream's name; returns when the stream has ended.
 
     Spark writes down what a micro-batch consists of before it runs, and that it is done after `take` has returned.  A
-    micro-batch that was not done comes again, with the same rows and the same place.
+    micro-batch that was not completed is repeated, with the same rows and the same place.
     """
     failures: list[BaseException] = []
 

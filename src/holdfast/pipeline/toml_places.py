@@ -1,6 +1,6 @@
 """The places of the keys of a TOML text, which `tomllib` does not give.
 
-This looks at headers and at the beginnings of lines only; what stands inside a value is found at the value's key.
+This looks at headers and at the beginnings of lines only; a position inside a value is that of the value's key.
 """
 
 from __future__ import annotations

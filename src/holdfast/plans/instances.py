@@ -1,4 +1,4 @@
-"""Plans whose instances emit not only their heads but all the facts of their bodies."""
+"""Plans whose instances emit not only their heads but facts of their bodies too."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class InstancePlanner(Planner):
     """
 
     def __init__(self, node: HyperNode, statistics: SizeStatistics) -> None:
-        nonrecursive, recursive = (tuple(map(_named_rule, rules)) for rules in (node.nonrecursive, node.recursive))
+        nonrecursive, recursive = (tuple(map(named_rule, rules)) for rules in (node.nonrecursive, node.recursive))
         super().__init__(replace(node, nonrecursive=nonrecursive, recursive=recursive), statistics)
 
     def make(self, rule: Rule, pivot: int | None, order: Sequence[int], changing: Collection[str] | None) -> Plan:
@@ -30,13 +30,34 @@ class InstancePlanner(Planner):
         return make_plan(rule, pivot, order, changing, tuple(outputs), counts_goals=False)
 
 
+class BodyPlanner(Planner):
+    """Plans the rules of one hyper-node; every plan emits the head and then the body's facts of the hyper-node."""
+
+    def __init__(self, node: HyperNode, statistics: SizeStatistics) -> None:
+        super().__init__(node, statistics)
+        self._named: dict[int, tuple[Rule, Rule]] = {}  # by id; the rule is held, so that its id stays its own
+
+    def _plan(self, rule: Rule, pivot: int | None, delta: float, *, within: bool) -> Plan:
+        known = self._named.get(id(rule))
+        if known is None:
+            known = self._named[id(rule)] = rule, named_rule(rule)
+        return super()._plan(known[1], pivot, delta, within=within)
+
+    def make(self, rule: Rule, pivot: int | None, order: Sequence[int], changing: Collection[str] | None) -> Plan:
+        """The head, then each positive atom of the hyper-node."""
+        own = [atom for atom in rule.body if isinstance(atom, Atom) and atom.predicate in self._own]
+        outputs = ((rule.predicate, rule.arguments), *((atom.predicate, _terms(atom.arguments)) for atom in own))
+        return make_plan(rule, pivot, order, changing, outputs, counts_goals=False)
+
+
 def body_atoms(plan: Plan) -> list[Atom | Negated]:
     """The atoms of the body whose facts are emitted after the head, in order."""
     atoms = [literal for literal in plan.rule.body if isinstance(literal, Atom | Negated)]
     return atoms[len(atoms) + 1 - len(plan.outputs) :]
 
 
-def _named_rule(rule: Rule) -> Rule:
+def named_rule(rule: Rule) -> Rule:
+    """The rule with names for the wildcards of its positive atoms."""
     return Rule(rule.name, rule.predicate, rule.arguments, tuple(named_body(rule)), rule.span)
 
 

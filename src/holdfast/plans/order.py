@@ -11,7 +11,7 @@ from holdfast.plans.readiness import BoundVariables
 from holdfast.plans.statistics import SizeStatistics
 from holdfast.program.model import Atom, Const, Rule, Var
 
-_EXHAUSTIVE = 4  # up to so many atoms all orders are tried
+_EXHAUSTIVE = 4  # atoms up to which all orders are tried
 _PROBE = 3.0  # what looking up a key costs, when walking on to one more fact costs 1
 _COVER = 20.0  # what entering one new fact into an index costs
 
@@ -44,7 +44,7 @@ def goal_first(rule: Rule, statistics: SizeStatistics) -> tuple[int, ...]:
 
 
 def _greedy(atoms: Sequence[int], costs: _Costs, bound: set[Var]) -> list[int]:
-    """Always the atom next that meets fewest facts; one is looked at again when another of its variables is bound."""
+    """Choose the atom with the fewest facts; an atom is estimated again when another of its variables is bound."""
     readers: dict[Var, list[int]] = {}
     for position in atoms:
         for variable in costs.variables[position]:

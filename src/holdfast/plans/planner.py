@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from heapq import heappop, heappush
 from operator import itemgetter
 from types import MappingProxyType
@@ -55,7 +56,7 @@ _TUPLES = 64  # of rules, of which is remembered what they read
 
 
 class Planner:
-    """Plans the rules of one hyper-node by what is known of the facts, and anew when that has changed much."""
+    """Plans the rules of one hyper-node from statistics, and again when these have changed much."""
 
     def __init__(self, node: HyperNode, statistics: SizeStatistics | None = None) -> None:
         self.node = node
@@ -65,6 +66,13 @@ class Planner:
         self._backward: dict[int, Rule] = {}
         self._readers: dict[int, tuple[Iterable[Rule], _Readers]] = {}  # rules are held, so that their id stays theirs
         self._ranks: dict[tuple[int, ...], tuple[Rank, ...]] = {}
+
+    @cached_property
+    def bodies_too(self) -> Planner:
+        """Plans the same rules; each instance emits its head and then the facts of this hyper-node in its body."""
+        from holdfast.plans.instances import BodyPlanner
+
+        return BodyPlanner(self.node, self.statistics)
 
     def nonrecursive(self) -> tuple[AnyPlan, ...]:
         """Π_n, and the aggregates."""
@@ -99,7 +107,7 @@ class Planner:
         return known[1]
 
     def late(self, delta: Mapping[str, int]) -> tuple[Rule, ...]:
-        """Recursive rules to which new facts give so much to do that the others should come to an end before.
+        """Recursive rules for which new facts mean so much work that the others should finish first.
 
         What they would get round by round they then see at once, and much that they would emit more than once
         they emit only once.
@@ -287,7 +295,7 @@ def make_plan(
 
 
 def positions(rule: Rule, predicates: Iterable[str]) -> list[int]:
-    """Where in the body the positive atoms of some predicates stand."""
+    """The positions in the body of the positive atoms of some predicates."""
     return [i for i, literal in enumerate(rule.body) if isinstance(literal, Atom) and literal.predicate in predicates]
 
 

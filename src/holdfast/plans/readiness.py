@@ -1,4 +1,4 @@
-"""Which literals can run, kept up as variables are bound: each variable is looked at once for each literal it is in."""
+"""Which literals can run, updated as variables are bound: each variable is visited once for each of its literals."""
 
 from __future__ import annotations
 

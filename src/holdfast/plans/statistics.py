@@ -22,7 +22,7 @@ class SizeStatistics(Protocol):
         ...
 
     def smallest(self, predicate: str, column: int) -> float:
-        """A number that no fact of a predicate goes below in some column of numbers; minus infinity: not known."""
+        """A lower bound of the numbers in some column of a predicate; minus infinity if unknown."""
         ...
 
     def fanout(self, predicate: str, columns: tuple[int, ...], arity: int) -> float:

@@ -8,7 +8,7 @@ from holdfast.language import tree
 
 
 def column_names(atoms: Sequence[tree.Atom], arity: int) -> tuple[str, ...]:
-    """Each column is called after the first variable or aggregate that stands there; no two by the same name.
+    """Each column has the name of the first variable or aggregate at its position; names are unique.
 
     A column without such a variable is called by its number: c1, c2, …
     """

@@ -15,7 +15,7 @@ LARGEST = {Type.NUMBER: 2**63 - 1, Type.UNSIGNED: 2**64 - 1}
 
 
 class DoesNotFitError(Exception):
-    """A constant has no value of the type; the text goes on after "… does not fit"."""
+    """A constant does not fit the type; the text continues "… does not fit"."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)

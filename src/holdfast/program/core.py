@@ -274,7 +274,7 @@ def bound_variables(body: Iterable[CoreLiteral], directions: Mapping[int, bool] 
 
 
 def pattern_names(term: tree.Term) -> Iterator[str]:
-    """The variables that stand in a record as fields, or in a record in it: taking the record apart binds them."""
+    """The variables in the fields of a record, also nested: taking the record apart binds them."""
     match term:
         case tree.Variable(name=name):
             yield name

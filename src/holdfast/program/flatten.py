@@ -251,5 +251,5 @@ def _without_lonely(literal: CoreLiteral, uses: Counter[str], scope: Names) -> C
 
 
 def body_variables(formula: tree.Formula) -> list[str]:
-    """The variables of a formula that stand outside its aggregates, in their order."""
+    """The variables of a formula outside its aggregates, in order."""
     return names(formula_variables(formula))

@@ -48,7 +48,7 @@ class Functor:
         return len(self.parameters)
 
     def accepts(self, count: int) -> bool:
-        """Whether so many arguments are right."""
+        """Whether this number of arguments is valid."""
         return count == self.arity or (self.variadic and count > self.arity)
 
     def parameter(self, index: int) -> Types:

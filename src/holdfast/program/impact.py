@@ -1,7 +1,7 @@
 """The impact of a rule change: ZodiacEdge's directly impacted hyper-nodes (DIHN, its Algorithms 2 and 3) and the
 execution plan that follows from them (Algorithm 4).
 
-A hyper-node is impacted directly when a rule of it comes or goes, when it was put together or split, or when its
+A hyper-node is impacted directly when one of its rules is added or removed, when it merges or splits, or when its
 explicit facts change.  What it hands on may then impact whatever reads it, so the plan is all that can be reached.
 """
 
@@ -24,11 +24,11 @@ class Impacted:
     node: HyperNode
     names: tuple[str, ...]  # of its predicates, for people
     relations: tuple[str, ...]  # its relations as the user knows them; none if it was made by the checker
-    added: tuple[str, ...]  # names of rules that come
+    added: tuple[str, ...]  # names of added rules
     removed: tuple[str, ...]  # names of rules that go
     is_regrouped: bool  # its predicates were not one hyper-node before
     was_recursive: bool
-    has_new_facts: bool  # explicit ones come or go
+    has_new_facts: bool  # explicit facts are inserted or deleted
     is_direct: bool
 
 
@@ -37,12 +37,12 @@ def impact(old: Program, new: Program, given: Container[str] = ()) -> tuple[Impa
 
     A predicate that the new program no longer mentions must still be among its relations.
     """
-    came, went = _difference(new, old), _difference(old, new)
+    added, removed = _difference(new, old), _difference(old, new)
     groups = {predicate: node for node in old.nodes for predicate in node.predicates}
     plan: list[Impacted] = []
     reached: set[int] = set()
     for node in new.nodes:
-        found = _impacted(node, new, groups, (came, went), given)
+        found = _impacted(node, new, groups, (added, removed), given)
         if found.is_direct or reached.intersection((*node.positive, *node.negative)):
             reached.add(node.index)
             plan.append(found)
@@ -79,7 +79,7 @@ def _impacted(
     changes: tuple[Mapping[str, list[AnyRule]], ...],
     given: Container[str],
 ) -> Impacted:
-    came, went = ([rule for p in node.predicates for rule in change.get(p, ())] for change in changes)
+    added, removed = ([rule for p in node.predicates for rule in change.get(p, ())] for change in changes)
     before = {groups[p].index: groups[p] for p in node.predicates if p in groups}
     is_regrouped = any(set(other.predicates) != set(node.predicates) for other in before.values())
     has_new_facts = any(predicate in given for predicate in node.predicates)
@@ -89,12 +89,12 @@ def _impacted(
         node,
         names,
         relations,
-        _names(came),
-        _names(went),
+        _names(added),
+        _names(removed),
         is_regrouped,
         any(other.is_recursive for other in before.values()),
         has_new_facts,
-        bool(came or went or is_regrouped or has_new_facts),
+        bool(added or removed or is_regrouped or has_new_facts),
     )
 
 

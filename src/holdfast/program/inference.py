@@ -33,7 +33,7 @@ FACTS = -1  # stands for the rule in the keys of facts' terms
 
 
 class Inference:
-    """The types of everything in a program.  A term is known by the rule it stands in and its identity."""
+    """The types of everything in a program.  A term is identified by its rule and its identity."""
 
     def __init__(self, program: CoreProgram, scope: Names, hints: Hints, diagnostics: Diagnostics) -> None:
         self._scope = scope

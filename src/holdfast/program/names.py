@@ -262,7 +262,7 @@ def _add_undeclared(predicate: str, shown: str, atom: tree.Atom, names: Names) -
 
 
 def name_columns(program: tree.Program, names: Names) -> None:
-    """Call the columns of relations without a declaration after the variables that stand there."""
+    """Name the columns of undeclared relations after the variables at their positions."""
     rules = [item for item in program.items if isinstance(item, tree.Rule) and id(item) not in names.refused]
     heads = [head for rule in rules for head in rule.heads]
     bodies = [atom for rule in rules if rule.body is not None for atom in formula_atoms(rule.body)]

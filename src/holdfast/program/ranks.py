@@ -13,7 +13,7 @@ from holdfast.program.model import Apply, Assign, Atom, Compare, Const, Rule, Te
 from holdfast.quick_dataclass import dataclass
 from holdfast.values import Type
 
-_MOST = 64  # choices of columns that are looked at
+_MOST = 64  # choices of columns that are tried
 
 
 @dataclass(frozen=True)

@@ -117,7 +117,7 @@ def _lonely(rule: CoreRule, bound: Mapping[str, int]) -> list[str]:
 
 
 def _hint(variable: tree.Variable, lonely: list[str]) -> str:
-    """A bound variable with one use is perhaps the one that was meant."""
+    """A bound variable with one use may be the intended one."""
     near = get_close_matches(variable.name, lonely, 1, 0.5)
     if near or (len(lonely) == 1 and len(variable.name) == len(lonely[0]) == 1):
         return f"did you mean {(near or lonely)[0]}?"

@@ -1,4 +1,4 @@
-"""The hint at a name that was perhaps meant."""
+"""The hint at a similar name."""
 
 from __future__ import annotations
 

@@ -62,9 +62,7 @@ def _report(edges: list[Edge], scope: Names, diagnostics: Diagnostics) -> None:
     what = "negated" if offender.mark == "!" else "aggregated"
     note = f"a relation must be complete before it is {what}, but here {_dependence(listed, len(user))}"
     waits = ", ".join(name for name in scope.waiting.get(offender.span, ()) if not is_fresh(name))
-    help = (
-        f"{waits} comes only from the recursion: add an atom outside of it that binds {waits}, too" if waits else None
-    )
+    help = f"only the recursion binds {waits}: add an atom from outside it that binds {waits} too" if waits else None
     diagnostics.error(code, message, offender.span, labels=_distinct(labels, offender.span), notes=[note], help=help)
 
 
@@ -73,18 +71,18 @@ def _dependence(listed: str, count: int) -> str:
 
 
 def _path(start: str, goal: str, edges: list[Edge]) -> list[Edge]:
-    """A shortest way along which `start` comes to read `goal`."""
-    came: dict[str, Edge | None] = {start: None}
+    """A shortest path by which `start` reads `goal`."""
+    reached_by: dict[str, Edge | None] = {start: None}
     queue = deque([start])
-    while queue and goal not in came:
+    while queue and goal not in reached_by:
         here = queue.popleft()
         for edge in edges:
-            if edge.head == here and edge.body not in came:
-                came[edge.body] = edge
+            if edge.head == here and edge.body not in reached_by:
+                reached_by[edge.body] = edge
                 queue.append(edge.body)
     path: list[Edge] = []
     node = goal
-    while (edge_in := came[node]) is not None:
+    while (edge_in := reached_by[node]) is not None:
         path.append(edge_in)
         node = edge_in.head
     return path[::-1]

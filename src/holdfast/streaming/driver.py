@@ -1,6 +1,6 @@
 """Takes updates from a queue and answers each with its change, in order, using what is known of those that wait.
 
-The next updates are looked at, never waited for.  What is made of them is a matter of speed only: each answer is
+The next updates are inspected, never waited for.  Their use affects speed only: each answer is
 exactly what its update changed.  Only `coalesce` skips states, and lists them.
 """
 
@@ -41,7 +41,7 @@ class Base(Protocol):
         ...
 
     def window(self, updates: Sequence[Update], *, seconds: float | None = None) -> Changes:
-        """Several in one pass; it is given up after so many seconds of processor time (E0803)."""
+        """Several in one pass; it is abandoned after some seconds of processor time (E0803)."""
         ...
 
     def apply_net(self, updates: Sequence[Update], *, algorithm: str | Choice = AUTO) -> Change:

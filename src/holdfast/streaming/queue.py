@@ -26,7 +26,7 @@ class Incoming:
     number: int
     update: Update | None
     error: HoldfastError | None = None
-    placed: Callable[[HoldfastError], HoldfastError] = lambda error: error  # with where it came from
+    placed: Callable[[HoldfastError], HoldfastError] = lambda error: error  # with its source
 
     @property
     def is_plain(self) -> bool:
@@ -61,7 +61,7 @@ class UpdateQueue:
         self.put_item(lambda number: Incoming(number, update))
 
     def put_item(self, made: Callable[[int], Incoming]) -> None:
-        """As `put`, for what is made from the update's number in the stream."""
+        """Like `put`, for an item that is made from its number in the stream."""
         begun = time.monotonic()
         with self._when(lambda: self._closed or len(self._waiting) < self.capacity):
             self.held_up += time.monotonic() - begun

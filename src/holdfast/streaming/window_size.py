@@ -16,10 +16,10 @@ _PAST = 0.25  # a second that the stream has taken counts as so much: a long one
 _FEWEST = 4  # updates in a window: with fewer there is little to gain, and on recursive rules something to lose
 _LATE = 1.0  # of the time that the updates would take alone, and a window is given up
 _LEAST = 0.1  # seconds that a window has in any case: the first one makes plans
-_PATIENCE = 4  # after a window that did not pay as many updates come one by one, after the next one 4 times as many
-_BUSY = 300_000  # instances: an update that meets so many spends its time joining, which is quicker alone
+_PATIENCE = 4  # after a window that did not pay, as many updates run one by one; after the next one, 4 times as many
+_BUSY = 300_000  # instances: an update with more spends its time joining, which is faster alone
 _FADES = 0.97  # how much of what once was deleted remains from one update to the next
-_WINDOWS = 16  # after so many there is another look at an update by itself
+_WINDOWS = 16  # windows after which an update runs alone for comparison
 
 
 class WindowSize:
@@ -50,11 +50,11 @@ class WindowSize:
         return size if not self._makes_plans or (there + _PAST * self._singles) * self._alone > worth else 1
 
     def budget(self, updates: int) -> float | None:
-        """The seconds after which a window of so many updates is given up."""
+        """The seconds after which a window of this number of updates is abandoned."""
         return None if self._always or self._alone is None else max(_LEAST, _LATE * updates * self._alone)
 
     def took_alone(self, seconds: float, instances: int = 0, deletion: int = 0) -> None:
-        """An update was applied by itself; the first of a stream often loads much, so a quicker one counts at once."""
+        """An update was applied alone; the first of a stream is often slow, so a faster one counts at once."""
         self._singles += 1
         self._instances = instances if self._alone is None else _averaged(self._instances, instances)
         self._deletion = max(_FADES * self._deletion, deletion)
@@ -74,7 +74,7 @@ class WindowSize:
             self._rest = 1
 
     def gave_up(self, updates: int) -> None:
-        """A window of so many updates did not pay: what they lose all in all is little in a long stream."""
+        """A window of this number of updates did not pay; back off, so that a long stream loses little."""
         self._rest, self._patience, self._together = self._patience * updates, _PATIENCE * self._patience, {}
 
 

@@ -97,7 +97,7 @@ class Dictionary:
         return self._code(value, type, self._ids.id_of)
 
     def find_value(self, value: Value, type: Kind) -> int | None:
-        """As `encode_value`; None if it is not a number and the dictionary has never seen it.  Nothing is added."""
+        """Like `encode_value`; None if it is not a number and the dictionary has never seen it.  Nothing is added."""
         return self._code(value, type, self._ids.find)
 
     def _code(self, value: Value, type: Kind, id_of: Callable[[Value], _Id]) -> int | _Id:
@@ -175,7 +175,7 @@ class Dictionary:
         return self._ids.encode_strings(strings)
 
     def encode_distinct_strings(self, strings: Sequence[str]) -> Codes:
-        """As `encode_strings` for strings without repetition."""
+        """Like `encode_strings` for strings without repetition."""
         return self._ids.encode_distinct_strings(strings)
 
     def encode_distinct_iris(self, iris: Sequence[str]) -> Codes:
@@ -186,7 +186,7 @@ class Dictionary:
         return np.fromiter(map(self._ids.id_of, values), np.int64, len(values))
 
     def decode_column(self, codes: Codes, type: Type) -> pa.Array:
-        """An Arrow column of the values; type `any` comes as text (see `holdfast.values.term_text`)."""
+        """An Arrow column of the values; type `any` is text (see `holdfast.values.term_text`)."""
         match type:
             case Type.NUMBER:
                 return pa.array(np.ascontiguousarray(codes))

@@ -80,7 +80,7 @@ class Literal:
 class Record:
     """A record `[x, y]`, a value `$Branch(x, y)` of an algebraic data type, or `NIL`.
 
-    Records are as deep as lists are long, so nothing here calls itself for what is inside: the hash is kept.
+    Records may be as deep as lists are long, so no method is recursive, and the hash is stored.
     """
 
     __slots__ = ("_hash", "branch", "fields")
@@ -115,7 +115,7 @@ class Record:
         return True
 
     def __str__(self) -> str:
-        """As Soufflé writes it; a string in it that would end too early stands in quotes."""
+        """As Soufflé writes it; an ambiguous string in it is quoted."""
         parts: list[str] = []
         left: list[Value | _Text] = [self]
         while left:
@@ -143,7 +143,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """What stands between the fields of a record that is being written."""
+    """A separator between the fields of a record that is being written."""
 
     text: str
 

@@ -88,7 +88,7 @@ class RecordTable:
         return np.array(found, np.int64)[places]
 
     def places(self, ids: FieldIds) -> tuple[FieldIds, npt.NDArray[np.bool_]]:
-        """Where the records with some ids stand, and which ids are such records at all."""
+        """The places of the records with some ids, and which ids are such records."""
         size = len(self._ids)
         if not size:
             return np.zeros(len(ids), np.int64), np.zeros(len(ids), np.bool_)

@@ -1,4 +1,4 @@
-"""Single values and their codes: which value fits which type of column, and in which order values come."""
+"""Single values and their codes: which value fits which type of column, and the order of values."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 A column of type `any` holds values of every kind, so its text has to tell them apart: an integer is written
 `7`, a float `7.0`, an IRI `<http://a/b>`, a blank node `_:b`, a literal `"chat"@fr`, and a string as itself,
-`chat`, unless it would then read as something else; in that case it stands in quotes, `"7"`.  `parse_term`
+`chat`, unless it would then read as something else; in that case it is quoted, `"7"`.  `parse_term`
 undoes `term_text` exactly.
 """
 

@@ -79,7 +79,7 @@ class ValueIds:
         raise wrong(value, Type.ANY)
 
     def id_of_number(self, value: Value) -> int:
-        """As `id_of`; an unsigned number in a record may be larger than one in a column of type `any`."""
+        """Like `id_of`; an unsigned number in a record may be larger than one in a column of type `any`."""
         if isinstance(value, int) and value > MAX_NUMBER:
             known = self._integers.get(value)
             return self._put(self._integers, value, value) if known is None else known
@@ -124,7 +124,7 @@ class ValueIds:
         self.grow(wide * sum(lengths) + EACH * len(texts))
 
     def grow(self, nbytes: int) -> None:
-        """Values take so many bytes more."""
+        """Values take this number of bytes more."""
         self.nbytes += nbytes
         if self.nbytes > self._reported + _STEP:
             self._reported = self.nbytes
@@ -145,7 +145,7 @@ class ValueIds:
         return np.fromiter(map(self._strings.__getitem__, strings), np.int64, len(strings))
 
     def encode_distinct_strings(self, strings: Sequence[str]) -> Codes:
-        """As `encode_strings` for strings without repetition: half the work, and loading is mostly this."""
+        """Like `encode_strings` for strings without repetition: half the work, and loading is mostly this."""
         return self._encode_new(self._strings, strings, lambda new: new)
 
     def encode_distinct_iris(self, iris: Sequence[str]) -> Codes:

@@ -157,7 +157,7 @@ def test_a_functor_without_a_value_names_its_rule_and_leaves_no_trace(spark: Spa
 
 
 def test_ord_is_refused(spark: SparkSession) -> None:
-    with pytest.raises(HoldfastError, match="uses ord, which the spark engine does not have"):
+    with pytest.raises(HoldfastError, match="uses ord, which the spark engine does not support"):
         holdfast.from_text('p("a"). q(ord(x)) :- p(x).', engine=spark)
 
 

@@ -34,7 +34,7 @@ def zeros(shape: tuple[int, ...], dtype: np.dtype[Any] | type[np.generic]) -> An
 
 
 def enlarged(column: NDArray[Any], capacity: int) -> Any:
-    """A column with more capacity, in which anything may stand; it takes no memory until it is written to."""
+    """A column with a larger capacity and undefined values beyond its size; untouched memory costs nothing."""
     larger = np.empty((capacity, *column.shape[1:]), column.dtype)
     larger[: len(column)] = column
     return larger
@@ -48,14 +48,14 @@ def padded(column: NDArray[Any], capacity: int) -> Any:
 
 
 def slots_for(rows: int) -> int:
-    """A power of two of slots, filled at most to `FULL` by so many rows."""
+    """The number of slots for some rows: a power of two, filled at most to `FULL`."""
     return 1 << max(7, int(np.ceil(np.log2(max(rows, 1) / FULL))))
 
 
 def more_slots(fewer: Slots, count: int) -> Slots:
-    """A hash table with the same entries and more slots; the smaller one is gone.
+    """A hash table with the same entries and more slots; the smaller one must not be used again.
 
-    It grows where it stands, into slots that are reserved and take no memory until then.  On one thread: two would wait
+    It grows in place, into slots that are reserved and cost no memory until then.  On one thread: two would wait
     for each other's new pages of memory.
     """
     reserved = fewer.base

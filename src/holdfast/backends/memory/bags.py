@@ -53,7 +53,7 @@ class MemoryBag:
 
 
 class HeadBuffer:
-    """The heads of one predicate as they come; in place, since a round's may take as much memory as all facts."""
+    """Collects the heads of one predicate, in place: those of a round may take as much memory as all facts."""
 
     def __init__(self) -> None:
         self.size = 0

@@ -19,7 +19,7 @@ from holdfast.errors import Diagnostic, LimitReached
 
 
 class MemoryCounters:
-    """One of the two counters that stand beside each row."""
+    """One of the two counters beside each row."""
 
     def __init__(self, tables: Mapping[str, Table], column: str) -> None:
         self.tables = tables
@@ -56,7 +56,12 @@ class MemoryCounters:
             numbers = self.of(predicate)
             if self.remembers:
                 self._undo.append(partial(self._restore, predicate, numbers[: self.tables[predicate].size].copy()))
-            numbers[:] = 0
+            numbers[: self.tables[predicate].size] = 0  # what was never touched stays untouched
+
+    def remember(self, undo: Callable[[], None]) -> None:
+        """Something that `roll_back` undoes with the numbers."""
+        if self.remembers:
+            self._undo.append(undo)
 
     def roll_back(self) -> None:
         """Undo everything since `clear_undo`."""

@@ -50,7 +50,7 @@ class FactSet:
         raise NotImplementedError
 
     def candidates(self, predicate: str) -> Ids:
-        """Row ids that include all of the set's, perhaps more, perhaps repeated."""
+        """A superset of the row ids of the set, possibly with duplicates."""
         raise NotImplementedError
 
     def truth(self, bits: Mapping[Momentary, np.uint8]) -> TruthTable:

@@ -122,7 +122,7 @@ def spread(range: Range, given: Bindings, most: int) -> Iterator[Bindings]:
 
 
 def _chunks(start: Any, stop: Any, step: Any, most: int) -> Iterator[ValueColumn]:
-    """The values of one range, so many at a time; integers may go from one end of the 64 bits to the other."""
+    """The values of one range, in pieces; integers may cover all 64 bits."""
     if start.dtype == np.float64:
         if not np.isfinite([start, stop, step]).all():
             raise Undefined("a range to or by infinity has no end")

@@ -12,7 +12,7 @@ from holdfast.backends.memory.arrays import FULL, Ids, Rows, enlarged, more_slot
 
 _FIRST_CAPACITY = 64
 _GROWTH = 8  # of the capacity for runs; it takes no memory until it is written to
-_PLACES = 4  # a key may have so many places by value, most of them empty
+_PLACES = 4  # places by value for each key, most of them empty
 _TAIL = 0.1  # of the settled rows; a longer tail, which joins read slowly, is settled
 
 
@@ -20,7 +20,7 @@ class Index:
     """The facts of a table by the values of some columns.
 
     A hash table numbers the distinct keys.  Most facts stand in runs: those of one key side by side, oldest first,
-    their other columns copied beside their ids, so that a join reads memory in order.  Facts that came since the
+    their other columns copied beside their ids, so that a join reads memory in order.  Facts added since the
     last settling hang in a linked tail of their key, newest first.  If the key is one column of small numbers, `direct`
     has a place for each that spares the hashing.
     """
@@ -37,7 +37,7 @@ class Index:
         self.values: Rows = np.empty((0, len(self.others)), np.int64)
         self.tail_key: Ids = np.empty(0, np.int32)
         self.following: Ids = np.empty(0, np.int32)
-        self.settled = 0  # rows that stand in runs
+        self.settled = 0  # rows in runs
         self.covered = 0
 
     @property
@@ -46,7 +46,7 @@ class Index:
         return self.slots, self.direct, self.entries, self.ids, self.values, self.following, self.settled
 
     def cover(self, rows: Rows, size: int) -> None:
-        """Bring in the rows that came since the last time."""
+        """Add the rows that are new since the last call."""
         self._reserve_tail(size - self.settled)
         while self.covered < size:
             self.covered, self.keys = kernels.grow_index(

@@ -55,7 +55,7 @@ class Kept(Lasting):
         return None if prefix is None else (0, prefix)
 
     def forget(self, predicate: str) -> None:
-        """A table is gone; another may take its name."""
+        """A table was dropped; another may take its name."""
         self._prefixes.pop(predicate, None)
 
     def mend(self) -> None:
@@ -131,6 +131,6 @@ class Listed(Kept):
 
 
 def _listed(facts: Facts) -> Mapping[str, Ids]:
-    """Row ids of all facts, perhaps repeated."""
+    """Row ids of all facts, possibly with duplicates."""
     found = own(facts)
     return found.rows if isinstance(found, Momentary | Support) else found.snapshot().rows

@@ -31,17 +31,17 @@ class MemoryLinks:
         self._links: dict[int, _Link] = {}  # by the rule's id; it is held, so that its id stays its own
         self._packings = backend.packings
 
-    def learn(self, rules: Sequence[Rule], come: Facts, met: Bag) -> None:
-        """All instances of copying rules with facts that come: heads in the order of rules, then of facts."""
-        assert isinstance(come, Momentary)
+    def learn(self, rules: Sequence[Rule], added: Facts, met: Bag) -> None:
+        """All instances of copying rules with new facts: heads in the order of rules, then of facts."""
+        assert isinstance(added, Momentary)
         assert isinstance(met, MemoryBag)
         taken = dict.fromkeys(met.rows, 0)
         for rule in rules:
             link = self._of(rule)
-            if size := come.sizes().get(link.read):
+            if size := added.sizes().get(link.read):
                 begin = taken[rule.predicate]
                 taken[rule.predicate] = begin + size
-                link.learn(come, met.rows[rule.predicate][begin : begin + size])
+                link.learn(added, met.rows[rule.predicate][begin : begin + size])
         assert all(taken[name] == len(heads) for name, heads in met.rows.items()), "a fact has one instance by a rule"
 
     def heads(self, rule: Rule, facts: Facts, J: Facts) -> tuple[Momentary, MemoryBag]:
@@ -71,15 +71,15 @@ class _Link:
         self._tables, self._table = backend.tables, backend.tables[self.read]
         self._heads: Ids = np.zeros(len(self._table.rows), np.int32)
 
-    def learn(self, come: Momentary, heads: Ids) -> None:
-        """Facts have come, with heads in the order in which a plan walks through them: consecutive rows by number."""
+    def learn(self, added: Momentary, heads: Ids) -> None:
+        """Link new facts to their heads, given in the order in which a plan scans them."""
         if len(self._heads) < len(self._table.rows):
             self._heads = padded(self._heads, len(self._table.rows))
-        run = come.run(self.read)
-        kernels.link(_NO_IDS if run else come.ids(self.read), run[0] if run else 0, heads, self._heads)
+        run = added.run(self.read)
+        kernels.link(_NO_IDS if run else added.ids(self.read), run[0] if run else 0, heads, self._heads)
 
     def heads(self, facts: Momentary, J: FactSet) -> tuple[Momentary, MemoryBag]:
-        """As `Links.heads`."""
+        """Like `Links.heads`."""
         ids, visible = facts.ids(self.read), as_bytes(J.formula(self.read).truth({}))
         known, heads = np.empty(len(ids), np.int32), np.empty(len(ids), np.int32)
         count = kernels.linked(ids, self._table.status, visible, self._heads, known, heads)

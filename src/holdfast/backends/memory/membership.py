@@ -13,7 +13,7 @@ from holdfast.backends.memory.threads import side_by_side, worth_splitting
 
 NO_SLOTS: Slots = np.empty(0, np.uint64)
 NO_GRID: NDArray[np.int32] = np.empty((0, 0), np.int32)
-_CELLS = 8  # a fact may take so many cells of a grid: 32 bytes; a hash table takes 11 to 23
+_CELLS = 8  # cells of a grid for each fact, at most: 32 bytes; a hash table takes 11 to 23
 _WORTH_A_SQUARE = 1 << 16  # facts; a smaller hash table stays in the cache anyway
 _WORTH_A_LINE = 1 << 12
 _NEWS = 0.3  # if fewer of the rows are new, two threads look for them first
@@ -36,7 +36,7 @@ class HashedRows:
         return self.slots.nbytes
 
     def has_capacity(self, more: int) -> bool:
-        """Whether so many more rows fit in."""
+        """Whether this number of rows fits in addition."""
         return self.size + more <= FULL * len(self.slots)
 
     def reserve(self, more: int, coming: int) -> None:

@@ -1,6 +1,6 @@
 """Memory in pages of the usual size.
 
-NumPy asks the system for huge pages when an array is large.  Our arrays grow by being copied, and many are soon gone;
+NumPy requests huge pages for large arrays.  Our arrays grow by being copied, and many are soon freed;
 the system then spends more time on finding and clearing huge pages than their use saves (docs/decisions/0011).
 """
 

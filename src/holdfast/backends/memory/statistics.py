@@ -16,7 +16,7 @@ _MULTIPLIER = np.int64(-0x61C8864680B583EB)
 
 
 class TableStatistics:
-    """Statistics of tables as they are now; a sampled number is taken anew when its table has grown much."""
+    """Statistics of the current tables; a sampled number is sampled again when its table has grown much."""
 
     many = 1e5  # some milliseconds; a round without much work takes one
 
@@ -24,10 +24,10 @@ class TableStatistics:
         self._tables = tables
         self._virtual = virtual
         self._sampled: dict[tuple[str, tuple[int, ...]], tuple[int, float]] = {}
-        self._smallest: dict[tuple[str, int], tuple[Table, int, int]] = {}  # with the table and its rows looked at
+        self._smallest: dict[tuple[str, int], tuple[Table, int, int]] = {}  # with the table and the rows that were read
 
     def forget(self, predicate: str) -> None:
-        """A table is gone; another may take its name."""
+        """A table was dropped; another may take its name."""
         self._sampled = {place: known for place, known in self._sampled.items() if place[0] != predicate}
 
     def size(self, predicate: str) -> float:
@@ -36,7 +36,7 @@ class TableStatistics:
         return float(self._tables[predicate].size if virtual is None else virtual.size)
 
     def smallest(self, predicate: str, column: int) -> float:
-        """The least number ever seen in a column; only rows that came since the last look are looked at."""
+        """The least number ever seen in a column; reads only rows that are new since the last call."""
         table = self._tables[predicate]
         if predicate in self._virtual:
             return -math.inf  # there may be facts with other numbers

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar, cast
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from holdfast.backends.abilities import (
     ImplicitRelation,
     Linking,
     PreparedFacts,
+    Ranking,
+    Scratch,
+    Scratching,
     Tuning,
     VirtualRelations,
 )
@@ -40,16 +43,19 @@ from holdfast.values.dictionary import Dictionary
 
 if TYPE_CHECKING:
     from holdfast.backends.memory.links import MemoryLinks
+    from holdfast.backends.memory.ranks import MemoryRanking
     from holdfast.backends.memory.window.computing import Planners
     from holdfast.maintenance.module_adapter import States
     from holdfast.maintenance.watch import Watch as RunWatch
     from holdfast.maintenance.windows import ComputedWindow, NodeInWindow
 
 
-_FEW = 4_096  # rows of facts that are gone do not matter
+A = TypeVar("A")
+_AnyPlan = TypeVar("_AnyPlan", bound=AnyPlan)
+_FEW = 4_096  # rows of deleted facts that do not matter
 
 
-class MemoryBackend(Able, VirtualRelations, PreparedFacts, Tuning, Housekeeping, Linking, Windows):
+class MemoryBackend(Able, VirtualRelations, PreparedFacts, Tuning, Housekeeping, Linking, Windows, Scratching):
     """Facts in this process."""
 
     def __init__(self, relations: Mapping[str, Relation], dictionary: Dictionary, watch: Watch) -> None:
@@ -70,12 +76,32 @@ class MemoryBackend(Able, VirtualRelations, PreparedFacts, Tuning, Housekeeping,
         self.virtual = self._virtual.facts
         self.statistics = TableStatistics(self.tables, self.virtual)
         self.packings = 0  # how often row ids have changed
-        self._gone: dict[str, int] = {}  # rows of each table whose facts went since it was packed
+        self._removed: dict[str, int] = {}  # rows of each table whose facts were deleted since it was packed
         self._pipelines: dict[Plan, CompiledPlan] = {}
-        self._no_heads = MemoryBag(self.tables, {})
+        self.no_heads = MemoryBag(self.tables, {})
         self._window_planners: Planners | None = None
+        self._ranking: MemoryRanking | None = None
         for relation in relations.values():
             self.add_relation(relation)
+
+    def ability(self, kind: type[A]) -> A | None:
+        """An ability of its own, or its ranks, which are made when they are first asked for."""
+        return cast("A", self.ranking) if kind is Ranking else Able.ability(self, kind)
+
+    @property
+    def ranking(self) -> MemoryRanking:
+        """Ranks and Cw."""
+        if self._ranking is None:
+            from holdfast.backends.memory.ranks import MemoryRanking
+
+            self._ranking = MemoryRanking(self)
+        return self._ranking
+
+    def scratch(self, predicates: Iterable[str], reads: Iterable[str]) -> Scratch | None:
+        """New tables for a large hyper-node that is evaluated from scratch."""
+        from holdfast.backends.memory.scratch import MemoryScratch, worth_scratch
+
+        return MemoryScratch(self, predicates) if worth_scratch(self, predicates, reads) else None
 
     def add_relation(self, relation: Relation) -> None:
         """Begin to keep the facts of one more relation."""
@@ -91,22 +117,25 @@ class MemoryBackend(Able, VirtualRelations, PreparedFacts, Tuning, Housekeeping,
         self.explicit.forget(name)
         self.materialisation.forget(name)
         self.statistics.forget(name)
-        self._gone.pop(name, None)
+        self._removed.pop(name, None)
+        self.ranking.drop(name)
         self.virtual.pop(name, None)
         self._pipelines = {p: pipeline for p, pipeline in self._pipelines.items() if name not in p.predicates}
         del self.relations[name]
 
     def tidy(self, removed: Facts) -> None:
-        """Facts have gone for good; a table that is mostly such rows is packed together.  Between updates only."""
+        """Facts were deleted; pack a table that consists mostly of such rows.  Between updates only."""
         for name, count in removed.sizes().items():
             if name not in self.tables or name in self.virtual:
                 continue
-            self._gone[name] = self._gone.get(name, 0) + count
+            self._removed[name] = self._removed.get(name, 0) + count
             table = self.tables[name]
-            if self._gone[name] > max(_FEW, table.size // 2):
-                del self._gone[name]
+            if self._removed[name] > max(_FEW, table.size // 2):
+                del self._removed[name]
                 self.packings += 1
-                table.keep_only(np.flatnonzero(table.status[: table.size]).astype(np.int32))
+                kept: Ids = np.flatnonzero(table.status[: table.size]).astype(np.int32)
+                self.ranking.keep_only(name, kept)
+                table.keep_only(kept)
                 self.explicit.forget(name)
                 self.materialisation.forget(name)
                 self.explicit |= Momentary(self.tables, {name: self.explicit.ids(name)})
@@ -123,7 +152,7 @@ class MemoryBackend(Able, VirtualRelations, PreparedFacts, Tuning, Housekeeping,
             table.mend(self.explicit.bit | self.materialisation.bit)
         for kept in (self.explicit, self.materialisation, *self._of_updates):
             kept.mend()
-        for counters in (self.nonrecursive, self.recursive):
+        for counters in (self.nonrecursive, self.recursive, self.ranking.founded):
             counters.clear_undo()
             counters.remembers = False
         for virtual in self.virtual.values():
@@ -144,7 +173,7 @@ class MemoryBackend(Able, VirtualRelations, PreparedFacts, Tuning, Housekeeping,
     @property
     def nbytes(self) -> int:
         """The memory that facts, counters and indexes take."""
-        return sum(table.nbytes for table in self.tables.values())
+        return sum(table.nbytes for table in self.tables.values()) + self.ranking.nbytes
 
     def facts(self, rows: Mapping[str, Rows], *, known: bool = False) -> FactSet:
         """Encoded rows as a set of facts; with `known`, without those that were never seen."""
@@ -160,7 +189,7 @@ class MemoryBackend(Able, VirtualRelations, PreparedFacts, Tuning, Housekeeping,
 
     @in_small_pages
     def several(self, rows: Sequence[Mapping[str, Rows]], *, known: bool = False) -> Sequence[FactSet]:
-        """As `facts`, of several sets: each table is probed once for all of them."""
+        """Like `facts`, of several sets: each table is probed once for all of them."""
         found: list[dict[str, Ids]] = [{} for _ in rows]
         for name in dict.fromkeys(name for one in rows for name in one):
             here = [place for place, one in enumerate(rows) if name in one]
@@ -186,7 +215,7 @@ class MemoryBackend(Able, VirtualRelations, PreparedFacts, Tuning, Housekeeping,
         self._virtual.materialise_rows(predicates)
 
     def defer(self, name: str, size: int, known: Callable[[int], ImplicitRelation]) -> None:
-        """Not all facts of a predicate are rows: there are so many, and these are known elsewhere."""
+        """Not all facts of a predicate are rows: this is their number, and a module knows them."""
         self._virtual.defer(name, size, known)
 
     reports_new_facts = True
@@ -210,18 +239,16 @@ class MemoryBackend(Able, VirtualRelations, PreparedFacts, Tuning, Housekeeping,
 
         Of a small update most have no facts to start from, so that is seen before anything is prepared.
         """
-        able = [plan for plan in plans if self._can_start(plan, sources)]
-        return self._heads(able, sources, quotas) if able else self._no_heads
+        able = self.able(plans, sources)
+        return self._heads(able, sources, quotas) if able else self.no_heads
 
     @in_small_pages
     def _heads(self, plans: Sequence[AnyPlan], sources: Mapping[Read, Facts], quotas: Mapping[Plan, Ids]) -> MemoryBag:
         heads = defaultdict[str, HeadBuffer](HeadBuffer)
-        for plan in plans if self.virtual else ():
-            self._virtual.prepare(plan)
+        pipelines = self.pipelines(plans)
         for plan in plans:
             if isinstance(plan, AggregatePlan):
                 heads[plan.rule.predicate].add(self._aggregate(plan, sources), NO_WEIGHTS)
-        pipelines = [self._pipeline(plan) for plan in plans if isinstance(plan, Plan)]
         with self.seen(pipelines, sources) as views:
             for pipeline in pipelines:
                 for predicate, ids, weights in pipeline.run(views, quotas.get(pipeline.plan, NO_IDS)):
@@ -231,6 +258,12 @@ class MemoryBackend(Able, VirtualRelations, PreparedFacts, Tuning, Housekeeping,
             {name: found.ids[: found.size] for name, found in heads.items()},
             {name: found.weights[: found.size] for name, found in heads.items() if len(found.weights)},
         )
+
+    def pipelines(self, plans: Sequence[AnyPlan]) -> list[CompiledPlan]:
+        """What runs some plans; all facts that they read are rows."""
+        for plan in plans if self.virtual else ():
+            self._virtual.prepare(plan)
+        return [self._pipeline(plan) for plan in plans if isinstance(plan, Plan)]
 
     def seen(self, pipelines: Sequence[CompiledPlan], sources: Mapping[Read, Facts]) -> Seen:
         """What some pipelines see of the sources, for a while."""
@@ -274,6 +307,10 @@ class MemoryBackend(Able, VirtualRelations, PreparedFacts, Tuning, Housekeeping,
         if self._window_planners is None:
             self._window_planners = Planners(self)
         return compute(self._window_planners, self, nodes, updates, given, states, watch)
+
+    def able(self, plans: Iterable[_AnyPlan], sources: Mapping[Read, Facts]) -> list[_AnyPlan]:
+        """The plans that have facts to start from."""
+        return [plan for plan in plans if self._can_start(plan, sources)]
 
     def _can_start(self, plan: AnyPlan, sources: Mapping[Read, Facts]) -> bool:
         """A plan whose pivot has no facts has no instances; to see that costs nothing."""

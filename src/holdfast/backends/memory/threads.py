@@ -31,7 +31,7 @@ def _has_second_core() -> bool:
 
 
 def worth_splitting(rows: int) -> bool:
-    """Whether work on so many rows gains by a second thread."""
+    """Whether a second thread pays for this number of rows."""
     return rows >= _WORTH_IT and _has_second_core()
 
 

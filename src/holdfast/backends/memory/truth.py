@@ -44,5 +44,5 @@ def run_of(ids: Ids) -> Run | None:
     """The run of rows that some ids are, in whatever order, if they are one."""
     if not len(ids):
         return (0, 0)
-    first, last = kernels.ends(ids)  # in whatever order they stand
+    first, last = kernels.ends(ids)  # in any order
     return (first, last + 1) if last - first == len(ids) - 1 else None

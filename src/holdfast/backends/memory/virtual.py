@@ -36,7 +36,7 @@ class VirtualTables:
             del self.facts[name]  # not before: a limit may stop the writing
 
     def defer(self, name: str, size: int, known: Callable[[int], ImplicitRelation]) -> None:
-        """Not all facts of a predicate are rows: there are so many, and these are known elsewhere."""
+        """Not all facts of a predicate are rows: this is their number, and a module knows them."""
         self.facts[name] = VirtualFacts(size, known)
         self._tables[name].fetch = partial(self._fetch, name)
 
@@ -71,7 +71,7 @@ class VirtualTables:
 
     def prepare(self, plan: AnyPlan) -> None:
         """Make rows of all facts that a plan walks through or reads by one index in two places: no index may grow under
-        a join.  Else only of those with the constants that it begins with; what it looks up comes when it does."""
+        a join.  Otherwise only those with the constants that it begins with; look-ups fetch their facts themselves."""
         if isinstance(plan, AggregatePlan):
             self.materialise_rows((plan.rule.source,))
             return

@@ -74,7 +74,7 @@ class SparkCounters:
         self.stored = stored
         self.place = place
         self.remembers = False  # during an update, so that it can be rolled back
-        self._undo = undo  # of both counters: they stand in one base, so what was done last must be undone first
+        self._undo = undo  # of both counters: they share one base, so changes are undone in reverse order
 
     def add(self, facts: Bag | Facts) -> None:
         """Count each occurrence once more."""
@@ -115,7 +115,7 @@ class SparkCounters:
         self._undo.clear()
 
     def _restore(self, stored: Stored, base: Frame | None, numbers: Mapping[NativeRow, int], logs: list[Log]) -> None:
-        """Records that came since do not know the old numbers: they go, and their rows will be looked up again."""
+        """Newer records do not know the old numbers: drop them; their rows will be looked up again."""
         stored.base = base
         stored.logs[self.place][:] = logs
         for row in [row for row in stored.records if row not in numbers]:

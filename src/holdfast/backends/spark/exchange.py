@@ -159,7 +159,7 @@ def _foreign_text(type: Type, values: pa.Array) -> pa.Array:
 
 
 def _most_rows(frame: DataFrame) -> float:
-    """At most so many rows, by Spark's guess: a value takes some eight bytes."""
+    """An upper bound of the rows, by Spark's estimate: a value takes about eight bytes."""
     size = frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()
     return float(str(size)) / (8 * len(frame.columns))
 

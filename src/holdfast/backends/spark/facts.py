@@ -63,7 +63,7 @@ class Far:
     """A DataFrame of distinct rows, its size if that is known; `apart` names kept sets that it has nothing of.
 
     `rest`, if it is there, is what is left of it without the kept set of that name.  What `stays` is computed, and
-    does not come to the driver, however small.
+    is not collected to the driver, however small.
     """
 
     frame: Frame
@@ -97,7 +97,7 @@ class FormContext(Protocol):
         ...
 
     def is_open(self, form: Form) -> TypeGuard[Far]:
-        """Whether a form is still to be computed, or to come to the driver because it is known to be small."""
+        """Whether a form is still to be computed, or to be collected to the driver because it is small."""
         ...
 
     def measured(self, forms: Mapping[str, Form], *, freeze: bool = False) -> dict[str, Form]:

@@ -86,7 +86,7 @@ def _unfolded_sets(stored: Stored) -> Frame | None:
         for frame, what in shares.items()
     ]
     needs = list(shares)
-    # what came to I at one time has nothing in common with what came at another
+    # sets added to I at different times are disjoint
     segments = {frame.part_of[0] for frame in stored.added[I] if frame.part_of[1] == "true"}
     is_apart = len(parts) == 1 or (segments.issuperset(shares) and not any(stored.removed))
     if is_apart and stored.base is None and not stored.records:

@@ -28,9 +28,9 @@ SETTINGS = {
     "moduleRows": 1_000_000,
     "moduleFacts": 10_000_000,
 }
-"""Up to how many rows a delta comes to the driver; after how many records they are folded into the base; up to how many
-rows, by estimate, bindings are sent to the facts rather than the other way round; up to how many facts a program may
-begin with if modules are to serve its rules on the driver, and up to how many they may derive then."""
+"""Settings: the most rows of a delta that are collected to the driver; the number of records after which they are
+folded into the base; the most bindings, by estimate, that are broadcast to the facts; the most explicit facts of a
+program whose rules modules serve on the driver, and the most facts that modules may derive."""
 
 _MANY, _VERY_MANY = 300_000, 4_000_000  # rows that a query reads, from which on stages and expressions are compiled
 _numbers = count(1)
@@ -53,7 +53,7 @@ class Frame:
 
     @property
     def table(self) -> str:
-        """What may stand after FROM."""
+        """The text after FROM."""
         return f"({self.query})"
 
     @property
@@ -120,7 +120,7 @@ def free_unused() -> None:
     """
     while _unused:
         session, name, held = _unused.popleft()
-        if session.sparkContext._jsc is None:  # Spark has stopped, and everything is gone
+        if session.sparkContext._jsc is None:  # Spark has stopped, and its frames with it
             continue
         space, _, view = name.rpartition(".")
         if space:
@@ -135,7 +135,7 @@ def free_unused() -> None:
 class Wanted:
     """A query to compute, and integer figures to compute of its result.
 
-    How many `rows` it reads, about, says how it is run; and it may `forget` where its rows came from.
+    The estimated number of `rows` it reads decides how it is run; it may `forget` its lineage.
     """
 
     query: str
@@ -171,7 +171,7 @@ class Space:
     def fetched(self, query: str, rows: float = math.inf) -> pa.Table:
         """What a query gives, brought to the driver: one job, and one for each side of a join that is broadcast.
 
-        About so many `rows` are read.
+        `rows` is the estimated number of rows it reads.
         """
         free_unused()
         self.session.conf.set("spark.sql.shuffle.partitions", str(min(2, self.partitions)))
@@ -179,7 +179,7 @@ class Space:
             return self.session.sql(query).coalesce(self.partitions).toArrow()  # each task unpacks the plans of all
 
     def snapshot(self, *wanted: Wanted) -> list[tuple[Named, list[int]]]:
-        """What some queries give, computed now in one job and left on the executors, each by itself, with its figures.
+        """The results of some queries, computed now in one job and left on the executors, each with its figures.
 
         The plans are forgotten in any case.  Where executors may die, how to compute lost blocks again is not, unless
         it is wanted, which has to be at times.

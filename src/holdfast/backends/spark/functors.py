@@ -95,7 +95,7 @@ class Functions:
                 return self._call(term, term.type, _evaluate, spark_type(term.type), columns, rule)
 
     def _refused(self, function: str, a: str, b: str, rule: Rule) -> str:
-        """An expression that fails as the functor does in memory; by `rand` it is evaluated where it stands."""
+        """An expression that fails like the functor in memory; `rand` keeps Spark from moving it."""
         divides, wide = function in ("/", "%"), "the result does not fit 64 bits"
         reason = f"IF({b} = 0L, 'division by zero', '{wide}')" if divides else f"'{wide}'"
         parts = (
@@ -133,7 +133,7 @@ class Functions:
         place = (what, self.number(rule))
         if place not in self._names:
             name = f"holdfast_function_{len(self._names)}"
-            # as if it gave something else each time, so that Spark evaluates it where it stands and not before a join
+            # declared as nondeterministic, so that Spark evaluates it in place and not before a join
             made = arrow_function(partial(function, what, type, used, self.number(rule)), returns)
             self._session.udf.register(name, made.asNondeterministic())
             self._names[place] = name

@@ -1,8 +1,8 @@
 """The results of the queries of one round, of all predicates together, in one job: collected to the driver if small,
-left on the executors if it is much, each predicate by itself.
+left on the executors if large, each predicate separately.
 
 Facts of different predicates have different columns.  One query returns all of them in common columns, enough for
-integers, floats and texts, beside the number of the predicate.  After them come, in one more job, the rows that the
+integers, floats and texts, beside the number of the predicate.  One more job then fetches the rows that the
 bases have for them, so that the driver knows for each fact whether E and I have it and what its counters are.
 """
 
@@ -34,7 +34,7 @@ class HeadQueries:
         self._are_counted = False  # then the queries give the numbers of occurrences too
 
     def add(self, predicate: str, frame: Frame, rows: float) -> None:
-        """One more query, which reads about so many rows."""
+        """Add a query, which reads about this number of rows."""
         self._frames.setdefault(predicate, []).append(frame)
         self._rows[predicate] = self._rows.get(predicate, 0.0) + rows
 

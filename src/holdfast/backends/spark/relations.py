@@ -2,7 +2,7 @@
 
 The facts are in one DataFrame, the *base*: a fact's columns, whether it is in E and in I, and its numbers Cn and Cr.
 A small update does not touch it.  Its changes are held on the driver, in *records*: a record overrides the base
-for its fact, and the driver has one for every row that it met since the base was made, those it only looked at
+for its fact, and the driver has one for every row that it saw since the base was made, those it only read
 included.  When there are many records they are folded into a new base.  What is too large for records, sets that were
 added to or taken from E or I and counted derivations, waits in DataFrames of its own until the end of the update,
 when it is folded too.
@@ -29,7 +29,7 @@ _SEGMENTS = 16  # of a set that waits, before they are put together
 
 @dataclass(frozen=True, eq=False)
 class Log:
-    """Derivations that were counted: of each fact of a frame so many, to be added or taken off."""
+    """Counted derivations: a number for each fact of a frame, to be added or subtracted."""
 
     frame: Frame
     times: str  # a column of the frame, or 1
@@ -113,7 +113,7 @@ class Stored:
         return known[1]
 
     def before(self, flag: int, segment: Frame) -> Frame | None:
-        """E or I as it was before a segment came, if that still waits by itself."""
+        """E or I before a segment was added, if that segment is still separate."""
         is_there = any(part is segment for part in self.added[flag]) and not self.removed[flag]
         return self._frame(flag, segment) if is_there else None
 
@@ -128,8 +128,8 @@ class Stored:
         parts = parts or [self.space.rows((), self.types)]
         query = " UNION ALL ".join(f"SELECT * FROM {part.table}" for part in parts)
         whole = Frame(self.space, query, parts) if len(parts) > 1 else parts[0]
-        for gone in self.removed[flag]:
-            whole = self.anti(whole, gone)
+        for removed in self.removed[flag]:
+            whole = self.anti(whole, removed)
         return whole
 
     def anti(self, left: Frame, right: Frame) -> Frame:
@@ -139,7 +139,7 @@ class Stored:
         return Frame(self.space, query, [left, right])
 
     def append(self, flag: int, frame: Frame, number: int) -> None:
-        """A large set comes to E or I, which has nothing of it yet."""
+        """Add a large set to E or I, which is disjoint from it."""
         parts = self.added[flag]
         parts.append(frame)
         if len(parts) > _SEGMENTS:

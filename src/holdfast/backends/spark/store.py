@@ -178,7 +178,7 @@ class SparkBackend(Able, ModuleBudget, Frames, Tuning, Housekeeping):
         return SparkRows(relation, self.frame(predicate, form), size(predicate, form), self.dictionary)
 
     def derivations(self, predicate: str) -> tuple[Codes, list[int], list[int]]:
-        """The rows of I of one predicate, and for each of them Cn and Cr; all of them come to the driver."""
+        """The rows of I of one predicate, and for each of them Cn and Cr; all are collected to the driver."""
         stored = self.stored[predicate]
         fold(self.space, [stored])
         rows = [row for row, record in stored.records.items() if record[IN_I]]
@@ -232,7 +232,7 @@ class SparkBackend(Able, ModuleBudget, Frames, Tuning, Housekeeping):
         return Frame(self.space, f"SELECT * FROM {one.table} UNION ALL SELECT * FROM {rest.table}", [one, other, rest])
 
     def is_open(self, form: Form) -> TypeGuard[Far]:
-        """Whether a form is still to be computed, or to come to the driver because it is known to be small."""
+        """Whether a form is still to be computed, or to be collected to the driver because it is small."""
         return isinstance(form, Far) and (form.size is None or form.size <= self.space.driver_rows) and not form.stays
 
     def measured(self, forms: Mapping[str, Form], *, freeze: bool = False, stay: bool = False) -> dict[str, Form]:

@@ -221,7 +221,7 @@ class JoinStep(Runnable):
                 i, cursor = j, other_cursor
 
     def _splits(self, bindings: int, tallies: bool) -> bool:
-        """Whether two threads share so many bindings."""
+        """Whether two threads share this number of bindings."""
         work = bindings * max(1, int(self.fan_out)) if tallies else bindings
         return bindings > 1 and worth_splitting(work) and not len(self.quota)
 
@@ -230,7 +230,7 @@ class JoinStep(Runnable):
         return self.shape.constants, self.probe.view(self.table), self.index.arrays, self.pattern
 
     def _arguments(self, buffer: OutputBuffer, tallies: bool, rows: int | None = None) -> tuple[Any, ...]:
-        """What a kernel gets beside the bindings; it may write so many rows."""
+        """The arguments of a kernel beside the bindings; it may write this number of rows."""
         out = buffer.of(buffers.BATCH if rows is None else rows)
         if not tallies:
             limit = (self.goal, self.quota) if len(self.quota) else (-1, NO_IDS)

@@ -71,7 +71,7 @@ class CompiledPlan:
     def run(self, views: ReadViews, quota: Ids = NO_IDS) -> Iterator[tuple[str, Ids, Weights]]:
         """What all instances emit: predicates, row ids and how many instances each stands for (none given: one).
 
-        With a quota, of each goal only so many instances.
+        With a quota, at most this number of instances for each goal.
         """
         for step in self.steps:
             step.prepare(views)
@@ -127,9 +127,9 @@ class CompiledPlan:
             yield from last.run(bindings)
 
     def _through(self, steps: Sequence[Runnable]) -> Iterable[Rows]:
-        """What comes of all steps; as long as each gives one batch or none, which is so for a few facts, at once."""
+        """The result of all steps; at once while each step gives at most one batch, as for a few facts."""
         batch = _ONE_BINDING
-        self.watch.batch(0)  # one that comes to nothing takes its time too
+        self.watch.batch(0)  # a plan without results takes time too
         for place, step in enumerate(steps):
             batches = step.run(batch)
             if not isinstance(batches, tuple):
@@ -140,7 +140,7 @@ class CompiledPlan:
         return (batch,)
 
     def _in_turn(self, batches: Iterator[Rows], steps: Sequence[Runnable]) -> Iterator[Rows]:
-        """Each batch goes through all steps before the next is made; on a stack of its own, for rules of any length."""
+        """Pass each batch through all steps before the next; on an explicit stack, for rules of any length."""
         running = [batches]
         while running:
             batch = next(running[-1], None)

@@ -59,7 +59,7 @@ class AtomShape:
         return self.outputs[self.outputs < kernels.FROM_FACT]
 
     def pattern(self, others: CodeArray, straight: CodeArray) -> tuple[CodeArray, ...]:
-        """As the kernels take it; `others` are the columns not in the key, which stand `straight` in an index."""
+        """As the kernels take it; `others` are the columns not in the key, `straight` if an index has them in order."""
         return self.origins, others, straight, self.left, self.right
 
     def keys_of(self, bindings: Rows) -> Rows:
@@ -89,7 +89,7 @@ def shape_of(
     outputs: Sequence[Term],
     places: Mapping[int, int] | None = None,
 ) -> AtomShape:
-    """`places` says where a fact's column stands in what the kernel reads, where that is not the table's row."""
+    """`places` gives the place of each column in what the kernel reads, if that is not the table's row."""
     origins = [columns.origin(_known(arguments[column])) for column in key]
     left, right = [], []
     for column, argument in enumerate(arguments):

@@ -25,7 +25,7 @@ class Runnable(ABC):
     done = 1.0  # the part of the facts that was walked through, by the first step
 
     def prepare(self, views: ReadViews) -> None:  # noqa: B027  most steps read no facts
-        """Look at the facts as they are now; a step sees none that come during the run."""
+        """Read the facts as they are now; a step sees none that are added during the run."""
 
     @abstractmethod
     def run(self, bindings: Rows) -> Iterable[Rows]:

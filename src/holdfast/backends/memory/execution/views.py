@@ -35,7 +35,7 @@ class Probe(NamedTuple):
 
     @classmethod
     def of(cls, facts: FactSet, predicate: str, bits: Mapping[Momentary, np.uint8]) -> Probe:
-        """From a run of rows if the set is one, and no rows will come to it meanwhile."""
+        """From a run of rows, if the set is one and no rows are added meanwhile."""
         run = cls.by_run(facts, predicate)
         if run is not None:
             return cls(run[0], run[1], NO_STATUS)

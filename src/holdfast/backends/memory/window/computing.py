@@ -51,7 +51,7 @@ def compute(
     states: States,
     watch: Watch,
 ) -> ComputedWindow:
-    """As `Windows.window`."""
+    """Like `Windows.window`."""
     versions, explicit = Versions(backend, len(updates)), explicit_states(backend, updates, given)
     try:
         touched = (node for node in nodes if _is_touched(node, versions, explicit))
@@ -101,7 +101,7 @@ def _merged(changes: list[StateChange], more: Sequence[list[StateChange]]) -> li
     """Changes of different predicates, step by step."""
     for steps_ in more:
         changes = [
-            (Momentary(gone.tables, {**gone.rows, **g.rows}), Momentary(come.tables, {**come.rows, **c.rows}))
-            for (gone, come), (g, c) in zip(changes, steps_, strict=True)
+            (Momentary(removed.tables, {**removed.rows, **g.rows}), Momentary(added.tables, {**added.rows, **c.rows}))
+            for (removed, added), (g, c) in zip(changes, steps_, strict=True)
         ]
     return changes

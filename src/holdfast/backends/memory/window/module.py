@@ -20,7 +20,7 @@ from holdfast.modules import Rows
 from holdfast.program.patterns import Slice
 
 StateChange = tuple[Momentary, Momentary]
-"""The facts that go and those that come from one state to the next."""
+"""The facts removed and those added from one state to the next."""
 
 
 @dataclass
@@ -64,7 +64,7 @@ class ServedInWindow:
             found.append((_momentary(removed), _momentary(added)))
             watch.round(len(added))
         if self.is_read:
-            ids, words = _words([(gone.ids(predicate), come.ids(predicate)) for gone, come in found], versions)
+            ids, words = _words([(removed.ids(predicate), added.ids(predicate)) for removed, added in found], versions)
             versions.put(predicate, ids, words)
             A = self.backend.added
             A |= Momentary(self.backend.tables, {predicate: ids}) - self.backend.materialisation
@@ -104,7 +104,7 @@ class _Between:
         if when == "before":
             facts = self.versions.before(self.number, slice.predicate)
         else:
-            facts = self.read_elsewhere[when == "come"]
+            facts = self.read_elsewhere[when == "added"]
         return self.served.module.rows(facts, slice)
 
 
@@ -115,14 +115,14 @@ def _momentary(facts: Any) -> Momentary:
 
 
 def _words(moved: Sequence[tuple[Ids, Ids]], versions: Versions) -> tuple[Ids, Words]:
-    """Facts that go and come, as words: the first step of a fact says whether it held before."""
-    parts = [(ids, number, comes) for number, step in enumerate(moved, 1) for comes, ids in enumerate(step)]
+    """Removed and added facts, as words: the first step of a fact shows whether it held before."""
+    parts = [(ids, number, is_added) for number, step in enumerate(moved, 1) for is_added, ids in enumerate(step)]
     ids, first, inverse = np.unique(
         np.concatenate([ids for ids, _, _ in parts]), return_index=True, return_inverse=True
     )
     lengths = [len(ids) for ids, _, _ in parts]
     later = np.repeat([int(versions.every) & ~((1 << number) - 1) for _, number, _ in parts], lengths)
-    comes = np.repeat([comes for _, _, comes in parts], lengths)
-    words = np.where(comes[first] == 1, np.int64(0), versions.every)
+    is_added = np.repeat([is_added for _, _, is_added in parts], lengths)
+    words = np.where(is_added[first] == 1, np.int64(0), versions.every)
     np.bitwise_xor.at(words, inverse, later)
     return ids, words

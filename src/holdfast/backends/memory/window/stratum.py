@@ -2,12 +2,12 @@
 
 A Datalog program over words of k bits is k Datalog programs at once: the body of an instance holds where all of its
 facts do (*and*, negated facts turned round), a fact where one of its instances does (*or*).  So the states after k
-updates are computed by one scan of what changes in any of them.  A fact that comes with one update and goes with a
+updates are computed by one scan of what changes in any of them.  A fact that one update adds and a later one removes
 later one is derived once and never deleted: it has a word with ones in the middle.
 
 Nonrecursive derivations are counted for each state, as Counting does it.  Recursive hyper-nodes are maintained as
 DRed^c does it (OVERDELETE, REDERIVE, INSERT; optimised-maintenance, Algorithm 2), all states side by side; Cr is not
-kept.  Where a module has the recursive rules to itself (`window_module.py`), it goes from state to state.
+kept.  Where a module serves all recursive rules (`module.py`), it goes from state to state.
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ def explicit_states(backend: MemoryBackend, updates: Sequence[tuple[Facts, Facts
     for number, (delete, insert) in enumerate(updates, 1):
         later, effective = every & ~np.int64((1 << number) - 1), 0
         for name, word in words.items():
-            gone, come = (np.searchsorted(ids[name], _ids(facts, name)) for facts in (delete, insert))
+            removed, added = (np.searchsorted(ids[name], _ids(facts, name)) for facts in (delete, insert))
             before = (word >> (number - 1)) & 1
-            word[gone] &= ~later
-            word[come] |= later
+            word[removed] &= ~later
+            word[added] |= later
             effective += int(np.count_nonzero(before != ((word >> number) & 1)))
         no_ops.append(given[number - 1] - effective)
     changing = {name: (word != 0) & (word != every) for name, word in words.items()}
@@ -93,7 +93,7 @@ class WindowStratum:
         node, I = self.planner.node, self.backend.materialisation
         read = {name for rule in (*node.nonrecursive, *node.recursive) for name in _atoms(rule)} - set(node.predicates)
         read |= {rule.source for rule in node.aggregates}
-        self.P = self.versions.changed(read)  # what changed in earlier hyper-nodes, be it read or negated
+        self.P = self.versions.changed(read)  # what changed in earlier hyper-nodes, read positively or negated
         self.figures.given = len(self.P) + sum(len(ids) for ids, _ in self.E.values())
         base = self._counted()
         if self.served is not None:
@@ -119,7 +119,7 @@ class WindowStratum:
             Δ = self._grow(self._met(plans, sources, "insertion"))
 
     def put_counts(self, updates: int) -> None:
-        """Set Cn to what it is after so many updates."""
+        """Set Cn to its value after this number of updates."""
         for name, (ids, counts) in self.counts.items():
             self.backend.nonrecursive.of(name)[ids] = counts[updates - 1]
 
@@ -197,9 +197,9 @@ class WindowStratum:
         result = {}
         for name, (ids, words) in lost.items():
             held = self.versions.of(name, ids)
-            gone = held & words & ~self._supported(name, ids, base)
-            some = gone != 0
-            self.versions.put(name, ids[some], held[some] & ~gone[some])
+            removed = held & words & ~self._supported(name, ids, base)
+            some = removed != 0
+            self.versions.put(name, ids[some], held[some] & ~removed[some])
             result[name] = ids[some]
         return _some(self.backend, result)
 

@@ -77,7 +77,7 @@ class Versions:
         return kept.snapshot()
 
     def steps(self) -> list[tuple[Momentary, Momentary]]:
-        """The facts that go and those that come with each update."""
+        """The facts that each update removes and adds."""
         changed = self.changed(list(self._changed)).rows
         return steps(self.backend, {name: (ids, self.of(name, ids)) for name, ids in changed.items()}, self.last)
 
@@ -143,17 +143,17 @@ def _some(backend: MemoryBackend, rows: Mapping[str, Ids]) -> Momentary:
 def steps(
     backend: MemoryBackend, facts: Mapping[str, tuple[Ids, Words]], last: int
 ) -> list[tuple[Momentary, Momentary]]:
-    """Of facts with words: those that go and those that come, from each state to the next."""
-    gone: list[dict[str, Ids]] = [{} for _ in range(last)]
-    come: list[dict[str, Ids]] = [{} for _ in range(last)]
+    """Of facts with words: those removed and those added from each state to the next."""
+    removed: list[dict[str, Ids]] = [{} for _ in range(last)]
+    added: list[dict[str, Ids]] = [{} for _ in range(last)]
     for name, (ids, words) in facts.items():
         places, states = _toggles(words, last)
         borders = np.searchsorted(states, np.arange(last + 1))
-        comes, moved = (words[places] >> (states + 1)) & 1 == 1, ids[places]
+        is_added, moved = (words[places] >> (states + 1)) & 1 == 1, ids[places]
         for state in range(last):
             part = slice(borders[state], borders[state + 1])
-            gone[state][name], come[state][name] = moved[part][~comes[part]], moved[part][comes[part]]
-    return [(_some(backend, g), _some(backend, c)) for g, c in zip(gone, come, strict=True)]
+            removed[state][name], added[state][name] = moved[part][~is_added[part]], moved[part][is_added[part]]
+    return [(_some(backend, g), _some(backend, c)) for g, c in zip(removed, added, strict=True)]
 
 
 def _toggles(words: Words, last: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -1,0 +1,148 @@
+"""What leaving the choice to `auto` costs: `python -m bench.regret [--size SIZE] [--only WORKLOAD]`.
+
+Each workload is updated by each algorithm and by `auto`, on a knowledge base of its own without modules, after a
+warm-up of other sizes: deletions, insertions and both, of 1 fact to a tenth of all.  The regret of `auto` is its time
+over that of the best fixed choice.  All times are processor time, so that a loaded machine matters less.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+
+import holdfast
+from bench.graphs import Row
+from bench.workloads import SIZES, WORKLOADS, Size, Workload
+from holdfast import KnowledgeBase, Limits, Update
+from holdfast.errors import LimitReached
+
+FIXED = ("dred", "dred-counting", "dred-ranked", "backward-forward", "backward-forward-counting", "recompute")
+AUTO = "auto"
+NAMES = ("tc-random", "chain", "sspe", "same-generation", "points-to")
+KINDS = ("delete", "insert", "mixed")
+_WARM_UP = (3, 30)
+_SLOWEST = 60.0  # seconds of one update; then it is given up
+_BLINK = 0.005  # seconds below which differences do not count
+
+Fact = tuple[str, Row]
+
+
+@dataclass
+class Case:
+    """One kind of update of one size, and the seconds that each algorithm took; infinite if it was given up."""
+
+    kind: str
+    facts: int
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def best(self) -> str:
+        """The best fixed choice."""
+        return min(FIXED, key=lambda name: self.seconds.get(name, float("inf")))
+
+    @property
+    def regret(self) -> float:
+        """The time of `auto` over that of the best."""
+        return max(_BLINK, self.seconds[AUTO]) / max(_BLINK, self.seconds[self.best])
+
+
+def updates(every: Sequence[Fact], sizes: Sequence[int], seed: int) -> Iterator[tuple[str, int, Update, Update]]:
+    """Kinds and sizes of updates, each with one that comes before it, and is not measured, or after it."""
+    for number in sizes:
+        random = Random(seed + number)
+        one = random.sample(every, number)
+        yield "delete", number, Update(), Update(delete=_grouped(one))
+        yield "insert", number, Update(), Update(insert=_grouped(one))
+        gone, come = one[: (number + 1) // 2], random.sample(every, (number + 1) // 2)
+        come = sorted({*come} - {*gone})
+        yield "mixed", number, Update(delete=_grouped(come)), Update(delete=_grouped(gone), insert=_grouped(come))
+        yield "", number, Update(insert=_grouped(gone)), Update()
+
+
+def sizes_of(facts: int) -> list[int]:
+    """1, 10, 100, 1,000, and 1% and 10% of the explicit facts."""
+    return sorted({n for n in (1, 10, 100, 1_000, facts // 100, facts // 10) if 0 < n <= max(1, facts // 10)})
+
+
+def measure(workload: Workload, size: Size, algorithms: Sequence[str] = (*FIXED, AUTO)) -> tuple[float, list[Case]]:
+    """The seconds of evaluation, and all cases."""
+    facts = workload.facts[size]()
+    every = [(relation, row) for relation, rows in facts.items() for row in rows]
+    cases: dict[tuple[str, int], Case] = {}
+    evaluation = 0.0
+    for name in algorithms:
+        begun = time.process_time()
+        kb = holdfast.from_text(workload.program, facts=facts, modules=(), limits=Limits(seconds=_SLOWEST))
+        evaluation = time.process_time() - begun
+        for _, _, before, update in updates(every, [n for n in _WARM_UP if n <= len(every) // 10], 7):
+            _timed(kb, before, name)
+            _timed(kb, update, name)
+        for kind, number, before, update in updates(every, sizes_of(len(every)), 1):
+            _timed(kb, before, name)
+            seconds = _timed(kb, update, name)
+            if kind:
+                cases.setdefault((kind, number), Case(kind, number)).seconds[name] = seconds
+    return evaluation, list(cases.values())
+
+
+def _timed(kb: KnowledgeBase, update: Update, algorithm: str) -> float:
+    begun = time.process_time()
+    try:
+        kb.apply(update, algorithm=algorithm)
+    except LimitReached:
+        kb.apply(update, algorithm="recompute")
+        return float("inf")
+    return time.process_time() - begun
+
+
+def _grouped(some: Sequence[Fact]) -> Mapping[str, list[Row]]:
+    grouped = dict[str, list[Row]]()
+    for relation, row in some:
+        grouped.setdefault(relation, []).append(row)
+    return grouped
+
+
+def table(name: str, evaluation: float, cases: Sequence[Case]) -> Iterator[str]:
+    """Lines of Markdown."""
+    columns = (*FIXED, AUTO)
+    yield f"### {name} (loaded and evaluated in {evaluation:.2f} CPU s)"
+    yield ""
+    yield f"| update | {' | '.join(columns)} | best | regret |"
+    yield "|---" * (len(columns) + 3) + "|"
+    for case in cases:
+        times = " | ".join(f"{case.seconds.get(column, float('nan')):.3f}" for column in columns)
+        yield f"| {case.kind} {case.facts:,} | {times} | {case.best} | {case.regret:.2f} |"
+    yield ""
+
+
+def total(cases: Sequence[Case]) -> str:
+    """The regret of all cases together, and the greatest of one."""
+    auto = sum(case.seconds[AUTO] for case in cases)
+    best = sum(case.seconds[case.best] for case in cases)
+    worst = max(cases, key=lambda case: case.regret)
+    return (
+        f"auto {auto:.2f} s, best fixed choice for each {best:.2f} s: {auto / best:.2f} times; "
+        f"worst {worst.regret:.2f} times ({worst.kind} {worst.facts:,})"
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="python -m bench.regret", description=__doc__)
+    parser.add_argument("--size", choices=SIZES, default="small")
+    parser.add_argument("--only", action="append", choices=NAMES)
+    asked = parser.parse_args(arguments)
+    every = list[Case]()
+    for name in asked.only or NAMES:
+        evaluation, cases = measure(WORKLOADS[name], asked.size)
+        every += cases
+        print("\n".join(table(name, evaluation, cases)), flush=True)
+        print(total(cases), end="\n\n", flush=True)
+    print(f"all workloads: {total(every)}")
+
+
+if __name__ == "__main__":
+    main()

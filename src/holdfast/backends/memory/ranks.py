@@ -1,0 +1,195 @@
+"""Ranks of facts and Cw, in arrays beside the tables of recursive hyper-nodes: eight bytes a fact, none elsewhere."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.backends.memory.arrays import Ids, Rows, padded, zeros
+from holdfast.backends.memory.bags import HeadBuffer, MemoryBag
+from holdfast.backends.memory.counters import MemoryCounters
+from holdfast.backends.memory.execution.buffers import NO_WEIGHTS
+from holdfast.backends.memory.execution.run import naming_the_rule
+from holdfast.backends.memory.facts import FactSet
+from holdfast.backends.memory.pages import in_small_pages
+from holdfast.backends.protocol import Facts
+from holdfast.plans.instances import named_rule
+from holdfast.plans.model import Plan, Read
+from holdfast.program.impact import rule_key
+from holdfast.program.model import Rule
+
+if TYPE_CHECKING:
+    from holdfast.backends.memory.store import MemoryBackend
+
+RowNumbers: TypeAlias = NDArray[np.int32]
+Spans: TypeAlias = tuple[tuple[int, int], ...]
+"""Ranks that a rule saw together: from the first to the last."""
+
+
+class _Beside(MemoryCounters):
+    """A number for each row of some tables, in arrays of its own."""
+
+    def __init__(self, backend: MemoryBackend) -> None:
+        super().__init__(backend.tables, "")
+        self.arrays: dict[str, RowNumbers] = {}
+
+    def of(self, predicate: str) -> RowNumbers:
+        """The numbers of a table's rows; as many as the table has capacity for."""
+        numbers, capacity = self.arrays.get(predicate), len(self.tables[predicate].rows)
+        if numbers is None or len(numbers) < capacity:
+            numbers = zeros((capacity,), np.int32) if numbers is None else padded(numbers, capacity)
+            self.arrays[predicate] = numbers
+        return numbers
+
+    def keep_only(self, predicate: str, ids: Ids) -> None:
+        """A table has lost its other rows."""
+        if predicate in self.arrays:
+            self.arrays[predicate] = self.of(predicate)[ids]
+
+
+class MemoryRanking:
+    """The ability of the memory backend to rank facts."""
+
+    most_rounds = 2**30
+
+    def __init__(self, backend: MemoryBackend) -> None:
+        self._backend = backend
+        self.founded, self._rank = _Beside(backend), _Beside(backend)
+        self.rounds = 0
+        self.deferred: dict[tuple[object, ...], Spans] = {}
+
+    # --- ranks -----------------------------------------------------------------------------------------
+
+    def rank_anew(self, predicates: Iterable[str]) -> None:
+        """A hyper-node is about to be evaluated from scratch: its Cw is 0, and none of its rules is deferred."""
+        names = set(predicates)
+        self.founded.forget(names)
+        self._defer({key: spans for key, spans in self.deferred.items() if key[0] not in names})
+
+    def enter(self, facts: Facts) -> None:
+        """Facts that enter in one round get the next rank, and Cw := Cr."""
+        assert isinstance(facts, FactSet)
+        self.rounds += 1
+        entered = facts.snapshot()
+        for predicate, ids in entered.rows.items():
+            run = entered.run(predicate)
+            where = ids if run is None else slice(*run)
+            rank, Cw = self._rank.of(predicate), self.founded.of(predicate)
+            if self.founded.remembers:
+                self.founded.remember(partial(self._put, predicate, where, rank[where].copy(), Cw[where].copy()))
+            self._put(predicate, where, self.rounds, self._backend.recursive.of(predicate)[where])
+            self._tell(predicate)
+
+    def _tell(self, predicate: str) -> None:
+        self._backend.watch.grown(f"ranks of {predicate}", 8 * self._backend.tables[predicate].size)
+
+    def _put(self, predicate: str, where: Ids | slice, rank: RowNumbers | int, Cw: RowNumbers) -> None:
+        self._rank.of(predicate)[where] = rank
+        self.founded.of(predicate)[where] = Cw
+
+    def take_over(self, other: MemoryRanking, ids: Mapping[str, Ids]) -> None:
+        """Facts were ranked in other tables, by rounds of their own; these are the next ones here."""
+        base = self.rounds
+        self.rounds += other.rounds
+        for predicate, some in ids.items():
+            rank, Cw = (beside.of(predicate)[: len(some)] for beside in (other._rank, other.founded))
+            if self.founded.remembers:
+                old = self._rank.of(predicate)[some], self.founded.of(predicate)[some]
+                self.founded.remember(partial(self._put, predicate, some, *old))
+            self._put(predicate, some, rank + np.int32(base), Cw)
+            self._tell(predicate)
+        moved = {key: _shifted(spans, base) for key, spans in other.deferred.items()}
+        self._defer({**self.deferred, **moved})
+
+    def defer_rule(self, rule: Rule, first: int, last: int) -> None:
+        """A rule saw the facts of some ranks together, when those of the last one had entered."""
+        key = rule_key(named_rule(rule))
+        assert isinstance(key, tuple)
+        self._defer({**self.deferred, key: (*self.deferred.get(key, ()), (first, last))})
+
+    def _defer(self, deferred: dict[tuple[object, ...], Spans]) -> None:
+        self.founded.remember(partial(setattr, self, "deferred", self.deferred))
+        self.deferred = deferred
+
+    def restart(self) -> None:
+        """No rank is believed any more."""
+        self.rounds, self.deferred = 0, {}
+        self.founded.arrays, self._rank.arrays = {}, {}
+
+    def ranks(self, predicate: str) -> tuple[Rows, list[int], list[int]]:
+        """The rows of I of one predicate, and for each of them its rank and Cw."""
+        ids = self._backend.materialisation.ids(predicate)
+        numbers = (beside.of(predicate)[ids].tolist() for beside in (self._rank, self.founded))
+        return self._backend.tables[predicate].rows[ids], *numbers
+
+    # --- tables ----------------------------------------------------------------------------------------
+
+    def keep_only(self, predicate: str, ids: Ids) -> None:
+        """A table has lost its other rows."""
+        for beside in (self.founded, self._rank):
+            beside.keep_only(predicate, ids)
+
+    def drop(self, predicate: str) -> None:
+        """A relation is gone."""
+        for beside in (self.founded, self._rank):
+            if beside.arrays.pop(predicate, None) is not None:
+                self._backend.watch.grown(f"ranks of {predicate}", 0)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that ranks and Cw take, unused capacity not."""
+        return sum(8 * self._backend.tables[name].size for name in self._rank.arrays)
+
+    # --- Π ---------------------------------------------------------------------------------------------
+
+    def apply_ranked(self, plans: Iterable[Plan], sources: Mapping[Read, Facts]) -> tuple[MemoryBag, MemoryBag]:
+        """The heads of all instances, and of the founded ones."""
+        able = self._backend.able(plans, sources)
+        return self._heads(able, sources) if able else (self._backend.no_heads, self._backend.no_heads)
+
+    @in_small_pages
+    def _heads(self, plans: Sequence[Plan], sources: Mapping[Read, Facts]) -> tuple[MemoryBag, MemoryBag]:
+        found, founded = defaultdict[str, HeadBuffer](HeadBuffer), defaultdict[str, HeadBuffer](HeadBuffer)
+        pipelines = self._backend.pipelines(plans)
+        with self._backend.seen(pipelines, sources) as views:
+            for pipeline in pipelines:
+                head, spans = pipeline.plan.outputs[0][0], self._spans(pipeline.plan.rule)
+                with naming_the_rule(pipeline.plan.rule):
+                    for rows, *bodies in pipeline.instances(views):
+                        ids, is_founded = self._judged(pipeline.plan, spans, rows, bodies)
+                        found[head].add(ids, NO_WEIGHTS)
+                        founded[head].add(ids[is_founded], NO_WEIGHTS)
+        return self._bag(found), self._bag(founded)
+
+    def _judged(self, plan: Plan, spans: Spans, rows: Rows, bodies: Sequence[Rows]) -> tuple[Ids, NDArray[np.bool_]]:
+        """The heads of a batch of instances, and which of these are founded."""
+        (head, _), *atoms = plan.outputs
+        tables = self._backend.tables
+        table, before = tables[head], tables[head].size
+        ids = table.intern(rows)
+        self._backend.watch.batch(table.size - before)
+        highest = np.zeros(len(ids), np.int32)
+        for (predicate, _), body in zip(atoms, bodies, strict=True):
+            np.maximum(highest, self._rank.of(predicate)[tables[predicate].find(body)], out=highest)
+        for first, last in spans:
+            highest[(highest >= first) & (highest <= last)] = last
+        return ids, highest < self._rank.of(head)[ids]
+
+    def _spans(self, rule: Rule) -> Spans:
+        if not self.deferred:
+            return ()
+        key = rule_key(rule)
+        assert isinstance(key, tuple)
+        return self.deferred.get(key, ())
+
+    def _bag(self, heads: Mapping[str, HeadBuffer]) -> MemoryBag:
+        return MemoryBag(self._backend.tables, {name: found.ids[: found.size] for name, found in heads.items()})
+
+
+def _shifted(spans: Spans, base: int) -> Spans:
+    return tuple((first + base, last + base) for first, last in spans)

@@ -1,0 +1,90 @@
+"""A hyper-node evaluated into tables of its own, and then brought over: what a first evaluation takes, and one lookup a
+fact.
+
+In the tables that are there, the facts of an evaluation from scratch are scattered among those of before: each join has
+to look at the status of every row that it meets.  In new tables they are runs of rows, as in a first evaluation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+
+from holdfast.backends.memory.arrays import Ids
+from holdfast.backends.memory.counters import MemoryCounters
+from holdfast.backends.memory.facts import Momentary
+from holdfast.backends.memory.ranks import RowNumbers
+from holdfast.backends.memory.store import MemoryBackend
+from holdfast.backends.protocol import Facts, Watch
+
+ENOUGH = 50_000  # facts of a hyper-node, from which on new tables pay
+
+
+class _Quiet:
+    """Sees work that gives no new facts: limits on time hold, those on facts are for what comes of it."""
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+
+    def batch(self, new_facts: int) -> None:
+        """A batch was taken in."""
+        self._watch.batch(0)
+
+    def grown(self, table: str, nbytes: int) -> None:
+        """Tables that are dropped soon do not count."""
+
+
+class MemoryScratch:
+    """New tables for the predicates of a hyper-node, beside the other tables of a backend."""
+
+    def __init__(self, backend: MemoryBackend, predicates: Iterable[str]) -> None:
+        self._real, self._names = backend, tuple(predicates)
+        own = {name: backend.relations[name] for name in self._names}
+        self.backend = MemoryBackend(own, backend.dictionary, _Quiet(backend.watch))
+        others = {name: table for name, table in backend.tables.items() if name not in own}
+        self.backend.tables.update(others)
+        self.backend.relations.update({name: backend.relations[name] for name in others})
+
+    def facts(self, facts: Facts) -> Facts:
+        """Facts of the hyper-node in its new tables."""
+        return self.backend.facts({name: self._real.rows(name, facts) for name in self._names})
+
+    def reads(self, elsewhere: Facts) -> Facts:
+        """The facts of the hyper-node as they come, and what its rules read elsewhere."""
+        return self.backend.elsewhere(self._names, self.backend.materialisation, elsewhere)
+
+    def bring_over(self) -> Facts:
+        """The facts that have come, in the backend's own tables; with their counters, and their ranks if they have."""
+        ids = {name: self._ids(name) for name in self._names}
+        for name in self._names:
+            for real, new in self._counters():
+                _put(real, name, ids[name], new.of(name)[: len(ids[name])])
+        self._real.ranking.take_over(self.backend.ranking, ids)
+        found = {name: some for name, some in ids.items() if len(some)}
+        return Momentary(self._real.tables, found)
+
+    def _ids(self, name: str) -> Ids:
+        table = self.backend.tables[name]
+        return self._real.tables[name].intern(table.rows[: table.size])
+
+    def _counters(self) -> Iterable[tuple[MemoryCounters, MemoryCounters]]:
+        yield self._real.nonrecursive, self.backend.nonrecursive
+        yield self._real.recursive, self.backend.recursive
+
+
+def _put(counters: MemoryCounters, name: str, ids: Ids, numbers: RowNumbers) -> None:
+    """Set numbers that are 0."""
+    if counters.remembers:
+        counters.remember(partial(_set, counters, name, ids, 0))
+    _set(counters, name, ids, numbers)
+
+
+def _set(counters: MemoryCounters, name: str, ids: Ids, numbers: RowNumbers | int) -> None:
+    counters.of(name)[ids] = numbers
+
+
+def worth_scratch(backend: MemoryBackend, predicates: Iterable[str], reads: Iterable[str]) -> bool:
+    """Whether a hyper-node is large enough; it is not done where facts are virtual."""
+    names = tuple(predicates)
+    is_virtual = any(name in backend.virtual for name in (*names, *reads))
+    return not is_virtual and sum(backend.tables[name].size for name in names) >= ENOUGH

@@ -1,0 +1,129 @@
+"""DRed^w: DRed^c with ranks (ALGORITHMS.md, "DRed^w"; decision 0035 says how the ranks are chosen).
+
+DRed^c overdeletes a fact as soon as its nonrecursive derivations are gone, since a recursive derivation may stand on
+the fact itself.  A derivation from facts of lower ranks cannot.  Cw counts these founded derivations, and a fact with
+Cn or Cw above 0 is not overdeleted: by induction on its rank it has a proof.
+
+A fact that comes, or comes back, enters with a rank above all others, so that every derivation it has by then is
+founded, and none that uses it is, for facts that are there already.  Hence INSERT moves Cw only by its first step; the
+instances of its loop need no look at ranks.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from operator import or_
+
+from holdfast.backends.abilities import Ranking
+from holdfast.backends.protocol import Bag, Facts
+from holdfast.maintenance import dred_counting
+from holdfast.maintenance.stratum import Stratum, delta_sources
+from holdfast.plans import Read
+from holdfast.program.model import Rule
+
+
+def maintain(s: Stratum) -> None:
+    """Bring one hyper-node up to date; D, A, the counters and the ranks are."""
+    if not s.node.is_recursive:  # its facts have no ranks
+        dred_counting.maintain(s)
+        return
+    ranked = RankedStratum(s)
+    ranked.overdelete()
+    ranked.insert(dred_counting.rederive(s))
+
+
+class RankedStratum:
+    """A recursive hyper-node during an update, and what its ranks say."""
+
+    def __init__(self, s: Stratum) -> None:
+        ranks = s.backend.ability(Ranking)
+        assert ranks is not None, "walk.py refuses backends without ranks"
+        self.s, self.ranks, self.Cw = s, ranks, ranks.founded
+        self._plans = s.planner.bodies_too
+
+    def overdelete(self) -> None:
+        """OVERDELETE: what has neither a nonrecursive nor a founded derivation left."""
+        s, I, D, A = self.s, self.s.I, self.s.D, self.s.A
+        N = self._first_deletions()
+        while Δ := self._unsupported(N - D):
+            instances, founded = self._recursive_heads(s.kept.recursive, I - (D - A), I | A, Δ)
+            s.Cr.subtract(instances)
+            self.Cw.subtract(founded)
+            s.figures.deletion += len(instances)
+            s.figures.overdeleted += len(Δ)
+            N = instances.support()
+            D |= Δ
+
+    def _unsupported(self, facts: Facts) -> Facts:
+        """{F | Cn[F] = 0 and Cw[F] = 0}.
+
+        Cr will not do, not even where no fact can be among its own grounds: that may change with the facts, and then a
+        fact without founded derivations could be the ground of one that counts it as such.
+        """
+        without = self.s.Cn.zero(facts)
+        return self.Cw.zero(without) if without else without
+
+    def _first_deletions(self) -> Facts:
+        s, I = self.s, self.s.I
+        nonrecursive = dred_counting.nonrecursive_deletions(s)
+        s.Cn.subtract(s.E_minus)
+        for bag in nonrecursive:
+            s.Cn.subtract(bag)
+        recursive = [self._delta_heads(I, s.removed_inputs, s.added_inputs)]
+        if s.removed.recursive:
+            recursive.append(self._instances(s.removed.recursive, I))
+        for instances, founded in recursive:
+            s.Cr.subtract(instances)
+            self.Cw.subtract(founded)
+        met = [*nonrecursive, *(instances for instances, _ in recursive)]
+        s.figures.deletion += sum(map(len, met))
+        return reduce(or_, (bag.support() for bag in met), s.E_minus)
+
+    def insert(self, R: Facts) -> None:
+        """INSERT: each round's new facts enter with the next rank."""
+        s, I, D, A = self.s, self.s.I, self.s.D, self.s.A
+        N = R | self._first_insertions()
+        Π_r = s.kept.recursive + s.added.recursive
+        while Δ := N - ((I - D) | A):
+            Δ = Δ.snapshot()
+            A |= Δ
+            self.ranks.enter(Δ)
+            s.watch.round(len(Δ))
+            J = (I - D) | A
+            instances = s.recursive_heads(Π_r, J, J, Δ)
+            s.Cr.add(instances)
+            s.figures.insertion += len(instances)
+            N = instances.support()
+
+    def _first_insertions(self) -> Facts:
+        s, J = self.s, (self.s.I - self.s.D) | self.s.A
+        nonrecursive = dred_counting.nonrecursive_insertions(s)
+        recursive = [self._delta_heads(J, s.added_inputs, s.removed_inputs)]
+        if s.added.recursive:
+            recursive.append(self._instances(s.added.recursive, J))
+        s.Cn.add(s.E_plus)
+        for bag in nonrecursive:
+            s.Cn.add(bag)
+        for instances, founded in recursive:  # Cw of facts that are about to enter is set then
+            s.Cr.add(instances)
+            self.Cw.add(founded)
+        met = [*nonrecursive, *(instances for instances, _ in recursive)]
+        s.figures.insertion += sum(map(len, met))
+        return reduce(or_, (bag.support() for bag in met), s.E_plus)
+
+    # --- Π, and its founded instances ------------------------------------------------------------------
+
+    def _instances(self, rules: tuple[Rule, ...], I: Facts) -> tuple[Bag, Bag]:
+        """Π⟦I⟧."""
+        return self.ranks.apply_ranked(self._plans.whole(rules), {Read.ALL: I, Read.ABSENT: I})
+
+    def _delta_heads(self, I: Facts, P: Facts, N: Facts) -> tuple[Bag, Bag]:
+        """Π_r⟦I : P, N⟧."""
+        plans = self._plans.changed(self.s.kept.recursive, P.sizes(), N.sizes())
+        return self.ranks.apply_ranked(plans, delta_sources(I, P, N) if plans else {})
+
+    def _recursive_heads(self, rules: tuple[Rule, ...], Ip: Facts, In: Facts, Δ: Facts) -> tuple[Bag, Bag]:
+        """Π_r⟦Ip, In : Δ⟧."""
+        plans = self._plans.recursive(Δ.sizes(), rules)
+        sources = {Read.ALL: Ip, Read.OLD: Ip - Δ, Read.DELTA: Δ, Read.ABSENT: In}
+        return self.ranks.apply_ranked(plans, sources)

@@ -1,0 +1,179 @@
+"""DRed^w: what it overdeletes, when its ranks are right, and what happens where they are not."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+import holdfast
+from holdfast import KnowledgeBase, Update
+from holdfast.errors import UsageError
+
+from ..equivalence.rank_check import wrong_ranks
+
+CLOSURE = """
+path(x, y) :- edge(x, y).
+path(x, z) :- edge(x, y), path(y, z).
+"""
+POINTS_TO = """
+.decl new(v: number, o: number)
+.decl assign(v: number, w: number)
+.decl store(v: number, f: number, w: number)
+.decl load(v: number, w: number, f: number)
+.decl vp(v: number, o: number)
+.decl hp(o: number, f: number, p: number)
+vp(v, o) :- new(v, o).
+vp(v, o) :- vp(w, o), assign(v, w).
+hp(o, f, p) :- store(v, f, w), vp(v, o), vp(w, p).
+vp(v, p) :- load(v, w, f), vp(w, o), hp(o, f, p).
+"""
+RING = [(i, (i + step) % 12) for i in range(12) for step in (1, 5)]
+
+
+def ring(**named: object) -> KnowledgeBase:
+    return holdfast.from_text(CLOSURE, facts={"edge": RING}, modules=(), **named)  # type: ignore[arg-type]
+
+
+def points_to(random: Random, variables: int, objects: int) -> dict[str, list[tuple[int, ...]]]:
+    def some(number: int, *ranges: int) -> list[tuple[int, ...]]:
+        return sorted({tuple(random.randrange(one) for one in ranges) for _ in range(number)})
+
+    return {
+        "new": some(objects, variables, objects),
+        "assign": some(4 * variables // 3, variables, variables),
+        "store": some(variables // 3, variables, 3, variables),
+        "load": some(variables // 2, variables, variables, 3),
+    }
+
+
+def test_a_fact_with_a_founded_derivation_is_not_overdeleted() -> None:
+    overdeleted = {}
+    for algorithm in ("dred-counting", "dred-ranked"):
+        kb = ring()
+        change = kb.apply(Update(delete={"edge": [RING[0]]}), algorithm=algorithm)
+        overdeleted[algorithm] = sum(node.overdeleted for node in change.figures if node.predicates == ("path",))
+    assert overdeleted["dred-ranked"] * 4 < overdeleted["dred-counting"]
+
+
+def test_first_update_finds_the_ranks_of_the_evaluation() -> None:
+    kb = ring()
+    assert wrong_ranks(kb) is None
+    change = kb.apply(Update(delete={"edge": [RING[3]]}), algorithm="dred-ranked")
+    assert [node.is_anew for node in change.figures] == [False, False]
+    assert wrong_ranks(kb) is None
+
+
+def test_ranks_that_were_not_kept_are_made_anew_by_one_evaluation() -> None:
+    kb = ring()
+    kb.apply(Update(delete={"edge": [RING[0]]}), algorithm="dred-counting")
+    change = kb.apply(Update(delete={"edge": [RING[1]]}), algorithm="dred-ranked")
+    [node] = [node for node in change.figures if node.predicates == ("path",)]
+    assert node.is_anew
+    assert node.why == "asked for; its ranks were not known, so it was recomputed"
+    change = kb.apply(Update(delete={"edge": [RING[2]]}), algorithm="dred-ranked")
+    assert not any(node.is_anew for node in change.figures)
+
+
+def test_merged_hyper_nodes_are_ranked_anew() -> None:
+    rules = CLOSURE + "back(x, y) :- edge(y, x).\nback(x, z) :- back(x, y), edge(z, y).\n"
+    kb = holdfast.from_text(rules, facts={"edge": RING}, modules=())
+    kb.apply(Update(add_rules=["path(x, y) :- back(y, x).", "back(x, y) :- path(y, x)."]), algorithm="dred-ranked")
+    assert wrong_ranks(kb) is None
+    change = kb.apply(Update(delete={"edge": RING[:3]}), algorithm="dred-ranked")
+    assert not any(node.is_anew for node in change.figures)
+    assert wrong_ranks(kb) is None
+
+
+@pytest.mark.only_in_memory("only there rules wait for others")
+@pytest.mark.parametrize("seed", range(6))
+def test_rules_that_waited_during_evaluation(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("holdfast.backends.memory.statistics.TableStatistics.many", 5.0)
+    random = Random(seed)
+    facts = points_to(random, 60, 20)
+    kb = holdfast.from_text(POINTS_TO, facts=facts, modules=())
+    deferred = kb._backend.ranking.deferred  # type: ignore[attr-defined]
+    assert any(first < last for spans in deferred.values() for first, last in spans), "no rule waited"
+    assert wrong_ranks(kb) is None
+    for _ in range(6):
+        some = {name: random.sample(rows, min(2, len(rows))) for name, rows in facts.items()}
+        kb.apply(Update(delete=some), algorithm=random.choice(("dred-ranked", "dred-ranked", "recompute")))
+        assert wrong_ranks(kb) is None
+        kb.apply(Update(insert={"new": some["new"]}), algorithm="dred-ranked")
+        assert wrong_ranks(kb) is None
+        left = {name: set(kb.explicit(name)) for name in facts}
+        again = holdfast.from_text(POINTS_TO, facts={name: sorted(rows) for name, rows in left.items()}, modules=())
+        assert set(kb["vp"]) == set(again["vp"])
+        assert set(kb["hp"]) == set(again["hp"])
+
+
+@pytest.mark.only_in_memory("only there rules wait for others")
+def test_rules_that_waited_are_founded_by_a_stricter_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without it, what an evaluation did not count is taken off."""
+    monkeypatch.setattr("holdfast.backends.memory.statistics.TableStatistics.many", 5.0)
+    monkeypatch.setattr("holdfast.backends.memory.ranks.MemoryRanking._spans", lambda self, rule: ())
+    wrong = False
+    for seed in range(6):
+        facts = points_to(Random(seed), 60, 20)
+        kb = holdfast.from_text(POINTS_TO, facts=facts, modules=())
+        for name in facts:
+            kb.apply(Update(delete={name: facts[name][:4]}), algorithm="dred-ranked")
+            wrong = wrong or wrong_ranks(kb) is not None
+    assert wrong
+
+
+@pytest.mark.only_in_memory("only there rows move")
+def test_ranks_move_with_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("holdfast.backends.memory.store._FEW", 0)
+    kb, random = ring(), Random(3)
+    packed = kb._backend.packings  # type: ignore[attr-defined]
+    for turn in range(8):
+        kb.apply(Update(delete={"edge": random.sample(RING, 14)}), algorithm="dred-ranked")
+        assert wrong_ranks(kb) is None, turn
+        kb.apply(Update(insert={"edge": RING}), algorithm="dred-ranked")
+        assert wrong_ranks(kb) is None, turn
+    assert kb._backend.packings > packed  # type: ignore[attr-defined]
+
+
+@pytest.mark.only_in_memory("Spark keeps no ranks")
+def test_ranks_begin_anew_before_there_are_too_many() -> None:
+    kb = ring()
+    from holdfast.backends.abilities import Ranking
+
+    ranks = kb._backend.ability(Ranking)
+    assert ranks is not None
+    ranks.most_rounds = ranks.rounds
+    kb.apply(Update(delete={"edge": [RING[0]]}), algorithm="dred-ranked")
+    change = kb.apply(Update(delete={"edge": [RING[1]]}), algorithm="dred-ranked")
+    assert any(node.is_anew for node in change.figures)
+    assert ranks.rounds < 20
+    assert wrong_ranks(kb) is None
+
+
+def test_engines_without_ranks_refuse_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    kb = ring()
+    monkeypatch.setattr(type(kb._backend), "ability", lambda self, kind: None)
+    with pytest.raises(UsageError, match="E0917"):
+        kb.apply(Update(delete={"edge": [RING[0]]}), algorithm="dred-ranked")
+    change = kb.apply(Update(delete={"edge": [RING[0]]}))
+    assert {node.algorithm for node in change.figures} == {"counting", "dred-counting"}
+
+
+@pytest.mark.only_in_memory("the statistics must know the smallest step")
+def test_auto_counts_where_recursion_cannot_run_in_circles() -> None:
+    rules = """
+    .decl b(x: number, w: number)
+    .decl d(x: number)
+    d(x) :- b(x, _).
+    d(y) :- d(x), b(x, w), y = x + w, y < 30.
+    """
+    kb = holdfast.from_text(rules, facts={"b": [(i, 1 + i % 3) for i in range(20)]}, modules=())
+    change = kb.apply(Update(delete={"b": [(3, 1)]}))
+    assert [node.algorithm for node in change.figures if node.predicates == ("d",)] == ["dred-counting"]
+
+
+@pytest.mark.only_in_memory("memory is counted there")
+def test_ranks_count_as_memory() -> None:
+    kb = ring()
+    told = kb._maintainer.backend.watch._bytes  # type: ignore[attr-defined]
+    assert told["ranks of path"] == 8 * len(kb["path"])
