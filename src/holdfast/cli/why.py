@@ -16,7 +16,9 @@ EXAMPLE = "holdfast why examples/reachability/reachability.dl -F examples/reacha
 FORMATS = ("tree", "text", "json", "dot")
 
 FactText = Annotated[str, Positional(metavar="FACT", help="A fact as programs write it, in quotes: 'path(1, 4)'.")]
-Format = Annotated[str, Option("--format", metavar="FORMAT", help="How to show it: tree, text, json or dot.")]
+ExplanationFormat = Annotated[str, Option("--format", metavar="FORMAT", help="The form: tree, text, json or dot.")]
+    str, Option("--format", metavar="FORMAT", help="How to show it: tree, text, json or dot.")
+]
 Seconds = Annotated[float, Option("--seconds", metavar="S", min=0, help="Stop the search after so many seconds.")]
 
 
@@ -24,7 +26,7 @@ def why(
     program: options.ProgramFile,
     fact: FactText,
     facts: options.FactsOption = [],  # noqa: B006  it is copied
-    format: Format = "tree",
+    format: ExplanationFormat = "tree",
     depth: Annotated[int | None, Option("--depth", metavar="N", min=0, help="Show so many levels of a tree.")] = None,
     seconds: Seconds = 5.0,
     no_module: options.NoModules = [],  # noqa: B006  it is copied
@@ -60,7 +62,7 @@ def _shown(proof: Proof, format: str, depth: int | None) -> str:
 
 
 def check_format(format: str, known: tuple[str, ...]) -> None:
-    """Refuse a format that there is not."""
+    """Refuse an unknown format."""
     if format not in known:
         message = f"there is no format {format}"
         raise UsageError(Diagnostic(codes.BAD_USAGE, message, help=f"--format takes {', '.join(known)}"))

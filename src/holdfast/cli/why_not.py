@@ -5,7 +5,7 @@ from __future__ import annotations
 from holdfast.cli import options, terminal
 from holdfast.cli.command_line import Exit
 from holdfast.cli.evaluate import evaluate
-from holdfast.cli.why import FactText, Format, Seconds, check_format
+from holdfast.cli.why import ExplanationFormat, FactText, Seconds, check_format
 from holdfast.errors import ExitCode
 
 EXAMPLE = "holdfast why-not examples/reachability/reachability.dl -F examples/reachability/facts 'path(4, 1)'"
@@ -15,7 +15,7 @@ def why_not(
     program: options.ProgramFile,
     fact: FactText,
     facts: options.FactsOption = [],  # noqa: B006  it is copied
-    format: Format = "text",
+    format: ExplanationFormat = "text",
     seconds: Seconds = 5.0,
     no_module: options.NoModules = [],  # noqa: B006  it is copied
     macro: options.MacrosOption = [],  # noqa: B006  it is copied

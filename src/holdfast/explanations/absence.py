@@ -9,10 +9,10 @@ from itertools import islice
 from typing import Any
 
 from holdfast.errors import LimitReached
-from holdfast.explanations.matching import ANY, Binding, Fact, Matcher, Pattern, WrittenRule, formulas
-from holdfast.explanations.proof import Complete, Inference, complete_json, fact_text
+from holdfast.explanations.matching import ANY, Binding, Fact, FactPattern, Matcher, RuleHead, formulas
+from holdfast.explanations.proof import Complete, ProofStep, complete_json, fact_text
 from holdfast.explanations.scope import has_wildcard, variables
-from holdfast.explanations.terms import Undefined, text_of
+from holdfast.explanations.terms import NoValue, text_of
 from holdfast.language import tree
 from holdfast.language.printer import show_formula, show_rule
 from holdfast.quick_dataclass import dataclass
@@ -20,7 +20,7 @@ from holdfast.quick_dataclass import dataclass
 NEAREST = 3
 """How many nearest facts are shown."""
 _DEEPEST = 3
-_LOOKED_AT = 200  # ways to satisfy a part of a body, of which the first that fails is told
+_LOOKED_AT = 200  # ways to satisfy a part of a body, of which the first failing one is shown
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +44,7 @@ class Absence:
     goal: Fact
     obstacles: dict[Fact, tuple[Obstacle, ...]]  # of the goal, and of what is missing for it
     nearest: tuple[str, ...]
-    inferences: tuple[Inference, ...]
+    inferences: tuple[ProofStep, ...]
     complete: tuple[Complete, ...]
     limit: LimitReached | None = None  # what stopped the search for a certificate
 
@@ -110,7 +110,7 @@ def reasons(source: Matcher, goal: Fact) -> dict[Fact, tuple[Obstacle, ...]]:
     return found
 
 
-def obstacle(source: Matcher, rule: WrittenRule, pattern: Pattern) -> Obstacle | None:
+def obstacle(source: Matcher, rule: RuleHead, pattern: FactPattern) -> Obstacle | None:
     """Where one rule fails; None if its head does not even fit."""
     start = source.started(rule.head, pattern, {})
     if start is None:
@@ -124,7 +124,7 @@ def obstacle(source: Matcher, rule: WrittenRule, pattern: Pattern) -> Obstacle |
         ways = len(given)
         try:
             given_now = _alike(source.solve(item, given[:_LOOKED_AT], frozenset(), outside))
-        except Undefined as error:
+        except NoValue as error:
             return Obstacle(rule.name, text, held, total, ways, str(error))
         if not given_now:
             fails, nearest, missing = _failure(source, item, given)
@@ -154,19 +154,19 @@ def _failure(source: Matcher, item: tree.Formula, given: list[Binding]) -> tuple
     return f"{show_formula(item)} fails" + (f" with {values}" if values else ""), (), None
 
 
-def _pattern(source: Matcher, atom: tree.Atom, b: Binding) -> Pattern | None:
+def _pattern(source: Matcher, atom: tree.Atom, b: Binding) -> FactPattern | None:
     """What is known of an atom under a binding."""
     try:
         return tuple(
             ANY if has_wildcard(a) or not variables(a) <= b.keys() else source.value(a, b) for a in atom.arguments
         )
-    except Undefined:
+    except NoValue:
         return None
 
 
-def nearest(source: Matcher, name: str, patterns: Sequence[Pattern]) -> tuple[str, ...]:
+def nearest(source: Matcher, name: str, patterns: Sequence[FactPattern]) -> tuple[str, ...]:
     """The facts that differ from patterns in one column, the most similar values first."""
-    found: dict[Pattern, float] = {}
+    found: dict[FactPattern, float] = {}
     for pattern in patterns:
         for place, value in enumerate(pattern):
             if value is ANY:

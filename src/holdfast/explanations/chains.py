@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
-from holdfast.explanations.matching import ANY, Binding, Fact, Pattern, WrittenRule, formulas
+from holdfast.explanations.matching import ANY, Binding, Fact, FactPattern, RuleHead, formulas
 from holdfast.explanations.scope import nodes
 from holdfast.language import tree
 from holdfast.quick_dataclass import dataclass
@@ -18,22 +18,22 @@ LARGE = 2_000
 """Facts of a relation from which on its transitive rule is replaced by chains."""
 
 
-class Stored(Protocol):
+class ChainSource(Protocol):
     """What is asked of facts."""
 
-    heads: dict[tuple[str, int], list[WrittenRule]]
+    heads: dict[tuple[str, int], list[RuleHead]]
 
     def name(self, name: tree.Name) -> str:
         """The predicate of a written name."""
         ...
 
     def instances(
-        self, rule: WrittenRule, goals: Sequence[tuple[Pattern, Binding]]
-    ) -> Iterator[tuple[int, Pattern, Binding]]:
+        self, rule: RuleHead, goals: Sequence[tuple[FactPattern, Binding]]
+    ) -> Iterator[tuple[int, FactPattern, Binding]]:
         """The instances of a rule whose heads fit patterns."""
         ...
 
-    def given_matching(self, name: str, patterns: Sequence[Pattern]) -> list[Pattern]:
+    def given_matching(self, name: str, patterns: Sequence[FactPattern]) -> list[FactPattern]:
         """The facts that were given and fit one of some patterns."""
         ...
 
@@ -43,17 +43,17 @@ class Stored(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Closure:
+class ClosureRules:
     """The rules of a relation that a transitive rule closes; no other is recursive, but perhaps a symmetric one."""
 
-    transitive: WrittenRule
+    transitive: RuleHead
     names: tuple[str, str, str]  # of the variables: from, between, to
-    steps: tuple[WrittenRule, ...]  # that derive what chains consist of
+    steps: tuple[RuleHead, ...]  # that derive what chains consist of
     is_symmetric: bool
     has_loops: bool
 
 
-def closure_of(name: str, source: Stored) -> Closure | None:
+def closure_of(name: str, source: ChainSource) -> ClosureRules | None:
     """The closure that a relation is, if it is one and large."""
     rules = source.heads.get((name, 2), [])
     shaped = [(rule, shape) for rule in rules if (shape := _transitive(rule)) is not None]
@@ -65,10 +65,10 @@ def closure_of(name: str, source: Stored) -> Closure | None:
     if _depends(steps, name, source):
         return None
     loops = not any(isinstance(item, tree.Comparison) for item in formulas(shaped[0][0].body))
-    return Closure(*shaped[0], tuple(steps), bool(symmetric), loops)
+    return ClosureRules(*shaped[0], tuple(steps), bool(symmetric), loops)
 
 
-def _transitive(rule: WrittenRule) -> tuple[str, str, str] | None:
+def _transitive(rule: RuleHead) -> tuple[str, str, str] | None:
     """The variables of `R(x, z) :- R(x, y), R(y, z)`, also with `x != z`."""
     items = formulas(rule.body)
     atoms = [item for item in items if isinstance(item, tree.Atom) and item.name == rule.head.name]
@@ -88,7 +88,7 @@ def _are(item: tree.Comparison, names: set[str]) -> bool:
     return {side.name for side in (item.left, item.right) if isinstance(side, tree.Variable)} == names
 
 
-def _is_symmetric(rule: WrittenRule) -> bool:
+def _is_symmetric(rule: RuleHead) -> bool:
     body, head = rule.body, rule.head
     names = {a.name for a in head.arguments if isinstance(a, tree.Variable)}
     return isinstance(body, tree.Atom) and body.name == head.name and _is_swapped(body, head) and len(names) == 2
@@ -98,10 +98,10 @@ def _is_swapped(body: tree.Atom, head: tree.Atom) -> bool:
     return body.arguments == head.arguments[::-1]
 
 
-def _depends(rules: Sequence[WrittenRule], name: str, source: Stored) -> bool:
+def _depends(rules: Sequence[RuleHead], name: str, source: ChainSource) -> bool:
     """Whether what some rules read rests on a relation."""
     seen, waiting = set[str](), [source.name(atom.name) for rule in rules for atom in _atoms(rule)]
-    below: dict[str, list[WrittenRule]] = {}
+    below: dict[str, list[RuleHead]] = {}
     for (head, _), derived in source.heads.items():
         below.setdefault(head, []).extend(derived)
     while waiting:
@@ -112,11 +112,11 @@ def _depends(rules: Sequence[WrittenRule], name: str, source: Stored) -> bool:
     return name in seen
 
 
-def _atoms(rule: WrittenRule) -> list[tree.Atom]:
+def _atoms(rule: RuleHead) -> list[tree.Atom]:
     return [node for node in nodes(rule.body) if isinstance(node, tree.Atom)]
 
 
-def chain(closure: Closure, fact: Fact, source: Stored) -> list[Any] | None:
+def chain(closure: ClosureRules, fact: Fact, source: ChainSource) -> list[Any] | None:
     """The values along a shortest chain from one end of a fact to the other."""
     name, (start, goal) = fact
     before: dict[Any, Any] = {}
@@ -136,7 +136,7 @@ def chain(closure: Closure, fact: Fact, source: Stored) -> list[Any] | None:
     return values[::-1]
 
 
-def _steps(closure: Closure, name: str, values: list[Any], source: Stored) -> Iterator[tuple[Any, Any]]:
+def _steps(closure: ClosureRules, name: str, values: list[Any], source: ChainSource) -> Iterator[tuple[Any, Any]]:
     """The links that lead away from values."""
     forwards = [(value, ANY) for value in values]
     yield from _links(closure, name, forwards, source)
@@ -144,7 +144,7 @@ def _steps(closure: Closure, name: str, values: list[Any], source: Stored) -> It
         yield from ((there, here) for here, there in _links(closure, name, [(ANY, value) for value in values], source))
 
 
-def _links(closure: Closure, name: str, patterns: list[Pattern], source: Stored) -> Iterator[Pattern]:
+def _links(closure: ClosureRules, name: str, patterns: list[FactPattern], source: ChainSource) -> Iterator[FactPattern]:
     yield from source.given_matching(name, patterns)
     for rule in closure.steps:
         yield from (row for _, row, _ in source.instances(rule, [(pattern, {}) for pattern in patterns]))

@@ -1,4 +1,4 @@
-"""Checks proofs and certificates of absence against a program and its facts, and trusts nobody.
+"""Checks proofs and certificates of absence against a program and its facts, without trusting their maker.
 
 It shares the parser, the expansion of components and the classes of values with the rest of holdfast: no engine, no
 plans, no types, no encoding.  What it cannot evaluate it rejects.
@@ -16,9 +16,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from holdfast.errors import Diagnostic, ExitCode, HoldfastError
-from holdfast.explanations.matching import ANY, USED, Binding, Fact, Matcher, Pattern, WrittenRule, fits
+from holdfast.explanations.matching import ANY, USED, Binding, Fact, FactPattern, Matcher, RuleHead, fits
 from holdfast.explanations.scope import children, variables
-from holdfast.explanations.terms import Undefined, value_of
+from holdfast.explanations.terms import NoValue, value_of
 from holdfast.language import parse, parse_body, tree
 from holdfast.values import Row
 
@@ -42,7 +42,7 @@ def check_proof(proof: str | Mapping[str, Any], program: str | tree.Program, fac
         given = json.loads(proof) if isinstance(proof, str) else dict(proof)
         rules = parse(program, "<program>") if isinstance(program, str) else program
         return _Checker(rules, facts, given).check()
-    except (ValueError, KeyError, TypeError, AttributeError, Undefined, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, NoValue, RecursionError) as error:
         raise rejected(f"it is not a proof that can be checked: {type(error).__name__} {error}") from error
     except HoldfastError as error:
         raise error if isinstance(error, ProofError) else rejected(error.diagnostics[0].message) from error
@@ -57,17 +57,17 @@ class _Checker(Matcher):
     def __init__(self, program: tree.Program, facts: Mapping[str, Iterable[Row]], given: Mapping[str, Any]) -> None:
         super().__init__(program)
         self.given, self.proved = given, set[Fact]()
-        self.explicit: dict[str, list[Pattern]] = {}
+        self.explicit: dict[str, list[FactPattern]] = {}
         for name, row in {*self.asserted, *((n, self._row(n, row)) for n, rows in facts.items() for row in rows)}:
             self.explicit.setdefault(name, []).append(row)
-        self._indexes: dict[tuple[str, tuple[bool, ...]], dict[Pattern, list[Pattern]]] = {}
+        self._indexes: dict[tuple[str, tuple[bool, ...]], dict[FactPattern, list[FactPattern]]] = {}
         self.premises: list[Fact] | None = None  # of the inference that is being checked
-        self.complete: dict[Fact, list[Pattern]] = {}
+        self.complete: dict[Fact, list[FactPattern]] = {}
         self.asked: set[Fact] = set()
         self.needed: set[Fact] = set()  # conclusions
         self.absent: set[Fact] = set()  # patterns without facts that a negation or aggregate asked for
 
-    def _row(self, name: str, row: Sequence[Any]) -> Pattern:
+    def _row(self, name: str, row: Sequence[Any]) -> FactPattern:
         kinds = self.columns.get(name) or self.columns.get(f"<{name}>") or [""] * len(row)
         return tuple(map(value_of, row, kinds))
 
@@ -120,11 +120,11 @@ class _Checker(Matcher):
                 return
         raise rejected(f"{inference['conclusion']} does not follow by {inference['ruleName']}")
 
-    def _follows(self, rule: WrittenRule, conclusion: Fact, given: Binding) -> bool:
+    def _follows(self, rule: RuleHead, conclusion: Fact, given: Binding) -> bool:
         found = list(self.instances(rule, [(conclusion[1], given)]))
         return any(set(b.get(USED, ())) == set(self.premises or ()) and _plain(b) == given for _, _, b in found)
 
-    def _check_complete(self, name: str, pattern: Pattern, rows: list[Pattern]) -> None:
+    def _check_complete(self, name: str, pattern: FactPattern, rows: list[FactPattern]) -> None:
         self.premises = None
         text = f"the facts listed for a pattern of {name}"
         if not all(fits(row, pattern) for row in rows) or len(set(rows)) < len(rows):
@@ -136,7 +136,7 @@ class _Checker(Matcher):
                 if row not in rows:
                     raise rejected(f"{text} lack one that {rule.name} derives: {row}")
 
-    def lookup(self, name: str, patterns: Sequence[Pattern], exact: bool) -> list[list[Pattern]]:
+    def lookup(self, name: str, patterns: Sequence[FactPattern], exact: bool) -> list[list[FactPattern]]:
         """Premises, in a positive part of an inference; else facts that were given, and lists that are complete."""
         if self.premises is not None and not exact:
             return [[row for other, row in self.premises if other == name and fits(row, p)] for p in patterns]
@@ -144,7 +144,7 @@ class _Checker(Matcher):
         self.absent |= {(name, pattern) for pattern, rows in zip(patterns, found, strict=True) if exact and not rows}
         return found
 
-    def _all(self, name: str, pattern: Pattern, exact: bool) -> list[Pattern]:
+    def _all(self, name: str, pattern: FactPattern, exact: bool) -> list[FactPattern]:
         if (name, len(pattern)) not in self.heads:
             return self._explicit(name, pattern)
         listed = pattern if (name, pattern) in self.complete else (ANY,) * len(pattern)
@@ -157,7 +157,7 @@ class _Checker(Matcher):
             raise rejected(f"a fact of {name} is counted on, and not proved")
         return rows
 
-    def _explicit(self, name: str, pattern: Pattern) -> list[Pattern]:
+    def _explicit(self, name: str, pattern: FactPattern) -> list[FactPattern]:
         mask = tuple(value is ANY for value in pattern)
         if (name, mask) not in self._indexes:
             index = self._indexes[name, mask] = {}

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from holdfast.errors import Diagnostics
 from holdfast.explanations.scope import binds, closed, closure, has_wildcard, is_pattern, nodes, variables
-from holdfast.explanations.terms import NOTHING, TESTS, Undefined, Unknown, alike, compute, literal, number, value_of
+from holdfast.explanations.terms import NOTHING, TESTS, NoValue, Unknown, alike, compute, literal, number, value_of
 from holdfast.language import parse_body, tree
 from holdfast.program.components import instantiated
 from holdfast.program.inlining import inlined
@@ -18,8 +18,8 @@ from holdfast.values import BlankNode, Iri
 from holdfast.values.model import NIL, Record
 
 Binding: TypeAlias = dict[str, Any]
-Pattern: TypeAlias = tuple[Any, ...]
-Fact: TypeAlias = tuple[str, Pattern]
+FactPattern: TypeAlias = tuple[Any, ...]
+Fact: TypeAlias = tuple[str, FactPattern]
 ANY = None  # in a pattern: any value
 USED = " used"  # in a binding: the facts that it was matched with, those of aggregates among them
 GOAL = " goal"  # in a binding: the number of the pattern that its head must fit
@@ -34,7 +34,7 @@ _EQUIVALENCE = {
 
 
 @dataclass(frozen=True, eq=False)
-class WrittenRule:
+class RuleHead:
     """One head of a rule as written, under the rule's name."""
 
     name: str
@@ -51,7 +51,7 @@ class Matcher:
         self.prefixes = PREFIXES | {item.prefix: item.iri for item in items if isinstance(item, tree.Prefix)}
         kinds = {item.name: item.targets[0] for item in items if isinstance(item, tree.TypeDeclaration)}
         self.columns: dict[str, list[str]] = {}
-        self.rules: list[WrittenRule] = []
+        self.rules: list[RuleHead] = []
         self.asserted: set[Fact] = set()
         self._texts: dict[str, Fact] = {}
         written = [item for item in items if isinstance(item, tree.Rule)]
@@ -65,8 +65,8 @@ class Matcher:
                 if rule.body is None:
                     self.asserted.add(self.ground(head, {}))
                 else:
-                    self.rules.append(WrittenRule(called, head, rule.body, rule))
-        self.heads: dict[tuple[str, int], list[WrittenRule]] = {}
+                    self.rules.append(RuleHead(called, head, rule.body, rule))
+        self.heads: dict[tuple[str, int], list[RuleHead]] = {}
         for each in self.rules:
             self.heads.setdefault((self.name(each.head.name), len(each.head.arguments)), []).append(each)
 
@@ -79,15 +79,15 @@ class Matcher:
             ]
             whole = tree.Conjunction(tuple(rest), span=name.span)
             rule = tree.Rule((head_atom,), whole, span=name.span)
-            self.rules.append(WrittenRule(f"{self.name(name)}.{kind}", head_atom, whole, rule))
+            self.rules.append(RuleHead(f"{self.name(name)}.{kind}", head_atom, whole, rule))
 
-    def lookup(self, name: str, patterns: Sequence[Pattern], exact: bool) -> Iterable[Iterable[Pattern]]:
+    def lookup(self, name: str, patterns: Sequence[FactPattern], exact: bool) -> Iterable[Iterable[FactPattern]]:
         """For each pattern the facts that fit it; `exact`: these and no others, as negation and aggregates need."""
         raise NotImplementedError
 
     def instances(
-        self, rule: WrittenRule, goals: Sequence[tuple[Pattern, Binding]]
-    ) -> Iterator[tuple[int, Pattern, Binding]]:
+        self, rule: RuleHead, goals: Sequence[tuple[FactPattern, Binding]]
+    ) -> Iterator[tuple[int, FactPattern, Binding]]:
         """The instances of a rule whose heads fit patterns: the pattern's number, the head's values, the binding."""
         grouped = any(isinstance(a, tree.HeadAggregate) for a in rule.head.arguments)
         waiting: dict[frozenset[str], tuple[list[Binding], list[tree.Formula]]] = {}
@@ -106,7 +106,7 @@ class Matcher:
                 if NOTHING not in row and fits(row, pattern):
                     yield b[GOAL], row, b
 
-    def started(self, head: tree.Atom, pattern: Pattern, b: Binding) -> tuple[Binding, list[tree.Formula]] | None:
+    def started(self, head: tree.Atom, pattern: FactPattern, b: Binding) -> tuple[Binding, list[tree.Formula]] | None:
         """What a pattern says of the head's variables, and the equations that are left of it."""
         new: Binding | None = b
         extra: list[tree.Formula] = []
@@ -126,7 +126,7 @@ class Matcher:
             extra.append(tree.Comparison("=", left_over, term, span=term.span))
         return None if new is None else (new, extra)
 
-    def _grouped(self, head: tree.Atom, found: list[Binding]) -> Iterator[tuple[Binding, Pattern]]:
+    def _grouped(self, head: tree.Atom, found: list[Binding]) -> Iterator[tuple[Binding, FactPattern]]:
         """The heads of a rule with aggregates in its head, over the distinct substitutions of its body."""
         name = self.name(head.name)
         kinds = self.columns.get(name, [""] * len(head.arguments))
@@ -186,7 +186,7 @@ class Matcher:
         if not costs:
             alternatives = [item for item in waiting if isinstance(item, tree.Disjunction)]
             if not alternatives:
-                raise Undefined("a variable is never bound")
+                raise NoValue("a variable is never bound")
             return alternatives[0]
         return waiting[min(costs)[1]]
 
@@ -250,7 +250,7 @@ class Matcher:
                     yield new
 
     def unify(self, term: tree.Term, value: Any, b: Binding) -> Binding | None:
-        """The binding under which a term has a value; a term that is no pattern must have its variables bound."""
+        """The binding under which a term has a value; a term that is not a pattern must have its variables bound."""
         match term:
             case tree.Wildcard():
                 return b
@@ -336,7 +336,7 @@ class Matcher:
                             yield self.apply(function, values), new
                         except Unknown:
                             raise
-                        except Undefined:  # no value: whatever the rule says of it does not hold
+                        except NoValue:  # no value: whatever the rule says of it does not hold
                             pass
 
     def apply(self, function: str, values: list[Any]) -> Any:
@@ -367,13 +367,13 @@ class Matcher:
         if text not in self._texts:
             atom = parse_body(text, "<fact>")
             if not isinstance(atom, tree.Atom):
-                raise Undefined(f"{text} is not a fact")
+                raise NoValue(f"{text} is not a fact")
             name = self.name(atom.name)
             kinds = self.columns.get(name, [""] * len(atom.arguments))
             values = [ANY if isinstance(a, tree.Wildcard) else self.value(a, {}) for a in atom.arguments]
             self._texts[text] = name, tuple(map(value_of, values, kinds))
         if whole and ANY in self._texts[text][1]:
-            raise Undefined(f"{text} is not one fact")
+            raise NoValue(f"{text} is not one fact")
         return self._texts[text]
 
     def ground(self, atom: tree.Atom, b: Binding) -> Fact:
@@ -445,7 +445,7 @@ def formulas(formula: tree.Formula) -> list[tree.Formula]:
     return list(formula.items) if isinstance(formula, tree.Conjunction) else [formula]
 
 
-def fits(row: Pattern, pattern: Pattern) -> bool:
+def fits(row: FactPattern, pattern: FactPattern) -> bool:
     """Whether a fact has the values that a pattern asks for."""
     return all(wanted is ANY or value == wanted for value, wanted in zip(row, pattern, strict=True))
 

@@ -39,7 +39,7 @@ def complete_json(lists: Iterable[Complete]) -> list[dict[str, Any]]:
 
 
 @dataclass(frozen=True, eq=False)
-class Inference:
+class ProofStep:
     """A conclusion with the rule and the facts that it follows from; a fact that was given has neither."""
 
     conclusion: Fact
@@ -77,16 +77,16 @@ class Proof:
     """A proof of one fact, of the least height there is.  `str()` is a tree; `check_proof` takes `to_json()`."""
 
     conclusion: Fact
-    inferences: tuple[Inference, ...]  # each after its premises, the conclusion's last
+    inferences: tuple[ProofStep, ...]  # each after its premises, the conclusion's last
     complete: tuple[Complete, ...] = ()
     limit: LimitReached | None = None  # what stopped the search for the lists that negation and aggregates rest on
 
     @cached_property
-    def _by_conclusion(self) -> dict[Fact, Inference]:
+    def _by_conclusion(self) -> dict[Fact, ProofStep]:
         return {inference.conclusion: inference for inference in self.inferences}
 
     @cached_property
-    def _reached(self) -> list[Inference]:
+    def _reached(self) -> list[ProofStep]:
         """The inferences that the conclusion rests on, premises first."""
         wanted = {self.conclusion}
         found = []
@@ -168,7 +168,7 @@ class Proof:
                 last = place == len(below) - 1
                 stack.append((child, rest + ("└─ " if last else "├─ "), rest + ("   " if last else "│  "), level + 1))
 
-    def _note(self, inference: Inference, again: bool, cut: bool) -> str:
+    def _note(self, inference: ProofStep, again: bool, cut: bool) -> str:
         if inference.is_asserted:
             return "  given"
         more = "  (shown above)" if again else "  …" if cut else ""

@@ -2,7 +2,7 @@
 
 The ball of radius r holds all facts that some chain of at most r rule instances leads down to from the goal.  Every
 proof of height r or less lies in it.  Inside, facts are ranked from those that were given upwards; the first radius
-that is no less than the goal's rank shows that the rank is the least height.
+not below the goal's rank shows that the rank is the least height.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from holdfast.errors import Diagnostic, LimitReached
-from holdfast.explanations.chains import Closure, chain, closure_of
-from holdfast.explanations.matching import ANY, USED, Binding, Fact, Pattern, WrittenRule
-from holdfast.explanations.proof import Inference, Proof, fact_text
+from holdfast.explanations.chains import ClosureRules, chain, closure_of
+from holdfast.explanations.matching import ANY, USED, Binding, Fact, FactPattern, RuleHead
+from holdfast.explanations.proof import Proof, ProofStep, fact_text
 from holdfast.explanations.terms import Unknown
 from holdfast.language import tree
 from holdfast.language.printer import show_rule
@@ -25,10 +25,10 @@ NOT_FOUND = "E0806"
 _FEW = 100  # patterns of one form that are listed, however few facts there are
 
 
-class Source(Protocol):
+class FactSource(Protocol):
     """What the search asks: the rules, their instances over the facts there are, and which facts were given."""
 
-    heads: dict[tuple[str, int], list[WrittenRule]]
+    heads: dict[tuple[str, int], list[RuleHead]]
     premises: Sequence[Fact] | None
     asked: dict[Fact, bool]
     absent: dict[Fact, None]
@@ -38,12 +38,12 @@ class Source(Protocol):
         ...
 
     def instances(
-        self, rule: WrittenRule, goals: Sequence[tuple[Pattern, Binding]]
-    ) -> Iterator[tuple[int, Pattern, Binding]]:
+        self, rule: RuleHead, goals: Sequence[tuple[FactPattern, Binding]]
+    ) -> Iterator[tuple[int, FactPattern, Binding]]:
         """The instances of a rule whose heads fit patterns."""
         ...
 
-    def facts(self, name: str, patterns: Sequence[Pattern]) -> list[list[Pattern]]:
+    def facts(self, name: str, patterns: Sequence[FactPattern]) -> list[list[FactPattern]]:
         """For each pattern the facts that fit it."""
         ...
 
@@ -51,7 +51,7 @@ class Source(Protocol):
         """The number of facts of a relation."""
         ...
 
-    def given_matching(self, name: str, patterns: Sequence[Pattern]) -> list[Pattern]:
+    def given_matching(self, name: str, patterns: Sequence[FactPattern]) -> list[FactPattern]:
         """The facts that were given and fit one of some patterns."""
         ...
 
@@ -65,7 +65,7 @@ class Instance:
     """A rule instance: what it derives, and from what."""
 
     conclusion: Fact
-    rule: WrittenRule
+    rule: RuleHead
     binding: Mapping[str, object]
     premises: tuple[Fact, ...]
 
@@ -93,14 +93,14 @@ def _not_found(what: str, limit: str, name: str) -> LimitReached:
 class Search:
     """Searches proofs of facts that hold.  What one search learns, the next one uses."""
 
-    def __init__(self, source: Source, limit: Limit) -> None:
+    def __init__(self, source: FactSource, limit: Limit) -> None:
         self._source, self._limit = source, limit
         self.rank: dict[Fact, int] = {}
         self.best: dict[Fact, Instance] = {}
         self._instances: dict[Fact, list[Instance]] = {}
         self._users: dict[Fact, list[Instance]] = {}
         self._given: dict[Fact, bool] = {}
-        self._closures: dict[str, Closure | None] = {}
+        self._closures: dict[str, ClosureRules | None] = {}
         self._halves: dict[Fact, Any] = {}
         self._links: set[Fact] = set()  # of chains: a transitive rule need not derive them
 
@@ -223,10 +223,10 @@ def _size(instance: Instance) -> int:
 class Explainer:
     """Makes proofs, with all that a checker needs."""
 
-    def __init__(self, source: Source, limit: Limit) -> None:
+    def __init__(self, source: FactSource, limit: Limit) -> None:
         self._source, self._limit = source, limit
         self._search = Search(source, limit)
-        self._inferences: dict[Fact, Inference] = {}
+        self._inferences: dict[Fact, ProofStep] = {}
         self._complete: dict[Fact, tuple[Fact, ...]] = {}
         self._listed_before: dict[tuple[str, tuple[bool, ...]], int] = {}
 
@@ -240,7 +240,7 @@ class Explainer:
             return Proof(goal, tuple(self._inferences.values()), limit=limit)
         return Proof(goal, tuple(self._ordered(goal)), tuple(self._complete.items()))
 
-    def complete(self, pattern: Fact) -> tuple[tuple[Inference, ...], tuple[tuple[Fact, tuple[Fact, ...]], ...]]:
+    def complete(self, pattern: Fact) -> tuple[tuple[ProofStep, ...], tuple[tuple[Fact, tuple[Fact, ...]], ...]]:
         """The inferences and lists which show that a pattern has just the facts that it has."""
         if (pattern[0], len(pattern[1])) in self._source.heads:
             self._prove(self._close({pattern: False}))
@@ -275,9 +275,9 @@ class Explainer:
                     stack += [(premise, False) for premise in reversed(self._search.best[fact].premises)]
         return order
 
-    def _inference(self, fact: Fact) -> tuple[Inference, dict[Fact, bool]]:
+    def _inference(self, fact: Fact) -> tuple[ProofStep, dict[Fact, bool]]:
         if not self._search.rank[fact]:
-            return Inference(fact), {}
+            return ProofStep(fact), {}
         instance, source = self._search.best[fact], self._source
         given = {name: value for name, value in instance.binding.items() if not name.startswith(" ")}
         source.asked, source.absent, source.premises = {}, {}, instance.premises
@@ -289,7 +289,7 @@ class Explainer:
         written = instance.rule
         text = show_rule(replace(written.rule, attributes=()))
         return (
-            Inference(fact, written.name, text.strip(), written.rule.span, given, instance.premises, absent),
+            ProofStep(fact, written.name, text.strip(), written.rule.span, given, instance.premises, absent),
             asked,
         )
 
@@ -298,7 +298,7 @@ class Explainer:
         exact: list[Fact] = []
         while asked:
             self._limit.check(len(self._complete), "certificate of what is absent")
-            new: dict[tuple[str, int], list[Pattern]] = {}
+            new: dict[tuple[str, int], list[FactPattern]] = {}
             for (name, pattern), is_exact in asked.items():
                 exact += [(name, row) for row in self._source.facts(name, [pattern])[0]] if is_exact else ()
                 if (name, pattern) in self._complete or (listed := self._listed(name, pattern)) in self._complete:
@@ -314,7 +314,7 @@ class Explainer:
             asked = self._source.asked
         return exact
 
-    def _listed(self, name: str, pattern: Pattern) -> Fact:
+    def _listed(self, name: str, pattern: FactPattern) -> Fact:
         """The pattern itself; of more patterns than a relation has facts, the one that all facts fit.
 
         Without that, `n(x + 1) :- n(x)` would ask why there is no n(-1), n(-2) and so on.
@@ -325,7 +325,7 @@ class Explainer:
             return name, (ANY,) * len(pattern)
         return name, pattern
 
-    def _ordered(self, goal: Fact) -> list[Inference]:
+    def _ordered(self, goal: Fact) -> list[ProofStep]:
         """All inferences, the goal's last."""
         last = self._inferences.pop(goal)
         self._inferences[goal] = last

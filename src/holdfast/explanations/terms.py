@@ -15,15 +15,15 @@ from holdfast.values.model import Record, quote
 from holdfast.values.term_text import XSD_DOUBLE, double_text
 
 
-class Undefined(Exception):
+class NoValue(Exception):
     """A term without a value: division by zero, a number that does not fit."""
 
 
-class Unknown(Undefined):
+class Unknown(NoValue):
     """What is not known here: a functor, a kind of formula."""
 
 
-NOTHING = Undefined
+NOTHING = NoValue
 """Stands for the value of a term that has none; it equals no value."""
 
 
@@ -90,9 +90,9 @@ def compute(function: str, arguments: list[Any]) -> Any:
     try:
         value = FUNCTIONS[function](*alike(arguments))
     except (ArithmeticError, ValueError, TypeError, AttributeError, IndexError) as error:
-        raise Undefined(f"{function}: {error}") from error
+        raise NoValue(f"{function}: {error}") from error
     if isinstance(value, int) and not -(2**63) <= value < 2**64:
-        raise Undefined(f"{value} does not fit 64 bits")
+        raise NoValue(f"{value} does not fit 64 bits")
     return value_of(value)
 
 

@@ -15,10 +15,10 @@ from holdfast.backends.memory.functors import Bindings, evaluate
 from holdfast.backends.protocol import Facts
 from holdfast.errors import Diagnostic, EvaluationError, LimitReached, UsageError
 from holdfast.explanations.absence import Absence, nearest, reasons
-from holdfast.explanations.matching import ANY, Fact, Matcher, Pattern, fits
+from holdfast.explanations.matching import ANY, Fact, FactPattern, Matcher, fits
 from holdfast.explanations.proof import Proof
 from holdfast.explanations.search import Explainer, Limit
-from holdfast.explanations.terms import FUNCTIONS, Float, Undefined, Unknown, value_of
+from holdfast.explanations.terms import FUNCTIONS, Float, NoValue, Unknown, value_of
 from holdfast.knowledge.loading import load
 from holdfast.knowledge.materialisation import Materialisation
 from holdfast.knowledge.relations import drop_relations, the_relation
@@ -42,7 +42,7 @@ class StoredFacts(Matcher):
         super().__init__(state.tree)
         self.program = state.program
         self._state, self._backend, self._dictionary = state, state.backend, state.dictionary
-        self._known: dict[tuple[str, int], dict[Pattern, list[Pattern]]] = {}
+        self._known: dict[tuple[str, int], dict[FactPattern, list[FactPattern]]] = {}
         self._plans: dict[tuple[str, tuple[int, ...]], Plan] = {}
         self._added: list[Relation] = []
         own = [item for item in state.program.declared if isinstance(item, tree.FunctorDeclaration)]
@@ -71,7 +71,7 @@ class StoredFacts(Matcher):
         found = (relations.get(name), relations.get(f"{name}/{arity}"))
         return next((relation for relation in found if relation is not None and relation.arity == arity), None)
 
-    def lookup(self, name: str, patterns: Sequence[Pattern], exact: bool) -> Iterable[list[Pattern]]:
+    def lookup(self, name: str, patterns: Sequence[FactPattern], exact: bool) -> Iterable[list[FactPattern]]:
         """The facts of the materialisation, or the premises at hand."""
         if self.premises is not None and not exact:
             return [[row for other, row in self.premises if other == name and fits(row, p)] for p in patterns]
@@ -83,11 +83,11 @@ class StoredFacts(Matcher):
             self.absent |= {(name, p): None for p, rows in zip(patterns, found, strict=True) if not rows}
         return found
 
-    def facts(self, name: str, patterns: Sequence[Pattern]) -> list[list[Pattern]]:
+    def facts(self, name: str, patterns: Sequence[FactPattern]) -> list[list[FactPattern]]:
         """For each pattern all facts that fit it."""
         known = self._known.setdefault((name, len(patterns[0]) if patterns else 0), {})
         new = [pattern for pattern in dict.fromkeys(patterns) if pattern not in known]
-        by_columns: dict[tuple[int, ...], list[Pattern]] = {}
+        by_columns: dict[tuple[int, ...], list[FactPattern]] = {}
         for pattern in new:
             by_columns.setdefault(tuple(i for i, v in enumerate(pattern) if v is not ANY), []).append(pattern)
         for bound, some in by_columns.items():
@@ -112,10 +112,10 @@ class StoredFacts(Matcher):
         try:
             codes = evaluate(Apply(function, arguments, result), nothing)
         except EngineUndefined as error:
-            raise Undefined(str(error)) from error
+            raise NoValue(str(error)) from error
         return value_of(self._dictionary.decode_values(codes, result)[0])
 
-    def given_matching(self, name: str, patterns: Sequence[Pattern]) -> list[Pattern]:
+    def given_matching(self, name: str, patterns: Sequence[FactPattern]) -> list[FactPattern]:
         """The facts that were given and fit one of some patterns, which have values in the same columns."""
         relation = self.relation(name, len(patterns[0]))
         bound = tuple(i for i, value in enumerate(patterns[0]) if value is not ANY)
@@ -130,7 +130,7 @@ class StoredFacts(Matcher):
 
     def _among(self, facts: Iterable[Fact], kept: Facts) -> set[Fact]:
         found: set[Fact] = set()
-        by_relation: dict[tuple[str, int], list[Pattern]] = {}
+        by_relation: dict[tuple[str, int], list[FactPattern]] = {}
         for name, row in facts:
             by_relation.setdefault((name, len(row)), []).append(row)
         for (name, arity), rows in by_relation.items():
@@ -143,7 +143,7 @@ class StoredFacts(Matcher):
                 found.update((name, row) for row in self._decoded(relation, there))
         return found
 
-    def _fetched(self, name: str, bound: tuple[int, ...], patterns: list[Pattern]) -> list[Pattern]:
+    def _fetched(self, name: str, bound: tuple[int, ...], patterns: list[FactPattern]) -> list[FactPattern]:
         relation = self.relation(name, len(patterns[0]))
         if relation is None:
             return []
@@ -163,8 +163,8 @@ class StoredFacts(Matcher):
         )
 
     def _matching(
-        self, relation: Relation, bound: tuple[int, ...], patterns: Sequence[Pattern], among: Facts
-    ) -> list[Pattern]:
+        self, relation: Relation, bound: tuple[int, ...], patterns: Sequence[FactPattern], among: Facts
+    ) -> list[FactPattern]:
         """The facts of a set that have the values of one of some patterns in certain columns."""
         codes = self._codes(relation, bound, patterns)
         if not len(codes):
@@ -173,7 +173,7 @@ class StoredFacts(Matcher):
         found = self._backend.apply([self._plan(relation, bound)], {Read.DELTA: keys, Read.ALL: among}).support()
         return self._decoded(relation, self._backend.rows(relation.name, found))
 
-    def _codes(self, relation: Relation, columns: tuple[int, ...], patterns: Iterable[Pattern]) -> Codes:
+    def _codes(self, relation: Relation, columns: tuple[int, ...], patterns: Iterable[FactPattern]) -> Codes:
         """The codes of the columns of patterns; a pattern with a value that no fact has is left out."""
         rows = []
         for pattern in patterns:
@@ -185,7 +185,7 @@ class StoredFacts(Matcher):
                 rows.append(row)
         return np.array(rows, np.int64).reshape(len(rows), len(columns))
 
-    def _decoded(self, relation: Relation, rows: Any) -> list[Pattern]:
+    def _decoded(self, relation: Relation, rows: Any) -> list[FactPattern]:
         codes = rows if isinstance(rows, np.ndarray) else rows.codes()
         found = self._dictionary.decode_rows(codes, relation.types)
         if {Type.FLOAT, Type.ANY, Type.RECORD}.isdisjoint(relation.types):
@@ -235,11 +235,11 @@ def why_not(text: str, state: Materialisation, seconds: float | None, size: int 
 
 
 def asked_fact(text: str, source: StoredFacts, *, whole: bool = True) -> Fact:
-    """The fact that a user asks about; raises if it is none."""
+    """The fact that a user asks about; raises if it is not one."""
     expect(text, str, "a fact is a text", "kb.why('path(1, 4)')")
     try:
         name, row = source.fact(text, whole)
-    except (Undefined, KeyError) as error:
+    except (NoValue, KeyError) as error:
         help = "a fact is a relation with constants, as in a program: path(1, 4)"
         raise UsageError(Diagnostic(NOT_A_FACT, f"{text} is not a fact", help=help)) from error
     relation = source.relation(name, len(row))
