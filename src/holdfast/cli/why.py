@@ -17,8 +17,6 @@ FORMATS = ("tree", "text", "json", "dot")
 
 FactText = Annotated[str, Positional(metavar="FACT", help="A fact as programs write it, in quotes: 'path(1, 4)'.")]
 ExplanationFormat = Annotated[str, Option("--format", metavar="FORMAT", help="The form: tree, text, json or dot.")]
-    str, Option("--format", metavar="FORMAT", help="How to show it: tree, text, json or dot.")
-]
 Seconds = Annotated[float, Option("--seconds", metavar="S", min=0, help="Stop the search after so many seconds.")]
 
 
