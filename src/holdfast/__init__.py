@@ -30,6 +30,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from holdfast.errors import HoldfastError
+    from holdfast.explanations.absence import Absence
+    from holdfast.explanations.checker import ProofError, check_proof
+    from holdfast.explanations.proof import Proof
     from holdfast.knowledge.evaluation import Statistics
     from holdfast.knowledge.facade import KnowledgeBase
     from holdfast.knowledge.opening import from_text, open
@@ -43,6 +46,7 @@ if TYPE_CHECKING:
     from holdfast.values import BlankNode, Iri, Literal, Record, Type
 
 __all__ = [
+    "Absence",
     "Answer",
     "BlankNode",
     "Change",
@@ -55,18 +59,22 @@ __all__ = [
     "Literal",
     "Lookahead",
     "Progress",
+    "Proof",
+    "ProofError",
     "Record",
     "RelationView",
     "Statistics",
     "Type",
     "Update",
     "UpdateQueue",
+    "check_proof",
     "from_text",
     "functor",
     "open",
 ]
 
 _HOME = {
+    "Absence": "explanations.absence",
     "Answer": "streaming.driver",
     "BlankNode": "values",
     "Change": "updates",
@@ -79,12 +87,15 @@ _HOME = {
     "Literal": "values",
     "Lookahead": "streaming.driver",
     "Progress": "settings",
+    "Proof": "explanations.proof",
+    "ProofError": "explanations.checker",
     "Record": "values",
     "RelationView": "relation_view",
     "Statistics": "knowledge.evaluation",
     "Type": "values",
     "Update": "updates",
     "UpdateQueue": "streaming.queue",
+    "check_proof": "explanations.checker",
     "from_text": "knowledge.opening",
     "functor": "user_functors",
     "open": "knowledge.opening",

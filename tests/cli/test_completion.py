@@ -27,8 +27,8 @@ def completed(*words: str) -> list[str]:
 @needs_bash
 def test_bash_completes_commands_and_their_options() -> None:
     assert completed("") == [
-        *("check", "fmt", "graph", "plan", "run", "query", "stream", "impact"),
-        *("pipeline", "store", "bench", "completion"),
+        *("check", "fmt", "graph", "plan", "run", "query", "why", "why-not", "check-proof"),
+        *("stream", "impact", "pipeline", "store", "bench", "completion"),
     ]
     assert completed("pi") == ["pipeline"]
     assert completed("pipeline", "r") == ["run", "restore"]

@@ -35,6 +35,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("update_lines",),
     ("streaming",),
     ("store",),
+    ("explanations",),
     ("knowledge",),
     ("__init__",),
     ("pipeline",),

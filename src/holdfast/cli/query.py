@@ -88,6 +88,8 @@ def rows_as_text(answer: RelationView) -> Iterator[list[str]]:
 def _show(answer: RelationView) -> None:
     if not answer.columns:
         terminal.line("true" if len(answer) else "false")
+        if terminal.is_terminal(sys.stdout):
+            terminal.note("to see why: " + ("holdfast why" if len(answer) else "holdfast why-not"))
     elif not terminal.is_terminal(sys.stdout):
         terminal.tab_separated(rows_as_text(answer))
     elif len(answer):

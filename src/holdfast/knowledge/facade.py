@@ -29,6 +29,8 @@ from holdfast.updates import Change, Impact, Update, Updating
 from holdfast.values import Row
 
 if TYPE_CHECKING:
+    from holdfast.explanations.absence import Absence
+    from holdfast.explanations.proof import Proof
     from holdfast.formats.staging import Staged
     from holdfast.knowledge.durable import Durable
     from holdfast.maintenance.marking import Marking
@@ -126,6 +128,28 @@ class KnowledgeBase:
         from holdfast.program.graph_views import GraphView
 
         return GraphView(self.program)
+
+    # --- explanations ----------------------------------------------------------------------------------
+
+    @exclusive
+    def why(self, fact: str, *, seconds: float | None = 5.0, size: int | None = None) -> Proof | None:
+        """A proof of a fact, `kb.why("path(1, 4)")`, of the least height there is; None if the fact does not hold.
+
+        Raises `LimitReached` if none is found within so many seconds, or by looking at so many facts.
+        """
+        from holdfast.knowledge.explaining import why
+
+        return why(fact, self._state, seconds, size)
+
+    @exclusive
+    def why_not(self, fact: str, *, seconds: float | None = 5.0, size: int | None = None) -> Absence | None:
+        """Why a fact does not hold, or no fact of a pattern such as `path(4, _)`; None if one does.
+
+        Raises `LimitReached` as `why` does.
+        """
+        from holdfast.knowledge.explaining import why_not
+
+        return why_not(fact, self._state, seconds, size)
 
     # --- updates ---------------------------------------------------------------------------------------
 

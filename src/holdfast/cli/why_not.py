@@ -1,0 +1,37 @@
+"""`holdfast why-not`: why a fact does not hold."""
+
+from __future__ import annotations
+
+from holdfast.cli import options, terminal
+from holdfast.cli.command_line import Exit
+from holdfast.cli.evaluate import evaluate
+from holdfast.cli.why import ExplanationFormat, FactText, Seconds, check_format
+from holdfast.errors import ExitCode
+
+EXAMPLE = "holdfast why-not examples/reachability/reachability.dl -F examples/reachability/facts 'path(4, 1)'"
+
+
+def why_not(
+    program: options.ProgramFile,
+    fact: FactText,
+    facts: options.FactsOption = [],  # noqa: B006  it is copied
+    format: ExplanationFormat = "text",
+    seconds: Seconds = 5.0,
+    no_module: options.NoModules = [],  # noqa: B006  it is copied
+    macro: options.MacrosOption = [],  # noqa: B006  it is copied
+    include: options.Include = [],  # noqa: B006  it is copied
+    functors: options.FunctorFiles = [],  # noqa: B006  it is copied
+) -> None:
+    """Explain why a fact does not hold.
+
+    Where each rule fails, and the nearest facts; `_` stands for any value.  With --format json, a certificate that
+    check-proof checks.  Exit code 1 if the fact holds.
+    """
+    check_format(format, ("text", "json"))
+    limits = (None, None, None, None)
+    base = evaluate(program, facts, limits, no_module, macro=macro, include=include, functors=functors)
+    absence = base.why_not(fact, seconds=seconds)
+    if absence is None:
+        terminal.note(f"{fact} holds: holdfast why says why")
+        raise Exit(ExitCode.CHECK_FAILED)
+    terminal.text(absence.to_json(indent=2) if format == "json" else str(absence))

@@ -1,0 +1,150 @@
+"""Transitive rules over large relations: a fact follows from a shortest chain of facts that other rules derive.
+
+`R(x, z) :- R(x, y), R(y, z)` has as many instances for a fact as there are values between its ends.  Ball search would
+meet all of them, and all of theirs.  A chain, halved again and again, has few.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol
+
+from holdfast.explanations.matching import ANY, Binding, Fact, FactPattern, RuleHead, formulas
+from holdfast.explanations.scope import nodes
+from holdfast.language import tree
+from holdfast.quick_dataclass import dataclass
+
+LARGE = 2_000
+"""Facts of a relation from which on its transitive rule is replaced by chains."""
+
+
+class ChainSource(Protocol):
+    """What is asked of facts."""
+
+    heads: dict[tuple[str, int], list[RuleHead]]
+
+    def name(self, name: tree.Name) -> str:
+        """The predicate of a written name."""
+        ...
+
+    def instances(
+        self, rule: RuleHead, goals: Sequence[tuple[FactPattern, Binding]]
+    ) -> Iterator[tuple[int, FactPattern, Binding]]:
+        """The instances of a rule whose heads fit patterns."""
+        ...
+
+    def given_matching(self, name: str, patterns: Sequence[FactPattern]) -> list[FactPattern]:
+        """The facts that were given and fit one of some patterns."""
+        ...
+
+    def size(self, name: str, arity: int) -> int:
+        """The number of facts of a relation."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class ClosureRules:
+    """The rules of a relation that a transitive rule closes; no other is recursive, but perhaps a symmetric one."""
+
+    transitive: RuleHead
+    names: tuple[str, str, str]  # of the variables: from, between, to
+    steps: tuple[RuleHead, ...]  # that derive what chains consist of
+    is_symmetric: bool
+    has_loops: bool
+
+
+def closure_of(name: str, source: ChainSource) -> ClosureRules | None:
+    """The closure that a relation is, if it is one and large."""
+    rules = source.heads.get((name, 2), [])
+    shaped = [(rule, shape) for rule in rules if (shape := _transitive(rule)) is not None]
+    if len(shaped) != 1 or source.size(name, 2) < LARGE:
+        return None
+    others = [rule for rule in rules if rule is not shaped[0][0]]
+    symmetric = [rule for rule in others if _is_symmetric(rule)]
+    steps = [rule for rule in others if rule not in symmetric]
+    if _depends(steps, name, source):
+        return None
+    loops = not any(isinstance(item, tree.Comparison) for item in formulas(shaped[0][0].body))
+    return ClosureRules(*shaped[0], tuple(steps), bool(symmetric), loops)
+
+
+def _transitive(rule: RuleHead) -> tuple[str, str, str] | None:
+    """The variables of `R(x, z) :- R(x, y), R(y, z)`, also with `x != z`."""
+    items = formulas(rule.body)
+    atoms = [item for item in items if isinstance(item, tree.Atom) and item.name == rule.head.name]
+    ends = [[a.name for a in atom.arguments if isinstance(a, tree.Variable)] for atom in (rule.head, *atoms)]
+    if len(atoms) != 2 or any(len(found) != 2 for found in ends):
+        return None
+    (x, z), first, second = ends
+    y = next((name for name in first if name not in (x, z)), "")
+    if sorted((first, second)) != sorted(([x, y], [y, z])) or len({x, y, z}) != 3:
+        return None
+    rest = [item for item in items if item not in atoms]
+    differ = [i for i in rest if isinstance(i, tree.Comparison) and i.operator == "!=" and _are(i, {x, z})]
+    return (x, y, z) if len(rest) == len(differ) <= 1 else None
+
+
+def _are(item: tree.Comparison, names: set[str]) -> bool:
+    return {side.name for side in (item.left, item.right) if isinstance(side, tree.Variable)} == names
+
+
+def _is_symmetric(rule: RuleHead) -> bool:
+    body, head = rule.body, rule.head
+    names = {a.name for a in head.arguments if isinstance(a, tree.Variable)}
+    return isinstance(body, tree.Atom) and body.name == head.name and _is_swapped(body, head) and len(names) == 2
+
+
+def _is_swapped(body: tree.Atom, head: tree.Atom) -> bool:
+    return body.arguments == head.arguments[::-1]
+
+
+def _depends(rules: Sequence[RuleHead], name: str, source: ChainSource) -> bool:
+    """Whether what some rules read rests on a relation."""
+    seen, waiting = set[str](), [source.name(atom.name) for rule in rules for atom in _atoms(rule)]
+    below: dict[str, list[RuleHead]] = {}
+    for (head, _), derived in source.heads.items():
+        below.setdefault(head, []).extend(derived)
+    while waiting:
+        read = waiting.pop()
+        if read not in seen:
+            seen.add(read)
+            waiting += [source.name(atom.name) for rule in below.get(read, ()) for atom in _atoms(rule)]
+    return name in seen
+
+
+def _atoms(rule: RuleHead) -> list[tree.Atom]:
+    return [node for node in nodes(rule.body) if isinstance(node, tree.Atom)]
+
+
+def chain(closure: ClosureRules, fact: Fact, source: ChainSource) -> list[Any] | None:
+    """The values along a shortest chain from one end of a fact to the other."""
+    name, (start, goal) = fact
+    before: dict[Any, Any] = {}
+    layer = [start]
+    while layer and goal not in before:
+        reached: list[Any] = []
+        for here, there in _steps(closure, name, layer, source):
+            if there not in before and (there != start or goal == start):
+                before[there] = here
+                reached.append(there)
+        layer = reached
+    if goal not in before:
+        return None
+    values = [goal, before[goal]]
+    while values[-1] != start:
+        values.append(before[values[-1]])
+    return values[::-1]
+
+
+def _steps(closure: ClosureRules, name: str, values: list[Any], source: ChainSource) -> Iterator[tuple[Any, Any]]:
+    """The links that lead away from values."""
+    forwards = [(value, ANY) for value in values]
+    yield from _links(closure, name, forwards, source)
+    if closure.is_symmetric:
+        yield from ((there, here) for here, there in _links(closure, name, [(ANY, value) for value in values], source))
+
+
+def _links(closure: ClosureRules, name: str, patterns: list[FactPattern], source: ChainSource) -> Iterator[FactPattern]:
+    yield from source.given_matching(name, patterns)
+    for rule in closure.steps:
+        yield from (row for _, row, _ in source.instances(rule, [(pattern, {}) for pattern in patterns]))

@@ -1,0 +1,479 @@
+"""Which bindings satisfy the body of a rule as it is written, over facts that a subclass looks up."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from holdfast.errors import Diagnostics
+from holdfast.explanations.scope import binds, closed, closure, has_wildcard, is_pattern, nodes, variables
+from holdfast.explanations.terms import NOTHING, TESTS, NoValue, Unknown, alike, compute, literal, number, value_of
+from holdfast.language import parse_body, tree
+from holdfast.program.components import instantiated
+from holdfast.program.inlining import inlined
+from holdfast.values import BlankNode, Iri
+from holdfast.values.model import NIL, Record
+
+Binding: TypeAlias = dict[str, Any]
+FactPattern: TypeAlias = tuple[Any, ...]
+Fact: TypeAlias = tuple[str, FactPattern]
+ANY = None  # in a pattern: any value
+USED = " used"  # in a binding: the facts that it was matched with, those of aggregates among them
+GOAL = " goal"  # in a binding: the number of the pattern that its head must fit
+_W3 = "http://www.w3.org/"
+PREFIXES = {"rdf": _W3 + "1999/02/22-rdf-syntax-ns#", "rdfs": _W3 + "2000/01/rdf-schema#"}
+PREFIXES |= {"owl": _W3 + "2002/07/owl#", "xsd": _W3 + "2001/XMLSchema#"}
+_EQUIVALENCE = {
+    "symmetric": "(y, x) :- (x, y)",
+    "transitive": "(x, z) :- (x, y), (y, z)",
+    "reflexive": "(x, x) :- (x, y)",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class RuleHead:
+    """One head of a rule as written, under the rule's name."""
+
+    name: str
+    head: tree.Atom
+    body: tree.Formula
+    rule: tree.Rule
+
+
+class Matcher:
+    """A program as written, and what satisfies its bodies."""
+
+    def __init__(self, program: tree.Program) -> None:
+        items = inlined(instantiated(program, Diagnostics())).items
+        self.prefixes = PREFIXES | {item.prefix: item.iri for item in items if isinstance(item, tree.Prefix)}
+        kinds = {item.name: item.targets[0] for item in items if isinstance(item, tree.TypeDeclaration)}
+        self.columns: dict[str, list[str]] = {}
+        self.rules: list[RuleHead] = []
+        self.asserted: set[Fact] = set()
+        self._texts: dict[str, Fact] = {}
+        written = [item for item in items if isinstance(item, tree.Rule)]
+        for item in items:
+            for name in item.names if isinstance(item, tree.Declaration) else ():
+                self.columns[self.name(name)] = [_base(a.type_name, kinds) for a in item.attributes]  # type: ignore[union-attr]
+                if "eqrel" in item.qualifiers:  # type: ignore[union-attr]
+                    self._add_equivalence(name)
+        for rule, called in zip(written, _names(written), strict=True):
+            for head in rule.heads:
+                if rule.body is None:
+                    self.asserted.add(self.ground(head, {}))
+                else:
+                    self.rules.append(RuleHead(called, head, rule.body, rule))
+        self.heads: dict[tuple[str, int], list[RuleHead]] = {}
+        for each in self.rules:
+            self.heads.setdefault((self.name(each.head.name), len(each.head.arguments)), []).append(each)
+
+    def _add_equivalence(self, name: tree.Name) -> None:
+        for kind, text in _EQUIVALENCE.items():
+            head, _, body = text.partition(" :- ")
+            atoms = [parse_body(f"p{part.strip()}", "") for part in (head, *body.replace("), ", ")|").split("|"))]
+            head_atom, *rest = [
+                tree.Atom(name, atom.arguments, span=name.span) for atom in atoms if isinstance(atom, tree.Atom)
+            ]
+            whole = tree.Conjunction(tuple(rest), span=name.span)
+            rule = tree.Rule((head_atom,), whole, span=name.span)
+            self.rules.append(RuleHead(f"{self.name(name)}.{kind}", head_atom, whole, rule))
+
+    def lookup(self, name: str, patterns: Sequence[FactPattern], exact: bool) -> Iterable[Iterable[FactPattern]]:
+        """For each pattern the facts that fit it; `exact`: these and no others, as negation and aggregates need."""
+        raise NotImplementedError
+
+    def instances(
+        self, rule: RuleHead, goals: Sequence[tuple[FactPattern, Binding]]
+    ) -> Iterator[tuple[int, FactPattern, Binding]]:
+        """The instances of a rule whose heads fit patterns: the pattern's number, the head's values, the binding."""
+        grouped = any(isinstance(a, tree.HeadAggregate) for a in rule.head.arguments)
+        waiting: dict[frozenset[str], tuple[list[Binding], list[tree.Formula]]] = {}
+        for place, (pattern, given) in enumerate(goals):
+            start = self.started(rule.head, pattern, {**given, GOAL: place})
+            if start is not None:
+                waiting.setdefault(frozenset(start[0]), ([], start[1]))[0].append(start[0])
+        outside = variables(rule.head)
+        for starts, extra in waiting.values():
+            body = tree.Conjunction((*formulas(rule.body), *extra), span=rule.head.span)
+            found = self.solve(body, starts, frozenset(), outside, grouped)
+            heads = self._grouped(rule.head, found) if grouped else ((b, self.ground(rule.head, b)[1]) for b in found)
+            for b, values in heads:
+                pattern = goals[b[GOAL]][0]
+                row = tuple(map(_alike, values, pattern)) if grouped else values
+                if NOTHING not in row and fits(row, pattern):
+                    yield b[GOAL], row, b
+
+    def started(self, head: tree.Atom, pattern: FactPattern, b: Binding) -> tuple[Binding, list[tree.Formula]] | None:
+        """What a pattern says of the head's variables, and the equations that are left of it."""
+        new: Binding | None = b
+        extra: list[tree.Formula] = []
+        for place, (term, value) in enumerate(zip(head.arguments, pattern, strict=True)):
+            if value is ANY or new is None or isinstance(term, tree.HeadAggregate):
+                continue
+            if is_pattern(term) or not variables(term):
+                new = self.unify(term, value, new)
+                continue
+            match term:  # x + 1 = 5 says what x is
+                case tree.Binary(operator="+" | "-", left=tree.Variable() as left, right=tree.Number() as right):
+                    if isinstance(value, int) and isinstance(number(right), int):
+                        inverse = value - number(right) if term.operator == "+" else value + number(right)
+                        new = self.unify(left, inverse, new)
+            new = None if new is None else {**new, f" {place}": value}
+            left_over = tree.Variable(f" {place}", span=term.span)
+            extra.append(tree.Comparison("=", left_over, term, span=term.span))
+        return None if new is None else (new, extra)
+
+    def _grouped(self, head: tree.Atom, found: list[Binding]) -> Iterator[tuple[Binding, FactPattern]]:
+        """The heads of a rule with aggregates in its head, over the distinct substitutions of its body."""
+        name = self.name(head.name)
+        kinds = self.columns.get(name, [""] * len(head.arguments))
+        groups: dict[object, list[Binding]] = {}
+        for b in found:
+            key = [self.value(a, b) for a in head.arguments if not isinstance(a, tree.HeadAggregate)]
+            groups.setdefault((b[GOAL], *key), []).append(b)
+        for members in groups.values():
+            distinct = {_key(b): b for b in members}.values()
+            row = [
+                aggregate(a.function, [self.value(a.target, b) for b in distinct])
+                if isinstance(a, tree.HeadAggregate)
+                else self.value(a, members[0])
+                for a in head.arguments
+            ]
+            shared = [n for n in members[0] if all(b[n] == members[0][n] for b in members)]
+            facts = tuple(dict.fromkeys(fact for b in members for fact in b.get(USED, ())))
+            yield {**only(members[0], shared), USED: facts}, tuple(map(value_of, row, kinds))
+
+    # --- bodies --------------------------------------------------------------------------------------
+
+    def solve(
+        self,
+        formula: tree.Formula,
+        given: list[Binding],
+        around: frozenset[str],
+        used: frozenset[str],
+        exact: bool = False,
+    ) -> list[Binding]:
+        """All ways to extend bindings, which bind the same variables, so that a formula holds.
+
+        `around` are variables that surrounding formulas bind, `used` those that they or the head mention.
+        """
+        waiting = formulas(formula)
+        while waiting and given:
+            bound = frozenset(given[0])
+            item = self.next_formula(waiting, bound, around)
+            waiting.remove(item)
+            if isinstance(item, tree.Disjunction):  # each alternative with all the rest: it binds what it likes
+                rests = [tree.Conjunction((*formulas(one), *waiting), span=item.span) for one in item.items]
+                return [new for rest in rests for new in self.solve(rest, given, around, used, exact)]
+            there = around | closure(waiting, bound)
+            given = self._step(item, given, there, used.union(*(variables(other, False) for other in waiting)), exact)
+        return given
+
+    def next_formula(self, waiting: list[tree.Formula], bound: frozenset[str], around: frozenset[str]) -> tree.Formula:
+        """The cheapest formula that is ready: a test, then an atom with few unknown columns."""
+        costs = []
+        for place, item in enumerate(waiting):
+            others = around | closure([other for other in waiting if other is not item], bound)
+            inside = [] if isinstance(item, tree.Disjunction) else [*closed(item)]
+            if binds(item, bound) is not None and all(variables(node) & others <= bound for node in inside):
+                terms = item.arguments if isinstance(item, tree.Atom) else ()
+                free = sum(isinstance(term, tree.Wildcard) or not variables(term) <= bound for term in terms)
+                late = isinstance(item, tree.Disjunction) or (isinstance(item, tree.Atom) and free == len(terms) > 0)
+                costs.append(((late, isinstance(item, tree.Atom), free, len(inside)), place))
+        if not costs:
+            alternatives = [item for item in waiting if isinstance(item, tree.Disjunction)]
+            if not alternatives:
+                raise NoValue("a variable is never bound")
+            return alternatives[0]
+        return waiting[min(costs)[1]]
+
+    def _step(
+        self, item: tree.Formula, given: list[Binding], around: frozenset[str], used: frozenset[str], exact: bool
+    ) -> list[Binding]:
+        match item:
+            case tree.Atom() if item.name.text in TESTS and item.name.kind is tree.NameKind.PLAIN:
+                return [b for b in given if self._test(item.name.text, item.arguments, b)]
+            case tree.Atom():
+                return list(self._join(item, given, exact))
+            case tree.Negation(operand=tree.Negation(operand=inner)):
+                return self._step(inner, given, around, used, exact)
+            case tree.Negation(operand=operand):
+                own = variables(operand)
+                return [b for b in given if not self.solve(operand, [only(b, own)], around, frozenset(), True)]
+            case tree.Conjunction():
+                return self.solve(item, given, around, used, exact)
+            case tree.Truth(value=value):
+                return given if value else []
+            case tree.Constraint(function=function, arguments=arguments):
+                return [b for b in given if self._test(function, arguments, b)]
+            case tree.Comparison():
+                return [new for b in given for new in self._compare(item, b, around, used)]
+        raise Unknown(f"the checker does not know {type(item).__name__}")
+
+    def _test(self, function: str, arguments: Sequence[tree.Term], b: Binding) -> bool:
+        values = [self.value(argument, b) for argument in arguments]
+        try:
+            return NOTHING not in values and bool(TESTS[function](*values))
+        except (TypeError, AttributeError, re.error) as error:
+            raise Unknown(f"{function}: {error}") from error
+
+    def _join(self, atom: tree.Atom, given: list[Binding], exact: bool) -> Iterator[Binding]:
+        """An atom against the facts that fit what is bound in it."""
+        name, bound = self.name(atom.name), frozenset(given[0])
+        kinds = self.columns.get(name, [""] * len(atom.arguments))
+        fixed = [
+            not isinstance(a, tree.Wildcard) and not has_wildcard(a) and variables(a) <= bound for a in atom.arguments
+        ]
+        patterns = [
+            tuple(
+                value_of(self.value(a, b), kind) if known else ANY
+                for a, kind, known in zip(atom.arguments, kinds, fixed, strict=True)
+            )
+            for b in given
+        ]
+        if any(NOTHING in pattern for pattern in patterns):
+            pairs = [(b, p) for b, p in zip(given, patterns, strict=True) if NOTHING not in p]
+            given, patterns = [b for b, _ in pairs], [p for _, p in pairs]
+        for b, rows in zip(given, self.lookup(name, patterns, exact), strict=True):
+            for row in rows:
+                new: Binding | None = {**b, USED: (*b.get(USED, ()), (name, row))}
+                late = []  # computed arguments, which may need what others bind
+                for argument, value, known in zip(atom.arguments, row, fixed, strict=True):
+                    if not known and not is_pattern(argument):
+                        late.append((argument, value))
+                    elif not known and new is not None:
+                        new = self.unify(argument, value, new)
+                if new is not None and all(self.value(a, new) == value for a, value in late):
+                    yield new
+
+    def unify(self, term: tree.Term, value: Any, b: Binding) -> Binding | None:
+        """The binding under which a term has a value; a term that is not a pattern must have its variables bound."""
+        match term:
+            case tree.Wildcard():
+                return b
+            case tree.Variable(name=name) if name not in b:
+                return {**b, name: value}
+            case tree.Record(fields=fields) | tree.Branch(fields=fields):
+                branch = term.name if isinstance(term, tree.Branch) else ""
+                if not isinstance(value, Record) or value.branch != branch or len(fields) != len(value.fields):
+                    return None
+                new: Binding | None = b
+                for each, inside in zip(fields, value.fields, strict=True):
+                    new = None if new is None else self.unify(each, inside, new)
+                return new
+        return b if self.value(term, b) == value else None
+
+    def _compare(
+        self, item: tree.Comparison, b: Binding, around: frozenset[str], used: frozenset[str]
+    ) -> Iterator[Binding]:
+        for here, there in ((item.left, item.right), (item.right, item.left)):
+            if (
+                item.operator == "="
+                and is_pattern(here)
+                and variables(there, False) <= b.keys()
+                and not has_wildcard(there)
+            ):
+                for value, new in self._answers(there, b, around, used):
+                    known = b.get(here.name) if isinstance(here, tree.Variable) else None
+                    exact = _alike(value, known) if isinstance(there, tree.Aggregate) else value
+                    if (bound := self.unify(here, exact, new)) is not None:
+                        yield bound
+                return
+        for left, new in self._answers(item.left, b, around, used):
+            for right, both in self._answers(item.right, new, around, used):
+                pair = [left, right] if item.operator in ("=", "!=") else alike([left, right])
+                if TESTS[item.operator](*pair):
+                    yield both
+
+    # --- terms ---------------------------------------------------------------------------------------
+
+    def value(self, term: tree.Term, b: Binding) -> Any:
+        """The one value of a term whose variables are bound."""
+        if isinstance(term, tree.Variable):
+            return b[term.name]
+        return next((value for value, _ in self._answers(term, b, frozenset(), frozenset())), NOTHING)
+
+    def _answers(
+        self, term: tree.Term, b: Binding, around: frozenset[str], used: frozenset[str]
+    ) -> Iterator[tuple[Any, Binding]]:
+        match term:
+            case tree.Variable(name=name):
+                yield b[name], b
+            case tree.Number():
+                yield number(term), b
+            case tree.String(value=value):
+                yield value, b
+            case tree.IriTerm() | tree.PrefixedName():
+                iri = self._iri(term)
+                yield BlankNode(iri[2:]) if iri.startswith("_:") else Iri(iri), b
+            case tree.RdfLiteral(lexical=lexical, datatype=datatype, language=language):
+                yield literal(lexical, self._iri(datatype) if datatype else None, language), b
+            case tree.Nil():
+                yield NIL, b
+            case tree.Cast(operand=operand):
+                yield from self._answers(operand, b, around, used)
+            case tree.Aggregate():
+                yield from self._aggregate(term, b, around, used)
+            case _:
+                operands, function = _operands(term)
+                rows: list[tuple[list[Any], Binding]] = [([], b)]
+                for each in operands:
+                    rows = [
+                        ([*done, v], new)
+                        for done, so_far in rows
+                        for v, new in self._answers(each, so_far, around, used)
+                    ]
+                for values, new in rows:
+                    if function == "range":
+                        yield from ((value, new) for value in _range(*alike(values)))
+                    elif isinstance(term, tree.Record | tree.Branch):
+                        yield Record(tuple(values), function), new
+                    else:
+                        try:
+                            yield self.apply(function, values), new
+                        except Unknown:
+                            raise
+                        except NoValue:  # no value: whatever the rule says of it does not hold
+                            pass
+
+    def apply(self, function: str, values: list[Any]) -> Any:
+        """The value of a functor."""
+        return compute(function, values)
+
+    def _aggregate(
+        self, term: tree.Aggregate, b: Binding, around: frozenset[str], used: frozenset[str]
+    ) -> Iterator[tuple[Any, Binding]]:
+        """Over the distinct substitutions of the body; min and max also bind what attains them."""
+        found = self.solve(term.body, [only(b, variables(term))], around, variables(term), True)
+        plain = any(isinstance(node, tree.Disjunction) for node in nodes(term.body))
+        inner = {_key(new, with_facts=not plain): new for new in found}
+        targets = [(self.value(term.target, new) if term.target else 0, new) for new in inner.values()]
+        members = (*b.get(USED, ()), *(fact for new in inner.values() for fact in new.get(USED, ())))
+        value = aggregate(term.function, [value for value, _ in targets])
+        free = variables(term) & used - b.keys() if term.function in ("min", "max") else frozenset[str]()
+        if value is not None and not free:
+            yield value, {**b, USED: members}
+        elif value is not None:
+            for chosen in {
+                _key(only(new, free)): only(new, free) for target, new in targets if target == value
+            }.values():
+                yield value, {**b, **chosen, USED: members}
+
+    def fact(self, text: str, whole: bool = False) -> Fact:
+        """A fact or a pattern, with `_` for any value, from its text."""
+        if text not in self._texts:
+            atom = parse_body(text, "<fact>")
+            if not isinstance(atom, tree.Atom):
+                raise NoValue(f"{text} is not a fact")
+            name = self.name(atom.name)
+            kinds = self.columns.get(name, [""] * len(atom.arguments))
+            values = [ANY if isinstance(a, tree.Wildcard) else self.value(a, {}) for a in atom.arguments]
+            self._texts[text] = name, tuple(map(value_of, values, kinds))
+        if whole and ANY in self._texts[text][1]:
+            raise NoValue(f"{text} is not one fact")
+        return self._texts[text]
+
+    def ground(self, atom: tree.Atom, b: Binding) -> Fact:
+        """The fact that an atom is under a binding."""
+        name = self.name(atom.name)
+        kinds = self.columns.get(name, [""] * len(atom.arguments))
+        return name, tuple(value_of(self.value(a, b), kind) for a, kind in zip(atom.arguments, kinds, strict=True))
+
+    def name(self, name: tree.Name) -> str:
+        """A predicate: plain text, or an IRI in angle brackets."""
+        if name.kind is tree.NameKind.PREFIXED:
+            prefix, _, local = name.text.partition(":")
+            return f"<{self.prefixes[prefix]}{local}>"
+        return f"<{name.text}>" if name.kind is tree.NameKind.IRI else name.text
+
+    def _iri(self, term: tree.IriTerm | tree.PrefixedName) -> str:
+        return term.iri if isinstance(term, tree.IriTerm) else self.prefixes[term.prefix] + term.local
+
+
+def aggregate(function: str, values: list[Any]) -> Any:
+    """The value of an aggregate; None where it has none."""
+    if not values and function not in ("count", "sum"):
+        return None
+    match function:
+        case "count":
+            return len(values)
+        case "sum":
+            return value_of(math.fsum(values) if values and isinstance(values[0], float) else sum(values))
+        case "min" | "max":
+            return (min if function == "min" else max)(values)
+        case "mean":
+            return value_of(
+                math.fsum(values) / len(values) if isinstance(values[0], float) else sum(values) / len(values)
+            )
+    ordered = sorted(values)
+    return value_of((ordered[(len(values) - 1) // 2] + ordered[len(values) // 2]) / 2)
+
+
+def _alike(value: Any, wanted: Any) -> Any:
+    """The sum of floats depends on their order: an engine's may differ in the last digits."""
+    floats = isinstance(value, float) and isinstance(wanted, float)
+    return wanted if floats and math.isclose(value, wanted, rel_tol=1e-12) else value
+
+
+def _range(start: Any, stop: Any, step: Any = None) -> Iterator[Any]:
+    step = step or (1 if start <= stop else -1) if step is None else step
+    while step and (start < stop if step > 0 else start > stop):
+        yield value_of(start)
+        start += step
+
+
+def _operands(term: tree.Term) -> tuple[Sequence[tree.Term], str]:
+    match term:
+        case tree.Unary(operator=operator, operand=operand):
+            return (operand,), operator
+        case tree.Binary(operator=operator, left=left, right=right):
+            return (left, right), operator
+        case tree.Call(function=function, arguments=arguments):
+            return arguments, function
+        case tree.Record(fields=fields):
+            return fields, ""
+        case tree.Branch(fields=fields, name=name):
+            return fields, name
+    raise Unknown(f"the checker does not know {type(term).__name__}")
+
+
+def formulas(formula: tree.Formula) -> list[tree.Formula]:
+    """The parts of a conjunction."""
+    return list(formula.items) if isinstance(formula, tree.Conjunction) else [formula]
+
+
+def fits(row: FactPattern, pattern: FactPattern) -> bool:
+    """Whether a fact has the values that a pattern asks for."""
+    return all(wanted is ANY or value == wanted for value, wanted in zip(row, pattern, strict=True))
+
+
+def only(b: Binding, names: Iterable[str]) -> Binding:
+    """A part of a binding."""
+    return {name: b[name] for name in names if name in b}
+
+
+def _key(b: Binding, with_facts: bool = False) -> object:
+    return frozenset((name, value) for name, value in b.items() if with_facts or name != USED)
+
+
+def _names(rules: list[tree.Rule]) -> list[str]:
+    """As given, else r1, r2, … by place among the rules that are no facts."""
+    given = [next((a.value for a in rule.attributes if a.name == "name"), "") for rule in rules]
+    place = 0
+    for index, rule in enumerate(rules):
+        place += rule.body is not None
+        if not given[index] and rule.body is not None:
+            name = f"r{place}"
+            while name in given:
+                name += "'"
+            given[index] = name
+    return given
+
+
+def _base(name: str, kinds: dict[str, str]) -> str:
+    for _ in range(len(kinds)):
+        name = kinds.get(name, name)
+    return name

@@ -1,0 +1,332 @@
+"""Proofs of the least height, by ball search, and the lists that negation and aggregates in them rest on.
+
+The ball of radius r holds all facts that some chain of at most r rule instances leads down to from the goal.  Every
+proof of height r or less lies in it.  Inside, facts are ranked from those that were given upwards; the first radius
+not below the goal's rank shows that the rank is the least height.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Protocol
+
+from holdfast.errors import Diagnostic, LimitReached
+from holdfast.explanations.chains import ClosureRules, chain, closure_of
+from holdfast.explanations.matching import ANY, USED, Binding, Fact, FactPattern, RuleHead
+from holdfast.explanations.proof import Proof, ProofStep, fact_text
+from holdfast.explanations.terms import Unknown
+from holdfast.language import tree
+from holdfast.language.printer import show_rule
+from holdfast.quick_dataclass import dataclass
+
+NOT_FOUND = "E0806"
+_FEW = 100  # patterns of one form that are listed, however few facts there are
+
+
+class FactSource(Protocol):
+    """What the search asks: the rules, their instances over the facts there are, and which facts were given."""
+
+    heads: dict[tuple[str, int], list[RuleHead]]
+    premises: Sequence[Fact] | None
+    asked: dict[Fact, bool]
+    absent: dict[Fact, None]
+
+    def name(self, name: tree.Name) -> str:
+        """The predicate of a written name."""
+        ...
+
+    def instances(
+        self, rule: RuleHead, goals: Sequence[tuple[FactPattern, Binding]]
+    ) -> Iterator[tuple[int, FactPattern, Binding]]:
+        """The instances of a rule whose heads fit patterns."""
+        ...
+
+    def facts(self, name: str, patterns: Sequence[FactPattern]) -> list[list[FactPattern]]:
+        """For each pattern the facts that fit it."""
+        ...
+
+    def size(self, name: str, arity: int) -> int:
+        """The number of facts of a relation."""
+        ...
+
+    def given_matching(self, name: str, patterns: Sequence[FactPattern]) -> list[FactPattern]:
+        """The facts that were given and fit one of some patterns."""
+        ...
+
+    def given(self, facts: Iterable[Fact]) -> set[Fact]:
+        """Those of some facts that were given."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Instance:
+    """A rule instance: what it derives, and from what."""
+
+    conclusion: Fact
+    rule: RuleHead
+    binding: Mapping[str, object]
+    premises: tuple[Fact, ...]
+
+
+class Limit:
+    """What a search may take: seconds, and facts looked at."""
+
+    def __init__(self, seconds: float | None, size: int | None) -> None:
+        self.seconds, self.size = seconds, size
+        self._end = None if seconds is None else time.monotonic() + seconds
+
+    def check(self, size: int, what: str) -> None:
+        """Raise if it is reached."""
+        if self._end is not None and time.monotonic() > self._end:
+            raise _not_found(what, f"{self.seconds:g} seconds", "seconds")
+        if self.size is not None and size > self.size:
+            raise _not_found(what, f"{self.size:,} facts", "size")
+
+
+def _not_found(what: str, limit: str, name: str) -> LimitReached:
+    help = f"a larger limit, {name}=…, may find one; that none was found says nothing about the fact"
+    return LimitReached(Diagnostic(NOT_FOUND, f"no {what} was found within {limit}", help=help))
+
+
+class Search:
+    """Searches proofs of facts that hold.  What one search learns, the next one uses."""
+
+    def __init__(self, source: FactSource, limit: Limit) -> None:
+        self._source, self._limit = source, limit
+        self.rank: dict[Fact, int] = {}
+        self.best: dict[Fact, Instance] = {}
+        self._instances: dict[Fact, list[Instance]] = {}
+        self._users: dict[Fact, list[Instance]] = {}
+        self._given: dict[Fact, bool] = {}
+        self._closures: dict[str, ClosureRules | None] = {}
+        self._halves: dict[Fact, Any] = {}
+        self._links: set[Fact] = set()  # of chains: a transitive rule need not derive them
+
+    def prove(self, goal: Fact) -> None:
+        """Rank a fact that holds, and with it all that its proof rests on."""
+        radius, frontier, seen = 0, [goal], {goal}
+        self._look(frontier)
+        while frontier and self.rank.get(goal, radius + 1) > radius:
+            self._limit.check(len(self._given), f"proof of {fact_text(goal)}")
+            frontier, radius = [fact for fact in self._widened(frontier) if fact not in seen], radius + 1
+            seen.update(frontier)
+        if goal not in self.rank:
+            raise Unknown(f"{fact_text(goal)} holds, and the rules as they are written give no proof of it")
+
+    def _look(self, facts: Iterable[Fact]) -> None:
+        new = [fact for fact in facts if fact not in self._given]
+        given = self._source.given(new)
+        for fact in new:
+            self._given[fact] = fact in given
+        for fact in given:
+            self._settle(fact, 0)
+
+    def _widened(self, frontier: list[Fact]) -> list[Fact]:
+        """Meet all instances that derive facts of the frontier; gives the facts that they lead to."""
+        goals = [fact for fact in frontier if fact not in self._instances and not self._given[fact]]
+        met = self.instances(goals)
+        self._look(dict.fromkeys(premise for instances in met.values() for i in instances for premise in i.premises))
+        for fact, instances in met.items():
+            self._instances[fact] = instances
+            for instance in instances:
+                for premise in instance.premises:
+                    self._users.setdefault(premise, []).append(instance)
+                self._try(instance)
+        return list(dict.fromkeys(p for fact in frontier for p in self._promising(fact)))
+
+    def _promising(self, fact: Fact) -> Iterator[Fact]:
+        """The premises that may give a fact a lower rank.  The ranks that DRed^w keeps would leave only lower ones."""
+        if self.rank.get(fact, 3) > 2:  # a premise that was not given has rank 1 or more
+            for instance in self._instances.get(fact, ()):
+                yield from (premise for premise in instance.premises if not self._given[premise])
+
+    def _try(self, instance: Instance) -> None:
+        if all(premise in self.rank for premise in instance.premises):
+            rank = 1 + max((self.rank[premise] for premise in instance.premises), default=0)
+            if rank < self.rank.get(instance.conclusion, rank + 1):
+                self.best[instance.conclusion] = instance
+                self._settle(instance.conclusion, rank)
+            elif rank == self.rank[instance.conclusion] and not self._given[instance.conclusion]:
+                self.best[instance.conclusion] = min(self.best[instance.conclusion], instance, key=_size)
+
+    def _settle(self, fact: Fact, rank: int) -> None:
+        """A fact has a lower rank than was known; what it is used for may have one too."""
+        self.rank[fact] = rank
+        waiting = [fact]
+        while waiting:
+            for user in self._users.get(waiting.pop(), ()):
+                if all(premise in self.rank for premise in user.premises):
+                    rank = 1 + max(self.rank[premise] for premise in user.premises)
+                    if rank < self.rank.get(user.conclusion, rank + 1):
+                        self.rank[user.conclusion], self.best[user.conclusion] = rank, user
+                        waiting.append(user.conclusion)
+
+    def instances(self, goals: Sequence[Fact]) -> dict[Fact, list[Instance]]:
+        """All rule instances that derive some facts."""
+        found: dict[Fact, list[Instance]] = {goal: [] for goal in goals}
+        by_relation: dict[tuple[str, int], list[Fact]] = {}
+        for goal in goals:
+            if (chained := self._chained(goal)) is not None:
+                found[goal] = [chained]
+                continue
+            by_relation.setdefault((goal[0], len(goal[1])), []).append(goal)
+        for place, some in by_relation.items():
+            closure = self._closures.get(place[0])
+            for rule in self._source.heads.get(place, ()):
+                if closure is not None and rule is closure.transitive:
+                    continue  # what is left are links of chains
+                for number, _, b in self._source.instances(rule, [(row, {}) for _, row in some]):
+                    premises = tuple(dict.fromkeys(b.get(USED, ())))
+                    if some[number] not in premises:
+                        found[some[number]].append(Instance(some[number], rule, b, premises))
+        return found
+
+    def _chained(self, fact: Fact) -> Instance | None:
+        """The instance of a transitive rule that halves a shortest chain, if the fact's relation is a large closure."""
+        name = fact[0]
+        if name not in self._closures:
+            self._closures[name] = closure_of(name, self._source)
+        closure = self._closures[name]
+        if closure is None or fact in self._links or (fact[1][0] == fact[1][1] and not closure.has_loops):
+            return None
+        if fact not in self._halves:
+            values = chain(closure, fact, self._source)
+            if values is None:
+                raise Unknown(f"{fact_text(fact)} holds, and there is no chain of facts to it")
+            self._halve(name, values, closure.is_symmetric)
+        if fact in self._links:
+            return None
+        values = self._halves[fact]
+        binding = dict(zip(closure.names, (fact[1][0], values, fact[1][1]), strict=True))
+        return Instance(fact, closure.transitive, binding, ((name, (fact[1][0], values)), (name, (values, fact[1][1]))))
+
+    def _halve(self, name: str, values: list[Any], both_ways: bool) -> None:
+        """Remember in the middle of which value a part of a chain is halved."""
+        waiting = [(0, len(values) - 1)]
+        while waiting:
+            low, high = waiting.pop()
+            fact = (name, (values[low], values[high]))
+            if high - low == 1:
+                self._links |= {fact, (name, (values[high], values[low]))} if both_ways else {fact}
+            elif fact not in self._halves:
+                middle = (low + high) // 2
+                self._halves[fact] = values[middle]
+                waiting += [(low, middle), (middle, high)]
+
+
+def _size(instance: Instance) -> int:
+    return len(instance.premises)
+
+
+class Explainer:
+    """Makes proofs, with all that a checker needs."""
+
+    def __init__(self, source: FactSource, limit: Limit) -> None:
+        self._source, self._limit = source, limit
+        self._search = Search(source, limit)
+        self._inferences: dict[Fact, ProofStep] = {}
+        self._complete: dict[Fact, tuple[Fact, ...]] = {}
+        self._listed_before: dict[tuple[str, tuple[bool, ...]], int] = {}
+
+    def proof(self, goal: Fact) -> Proof:
+        """A proof of a fact that holds; if it cannot be certified within the limits, it says so."""
+        self._search.prove(goal)
+        try:
+            self._prove([goal])
+        except LimitReached as limit:
+            self._inferences = {fact: self._inference(fact)[0] for fact in self._from(goal, {})}
+            return Proof(goal, tuple(self._inferences.values()), limit=limit)
+        return Proof(goal, tuple(self._ordered(goal)), tuple(self._complete.items()))
+
+    def complete(self, pattern: Fact) -> tuple[tuple[ProofStep, ...], tuple[tuple[Fact, tuple[Fact, ...]], ...]]:
+        """The inferences and lists which show that a pattern has just the facts that it has."""
+        if (pattern[0], len(pattern[1])) in self._source.heads:
+            self._prove(self._close({pattern: False}))
+        return tuple(self._inferences.values()), tuple(self._complete.items())
+
+    def _prove(self, goals: Iterable[Fact]) -> None:
+        """Inferences for facts, and lists for what these ask about."""
+        waiting = list(goals)
+        while waiting:
+            goal = waiting.pop()
+            if goal in self._inferences:
+                continue
+            self._search.prove(goal)
+            asked: dict[Fact, bool] = {}
+            for fact in self._from(goal, self._inferences):
+                self._inferences[fact], new = self._inference(fact)
+                asked |= new
+            waiting += self._close(asked)
+
+    def _from(self, goal: Fact, known: Container[Fact]) -> list[Fact]:
+        """The facts of a proof without those that are known, each after its premises."""
+        order: list[Fact] = []
+        seen, stack = set[Fact](), [(goal, False)]
+        while stack:
+            fact, done = stack.pop()
+            if done:
+                order.append(fact)
+            elif fact not in seen and fact not in known:
+                seen.add(fact)
+                stack.append((fact, True))
+                if self._search.rank[fact]:
+                    stack += [(premise, False) for premise in reversed(self._search.best[fact].premises)]
+        return order
+
+    def _inference(self, fact: Fact) -> tuple[ProofStep, dict[Fact, bool]]:
+        if not self._search.rank[fact]:
+            return ProofStep(fact), {}
+        instance, source = self._search.best[fact], self._source
+        given = {name: value for name, value in instance.binding.items() if not name.startswith(" ")}
+        source.asked, source.absent, source.premises = {}, {}, instance.premises
+        try:
+            list(source.instances(instance.rule, [(fact[1], given)]))
+        finally:
+            source.premises = None
+        asked, absent = source.asked, tuple(source.absent)
+        written = instance.rule
+        text = show_rule(replace(written.rule, attributes=()))
+        return (
+            ProofStep(fact, written.name, text.strip(), written.rule.span, given, instance.premises, absent),
+            asked,
+        )
+
+    def _close(self, asked: dict[Fact, bool]) -> list[Fact]:
+        """Lists for patterns, and for all that the rules ask to show them complete; gives facts that need proofs."""
+        exact: list[Fact] = []
+        while asked:
+            self._limit.check(len(self._complete), "certificate of what is absent")
+            new: dict[tuple[str, int], list[FactPattern]] = {}
+            for (name, pattern), is_exact in asked.items():
+                exact += [(name, row) for row in self._source.facts(name, [pattern])[0]] if is_exact else ()
+                if (name, pattern) in self._complete or (listed := self._listed(name, pattern)) in self._complete:
+                    continue
+                self._complete[listed] = tuple((name, row) for row in self._source.facts(name, [listed[1]])[0])
+                new.setdefault((name, len(pattern)), []).append(listed[1])
+            self._source.asked = {}
+            for place, patterns in new.items():
+                for rule in self._source.heads[place]:
+                    for number, _ in enumerate(self._source.instances(rule, [(p, {}) for p in patterns])):
+                        if number % 1000 == 0:
+                            self._limit.check(len(self._complete), "certificate of what is absent")
+            asked = self._source.asked
+        return exact
+
+    def _listed(self, name: str, pattern: FactPattern) -> Fact:
+        """The pattern itself; of more patterns than a relation has facts, the one that all facts fit.
+
+        Without that, `n(x + 1) :- n(x)` would ask why there is no n(-1), n(-2) and so on.
+        """
+        place = (name, tuple(value is ANY for value in pattern))
+        self._listed_before[place] = count = self._listed_before.get(place, 0) + 1
+        if count > _FEW and count > self._source.size(name, len(pattern)):
+            return name, (ANY,) * len(pattern)
+        return name, pattern
+
+    def _ordered(self, goal: Fact) -> list[ProofStep]:
+        """All inferences, the goal's last."""
+        last = self._inferences.pop(goal)
+        self._inferences[goal] = last
+        return list(self._inferences.values())

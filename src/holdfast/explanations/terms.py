@@ -1,0 +1,153 @@
+"""What values, operators and functors mean, for the checker: plain Python, nothing of the engine's."""
+
+from __future__ import annotations
+
+import math
+import operator as op
+import re
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+from holdfast.language import tree
+from holdfast.values import BlankNode, Iri, Literal, Value
+from holdfast.values.model import Record, quote
+from holdfast.values.term_text import XSD_DOUBLE, double_text
+
+
+class NoValue(Exception):
+    """A term without a value: division by zero, a number that does not fit."""
+
+
+class Unknown(NoValue):
+    """What is not known here: a functor, a kind of formula."""
+
+
+NOTHING = NoValue
+"""Stands for the value of a term that has none; it equals no value."""
+
+
+class Float(float):
+    """A float that equals no integer, so that 1 and 1.0 are two values; NaN equals itself."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, float) and (float(self) == float(other) or (self != self and other != other))
+
+    def __ne__(self, other: object) -> bool:
+        return not isinstance(other, float) or float.__ne__(self, other)
+
+    def __hash__(self) -> int:
+        return hash(("float", float.__hash__(self) if not math.isnan(self) else 0))
+
+
+def value_of(given: Any, kind: str | None = None) -> Any:
+    """A value as the checker holds it, in a column of a declared type if there is one."""
+    if isinstance(given, Record):
+        return Record(tuple(map(value_of, given.fields)), given.branch)
+    if isinstance(given, float) or (kind == "float" and isinstance(given, int)):
+        return Float(given)
+    return given
+
+
+def text_of(value: Value) -> str:
+    """A value as programs write it; a blank node, which they cannot write, as `<_:label>`."""
+    match value:
+        case Record(fields=fields, branch=branch):
+            inside = ", ".join(map(text_of, fields))
+            return "nil" if value.is_nil else f"[{inside}]" if not branch else f"${branch}({inside})"
+        case str():
+            return quote(value)
+        case float():
+            return float.__repr__(value) if math.isfinite(value) else f'"{double_text(value)}"^^<{XSD_DOUBLE}>'
+        case BlankNode(label):
+            return f"<_:{label}>"
+        case int():
+            return str(value) if value < 2**63 else f"{value}u"
+    return str(value)
+
+
+def number(term: tree.Number) -> Any:
+    """The value of a number as written."""
+    text = term.text.rstrip("u") if term.text[:2] in ("0x", "0b") else term.text.rstrip("uf")
+    return Float(text) if term.kind is tree.NumberKind.FLOAT else int(text, 0 if text[:2] in ("0x", "0b") else 10)
+
+
+def literal(lexical: str, datatype: str | None, language: str | None) -> Any:
+    """The value of an RDF literal: a number or a string where that says the same."""
+    if language is None and datatype in (None, "http://www.w3.org/2001/XMLSchema#string"):
+        return lexical
+    if datatype == "http://www.w3.org/2001/XMLSchema#integer" and re.fullmatch("0|-?[1-9][0-9]{0,18}", lexical):
+        return int(lexical) if -(2**63) <= int(lexical) < 2**63 else Literal(lexical, datatype)
+    if datatype == XSD_DOUBLE and re.fullmatch(r"-?[0-9]\.[0-9]+E(0|-?[1-9][0-9]*)|NaN|-?INF", lexical):
+        return Float(lexical) if double_text(float(lexical)) == lexical else Literal(lexical, datatype)
+    return Literal(lexical, datatype, language)
+
+
+def compute(function: str, arguments: list[Any]) -> Any:
+    """The value of an operator or functor; an integer that does not fit 64 bits is undefined."""
+    if function not in FUNCTIONS:
+        raise Unknown(f"the checker does not know {function}")
+    try:
+        value = FUNCTIONS[function](*alike(arguments))
+    except (ArithmeticError, ValueError, TypeError, AttributeError, IndexError) as error:
+        raise NoValue(f"{function}: {error}") from error
+    if isinstance(value, int) and not -(2**63) <= value < 2**64:
+        raise NoValue(f"{value} does not fit 64 bits")
+    return value_of(value)
+
+
+def alike(values: list[Any]) -> list[Any]:
+    """An integer beside a float is a float."""
+    mixed = {isinstance(value, float) for value in values if isinstance(value, int | float)} == {True, False}
+    return [
+        float(value) if isinstance(value, float) or (mixed and isinstance(value, int)) else value for value in values
+    ]
+
+
+def _divide(a: Any, b: Any) -> Any:
+    if isinstance(a, float):
+        return a / b if b else math.nan if not a or a != a else math.copysign(math.inf, a) * math.copysign(1, b)
+    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+
+
+def _power(a: Any, b: Any) -> Any:
+    return int(Fraction(a) ** b) if isinstance(a, int) and b < 0 else a**b
+
+
+def _shift(bits: int) -> int:
+    if bits not in range(64):
+        raise ValueError("a shift by less than 0 or more than 63 bits")
+    return bits
+
+
+def _part(text: str, by: str, place: int) -> str:
+    parts = text.split(by) if by else [text]
+    return parts[place] if 0 <= place < len(parts) else ""
+
+
+# fmt: off
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "+": op.add, "-": lambda a, *b: a - b[0] if b else -a, "*": op.mul, "/": _divide, "^": _power,
+    "%": lambda a, b: a - b * _divide(a, b), "min": min, "max": max, "abs": abs,
+    "band": op.and_, "bor": op.or_, "bxor": op.xor, "bnot": op.invert,
+    "bshl": lambda a, b: a << _shift(b), "bshr": lambda a, b: a >> _shift(b),
+    "land": lambda a, b: int(a != 0 and b != 0), "lor": lambda a, b: int(a != 0 or b != 0),
+    "lxor": lambda a, b: int((a != 0) != (b != 0)), "lnot": lambda a: int(a == 0),
+    "cat": lambda *parts: "".join(parts), "strlen": len, "split": _part,
+    "lower": str.lower, "upper": str.upper, "trim": str.strip, "replace": str.replace,
+    "substr": lambda text, start, size: text[start:][:size] if start >= 0 <= size else 1 // 0,
+    "to_number": int, "to_unsigned": int, "ftoi": int, "ftou": int, "itou": int, "utoi": int,
+    "to_float": float, "itof": float, "utof": float,
+    "to_string": lambda value: value if isinstance(value, str) else text_of(value),
+    "str": lambda term: term if isinstance(term, str) else getattr(term, "value", None) or term.lexical,
+    "lang": lambda term: getattr(term, "language", None) or "",
+}
+TESTS: dict[str, Callable[..., bool]] = {
+    "starts_with": lambda part, text: text.startswith(part), "ends_with": lambda part, text: text.endswith(part),
+    "is_iri": lambda term: isinstance(term, Iri), "is_blank": lambda term: isinstance(term, BlankNode),
+    "is_literal": lambda term: not isinstance(term, Iri | BlankNode),
+    "match": lambda pattern, text: re.fullmatch(pattern, text) is not None,
+    "contains": lambda part, text: part in text,
+    "=": op.eq, "!=": op.ne, "<": op.lt, "<=": op.le, ">": op.gt, ">=": op.ge,
+}
+# fmt: on

@@ -1,0 +1,276 @@
+"""Explanations of a materialisation: facts are looked up in the backend, by index, many at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from holdfast.arguments import expect
+from holdfast.backends.abilities import relation_size, virtual_relations
+from holdfast.backends.memory.arithmetic import Undefined as EngineUndefined
+from holdfast.backends.memory.functors import Bindings, evaluate
+from holdfast.backends.protocol import Facts
+from holdfast.errors import Diagnostic, EvaluationError, LimitReached, UsageError
+from holdfast.explanations.absence import Absence, nearest, reasons
+from holdfast.explanations.matching import ANY, Fact, FactPattern, Matcher, fits
+from holdfast.explanations.proof import Proof
+from holdfast.explanations.search import Explainer, Limit
+from holdfast.explanations.terms import FUNCTIONS, Float, NoValue, Unknown, value_of
+from holdfast.knowledge.loading import load
+from holdfast.knowledge.materialisation import Materialisation
+from holdfast.knowledge.relations import drop_relations, the_relation
+from holdfast.language import tree
+from holdfast.plans import Plan, Read
+from holdfast.plans.planner import make_plan
+from holdfast.program.functors import FUNCTORS
+from holdfast.program.model import Apply, Atom, Column, Const, Relation, Rule, Var
+from holdfast.values import Row, Type, Value
+from holdfast.values.dictionary import Codes, Dictionary, EncodingError
+from holdfast.values.model import Record
+
+NOT_A_FACT, NOT_EXPLAINED = "E0941", "E0942"
+_KEY = "?key"
+
+
+class StoredFacts(Matcher):
+    """The written rules of a materialisation over its facts.  Used as a context: it leaves nothing in the backend."""
+
+    def __init__(self, state: Materialisation) -> None:
+        super().__init__(state.tree)
+        self.program = state.program
+        self._state, self._backend, self._dictionary = state, state.backend, state.dictionary
+        self._known: dict[tuple[str, int], dict[FactPattern, list[FactPattern]]] = {}
+        self._plans: dict[tuple[str, tuple[int, ...]], Plan] = {}
+        self._added: list[Relation] = []
+        own = [item for item in state.program.declared if isinstance(item, tree.FunctorDeclaration)]
+        self._results = {name: functor.result for name, functor in FUNCTORS.items()}
+        self._results |= {f"@{item.name.lstrip('@')}": _type_named(item.result) for item in own}
+        self.premises: Sequence[Fact] | None = None
+        """While one inference is looked at, what its positive atoms are matched with."""
+        self.asked: dict[Fact, bool] = {}
+        """Patterns of derived relations that were looked up, and whether exactly; premises are not looked up."""
+
+        self.absent: dict[Fact, None] = {}
+        """Patterns that were looked up exactly and have no facts."""
+
+    def __enter__(self) -> StoredFacts:
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        drop_relations(self._backend, self._added)
+        if isinstance(error, Unknown):
+            help = "report it with the program: what can be derived should be explained"
+            raise EvaluationError(Diagnostic(NOT_EXPLAINED, f"this cannot be explained: {error}", help=help)) from error
+
+    def relation(self, name: str, arity: int) -> Relation | None:
+        """A relation; several may share a name and differ in their number of columns."""
+        relations = self._state.program.relations
+        found = (relations.get(name), relations.get(f"{name}/{arity}"))
+        return next((relation for relation in found if relation is not None and relation.arity == arity), None)
+
+    def lookup(self, name: str, patterns: Sequence[FactPattern], exact: bool) -> Iterable[list[FactPattern]]:
+        """The facts of the materialisation, or the premises at hand."""
+        if self.premises is not None and not exact:
+            return [[row for other, row in self.premises if other == name and fits(row, p)] for p in patterns]
+        if patterns and (name, len(patterns[0])) in self.heads:
+            for pattern in patterns:
+                self.asked[name, pattern] = exact or self.asked.get((name, pattern), False)
+        found = self.facts(name, patterns)
+        if exact:
+            self.absent |= {(name, p): None for p, rows in zip(patterns, found, strict=True) if not rows}
+        return found
+
+    def facts(self, name: str, patterns: Sequence[FactPattern]) -> list[list[FactPattern]]:
+        """For each pattern all facts that fit it."""
+        known = self._known.setdefault((name, len(patterns[0]) if patterns else 0), {})
+        new = [pattern for pattern in dict.fromkeys(patterns) if pattern not in known]
+        by_columns: dict[tuple[int, ...], list[FactPattern]] = {}
+        for pattern in new:
+            by_columns.setdefault(tuple(i for i, v in enumerate(pattern) if v is not ANY), []).append(pattern)
+        for bound, some in by_columns.items():
+            known.update((pattern, []) for pattern in some)
+            for row in self._fetched(name, bound, some):
+                key = tuple(value if i in bound else ANY for i, value in enumerate(row))
+                if key in known:
+                    known[key].append(row)
+        return [known[pattern] for pattern in patterns]
+
+    def given(self, facts: Iterable[Fact]) -> set[Fact]:
+        """Those of some facts that are explicit."""
+        return self._among(facts, self._backend.explicit)
+
+    def apply(self, function: str, values: list[Any]) -> Any:
+        """The value of a functor; of one that the checker does not know, as the engine computes it."""
+        if function in FUNCTIONS:
+            return super().apply(function, values)
+        arguments = tuple(Const(raw(value), _type_of(value)) for value in values)
+        result = self._results.get(function) or arguments[0].type
+        nothing = Bindings({}, 1, self._dictionary)
+        try:
+            codes = evaluate(Apply(function, arguments, result), nothing)
+        except EngineUndefined as error:
+            raise NoValue(str(error)) from error
+        return value_of(self._dictionary.decode_values(codes, result)[0])
+
+    def given_matching(self, name: str, patterns: Sequence[FactPattern]) -> list[FactPattern]:
+        """The facts that were given and fit one of some patterns, which have values in the same columns."""
+        relation = self.relation(name, len(patterns[0]))
+        bound = tuple(i for i, value in enumerate(patterns[0]) if value is not ANY)
+        if relation is None or not self._backend.explicit.size(relation.name):
+            return []
+        return self._matching(relation, bound, patterns, self._backend.explicit)
+
+    def size(self, name: str, arity: int) -> int:
+        """The number of facts of a relation."""
+        relation = self.relation(name, arity)
+        return 0 if relation is None else relation_size(self._backend, relation.name)
+
+    def _among(self, facts: Iterable[Fact], kept: Facts) -> set[Fact]:
+        found: set[Fact] = set()
+        by_relation: dict[tuple[str, int], list[FactPattern]] = {}
+        for name, row in facts:
+            by_relation.setdefault((name, len(row)), []).append(row)
+        for (name, arity), rows in by_relation.items():
+            relation = self.relation(name, arity)
+            if relation is not None:
+                codes = self._codes(relation, tuple(range(arity)), rows)
+                there = self._backend.rows(
+                    relation.name, self._backend.facts({relation.name: codes}, known=True) & kept
+                )
+                found.update((name, row) for row in self._decoded(relation, there))
+        return found
+
+    def _fetched(self, name: str, bound: tuple[int, ...], patterns: list[FactPattern]) -> list[FactPattern]:
+        relation = self.relation(name, len(patterns[0]))
+        if relation is None:
+            return []
+        backend, whole = self._backend, self._backend.materialisation
+        virtual = virtual_relations(backend).virtual.get(relation.name)
+        if not bound and relation.arity:
+            return self._decoded(
+                relation, backend.rows(relation.name, whole) if virtual is None else virtual.now().codes()
+            )
+        if len(bound) < relation.arity:
+            return self._matching(relation, bound, patterns, whole)
+        codes = self._codes(relation, bound, patterns)
+        if virtual is not None:
+            return self._decoded(relation, codes[virtual.now().has(codes)])
+        return self._decoded(
+            relation, backend.rows(relation.name, backend.facts({relation.name: codes}, known=True) & whole)
+        )
+
+    def _matching(
+        self, relation: Relation, bound: tuple[int, ...], patterns: Sequence[FactPattern], among: Facts
+    ) -> list[FactPattern]:
+        """The facts of a set that have the values of one of some patterns in certain columns."""
+        codes = self._codes(relation, bound, patterns)
+        if not len(codes):
+            return []
+        keys = self._backend.facts({self._key(relation, bound): codes})
+        found = self._backend.apply([self._plan(relation, bound)], {Read.DELTA: keys, Read.ALL: among}).support()
+        return self._decoded(relation, self._backend.rows(relation.name, found))
+
+    def _codes(self, relation: Relation, columns: tuple[int, ...], patterns: Iterable[FactPattern]) -> Codes:
+        """The codes of the columns of patterns; a pattern with a value that no fact has is left out."""
+        rows = []
+        for pattern in patterns:
+            try:
+                row = [self._dictionary.find_value(raw(pattern[i]), relation.kinds[i]) for i in columns]
+            except EncodingError:
+                continue
+            if None not in row:
+                rows.append(row)
+        return np.array(rows, np.int64).reshape(len(rows), len(columns))
+
+    def _decoded(self, relation: Relation, rows: Any) -> list[FactPattern]:
+        codes = rows if isinstance(rows, np.ndarray) else rows.codes()
+        found = self._dictionary.decode_rows(codes, relation.types)
+        if {Type.FLOAT, Type.ANY, Type.RECORD}.isdisjoint(relation.types):
+            return list(found)
+        return [tuple(map(value_of, row)) for row in found]
+
+    def _key(self, relation: Relation, bound: tuple[int, ...]) -> str:
+        name = f"{_KEY}:{relation.name}:{bound}"
+        if name not in self._backend.relations:
+            columns = tuple(Column(f"c{i}", relation.types[i], relation.types[i].value) for i in bound)
+            self._added.append(Relation(name, name, columns, auxiliary=True))
+            self._backend.add_relation(self._added[-1])
+        return name
+
+    def _plan(self, relation: Relation, bound: tuple[int, ...]) -> Plan:
+        place = (relation.name, bound)
+        if place not in self._plans:
+            arguments = tuple(Var(f"x{i}", type) for i, type in enumerate(relation.types))
+            key = Atom(self._key(relation, bound), tuple(arguments[i] for i in bound))
+            rule = Rule(_KEY, relation.name, arguments, (key, Atom(relation.name, arguments)))
+            self._plans[place] = make_plan(rule, 0, (0, 1), (key.predicate,))
+        return self._plans[place]
+
+
+def why(text: str, state: Materialisation, seconds: float | None, size: int | None) -> Proof | None:
+    """A proof of a fact, None if it does not hold."""
+    with StoredFacts(state) as source:
+        fact = asked_fact(text, source)
+        if not source.facts(fact[0], [fact[1]])[0]:
+            return None
+        return Explainer(source, Limit(seconds, size)).proof(fact)
+
+
+def why_not(text: str, state: Materialisation, seconds: float | None, size: int | None) -> Absence | None:
+    """A certificate that a fact, or all facts of a pattern, are absent; None if one holds."""
+    with StoredFacts(state) as source:
+        goal = asked_fact(text, source, whole=False)
+        if source.facts(goal[0], [goal[1]])[0]:
+            return None
+        found = reasons(source, goal)
+        near = nearest(source, goal[0], [goal[1]])
+        try:
+            inferences, complete = Explainer(source, Limit(seconds, size)).complete(goal)
+        except LimitReached as limit:
+            return Absence(goal, found, near, (), (), limit)
+        return Absence(goal, found, near, inferences, complete)
+
+
+def asked_fact(text: str, source: StoredFacts, *, whole: bool = True) -> Fact:
+    """The fact that a user asks about; raises if it is not one."""
+    expect(text, str, "a fact is a text", "kb.why('path(1, 4)')")
+    try:
+        name, row = source.fact(text, whole)
+    except (NoValue, KeyError) as error:
+        help = "a fact is a relation with constants, as in a program: path(1, 4)"
+        raise UsageError(Diagnostic(NOT_A_FACT, f"{text} is not a fact", help=help)) from error
+    relation = source.relation(name, len(row))
+    if relation is None:
+        named = the_relation(name.strip("<>"), source.program)
+        raise UsageError(Diagnostic(NOT_A_FACT, f"{named.display} has {named.arity} columns, and {text} {len(row)}"))
+    kinds = [type.value for type in relation.types]
+    return name, tuple(value_of(value, kind) for value, kind in zip(row, kinds, strict=True))
+
+
+def given_facts(rules: tree.Program, facts: Sequence[Path]) -> dict[str, list[Row]]:
+    """The explicit facts of a program, for a checker: read from folders and files, nothing is derived."""
+    loaded = load(rules, [*facts], Dictionary())
+    types = {name: loaded.program.relations[name].types for name in loaded.rows}
+    return {name: loaded.dictionary.decode_rows(codes, types[name]) for name, codes in loaded.rows.items()}
+
+
+def _type_of(value: Any) -> Type:
+    """The type of a value as a functor takes it."""
+    kinds = ((float, Type.FLOAT), (int, Type.NUMBER), (str, Type.SYMBOL), (Record, Type.RECORD))
+    return next((type for kind, type in kinds if isinstance(value, kind)), Type.ANY)
+
+
+def _type_named(name: str) -> Type:
+    """The type that a functor's result is declared as; a declared type counts as `any`."""
+    return next((type for type in Type if type.value == name), Type.ANY)
+
+
+def raw(value: Any) -> Value:
+    """A value as facts hold it."""
+    if isinstance(value, Record):
+        return Record(tuple(map(raw, value.fields)), value.branch)
+    found: Value = float(value) if isinstance(value, Float) else value
+    return found

@@ -1,0 +1,1 @@
+"""Explanations: proofs, absences and the checker."""

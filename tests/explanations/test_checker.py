@@ -1,0 +1,235 @@
+"""The checker accepts proofs and rejects every corruption of them.
+
+What this cannot catch: a corruption of several places at once that happens to be another proof.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from copy import deepcopy
+from random import Random
+from typing import Any
+
+import pytest
+
+import holdfast
+from holdfast import ProofError
+from holdfast.language import parse
+from holdfast.values import Row
+
+from .judging import explicit
+
+RULES = """
+path(x, y) :- edge(x, y).
+path(x, z) :- path(x, y), edge(y, z).
+node(x) :- edge(x, _).
+node(y) :- edge(_, y).
+far(x, y) :- node(x), node(y), !path(x, y).
+reach(x, n) :- node(x), n = count : { path(x, _) }.
+total(x, sum(y)) :- path(x, y), y > 2.
+n(0).
+n(x + 1) :- n(x), x < 5.
+odd(x) :- n(x), !even(x).
+even(x) :- n(x), x % 2 = 0.
+busy(x) :- reach(x, n), (n > 2 ; far(x, 1)).
+first(x, m) :- node(x), m = min y : { path(x, y) }.
+"""
+EDGES = [(1, 2), (2, 3), (3, 4), (4, 5), (2, 5), (6, 1)]
+HOLD = ("path(1, 4)", "far(5, 1)", "reach(2, 3)", "total(1, 12)", "n(4)", "odd(3)", "busy(1)", "first(2, 3)")
+ABSENT = ("path(5, 1)", "far(1, 4)", "reach(2, 7)", "n(9)", "odd(4)", "busy(7)", "path(5, _)", "total(2, 1)")
+
+Json = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def cases() -> list[tuple[Json, Any, Mapping[str, set[Row]]]]:
+    kb = holdfast.from_text(RULES, facts={"edge": EDGES})
+    rules, given = parse(kb.rules_text(), "<rules>"), explicit(kb)
+    proofs = [kb.why(fact) for fact in HOLD]
+    absences = [kb.why_not(fact) for fact in ABSENT]
+    return [(json.loads(each.to_json()), rules, given) for each in (*proofs, *absences) if each is not None]
+
+
+def test_proofs_and_absences_are_accepted(cases: list[Any]) -> None:
+    assert [holdfast.check_proof(*case) for case in cases] == [*HOLD, *ABSENT]
+
+
+def test_a_thousand_corruptions_are_rejected(cases: list[Any]) -> None:
+    dice, done, used = Random(7), 0, set[str]()
+    while done < 1000:
+        proof, rules, given = dice.choice(cases)
+        corrupt = dice.choice(CORRUPTIONS)
+        wrong = deepcopy(proof)
+        if not corrupt(wrong, dice) or wrong == proof:
+            continue
+        try:
+            shown = holdfast.check_proof(wrong, rules, given)
+        except ProofError:
+            done += 1
+            used.add(corrupt.__name__)
+        else:
+            pytest.fail(f"{corrupt.__name__} of a proof of {shown} is accepted: {json.dumps(wrong)}")
+    assert used == {corrupt.__name__ for corrupt in CORRUPTIONS}
+
+
+@pytest.mark.parametrize(
+    "nonsense", ["", "{}", "[]", "7", '{"finalConclusion": "p(1)"}', '{"inferences": 1, "complete": []}']
+)
+def test_what_is_no_proof_is_rejected(nonsense: str) -> None:
+    with pytest.raises(ProofError):
+        holdfast.check_proof(nonsense, RULES, {"edge": EDGES})
+
+
+def test_a_proof_in_circles_is_rejected() -> None:
+    rules, step = "p(x) :- q(x).  q(x) :- p(x).", {"substitution": {"x": "1"}}
+    inferences = [
+        {"conclusion": "p(1)", "ruleName": "r1", "premises": ["q(1)"], **step},
+        {"conclusion": "q(1)", "ruleName": "r2", "premises": ["p(1)"], **step},
+        {"conclusion": "p(1)", "ruleName": "r1", "premises": ["q(1)"], **step},
+    ]
+    with pytest.raises(ProofError):
+        holdfast.check_proof({"finalConclusion": "p(1)", "inferences": inferences, "complete": []}, rules, {})
+
+
+def test_negation_in_circles_is_rejected() -> None:
+    rules = "p(x) :- e(x), !q(x).  q(x) :- e(x), !p(x)."
+    complete = [{"pattern": "q(1)", "facts": []}, {"pattern": "p(1)", "facts": ["p(1)"]}]
+    inference = {
+        "conclusion": "p(1)",
+        "ruleName": "r1",
+        "premises": ["e(1)"],
+        "substitution": {"x": "1"},
+        "absent": ["q(1)"],
+    }
+    proof = {
+        "finalConclusion": "p(1)",
+        "inferences": [{"conclusion": "e(1)", "ruleName": "Asserted", "premises": []}, inference],
+        "complete": complete,
+    }
+    with pytest.raises(ProofError, match="its own negation"):
+        holdfast.check_proof(proof, rules, {"e": [(1,)]})
+
+
+# --- corruptions: each changes what is claimed ---------------------------------------------------------
+
+
+def _some(proof: Json, dice: Random) -> Json | None:
+    derived = [each for each in proof["inferences"] if each["ruleName"] != "Asserted"]
+    return dice.choice(derived) if derived else None
+
+
+def other_conclusion(proof: Json, dice: Random) -> bool:
+    each = _some(proof, dice)
+    return each is not None and _changed(each, "conclusion", dice)
+
+
+def other_final_conclusion(proof: Json, dice: Random) -> bool:
+    return "finalConclusion" in proof and _changed(proof, "finalConclusion", dice)
+
+
+def other_rule(proof: Json, dice: Random) -> bool:
+    each = _some(proof, dice)
+    if each is None:
+        return False
+    each["ruleName"] = dice.choice(
+        [f"r{n}" for n in range(1, 14) if f"r{n}" != each["ruleName"]] + ["Asserted", "r99", ""]
+    )
+    return True
+
+
+def lost_premise(proof: Json, dice: Random) -> bool:
+    each = _some(proof, dice)
+    return bool(each and each["premises"] and each["premises"].pop(dice.randrange(len(each["premises"]))))
+
+
+def other_premise(proof: Json, dice: Random) -> bool:
+    each = _some(proof, dice)
+    if not each or not each["premises"] or each["ruleName"] in ("r3", "r4"):  # node(x) :- edge(x, _) takes any edge
+        return False
+    place = dice.randrange(len(each["premises"]))
+    new = dice.choice([i["conclusion"] for i in proof["inferences"]] + ["edge(7, 8)", "path(9, 9)"])
+    each["premises"][place], same = new, new in each["premises"]
+    return not same
+
+
+def other_value(proof: Json, dice: Random) -> bool:
+    each = _some(proof, dice)
+    if not each or not each["substitution"]:
+        return False
+    name = dice.choice(sorted(each["substitution"]))
+    each["substitution"][name] = str(int(each["substitution"][name]) + dice.choice((-1, 1, 7)))
+    return True
+
+
+def lost_value(proof: Json, dice: Random) -> bool:
+    each = _some(proof, dice)
+    return bool(each and each["substitution"] and each["substitution"].popitem())
+
+
+def lost_inference(proof: Json, dice: Random) -> bool:
+    return bool(proof["inferences"] and proof["inferences"].pop(dice.randrange(len(proof["inferences"]))))
+
+
+def invented_fact(proof: Json, dice: Random) -> bool:
+    given = [each for each in proof["inferences"] if each["ruleName"] == "Asserted"]
+    return bool(given) and _changed(dice.choice(given), "conclusion", dice)
+
+
+def lost_list(proof: Json, dice: Random) -> bool:
+    return bool(proof["complete"] and proof["complete"].pop(dice.randrange(len(proof["complete"]))))
+
+
+def fact_lost_from_list(proof: Json, dice: Random) -> bool:
+    full = [each for each in proof["complete"] if each["facts"]]
+    return bool(full and (facts := dice.choice(full)["facts"]) and facts.pop(dice.randrange(len(facts))))
+
+
+def other_pattern(proof: Json, dice: Random) -> bool:
+    return bool(proof["complete"]) and _changed(dice.choice(proof["complete"]), "pattern", dice)
+
+
+def useless_list(proof: Json, dice: Random) -> bool:
+    proof["complete"].append({"pattern": f"path({dice.randrange(100, 200)}, _)", "facts": []})
+    return True
+
+
+def other_absence(proof: Json, dice: Random) -> bool:
+    some = [each for each in proof["inferences"] if each.get("absent")]
+    return bool(some) and bool(dice.choice(some)["absent"].pop())
+
+
+def other_goal(proof: Json, dice: Random) -> bool:
+    if "absent" not in proof:
+        return False
+    proof["absent"] = dice.choice(HOLD)
+    return True
+
+
+CORRUPTIONS: tuple[Callable[[Json, Random], bool], ...] = (
+    other_conclusion,
+    other_final_conclusion,
+    other_rule,
+    lost_premise,
+    other_premise,
+    other_value,
+    lost_value,
+    lost_inference,
+    invented_fact,
+    lost_list,
+    fact_lost_from_list,
+    other_pattern,
+    useless_list,
+    other_absence,
+    other_goal,
+)
+
+
+def _changed(holder: Json, key: str, dice: Random) -> bool:
+    """Another number in a fact."""
+    name, _, inside = holder[key].rstrip(")").partition("(")
+    values = inside.split(", ")
+    place = dice.randrange(len(values))
+    values[place] = "9" if values[place] == "_" else str(int(values[place]) + dice.choice((-1, 1, 50)))
+    holder[key] = f"{name}({', '.join(values)})"
+    return True
