@@ -144,7 +144,7 @@ class Expander:
         keys = tuple(source.columns[source.position(name)] for name in group)
         full = (*body, _atom(relation, (*keys, pending.variable), pending))
         if witnesses:
-            full = (*full, _witness_atom(source, pending, [*group, *witnesses]))
+            full = (*full, *_witness_literals(source, pending, [*group, *witnesses]))
         if pending.aggregate.function not in ZERO_WHEN_EMPTY:
             return [full]
         span = pending.aggregate.span
@@ -334,15 +334,19 @@ def _atom(predicate: str, arguments: tuple[tree.Term, ...], pending: Pending, ne
     return CoreAtom(predicate, arguments, pending.aggregate.span, negated)
 
 
-def _witness_atom(source: AggregateSource, pending: Pending, kept: list[str]) -> CoreAtom:
-    """The rows of the source that attain the extremum."""
+def _witness_literals(source: AggregateSource, pending: Pending, kept: list[str]) -> Body:
+    """The rows of the source that attain the extremum; where the target itself is a witness, it equals the extremum."""
     arguments = [
         column if isinstance(column, tree.Variable) and column.name in kept else tree.Wildcard(span=column.span)
         for column in source.columns
     ]
-    if source.target is not None:
-        arguments[source.target] = pending.variable
-    return _atom(source.predicate, tuple(arguments), pending)
+    if source.target is None:
+        return (_atom(source.predicate, tuple(arguments), pending),)
+    target, arguments[source.target] = arguments[source.target], pending.variable
+    witness = _atom(source.predicate, tuple(arguments), pending)
+    if isinstance(target, tree.Wildcard):
+        return (witness,)
+    return witness, CoreCompare("=", target, pending.variable, pending.aggregate.span)
 
 
 def _column_name(column: tree.Term, index: int) -> str:

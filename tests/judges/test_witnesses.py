@@ -1,0 +1,32 @@
+"""The target of `min` and `max` is a witness like any other variable of the inner body, whatever else says about it."""
+
+from __future__ import annotations
+
+import pytest
+
+import holdfast
+from holdfast.language import parse
+
+from ..oracle.evaluate import evaluate
+
+FACTS = "e(3, 3). e(1, 2). e(2, 2). e(2, 1). e(4, 1). e(5, 6).\n"
+BODIES = [
+    "m = max y : { e(x, y) }",
+    "m = min y : { e(x, y) }, y < 3",
+    "m = max y : { e(x, y) }, y = m - 1",
+    "m = max y : { e(x, y) }, y = m + 0",
+    "m = max y : { e(x, y), y < 6 }",
+    "m = max y : { e(x, y) }, e(m, y)",
+    "m = max y : { e(x, y) }, e(y, m)",
+    "m = max y + 1 : { e(x, y) }, y = m - 1",
+    "m = max y + 1 : { e(x, y) }",
+    "m = max y : { e(y, z) }, z = m - 1",
+    "m = min y : { e(x, y) ; e(y, x) }",
+]
+
+
+@pytest.mark.parametrize("body", BODIES)
+def test_engine_and_oracle_agree(body: str) -> None:
+    text = f"{FACTS}b(x, m, y) :- e(x, _), {body}."
+    expected = {tuple(value for _, value in row) for row in evaluate(parse(text), {}).facts["b"]}
+    assert set(holdfast.from_text(text)["b"]) == expected
