@@ -138,9 +138,10 @@ def _statistics(
     given = backend.explicit.sizes()
     explicit = sum(given.get(name, 0) for name in visible)
     facts = sum(relation_size(backend, name) for name in visible)
+    holding = explicit_sizes(program, backend)
     return Statistics(
         facts=explicit,
-        derived=facts - sum(explicit_sizes(program, backend).get(name, 0) for name in visible),
+        derived=facts - sum(holding.get(name, 0) for name in visible),
         rounds=sum(node.rounds for node in figures),
         instances=sum(node.instances for node in figures),
         seconds=watch.seconds,
