@@ -254,7 +254,6 @@ MUTANTS = [
     Mutant("ranks are not taken back", MemoryRanking.enter, "if self.founded.remembers:", "if False:", RANKED),
     Mutant("facts of one rank found each other", MemoryRanking._judged, "highest < self", "highest <= self", RANKED),
     Mutant("no rank of a body is looked at", MemoryRanking._judged, "np.maximum(", "np.minimum(", RANKED),
-    Mutant("ranks are made anew on top of Cw", MemoryRanking.rank_anew, "self.founded.forget(names)", "pass", MIXED),
     Mutant(
         "ranks of other hyper-nodes are believed",
         Ledger.ranks_are_right,

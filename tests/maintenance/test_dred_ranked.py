@@ -70,7 +70,7 @@ def test_ranks_that_were_not_kept_are_made_anew_by_one_evaluation() -> None:
     change = kb.apply(Update(delete={"edge": [RING[1]]}), algorithm="dred-ranked")
     [node] = [node for node in change.figures if node.predicates == ("path",)]
     assert node.is_anew
-    assert node.why == "asked for; its ranks were not known, so it was recomputed"
+    assert node.why == "chosen by the caller; its ranks were not known, so it was recomputed"
     change = kb.apply(Update(delete={"edge": [RING[2]]}), algorithm="dred-ranked")
     assert not any(node.is_anew for node in change.figures)
 

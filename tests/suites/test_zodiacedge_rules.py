@@ -68,11 +68,11 @@ def agree(kb: holdfast.KnowledgeBase, expected: State, facts: Facts) -> None:
 
 def changes(rule_set: str) -> list[tuple[str, ...]]:
     rules = rules_of(rule_set)
-    return [*((rule,) for rule in rules), *[*combinations(rules, 2)][::4]]
+    return [*((rule,) for rule in rules), *combinations(rules, 2)]
 
 
 @pytest.mark.parametrize("rule_set", RULE_SETS)
-def test_every_rule_and_some_pairs_out_and_in_again(rule_set: str) -> None:
+def test_every_rule_and_every_two_out_and_in_again(rule_set: str) -> None:
     rules, facts = rules_of(rule_set), facts_of(rule_set)
     whole, kb = from_scratch(rules, facts), holdfast.from_text("\n".join(rules), facts=facts)
     for number, some in enumerate(changes(rule_set)[:: amount(1, 50)]):
