@@ -73,7 +73,7 @@ def test_a_vectorised_functor_takes_a_batch_at_once() -> None:
         (lambda x: 1 // x, "@double raised ZeroDivisionError: integer division or modulo by zero"),
         (lambda x: "two", '@double(0) gave a wrong value: "two" is not a number'),
         (lambda x: None, "@double(0) gave a wrong value: None is not a number"),
-        (lambda x: 1.5, "@double(0) gave a wrong value: 1.5 is not a number"),
+        (lambda x: 1.5, "@double(0) gave a wrong value: 1.5 is not an integer"),
     ],
 )
 def test_what_goes_wrong_names_the_rule_and_keeps_nothing(double: Any, message: str) -> None:
