@@ -654,7 +654,7 @@ STREAM_MUTANTS = [
         "if covered.copying is None or len(covered.facts) < self.removed_inputs.sizes()[covered.copying.read]:",
         "if False:",
         MARKS,
-        hint=27,
+        hint=51,
     ),
     Mutant(
         "all that copying rules read is covered",
@@ -662,7 +662,7 @@ STREAM_MUTANTS = [
         "or len(covered.facts) < self.removed_inputs.sizes()[covered.copying.read]:",
         ":",
         MARKS,
-        hint=27,
+        hint=51,
     ),
     Mutant(
         "rules that were not covered delete nothing",
@@ -670,7 +670,7 @@ STREAM_MUTANTS = [
         "if id(rule) not in own)",
         "if not own)",
         MARKS,
-        hint=26,
+        hint=65,
     ),
     Mutant(
         "rules that were covered delete again", marking.Marking.uncovered, "if id(rule) not in own)", ")", MARKS, hint=6
@@ -730,7 +730,7 @@ STREAM_MUTANTS = [
         "visible, self._heads, known",
         "visible, np.maximum(self._heads, 1), known",
         MARKS,
-        hint=51,
+        hint=40,
     ),
     # windows
     Mutant(
@@ -812,7 +812,7 @@ STREAM_MUTANTS = [
         "Read.ABSENT: I - P",
         "Read.ABSENT: U",
         WINDOW,
-        hint=12,
+        hint=27,
     ),
     Mutant(
         "aggregates are left out",
