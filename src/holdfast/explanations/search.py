@@ -70,7 +70,7 @@ class Instance:
     premises: tuple[Fact, ...]
 
 
-class Limit:
+class SearchLimit:
     """What a search may take: seconds, and facts looked at."""
 
     def __init__(self, seconds: float | None, size: int | None) -> None:
@@ -93,7 +93,7 @@ def _not_found(what: str, limit: str, name: str) -> LimitReached:
 class Search:
     """Searches proofs of facts that hold.  What one search learns, the next one uses."""
 
-    def __init__(self, source: FactSource, limit: Limit) -> None:
+    def __init__(self, source: FactSource, limit: SearchLimit) -> None:
         self._source, self._limit = source, limit
         self.rank: dict[Fact, int] = {}
         self.best: dict[Fact, Instance] = {}
@@ -223,7 +223,7 @@ def _size(instance: Instance) -> int:
 class Explainer:
     """Makes proofs, with all that a checker needs."""
 
-    def __init__(self, source: FactSource, limit: Limit) -> None:
+    def __init__(self, source: FactSource, limit: SearchLimit) -> None:
         self._source, self._limit = source, limit
         self._search = Search(source, limit)
         self._inferences: dict[Fact, ProofStep] = {}

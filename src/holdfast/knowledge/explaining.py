@@ -17,7 +17,7 @@ from holdfast.errors import Diagnostic, EvaluationError, LimitReached, UsageErro
 from holdfast.explanations.absence import Absence, nearest, reasons
 from holdfast.explanations.matching import ANY, Fact, FactPattern, Matcher, fits
 from holdfast.explanations.proof import Proof
-from holdfast.explanations.search import Explainer, Limit
+from holdfast.explanations.search import Explainer, SearchLimit
 from holdfast.explanations.terms import FUNCTIONS, Float, NoValue, Unknown, value_of
 from holdfast.knowledge.loading import load
 from holdfast.knowledge.materialisation import Materialisation
@@ -216,7 +216,7 @@ def why(text: str, state: Materialisation, seconds: float | None, size: int | No
         fact = asked_fact(text, source)
         if not source.facts(fact[0], [fact[1]])[0]:
             return None
-        return Explainer(source, Limit(seconds, size)).proof(fact)
+        return Explainer(source, SearchLimit(seconds, size)).proof(fact)
 
 
 def why_not(text: str, state: Materialisation, seconds: float | None, size: int | None) -> Absence | None:
@@ -228,7 +228,7 @@ def why_not(text: str, state: Materialisation, seconds: float | None, size: int 
         found = reasons(source, goal)
         near = nearest(source, goal[0], [goal[1]])
         try:
-            inferences, complete = Explainer(source, Limit(seconds, size)).complete(goal)
+            inferences, complete = Explainer(source, SearchLimit(seconds, size)).complete(goal)
         except LimitReached as limit:
             return Absence(goal, found, near, (), (), limit)
         return Absence(goal, found, near, inferences, complete)
