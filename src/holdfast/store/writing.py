@@ -241,8 +241,11 @@ def open_store(folder: Path, files: Files | None = None) -> tuple[Store, StoreCo
 
 def exists(folder: Path) -> bool:
     """Whether there is a store; False where one can be made; raises where neither is so."""
-    if not folder.exists() or is_unfinished(folder):
-        return False
+    try:
+        if not folder.exists() or is_unfinished(folder):
+            return False
+    except OSError as error:
+        raise cannot(folder, "read", error) from error
     if not folder.is_dir() or not (folder / "HOLDFAST").exists():
         raise not_a_store(folder)
     return True
