@@ -218,3 +218,9 @@ def test_a_query_written_as_a_rule_is_told_what_a_query_is() -> None:
 
 def test_the_target_of_an_aggregate_may_be_a_record() -> None:
     assert isinstance(parse_body("x = max [y, z] : { p(y, z) }"), tree.Comparison)
+
+
+def test_a_name_with_the_empty_prefix_begins_an_item_after_a_declaration() -> None:
+    """Its `:` was read as that of a functor's type."""
+    program = parse(".functor f(x: number): number\n.decl a()\n:b().\n")
+    assert [type(item).__name__ for item in program.items] == ["FunctorDeclaration", "Declaration", "Rule"]

@@ -69,6 +69,7 @@ class Lexer:
         self._previous, self._depth = "", 0
         self._in_directive = self._in_prefix = self._in_refused = False
         self._in_body = in_body
+        self._in_functor = False
         self._in_component = self._in_attribute = False  # `.comp A<T>`, before its brace; `#[`, before its bracket
         self._components = 0  # how many components are open
         self._targets: list[_Candidate] = []
@@ -144,6 +145,7 @@ class Lexer:
     def _directive(self, text: str) -> None:
         self._start_item(in_directive=True)
         self._in_component = DIRECTIVES[text] in ("COMPONENT", "INIT")
+        self._in_functor = DIRECTIVES[text] == "FUNCTOR"  # a `:` and a type follow its parentheses
         self._add(DIRECTIVES[text], text)
 
     def _refused(self, text: str) -> None:
@@ -168,7 +170,7 @@ class Lexer:
 
     def _start_item(self, in_directive: bool) -> None:
         self._in_directive, self._in_refused, self._in_prefix = in_directive, False, False
-        self._in_component = self._in_attribute = False
+        self._in_component = self._in_attribute = self._in_functor = False
         self._in_body, self._depth = False, 0
         self._targets.clear()
 
@@ -312,7 +314,8 @@ class Lexer:
 
     def _default_prefixed_name(self) -> bool:
         in_target = self._reads_target() and self._previous != "DATATYPE"
-        in_columns = self._in_directive and (self._depth or self._in_component or self._previous == "RPAR")
+        names_type = self._in_functor and self._previous == "RPAR"
+        in_columns = self._in_directive and (self._depth or self._in_component or names_type)
         if self._in_prefix or in_target or in_columns or self._operator_can_stand:
             return False
         local = LOCAL.match(self._text, self._position + 1)
