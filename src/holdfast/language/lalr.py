@@ -75,12 +75,14 @@ class Parser:
         return None
 
     def _accepted(self, stack: list[int]) -> frozenset[str]:
-        kinds = (kind for kind in self._tables.states[stack[-1]] if kind == END or kind.isupper())
+        kinds = (kind for kind in self._tables.states[stack[-1]] if kind.isupper())  # terminals, with $END
         return frozenset(kind for kind in kinds if self._feed(stack.copy(), None, kind, *self._tables.ends.values()))
 
     def _feed(self, stack: list[int], values: list[ParsedValue] | None, kind: str, *ends: int) -> bool:
-        """Reduce as long as a token of this kind asks for it, then shift it or, at the end of the text, come to one of
-        `ends`; whether that went."""
+        """Reduce while the tables say so, then shift a token of this kind or, at the end of the text, reach an end.
+
+        False if the tables have no action for it.
+        """
         states, rules = self._tables.states, self._tables.rules
         while (action := states[stack[-1]].get(kind)) is not None:
             if action >= 0:
