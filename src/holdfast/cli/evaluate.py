@@ -25,6 +25,7 @@ def evaluate(
     macro: Sequence[str] = (),
     include: Sequence[Path] = (),
     functors: Sequence[Path] = (),
+    profile: bool = False,
 ) -> KnowledgeBase:
     """The materialised program.  The progress line is removed in any case."""
     _import_engine()
@@ -49,6 +50,7 @@ def evaluate(
             output=output,
             macros=given.macros,
             include=given.folders,
+            profile=profile,
         )
     finally:
         watcher.finished()

@@ -34,6 +34,13 @@ def the_relation(name: str, program: Program) -> Relation:
     return relation
 
 
+def written_name(predicate: str, arity: int, program: Program) -> str:
+    """The name that rules write: of two relations with the same name, one is `edge/3` inside."""
+    base = predicate.removesuffix(f"/{arity}")
+    shared = program.relations.get(base)
+    return base if shared is not None and shared.arity != arity else predicate
+
+
 def missing(old: Program, new: Program) -> dict[str, Relation]:
     """The relations of one program that another does not have."""
     return {name: relation for name, relation in old.relations.items() if name not in new.relations}
