@@ -1,6 +1,6 @@
 """`python -m bench.explain`: what explanations cost on about a million facts, in milliseconds of processor time.
 
-The last lines are ratios, measured in turn in one process: what a profile costs, and what changes cost that can say why.
+The last lines are ratios, measured in turn in one process: what a profile costs.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ _NONE: Mapping[str, FactData] = MappingProxyType({})
 _PARTS_SHOWN = 6
 _KEYS = ("delete", "insert", "add_rules", "remove_rules")
 _DONE = {"insert": "inserted", "delete": "deleted", "add_rule": "added", "remove_rule": "removed"}
-_CAUSES_SHOWN = 8
+_CAUSES_SHOWN, _PROOFS_SHOWN = 8, 3
 
 
 @dataclass(frozen=True)
@@ -188,7 +188,9 @@ class Causes:
         shown = [str(part) for part in self.parts[:_CAUSES_SHOWN]]
         more = len(self.parts) - _CAUSES_SHOWN
         listed = _in_words([*shown, *([f"made {more:,} more changes"] if more > 0 else [])])
-        return "\n".join([f"{self.fact} {'came' if self.came else 'went'} because the update {listed}", *self.proofs])
+        hidden = len(self.proofs) - _PROOFS_SHOWN
+        proofs = [*self.proofs[:_PROOFS_SHOWN], *([f"… and {hidden:,} more proofs"] if hidden > 0 else [])]
+        return "\n".join([f"{self.fact} {'came' if self.came else 'went'} because the update {listed}", *proofs])
 
     def __repr__(self) -> str:
         return f"<causes of {self.fact}: {_listed([str(part) for part in self.parts])}>"

@@ -50,6 +50,13 @@ def _rows(view: RelationView) -> dict[FactPattern, None]:
     return {tuple(map(value_of, row)): None for row in view}
 
 
+def _by_relation(facts: Iterable[Fact]) -> dict[tuple[str, int], list[FactPattern]]:
+    found: dict[tuple[str, int], list[FactPattern]] = {}
+    for name, row in facts:
+        found.setdefault((name, len(row)), []).append(row)
+    return found
+
+
 class NearbyFacts(StoredFacts):
     """The facts and rules of a state near the present one.
 
@@ -81,17 +88,24 @@ class NearbyFacts(StoredFacts):
         asked = list(facts)
         found = self.explicit(asked)
         if self.other is not None:
-            found |= {fact for fact in asked if fact not in found and self.other.holds(fact)}
+            found |= self.other.holding(fact for fact in asked if fact not in found)
         return found
+
+    def holding(self, facts: Iterable[Fact]) -> set[Fact]:
+        """Those of some facts that hold in this state."""
+        return {
+            (name, row)
+            for (name, arity), rows in _by_relation(facts).items()
+            if self.relation(name, arity) is not None
+            for found in self.facts(name, rows)
+            for row in found
+        }
 
     def explicit(self, facts: Iterable[Fact]) -> set[Fact]:
         """Those of some facts that are explicit."""
-        by_relation: dict[tuple[str, int], list[FactPattern]] = {}
-        for name, row in facts:
-            by_relation.setdefault((name, len(row)), []).append(row)
         return {
             (name, row)
-            for (name, arity), rows in by_relation.items()
+            for (name, arity), rows in _by_relation(facts).items()
             if (relation := self.relation(name, arity)) is not None
             for row in self._explicit_moved.applied(
                 relation.name, tuple(range(arity)), rows, [row for _, row in self._explicit_now(name, rows)]
