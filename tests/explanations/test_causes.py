@@ -140,8 +140,10 @@ def test_rules_are_causes() -> None:
 
 
 def test_relations_that_rules_bring_and_take() -> None:
-    kb = holdfast.from_text(REACH, facts={"edge": [(1, 2)]})
-    update = Update(add_rules=[".decl far(x: number)\nfar(x) :- path(1, x), mark(x)."], insert={"mark": [(2,)]})
+    declared = "".join(f".decl {name}(x: number, y: number)\n" for name in ("path", "edge"))
+    kb = holdfast.from_text(declared + REACH, facts={"edge": [(1, 2)]})
+    added = ".decl far(x: number)\n.decl mark(x: number)\nfar(x) :- path(1, x), mark(x)."
+    update = Update(add_rules=[added], insert={"mark": [(2,)]})
     tried = kb.what_if(update).why("far", (2,))
     assert tried is not None
     assert {part.kind for part in tried.parts} == {"add_rule", "insert"}
@@ -202,7 +204,7 @@ def test_windows_and_merged_updates() -> None:
 
 
 def test_names_that_are_shared_and_rdf() -> None:
-    kb = holdfast.from_text("p(x) :- e(x, y), e(x, y, _).", facts={"e": [(1, 2)]})
+    kb = holdfast.from_text("p(x) :- 'e'(x, y), 'e'(x, y, _).", facts={"e": [(1, 2)]})
     change = kb.apply(Update(insert={"e/3": [(1, 2, 3)]}))
     found = change.why("p(1)")
     assert found is not None

@@ -108,7 +108,13 @@ def _write_profile(base: KnowledgeBase, path: Path) -> None:
 
     files.refuse_overwriting(path, base.files)
     found = base.profile()
-    text = {".html": found.to_html, ".json": lambda: found.to_json(indent=2)}.get(path.suffix, found.__str__)()
+    match path.suffix:
+        case ".html":
+            text = found.to_html()
+        case ".json":
+            text = found.to_json(indent=2)
+        case _:
+            text = str(found)
     with all_or_none() as staged:
         write_bytes(path, [text.encode() + b"\n"], replacing=staged.replacing)
 

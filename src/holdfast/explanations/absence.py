@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from itertools import islice
-from typing import Any
+from typing import Any, Protocol
 
 from holdfast.errors import LimitReached
 from holdfast.explanations.matching import ANY, Binding, Fact, FactPattern, Matcher, RuleHead, formulas
@@ -97,6 +97,10 @@ class Absence:
         return f"<pre>{escape(str(self))}</pre>"
 
 
+class _Valued(Protocol):
+    def value(self, term: tree.Term, b: Binding) -> Any: ...
+
+
 def reasons(source: Matcher, goal: Fact) -> dict[Fact, tuple[Obstacle, ...]]:
     """Where the rules for a fact fail, and the rules for what they miss, breadth first."""
     found: dict[Fact, tuple[Obstacle, ...]] = {}
@@ -154,7 +158,7 @@ def _failure(source: Matcher, item: tree.Formula, given: list[Binding]) -> tuple
     return f"{show_formula(item)} fails" + (f" with {values}" if values else ""), (), None
 
 
-def known_pattern(source: Matcher, atom: tree.Atom, b: Binding) -> FactPattern | None:
+def known_pattern(source: _Valued, atom: tree.Atom, b: Binding) -> FactPattern | None:
     """What is known of an atom under a binding."""
     try:
         return tuple(

@@ -194,7 +194,9 @@ class Candidates:
                     tree.Conjunction(tuple(items), span=items[0].span), [start], frozenset(), used
                 )
             except NoValue:
-                rest = [item for item in items if isinstance(item, tree.Atom) and _is_relation(item)]
+                rest: list[tree.Formula] = [
+                    item for item in items if isinstance(item, tree.Atom) and _is_relation(item)
+                ]
                 items = rest if len(rest) < len(items) else []
         return [start]
 

@@ -23,7 +23,7 @@ from holdfast.explanations.ways import Derivations, Supports, derivations, suppo
 from holdfast.knowledge.loading import load
 from holdfast.knowledge.materialisation import Materialisation
 from holdfast.knowledge.origins import Rules
-from holdfast.knowledge.relations import drop_relations, the_relation
+from holdfast.knowledge.relations import drop_relations, the_relation, written_name
 from holdfast.language import tree
 from holdfast.plans import Plan, Read
 from holdfast.plans.planner import make_plan
@@ -273,7 +273,8 @@ def asked_fact(text: str, source: StoredFacts, *, whole: bool = True) -> Fact:
         named = the_relation(name.strip("<>"), source.program)
         raise UsageError(Diagnostic(NOT_A_FACT, f"{named.display} has {named.arity} columns, and {text} {len(row)}"))
     kinds = [type.value for type in relation.types]
-    return name, tuple(value_of(value, kind) for value, kind in zip(row, kinds, strict=True))
+    written = written_name(relation.name, relation.arity, source.program)
+    return written, tuple(value_of(value, kind) for value, kind in zip(row, kinds, strict=True))
 
 
 def parsed_fact(text: str, state: Materialisation) -> tuple[str, Row]:

@@ -157,7 +157,7 @@ class KnowledgeBase:
         self, fact: str, *, ways: Literal["all"], limit: int = 100, seconds: float | None = 5.0
     ) -> Derivations | None: ...
 
-    @exclusive
+    @public
     def why(
         self,
         fact: str,
@@ -172,11 +172,21 @@ class KnowledgeBase:
         With `ways="all"` the derivations of the fact and of the facts below it, up to `limit`.  Raises `LimitReached`
         if nothing is found within so many seconds, or by looking at so many facts.
         """
-        from holdfast.knowledge.explaining import all_ways, why
-
         if ways not in ("one", "all"):
             raise UsageError(Diagnostic("E0926", f"ways is 'one' or 'all', not {ways!r}"))
-        return why(fact, self._state, seconds, size) if ways == "one" else all_ways(fact, self._state, limit, seconds)
+        return self._proof(fact, seconds, size) if ways == "one" else self._derivations(fact, limit, seconds)
+
+    @exclusive
+    def _proof(self, fact: str, seconds: float | None, size: int | None) -> Proof | None:
+        from holdfast.knowledge.explaining import why
+
+        return why(fact, self._state, seconds, size)
+
+    @exclusive
+    def _derivations(self, fact: str, limit: int, seconds: float | None) -> Derivations | None:
+        from holdfast.knowledge.explaining import all_ways
+
+        return all_ways(fact, self._state, limit, seconds)
 
     @exclusive
     def supports(

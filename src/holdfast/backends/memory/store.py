@@ -30,7 +30,7 @@ from holdfast.backends.memory.bags import HeadBuffer, MemoryBag
 from holdfast.backends.memory.counters import MemoryCounters
 from holdfast.backends.memory.execution.buffers import NO_WEIGHTS, Weights
 from holdfast.backends.memory.execution.run import CompiledPlan, naming_the_rule
-from holdfast.backends.memory.execution.views import Seen, own_snapshot
+from holdfast.backends.memory.execution.views import ReadViews, Seen, own_snapshot
 from holdfast.backends.memory.facts import ByPredicate, FactSet, Momentary, Support
 from holdfast.backends.memory.kept import Kept, Listed
 from holdfast.backends.memory.pages import in_small_pages
@@ -269,7 +269,7 @@ class MemoryBackend(
         )
 
     def _run(
-        self, pipeline: CompiledPlan, views: Seen, quotas: Mapping[Plan, Ids]
+        self, pipeline: CompiledPlan, views: ReadViews, quotas: Mapping[Plan, Ids]
     ) -> Iterator[tuple[str, Ids, Weights]]:
         run = pipeline.run(views, quotas.get(pipeline.plan, NO_IDS))
         if self.profile is None:
@@ -301,7 +301,7 @@ class MemoryBackend(
                     for rows in self._instances(pipeline, views):
                         yield pipeline.plan.outputs[0][0], rows[0]
 
-    def _instances(self, pipeline: CompiledPlan, views: Seen) -> Iterator[list[Rows]]:
+    def _instances(self, pipeline: CompiledPlan, views: ReadViews) -> Iterator[list[Rows]]:
         if self.profile is None:
             return pipeline.instances(views)
         figures = self.profile.of(pipeline.plan)
