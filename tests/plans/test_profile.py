@@ -87,7 +87,9 @@ def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 
 def test_plans_for_real_sizes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     program = tmp_path / "join.dl"
-    program.write_text(".decl a(x: number)\n.decl b(x: number)\n.input a\n.input b\nc(x) :- a(x), b(x).\n")
+    program.write_text(
+        ".decl a(x: number)\n.decl b(x: number)\n.input a\n.input b\n.decl c(x: number)\nc(x) :- a(x), b(x).\n"
+    )
     for large, small in (("a", "b"), ("b", "a")):
         facts = tmp_path / large
         facts.mkdir()

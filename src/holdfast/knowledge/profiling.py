@@ -225,8 +225,8 @@ def _steps(several: Sequence[PlanFigures], program: Program) -> list[ProfiledSte
     lines = list(plan_lines(plan, program))
     if isinstance(plan, AggregatePlan):
         return [ProfiledStep(line) for line in lines]
-    rows = [sum(numbers) for numbers in zip(*(figures.rows for figures in several), strict=True)]
-    if isinstance(plan.steps[-1], Join) if plan.steps else False:  # it may write heads that are alike once
+    rows = [sum(numbers) for numbers in zip(*(figures.rows for figures in several), strict=True)][: len(plan.steps)]
+    if plan.steps and isinstance(plan.steps[-1], Join):  # it may write heads that are alike once
         rows[-1] = max(rows[-1], sum(figures.instances for figures in several))
     steps = []
     for place, line in enumerate(lines[:-1]):

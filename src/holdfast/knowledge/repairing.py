@@ -6,31 +6,28 @@ every repair that contains the set has one more; so the sets grow by one edit at
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import combinations
-
-import numpy as np
 
 from holdfast.arguments import expect
 from holdfast.errors import Diagnostic, HoldfastError, LimitReached, UsageError
 from holdfast.explanations.candidates import Candidates, Edit
 from holdfast.explanations.matching import ANY, Fact
 from holdfast.explanations.search import SearchLimit
-from holdfast.explanations.terms import value_of
 from holdfast.knowledge.explaining import asked_fact, raw
 from holdfast.knowledge.materialisation import Materialisation
 from holdfast.knowledge.nearby import NearbyFacts
 from holdfast.knowledge.origins import ChangeOrigin
-from holdfast.knowledge.relations import the_relation
+from holdfast.knowledge.relations import predicate_of, the_relation
+from holdfast.knowledge.repair_values import ColumnValues
 from holdfast.knowledge.repairs import Repair, Repairs, repair_of
 from holdfast.quick_dataclass import dataclass
 from holdfast.updates import Change, Update
-from holdfast.values import Row, Type
+from holdfast.values import Row
 
 _SUBSETS = 4  # edits of a repair of which all subsets are tried: it may do with fewer
 _MORE = 4  # times as many repairs are collected as are asked for, so that those with few side effects are found
-_VALUES = 1_000  # of a type
 
 
 @dataclass(frozen=True)
@@ -89,7 +86,7 @@ class RepairSearch:
         self._state, self._what_if, self._asked = state, what_if, asked
         self._limit = SearchLimit(seconds, None)
         self._found: dict[frozenset[Edit], Repair] = {}
-        self._values: dict[Type, list[object]] = {}
+        self._values = ColumnValues(state, (*asked.make, *asked.unmake))
         self._is_complete = True
 
     def repairs(self, limit: int | None, edits: int) -> Repairs:
@@ -109,7 +106,7 @@ class RepairSearch:
 
     def _grow(self, edits: int, most: int | None, enough: int | None) -> None:
         level = [] if self._is_kept(frozenset()) else [frozenset[Edit]()]
-        for _ in range(edits):
+        for size in range(1, edits + 1):
             following: dict[frozenset[Edit], None] = {}
             for chosen in level:
                 for wider in self._wider(chosen):
@@ -119,10 +116,14 @@ class RepairSearch:
                     if most is not None and len(self._found) >= most:
                         self._is_complete = False
                         return
-            if enough is not None and len(self._found) >= enough and following:
+            if enough is not None and following and self._are_enough(enough, size):
                 self._is_complete = False
                 return
             level = list(following)
+
+    def _are_enough(self, wanted: int, size: int) -> bool:
+        """Whether larger repairs need not be looked for: of two sizes, the smallest and the next, all are known."""
+        return len(self._found) >= wanted or any(len(found) < size for found in self._found)
 
     def _cut(self) -> frozenset[Edit] | None:
         """A repair by deletions, one proof broken after the other; it need not be the smallest."""
@@ -146,10 +147,10 @@ class RepairSearch:
         with self._after(change) as state:
             goal = self._asked.open_in(state)
             assert goal is not None, "it would be a repair"
-            candidates = Candidates(state, lambda edit: self._may(edit, chosen, state), self._column, self._limit)
+            candidates = Candidates(state, lambda edit: self._may(edit, chosen, state), self._values.of, self._limit)
             for edit in candidates.toward(goal[0], wanted=goal[1]):
                 yield chosen | {edit}
-            self._is_complete &= candidates.is_complete
+            self._is_complete &= candidates.is_complete and self._values.is_complete
 
     def _is_kept(self, chosen: frozenset[Edit]) -> bool:
         """Keep edits if they are a repair, or the parts of them that are one."""
@@ -191,43 +192,16 @@ class RepairSearch:
         facts: dict[bool, dict[str, list[Row]]] = {False: {}, True: {}}
         for edit in sorted(edits, key=str):
             name, row = edit.fact
-            relation = self._relation(name, len(row))
+            relation = predicate_of(name, len(row), self._state.program)
             facts[edit.inserts].setdefault(relation, []).append(tuple(map(raw, row)))
         return Update(facts[False], facts[True])
-
-    def _relation(self, name: str, arity: int) -> str:
-        relations = self._state.program.relations
-        return name if name in relations and relations[name].arity == arity else f"{name}/{arity}"
 
     def _may(self, edit: Edit, chosen: frozenset[Edit], state: NearbyFacts) -> bool:
         name, row = edit.fact
         allowed = self._asked.may_insert if edit.inserts else self._asked.may_delete
-        if self._relation(name, len(row)) not in allowed or Edit(not edit.inserts, edit.fact) in chosen:
+        if (
+            predicate_of(name, len(row), self._state.program) not in allowed
+            or Edit(not edit.inserts, edit.fact) in chosen
+        ):
             return False
         return ANY in row or bool(state.explicit([edit.fact])) != edit.inserts
-
-    def _column(self, name: str, arity: int, place: int) -> Sequence[object]:
-        """The values of a column's type that explicit facts and what is asked have."""
-        wanted = self._state.program.relations[self._relation(name, arity)].types[place]
-        if wanted not in self._values:
-            found: dict[object, None] = {}
-            for fact in (*self._asked.make, *self._asked.unmake):
-                types = self._state.program.relations[self._relation(fact[0], len(fact[1]))].types
-                found |= {value: None for value, type in zip(fact[1], types, strict=True) if type is wanted}
-            for value in self._occurring(wanted):
-                found[value] = None
-            self._is_complete &= len(found) <= _VALUES
-            self._values[wanted] = list(found)[:_VALUES]
-        return self._values[wanted]
-
-    def _occurring(self, wanted: Type) -> Iterator[object]:
-        backend, dictionary = self._state.backend, self._state.dictionary
-        for name, relation in self._state.program.relations.items():
-            places = [place for place, type in enumerate(relation.types) if type is wanted]
-            if not places or relation.auxiliary or not backend.explicit.size(name):
-                continue
-            rows = backend.rows(name, backend.explicit)
-            codes = rows if isinstance(rows, np.ndarray) else rows.codes()
-            for place in places:
-                some = np.unique(codes[:, place])[: _VALUES + 1]
-                yield from map(value_of, dictionary.decode_values(some, wanted))

@@ -22,8 +22,8 @@ class PlanFigures:
         self.runs = self.instances = self.heads = self.new = 0
         self.seconds = 0.0
         steps = () if isinstance(plan, AggregatePlan) else plan.steps
-        self.rows = [0] * len(steps)
-        """The bindings that each step gave."""
+        self.rows = [0] * (len(steps) + 1)
+        """The bindings that each step gave; last, the heads, where a step of its own makes them."""
         self.fanouts = [_fanout(step, statistics) if isinstance(step, Join) else None for step in steps]
         """How many facts the planner expected a binding to meet, when the plan was first used."""
 
