@@ -48,15 +48,16 @@ def query(
         terminal.json(answer_as_json(answer))
     else:
         _show(answer)
-        if terminal.is_terminal(sys.stdout):
-            terminal.note(f"to see why: {_explaining(program, facts, question, answer)}")
+        hint = _explaining(program, facts, question, answer) if terminal.is_terminal(sys.stdout) else None
+        if hint is not None:
+            terminal.note(f"to see why: {hint}")
 
 
-def _explaining(program: Path, facts: list[Path], question: str, answer: RelationView) -> str:
-    """The command that explains an answer, or why there is none."""
+def _explaining(program: Path, facts: list[Path], question: str, answer: RelationView) -> str | None:
+    """The command that explains an answer, or its absence."""
     command, fact = ("why", _first_fact(question, answer)) if len(answer) else ("why-not", _asked_pattern(question))
     if fact is None:
-        return f"holdfast {command}"
+        return None if answer.columns else f"holdfast {command}"
     given = [word for path in facts for word in ("-F", str(path))]
     return shlex.join(["holdfast", command, str(program), *given, fact])
 

@@ -59,7 +59,7 @@ def repair(
     """Find facts to insert or delete so that others hold or not.
 
     Each repair was tried out, and is shown with what else it would change; the fewest edits come first.  Exit code 1
-    if there is none.
+    if no repair is found.
     """
     check_format(format, ("text", "json"))
     limits = (None, None, None, None)

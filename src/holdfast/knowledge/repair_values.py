@@ -10,7 +10,7 @@ from holdfast.explanations.matching import Fact
 from holdfast.explanations.terms import value_of
 from holdfast.knowledge.materialisation import Materialisation
 from holdfast.knowledge.relations import predicate_of
-from holdfast.program.joined_columns import Place, atoms_of, joined_columns
+from holdfast.program.joined_columns import ColumnPlace, atoms_of, joined_columns
 from holdfast.program.model import Const
 
 _MOST = 1_000  # values of a column
@@ -23,7 +23,7 @@ class ColumnValues:
     def __init__(self, state: Materialisation, asked: Iterable[Fact]) -> None:
         self._state, self._asked = state, tuple(asked)
         self._joined = joined_columns(state.program)
-        self._known: dict[frozenset[Place], Sequence[object]] = {}
+        self._known: dict[frozenset[ColumnPlace], Sequence[object]] = {}
         self.is_complete = True
 
     def of(self, name: str, arity: int, place: int) -> Sequence[object]:
@@ -39,7 +39,7 @@ class ColumnValues:
             self._known[joined] = found[:_MOST]
         return self._known[joined]
 
-    def _in(self, columns: frozenset[Place]) -> Iterator[object]:
+    def _in(self, columns: frozenset[ColumnPlace]) -> Iterator[object]:
         backend, dictionary = self._state.backend, self._state.dictionary
         for name, row in self._asked:
             predicate = predicate_of(name, len(row), self._state.program)

@@ -55,7 +55,7 @@ def goals(
     may_insert: Iterable[str] | None,
     may_delete: Iterable[str] | None,
 ) -> RepairGoals:
-    """What a user asks for, checked.  Relations that no rule derives may be edited if nothing is said."""
+    """What a user asks for, checked.  Relations that no rule derives may be edited by default."""
     for given, name in ((make, "make"), (unmake, "unmake"), (may_insert, "may_insert"), (may_delete, "may_delete")):
         if given is not None:
             expect(given, (list, tuple, set, frozenset), f"{name} is a list of texts", f'{name}=["edge(1, 2)"]')

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from holdfast.program.model import Argument, Assign, Atom, Compare, Negated, Program, Rule, Var
+from holdfast.program.model import Argument, Assign, Atom, Compare, Negated, Program, Rule, Term, Var
 
-Place: TypeAlias = tuple[str, int]
+ColumnPlace: TypeAlias = tuple[str, int]
 """A column: its predicate, and its number."""
 
 
-def joined_columns(program: Program) -> dict[Place, frozenset[Place]]:
+def joined_columns(program: Program) -> dict[ColumnPlace, frozenset[ColumnPlace]]:
     """For each column those that it is connected with, itself among them."""
-    classes: dict[Place, set[Place]] = {
+    classes: dict[ColumnPlace, set[ColumnPlace]] = {
         (name, i): {(name, i)} for name, relation in program.relations.items() for i in range(relation.arity)
     }
     for one, other in _links(program):
@@ -23,7 +23,7 @@ def joined_columns(program: Program) -> dict[Place, frozenset[Place]]:
     return {place: frozenset(joined) for place, joined in classes.items()}
 
 
-def _links(program: Program) -> Iterator[tuple[Place, Place]]:
+def _links(program: Program) -> Iterator[tuple[ColumnPlace, ColumnPlace]]:
     for rule in program.rules:
         yield from _links_of(rule)
     for aggregate in program.aggregates:
@@ -33,8 +33,8 @@ def _links(program: Program) -> Iterator[tuple[Place, Place]]:
             yield (aggregate.predicate, head), (aggregate.source, column)
 
 
-def _links_of(rule: Rule) -> Iterator[tuple[Place, Place]]:
-    first: dict[Var, Place] = {}
+def _links_of(rule: Rule) -> Iterator[tuple[ColumnPlace, ColumnPlace]]:
+    first: dict[Var, ColumnPlace] = {}
     for predicate, arguments in atoms_of(rule):
         for place, argument in enumerate(arguments):
             if isinstance(argument, Var):
@@ -46,7 +46,7 @@ def _links_of(rule: Rule) -> Iterator[tuple[Place, Place]]:
                     yield first[left], first[right]
 
 
-def atoms_of(rule: Rule) -> Iterator[tuple[str, tuple[Argument, ...]]]:
+def atoms_of(rule: Rule) -> Iterator[tuple[str, tuple[Argument | Term, ...]]]:
     """The predicates and arguments of a rule's head and of the atoms of its body, negated ones too."""
     yield rule.predicate, rule.arguments
     for literal in rule.body:
