@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from holdfast.backends.protocol import Backend, Bag, Counters, Facts, SummableBag
 from holdfast.plans import Plan, Read
 from holdfast.program.model import Rule
+from holdfast.quick_dataclass import dataclass
 from holdfast.values.dictionary import Codes
 
 A = TypeVar("A")
