@@ -117,4 +117,5 @@ class _Node:
         plan, alone = self.plan, self.service is not None
         rows = plan.reads - plan.predicates if alone and not self.is_read else plan.reads | plan.predicates
         virtual_relations(self.maintainer.backend).materialise_rows(rows)
-        self.maintainer.ledger.make_right(plan, recursive=alone)
+        if not plan.node.limits:  # they have no counters
+            self.maintainer.ledger.make_right(plan, recursive=alone)

@@ -24,7 +24,7 @@ class InstancePlanner(Planner):
     def make(self, rule: Rule, pivot: int | None, order: Sequence[int], changing: Collection[str] | None) -> Plan:
         """The head, then each atom; run backwards, without the goal that the body begins with."""
         atoms = [literal for literal in rule.body if isinstance(literal, Atom | Negated)]
-        is_backward = any(rule is known for known in self._backward.values())
+        is_backward = any(rule is known for known in self._backward.values()) or self.limits.starts_from_groups(rule)
         outputs: list[Output] = [(rule.predicate, rule.arguments)]
         outputs += [(atom.predicate, _terms(atom.arguments)) for atom in atoms[is_backward:]]
         return make_plan(rule, pivot, order, changing, tuple(outputs), counts_goals=False)
@@ -58,7 +58,7 @@ def body_atoms(plan: Plan) -> list[Atom | Negated]:
 
 def named_rule(rule: Rule) -> Rule:
     """The rule with names for the wildcards of its positive atoms."""
-    return Rule(rule.name, rule.predicate, rule.arguments, tuple(named_body(rule)), rule.span)
+    return Rule(rule.name, rule.predicate, rule.arguments, tuple(named_body(rule)), rule.span, rule.limit)
 
 
 def _terms(arguments: tuple[Argument, ...]) -> tuple[Term, ...]:
