@@ -1,9 +1,9 @@
 """Random programs around limit relations: groups of no, one or two columns, several limit relations in one circle,
 values of all types, plain relations in the circle, negation and aggregates below and above it, limits over limits.
 
-A script is text and plain data.  `e`, `n` and `s` are given.  `deg`, `o`, `conn` and `bl` are derived below the circle.
-`t`, `l` and `d` are limit relations with no, one and two columns beside the value, and `p` is a plain relation that may be in
-the circle.  The others read what is finished.  Every relation may have explicit facts.
+A script is text and plain data.  `e`, `n` and `s` are given; `deg`, `o`, `conn` and `bl` are derived below the circle.
+`t`, `l` and `d` are limit relations with no, one and two columns beside the value, and `p` is a plain relation that may
+be in the circle.  The others read what is finished.  Every relation may have explicit facts.
 """
 
 from __future__ import annotations
