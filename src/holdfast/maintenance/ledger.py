@@ -86,7 +86,8 @@ class Ledger:
         modular = algorithm.with_modules(plan.allotment.services) is not None
         keeps_recursive = algorithm.keeps_recursive or modular
         self._note(plan.predicates, Cn=algorithm.keeps_nonrecursive, Cr=keeps_recursive, served=not modular)
-        self.note_ranks(plan, right=algorithm.keeps_ranks and not modular)
+        if not plan.node.limits:  # whose algorithm says so itself
+            self.note_ranks(plan, right=algorithm.keeps_ranks and not modular)
 
     def ranks_are_right(self, plan: NodePlan) -> bool:
         """Whether ranks and Cw of a hyper-node are right; they are not if it had other predicates before."""

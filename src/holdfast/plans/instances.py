@@ -38,16 +38,22 @@ class BodyPlanner(Planner):
         self._named: dict[int, tuple[Rule, Rule]] = {}  # by id; the rule is held, so that its id stays its own
 
     def _plan(self, rule: Rule, pivot: int | None, delta: float, *, within: bool) -> Plan:
+        if self._is_backward(rule):
+            return super()._plan(rule, pivot, delta, within=within)
         known = self._named.get(id(rule))
         if known is None:
             known = self._named[id(rule)] = rule, named_rule(rule)
         return super()._plan(known[1], pivot, delta, within=within)
 
     def make(self, rule: Rule, pivot: int | None, order: Sequence[int], changing: Collection[str] | None) -> Plan:
-        """The head, then each positive atom of the hyper-node."""
+        """The head, then each positive atom of the hyper-node; run backwards, without the goal."""
         own = [atom for atom in rule.body if isinstance(atom, Atom) and atom.predicate in self._own]
+        own = own[self._is_backward(rule) :]
         outputs = ((rule.predicate, rule.arguments), *((atom.predicate, _terms(atom.arguments)) for atom in own))
         return make_plan(rule, pivot, order, changing, outputs, counts_goals=False)
+
+    def _is_backward(self, rule: Rule) -> bool:
+        return any(rule is known for known in self._backward.values())
 
 
 def body_atoms(plan: Plan) -> list[Atom | Negated]:
