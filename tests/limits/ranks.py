@@ -1,5 +1,5 @@
-"""Ranks of limit relations by their definition: every fact is explicit, or has a derivation from facts of its hyper-node
-that come before it, by their values or, where these are equal, by their ranks."""
+"""Ranks of limit relations by their definition: every fact is explicit, or has a derivation from facts of its
+hyper-node that come before it, by their values or, where these are equal, by their ranks."""
 
 from __future__ import annotations
 
