@@ -140,6 +140,7 @@ class Run:
                 self.met[f"{figures.algorithm}: {figures.why}"] += 1
                 self.met["overdeleted"] += figures.overdeleted > 0
                 self.met["came back"] += figures.rederived > 0
+        self.met["updates"] += 1
         self.met["rule changes"] += bool(step.add or step.remove)
         gone, come = before.get("l", set()) - after.get("l", set()), after.get("l", set()) - before.get("l", set())
         self.met["value changed"] += bool(gone and come)
