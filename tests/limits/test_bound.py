@@ -1,4 +1,5 @@
-"""What an update of a limit relation costs: ranks keep plateaus in place, and what is dearer than starting over is abandoned."""
+"""What an update of a limit relation costs: ranks keep plateaus in place, and an update that becomes dearer than starting
+over is abandoned."""
 
 from __future__ import annotations
 
