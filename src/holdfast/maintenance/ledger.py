@@ -117,6 +117,11 @@ class Ledger:
 
     # --- all counters ----------------------------------------------------------------------------------
 
+    def lose_counts(self, predicates: Iterable[str]) -> None:
+        """Cn and Cr of some predicates were not kept."""
+        for unknown in (self._Cn_unknown, self._Cr_unknown):
+            unknown.update(predicates)
+
     def lose_recursive(self, predicates: Iterable[str]) -> None:
         """Cr and ranks of some predicates were not kept."""
         names = set(predicates)
@@ -133,8 +138,7 @@ class Ledger:
     def lose_all(self, predicates: Iterable[str]) -> None:
         """Nothing is known of some predicates, and nothing is deferred."""
         self._deferred_counts = None
-        for unknown in (self._Cn_unknown, self._Cr_unknown):
-            unknown.update(predicates)
+        self.lose_counts(set(predicates))
         self._ranked.clear()
 
     def without_modules(self, served: Set[str]) -> None:

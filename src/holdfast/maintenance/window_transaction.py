@@ -74,6 +74,8 @@ class Window:
         """Put the counters where the state is: only when they are needed."""
         for node in self._computed.nodes:
             node.put_counts(self._done)
+            if node.node.limits:
+                self._transactions.ledger.lose_counts(node.node.predicates)
             if node.node.is_recursive and node.service is None:
                 self._transactions.ledger.lose_recursive(node.node.predicates)
 
