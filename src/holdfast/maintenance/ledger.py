@@ -119,8 +119,9 @@ class Ledger:
 
     def lose_counts(self, predicates: Iterable[str]) -> None:
         """Cn and Cr of some predicates were not kept."""
-        for unknown in (self._Cn_unknown, self._Cr_unknown):
-            unknown.update(predicates)
+        names = set(predicates)
+        self._Cn_unknown |= names
+        self._Cr_unknown |= names
 
     def lose_recursive(self, predicates: Iterable[str]) -> None:
         """Cr and ranks of some predicates were not kept."""
@@ -138,7 +139,7 @@ class Ledger:
     def lose_all(self, predicates: Iterable[str]) -> None:
         """Nothing is known of some predicates, and nothing is deferred."""
         self._deferred_counts = None
-        self.lose_counts(set(predicates))
+        self.lose_counts(predicates)
         self._ranked.clear()
 
     def without_modules(self, served: Set[str]) -> None:
