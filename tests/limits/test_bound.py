@@ -40,7 +40,8 @@ def overdeleted(kb: holdfast.KnowledgeBase, updates: list[Update]) -> int:
 @pytest.mark.parametrize("program", [LABELS, ZEROS, WIDEST], ids=["labels", "zero weights", "widest"])
 def test_ranks_keep_a_plateau_in_place(program: str, monkeypatch: pytest.MonkeyPatch) -> None:
     random, name = Random(5), "link" if program == LABELS else "edge"
-    rows = [pair if program == LABELS else (*pair, random.choice((0, 0, 3))) for pair in pairs(random, 150, 600)]
+    steps = (0, 0, 3) if program == ZEROS else (9, 9, 3)
+    rows = [pair if program == LABELS else (*pair, random.choice(steps)) for pair in pairs(random, 150, 600)]
     gone = [random.sample(rows, 3) for _ in range(10)]
     updates = [update for some in gone for update in (Update(delete={name: some}), Update(insert={name: some}))]
     kb = holdfast.from_text(program, facts={name: rows})

@@ -84,10 +84,10 @@ class _Writer:
         self.kinds = random.choice([["add"], ["add", "copy"], ["copy"], ["bound"], ["add", "bound"], ["mixed"]])
 
     def script(self) -> Script:
-        pool = list(dict.fromkeys(self.rules()))
+        declared, pool = self.declarations(), list(dict.fromkeys(self.rules()))
         now = [rule for rule in pool if self.random.random() < 0.85]
         facts = {name: self.some(name, *span) for name, span in self.amounts().items()}
-        script = Script(self.declarations(), list(now), {name: set(rows) for name, rows in facts.items()})
+        script = Script(declared, list(now), {name: set(rows) for name, rows in facts.items()})
         spare = [rule for rule in pool if rule not in now]
         script.steps = [self.step(facts, now, spare) for _ in range(self.random.randint(4, 8))]
         return script
