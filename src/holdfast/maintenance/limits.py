@@ -172,7 +172,7 @@ def _regime_of(planner: Planner) -> Regime:
 
 
 def _ranks(planner: Planner, backend: Backend, known: Regime) -> Ranking | None:
-    """Ranks tell apart facts on the same level, where there are levels."""
+    """Ranks put facts on the same level in order, where there are levels."""
     return backend.ability(Ranking) if known.levelled and planner.node.is_recursive else None
 
 
@@ -240,14 +240,14 @@ def _unfounded(s: Stratum, facts: Facts, rules: Sequence[Rule], ranks: Ranking |
     S = (facts - ((facts & s.E) - s.E_minus)).snapshot()
     if not S:
         return S
-    instances = s.derived_goals(rules, s.I - (s.D - s.A), s.I | s.A, S)
+    Ip, In = s.I - (s.D - s.A), s.I | s.A
+    instances = s.derived_goals(rules, Ip, In, S)
     s.figures.backward += len(instances)
     S = (S - instances.support()).snapshot()
     if ranks is None or not S:
         return S
     plans = s.planner.bodies_too.heads(s.kept.recursive, S.sizes())
-    sources = {Read.ALL: s.I - (s.D - s.A), Read.DELTA: S, Read.ABSENT: s.I | s.A}
-    instances, founded = ranks.apply_ranked(plans, sources)
+    instances, founded = ranks.apply_ranked(plans, {Read.ALL: Ip, Read.DELTA: S, Read.ABSENT: In})
     s.figures.backward += len(instances)
     return (S - founded.support()).snapshot()
 
