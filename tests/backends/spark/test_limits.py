@@ -79,7 +79,8 @@ REFUSED = {
     "a column": ".type P = [x: number, y: number]\n.decl p(a: P)\np([1, 2]).",
     "a variant": ".type T = A {} | B {x: number}\n.decl p(a: T)\np($A()).",
     "inside a rule": ".type P = [x: number, y: number]\ne(1). q(a) :- e(x), r = as([x, x], P), r = [a, _].",
-    "a functor": ".functor twice(x: number): number\n.decl e(x: number)\ne(1).\nq(@twice(x)) :- e(x).",
+    "taken apart": ".type T = A {} | B {x: number}\ne(1). q(x) :- e(x), r = $B(x), r != $A().",
+    "a functor": ".functor twice(x: number): number\ne(1). q(@twice(x)) :- e(x).",
 }
 
 
