@@ -97,6 +97,8 @@ test-spark: .venv/installed-dev
 fuzz: .venv/installed-dev
 	@echo "== python -m tests.equivalence.fuzz --seed $(SEED) --seconds $(SECONDS)"
 	@$(BIN)/python -m tests.equivalence.fuzz --seed $(SEED) --seconds $(SECONDS)
+	@echo "== python -m tests.limits.fuzz --seed $(SEED) --seconds $(SECONDS)"
+	@$(BIN)/python -m tests.limits.fuzz --seed $(SEED) --seconds $(SECONDS)
 	@echo "== python -m tests.atomic.sweep --seed $(SEED) --seconds $(SECONDS)"
 	@$(BIN)/python -m tests.atomic.sweep --seed $(SEED) --seconds $(SECONDS)
 	@$(BIN)/python -m tests.atomic.signalled --seed $(SEED) --updates $$((1 + $(SECONDS)))

@@ -15,6 +15,7 @@ from holdfast.knowledge.updating import Updater
 from holdfast.knowledge.views import Views
 from holdfast.maintenance.commit import CommitStep, commit
 from holdfast.maintenance.windows import Windows
+from holdfast.program.show import shown_names
 from holdfast.updates import Change, Update
 
 if TYPE_CHECKING:
@@ -89,8 +90,9 @@ def change_window(
     """The states after several updates of facts; it is abandoned after this number of `seconds` of processor time."""
     from holdfast.maintenance.window_transaction import window
 
-    if state.program.has_limits:
-        message = "a program with min or max in the head of a rule does not take several updates in one pass"
+    if state.program.recursive_limits:
+        shown = shown_names(state.program.recursive_limits, state.program.relations)
+        message = f"{', '.join(shown)}: a recursion through min or max does not take several updates in one pass"
         raise UsageError(Diagnostic("E0931", message, help="apply them one by one, or merged by apply_net"))
     if state.backend.ability(Windows) is None:
         message = "this engine does not compute windows of updates; the memory engine does"
