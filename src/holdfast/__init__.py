@@ -34,15 +34,18 @@ if TYPE_CHECKING:
     from holdfast.explanations.absence import Absence
     from holdfast.explanations.checker import ProofError, check_proof
     from holdfast.explanations.proof import Proof
+    from holdfast.explanations.ways import Derivations, Supports
     from holdfast.knowledge.evaluation import Statistics
     from holdfast.knowledge.facade import KnowledgeBase
     from holdfast.knowledge.opening import from_text, open
+    from holdfast.knowledge.profiling import Profile
+    from holdfast.knowledge.repairs import Repair, Repairs
     from holdfast.maintenance.algorithms import Choice
     from holdfast.relation_view import RelationView
     from holdfast.settings import Limits, Progress
     from holdfast.streaming.driver import Answer, Lookahead
     from holdfast.streaming.queue import UpdateQueue
-    from holdfast.updates import Change, Impact, Update
+    from holdfast.updates import Causes, Change, Impact, Update
     from holdfast.user_functors import functor
     from holdfast.values import BlankNode, Iri, Literal, Record, Type
 
@@ -50,8 +53,10 @@ __all__ = [
     "Absence",
     "Answer",
     "BlankNode",
+    "Causes",
     "Change",
     "Choice",
+    "Derivations",
     "HoldfastError",
     "Impact",
     "Iri",
@@ -59,12 +64,16 @@ __all__ = [
     "Limits",
     "Literal",
     "Lookahead",
+    "Profile",
     "Progress",
     "Proof",
     "ProofError",
     "Record",
     "RelationView",
+    "Repair",
+    "Repairs",
     "Statistics",
+    "Supports",
     "Type",
     "Update",
     "UpdateQueue",
@@ -78,8 +87,10 @@ _HOME = {
     "Absence": "explanations.absence",
     "Answer": "streaming.driver",
     "BlankNode": "values",
+    "Causes": "updates",
     "Change": "updates",
     "Choice": "maintenance.algorithms",
+    "Derivations": "explanations.ways",
     "HoldfastError": "errors",
     "Impact": "updates",
     "Iri": "values",
@@ -87,12 +98,16 @@ _HOME = {
     "Limits": "settings",
     "Literal": "values",
     "Lookahead": "streaming.driver",
+    "Profile": "knowledge.profiling",
     "Progress": "settings",
     "Proof": "explanations.proof",
     "ProofError": "explanations.checker",
     "Record": "values",
     "RelationView": "relation_view",
+    "Repair": "knowledge.repairs",
+    "Repairs": "knowledge.repairs",
     "Statistics": "knowledge.evaluation",
+    "Supports": "explanations.ways",
     "Type": "values",
     "Update": "updates",
     "UpdateQueue": "streaming.queue",

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from holdfast.backends.protocol import Backend, Bag, Counters, Facts, SummableBag
 from holdfast.plans import Plan, Read
+from holdfast.plans.profile import PlanProfile
 from holdfast.program.model import Rule
 from holdfast.quick_dataclass import dataclass
 from holdfast.values.dictionary import Codes
@@ -313,6 +314,12 @@ _PLAIN = _Plain()
 def tuning(backend: Backend) -> Tuning:
     """How a backend wants to be driven."""
     return backend.ability(Tuning) or _PLAIN
+
+
+class Profiling(Protocol):
+    """Can say what each plan took, from when it is given a profile."""
+
+    profile: PlanProfile | None
 
 
 class Housekeeping(Protocol):

@@ -24,6 +24,7 @@ def evaluate(
     macro: Sequence[str] = (),
     include: Sequence[Path] = (),
     functors: Sequence[Path] = (),
+    profile: bool = False,
 ) -> KnowledgeBase:
     """The materialised program.  The progress line is removed in any case."""
     from holdfast import from_text  # imports NumPy, in the quick way
@@ -47,6 +48,7 @@ def evaluate(
             output=output,
             macros=given.macros,
             include=given.folders,
+            profile=profile,
         )
     finally:
         watcher.finished()

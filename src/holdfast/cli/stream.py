@@ -13,6 +13,7 @@ from holdfast.cli.choice import Asked
 from holdfast.cli.command_line import Exit, Option
 from holdfast.cli.evaluate import evaluate
 from holdfast.cli.run_program import write_all
+from holdfast.cli.stream_causes import change_causes
 from holdfast.cli.stream_figures import StreamFigures
 from holdfast.cli.stream_files import open_changes, open_updates, refuse_overwriting
 from holdfast.errors import Diagnostic, ExitCode, UsageError
@@ -53,6 +54,9 @@ def stream(
     strategy: options.Strategy = "counters",
     explain_choice: Annotated[
         bool, Option("--explain-choice", help="Show the algorithm of each hyper-node and the reason.")
+    ] = False,
+    why: Annotated[
+        bool, Option("--why", help="Say with each change which parts of the update caused each derived fact of it.")
     ] = False,
     keep_going: Annotated[
         bool, Option("--keep-going", help="Skip refused updates; exit code 1 if there were any.")
@@ -119,7 +123,7 @@ def stream(
         for path in (stats, changes):
             files.refuse_overwriting(path, base.files)
         sink = opened.enter_context(open_changes(changes))
-        run = _Run(base, asked, incoming, sink, explain_choice, keep_going, json)
+        run = _Run(base, asked, incoming, sink, explain_choice, keep_going, json, why)
         run.all(ahead)
     others = files.each_file([updates, *functors, *([] if changes is None else [changes])])
     written = write_all(base, output, stats, run.figures.to_json(), others)
@@ -164,10 +168,11 @@ class _Run:
         explains: bool,
         keeps_going: bool,
         quiet: bool,
+        causes: bool,
     ) -> None:
         self.base, self.asked, self.queue, self.sink = base, asked, queue, sink
         self.figures = StreamFigures(base, queue)
-        self._explains, self._keeps_going, self._quiet = explains, keeps_going, quiet
+        self._explains, self._keeps_going, self._quiet, self._causes = explains, keeps_going, quiet, causes
         self._warned: list[Diagnostic] = []
 
     def all(self, lookahead: Lookahead) -> None:
@@ -200,7 +205,8 @@ class _Run:
             self.figures.passed_over(answer)
         else:
             self.figures.add(answer, answer.change)
-            self._say(change_line(answer.number, answer.change, answer.merged))
+            causes = change_causes(answer.change, self.base) if self._causes else None
+            self._say(change_line(answer.number, answer.change, answer.merged, causes))
             self._warn()
             self._explain(answer.number, answer.change, relations)
 

@@ -29,13 +29,14 @@ class ChangeWindow:
     def __init__(
         self,
         state: Materialisation,
+        updater: Updater,
         views: Views,
         guard: Guard,
         updates: Sequence[Update],
         facts: Sequence[FactChange],
         window: Window,
     ) -> None:
-        self._state, self._views, self._guard = state, views, guard
+        self._state, self._updater, self._views, self._guard = state, updater, views, guard
         self._updates, self._facts, self._window = updates, facts, window
 
     @property
@@ -62,7 +63,10 @@ class ChangeWindow:
         updates = self._updates[window.done : number]
         outcomes = [window.outcome(i) for i in range(window.done, number)]
         no_ops = window.no_ops[window.done : number]
-        changes = [self._views.change(each, state.program, n) for each, n in zip(outcomes, no_ops, strict=True)]
+        changes = [
+            self._views.change(each, state.program, n, self._updater.origin(later))
+            for later, (each, n) in enumerate(zip(outcomes, no_ops, strict=True), 1)
+        ]
         facts = state.watch.facts + sum(len(outcome.added) - len(outcome.removed) for outcome in outcomes)
         given = self._facts[window.done : number]
         state.log_commit(updates, changes, lambda: [self._views.explicit_change(f, state.program) for f in given])
@@ -103,4 +107,4 @@ def change_window(
             watch.give_up_after(seconds)
         facts = [(each.deletions, each.insertions) for each in prepared]
         computed = window(state.maintainer, facts, [each.given for each in prepared], watch)
-    return ChangeWindow(state, views, guard, tuple(updates), prepared, computed)
+    return ChangeWindow(state, updater, views, guard, tuple(updates), prepared, computed)
