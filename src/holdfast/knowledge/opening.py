@@ -50,6 +50,7 @@ def open(
     include: Iterable[str | Path] = (),
     store: str | Path | None = None,
     migrate: bool = False,
+    read_only: bool = False,
 ) -> KnowledgeBase:
     """Read a program file, load its facts and compute everything that follows.
 
@@ -65,11 +66,15 @@ def open(
     `store` is a folder that keeps the knowledge base.  A new one is made from the program and the facts; an existing
     one gives the knowledge base that it keeps, and `facts` are not read.  If the program is another one than
     before, that raises unless `migrate` is true.  A store can also be opened by itself, in place of a program.
+    With `read_only`, another process may write it meanwhile, and `kb.refresh()` takes up what it has committed.
     """
     expect(program, (str, Path), "a program is the path of a file", "from_text takes the program itself")
     path = Path(program)
     if os.path.isdir(path) and store is None:  # noqa: PTH112  # a name that is too long is no folder
-        return _from_folder(path, facts, engine, limits, progress, modules, output)
+        return _from_folder(path, facts, engine, limits, progress, modules, output, read_only=read_only)
+    if read_only:
+        message = "read_only is for a store that is opened by itself, by its folder"
+        raise UsageError(Diagnostic("E0926", message, help='write holdfast.open("kb", read_only=True)'))
     return from_text(
         read_program(path),
         facts,
@@ -133,8 +138,11 @@ def _from_folder(
     progress: Progress | None,
     modules: Iterable[str | Module],
     output: str | Path | None,
+    *,
+    read_only: bool,
 ) -> KnowledgeBase:
     """The knowledge base that a store keeps."""
+    from holdfast.knowledge.following import following
     from holdfast.knowledge.storing import from_store
 
     _expect_settings(limits, progress, output)
@@ -143,7 +151,8 @@ def _from_folder(
         message = "a store that is opened by itself has its facts, and takes no others"
         raise UsageError(Diagnostic("E0926", message, help="give facts when the store is made, or in an update"))
     with within(limits.seconds if limits else None):
-        return from_store(folder, _evaluation(None, engine, limits, progress, modules, output, folder.as_posix()))
+        evaluate = _evaluation(None, engine, limits, progress, modules, output, folder.as_posix())
+        return (following if read_only else from_store)(folder, evaluate)
 
 
 def _refuse_elsewhere(engine: EngineChoice) -> None:
@@ -221,6 +230,8 @@ def _materialisation(
 
     figures = evaluated.statistics.nodes
     maintainer = Maintainer(loaded.program, evaluated.backend, evaluated.modules, evaluated.states, figures)
+    if loaded.derived is not None:
+        loaded.derived.note(maintainer)
     return Materialisation(tree_program, loaded.program, loaded.dictionary, maintainer, watch, limits)
 
 
