@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from holdfast.errors import HoldfastError
+from holdfast.interrupts import deferred
 from holdfast.knowledge.updating import MOST_TOGETHER
 from holdfast.updates import Change, Update
 
@@ -45,18 +46,21 @@ class GroupCommit:
 
     def apply(self, update: Update, alone: Callable[[], Change], *, may_join: bool) -> Change:
         """Apply an update: `alone`, or with others that wait if it may join them."""
-        mine = _Waiting(update, may_join=may_join)
-        if not self._leads(mine):
-            self._wait(mine)
-        if mine.change is not None:
-            return mine.change
-        self._wait_for_others()
-        group = self._group()
+        with deferred():  # a thread that leads must not go without passing that on
+            mine = _Waiting(update, may_join=may_join)
+            if not self._leads(mine):
+                self._wait(mine)
+            return self._lead(mine, alone) if mine.change is None else mine.change
+
+    def _lead(self, mine: _Waiting, alone: Callable[[], Change]) -> Change:
+        group: list[_Waiting] = []
         try:
+            self._wait_for_others()
+            self._fill(group)
             change = self._applied_together(group)
             return alone() if change is None else change
         finally:
-            self._pass_on(group[1:])
+            self._pass_on(mine, group[1:])
 
     def _leads(self, mine: _Waiting) -> bool:
         with self._mutex:
@@ -67,17 +71,16 @@ class GroupCommit:
     def _wait(self, mine: _Waiting) -> None:
         try:
             mine.woken.wait()
-        except BaseException:  # a signal: the update does not happen, unless another thread is applying it already
+        except BaseException:  # from another thread: the update does not happen, unless it is being applied already
             self._withdraw(mine)
             raise
 
     def _withdraw(self, mine: _Waiting) -> None:
         with self._mutex:
-            if mine not in self._waiting:
-                return
-            self._waiting.remove(mine)
-        if mine.woken.is_set():
-            self._pass_on(())
+            if mine in self._waiting:
+                self._waiting.remove(mine)
+                if mine.woken.is_set():  # it would have led
+                    self._choose_leader()
 
     def _wait_for_others(self) -> None:
         """The threads of the last group are about to come back, and a larger group is cheaper for each."""
@@ -85,14 +88,13 @@ class GroupCommit:
         while len(self._waiting) < self._last and time.monotonic() < end:
             time.sleep(_GLANCE)
 
-    def _group(self) -> list[_Waiting]:
+    def _fill(self, group: list[_Waiting]) -> None:
         """The leader's update, and those behind it that may join it."""
         with self._mutex:
-            group = [self._waiting.popleft()]
+            group.append(self._waiting.popleft())
             while self._waiting and group[0].may_join and self._waiting[0].may_join and len(group) < MOST_TOGETHER:
                 group.append(self._waiting.popleft())
             self._last = len(group)
-            return group
 
     def _applied_together(self, group: Sequence[_Waiting]) -> Change | None:
         """The change of the first; None if they have to be applied one by one: one of them may be refused."""
@@ -108,13 +110,19 @@ class GroupCommit:
             each.change = change
         return changes[0]
 
-    def _pass_on(self, others: Sequence[_Waiting]) -> None:
+    def _pass_on(self, mine: _Waiting, others: Sequence[_Waiting]) -> None:
         """Wake those whose updates are applied, and the one that leads next; what is not applied waits again."""
         with self._mutex:
+            if mine in self._waiting:
+                self._waiting.remove(mine)
             self._waiting.extendleft(each for each in reversed(others) if each.change is None)
-            self._is_led = bool(self._waiting)
-            if self._is_led:
-                self._waiting[0].woken.set()
+            self._choose_leader()
         for each in others:
             if each.change is not None:
                 each.woken.set()
+
+    def _choose_leader(self) -> None:
+        """The first that waits leads, if there is one; the caller has the mutex."""
+        self._is_led = bool(self._waiting)
+        if self._is_led:
+            self._waiting[0].woken.set()
