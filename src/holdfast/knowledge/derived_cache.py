@@ -42,7 +42,10 @@ class Derived:
         """Fill an empty dictionary, and give the explicit facts of the predicates that modules serve."""
         if self.state.about["program"] != program_hash(program):
             raise StaleCacheError
-        restore_values(dictionary, self.state.values)
+        try:
+            restore_values(dictionary, self.state.values)
+        except ValueError as error:
+            raise StaleCacheError from error
         return {name: self.state.arrays[f"{name}/given"] for name in self.state.about["served"]}
 
     def restore(self, backend: Backend, served: Sequence[str], watch: Watch) -> None:
@@ -84,10 +87,10 @@ def cached_state(state: Materialisation) -> CachedState | None:
         "served": sorted(served),
         "tables": {name: [list(saved.arrays), dict(saved.numbers)] for name, saved in tables.items()},
         "rounds": 0 if ranks is None else ranks.rounds,
-        "facts": sum(map(state.backend.materialisation.size, tables)),
+        "facts": int(sum(map(state.backend.materialisation.size, tables))),
         "ledger": _ledger(maintainer, served, tables),
         "costs": [
-            [list(names), [cost.instances, cost.seconds]]
+            [list(names), [float(cost.instances), float(cost.seconds)]]
             for names, cost in maintainer.chooser.costs.entries().items()
             if served.isdisjoint(names)
         ],
@@ -104,7 +107,9 @@ def _explicit(backend: Backend, name: str) -> NDArray[np.int64]:
 def _ledger(maintainer: Maintainer, served: set[str], tables: Mapping[str, SavedTable]) -> list[Any]:
     """Which counters and ranks are right, without those that are computed again."""
     *unknown, ranked = maintainer.ledger.entries()
-    known = {name: sorted(others) for name, others in ranked.items() if "rank" in tables[name].arrays}
+    known = {
+        name: sorted(others) for name, others in ranked.items() if name in tables and "rank" in tables[name].arrays
+    }
     return [*(sorted(names - served) for names in unknown), known]
 
 

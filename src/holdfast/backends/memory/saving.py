@@ -21,14 +21,13 @@ def saved_table(backend: MemoryBackend, name: str) -> SavedTable:
     table = backend.tables[name]
     arrays: dict[str, NDArray[Any]] = {column: getattr(table, column)[: table.size] for column in _COLUMNS}
     arrays |= {kind: ranks[: table.size] for kind, ranks in zip(_RANKS, backend.ranking.saved(name), strict=False)}
-    numbers: dict[str, int | None] = {
-        "explicit": backend.explicit.prefix(name),
-        "materialisation": backend.materialisation.prefix(name),
-    }
+    sets = {"explicit": backend.explicit, "materialisation": backend.materialisation}
+    prefixes = {kind: kept.prefix(name) for kind, kept in sets.items()}
+    numbers = {kind: None if prefix is None else int(prefix) for kind, prefix in prefixes.items()}
     known = table.membership
     if isinstance(known, GriddedRows):
         arrays["cells"] = known.cells[: known.largest + 1]
-        numbers |= {"growing": known.growing, "largest": known.largest}
+        numbers |= {"growing": int(known.growing), "largest": int(known.largest)}
     else:
         arrays["slots"] = known.slots
         numbers["may_be_gridded"] = int(known.may_be_gridded)
