@@ -193,7 +193,10 @@ class KnowledgeBase:
         nothing has changed.  The figures of the pass are in the first change.
         """
         expect_updates(updates)
-        return self.window(updates, seconds=seconds).all() if updates else []
+        if not updates:
+            return []
+        parts = self._state, self._updater, self._views, self._guard
+        return change_window(updates, seconds, *parts, at_once=True).all()
 
     @exclusive
     def window(self, updates: Sequence[Update], *, seconds: float | None = None) -> ChangeWindow:

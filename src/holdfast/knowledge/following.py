@@ -14,6 +14,7 @@ from holdfast.knowledge.materialisation import Commit
 from holdfast.knowledge.recipes import Evaluate
 from holdfast.knowledge.storing import earlier, replay, resumed
 from holdfast.store.following import FollowedLog, follow
+from holdfast.store.manifests import read_identity
 from holdfast.store.publishing import published
 from holdfast.store.reading import current_snapshot
 from holdfast.store.records import LogRecord, StoreLog
@@ -44,6 +45,7 @@ def _loaded(folder: Path, evaluate: Evaluate) -> tuple[KnowledgeBase, FollowedLo
 
 
 def _while_it_changes(folder: Path, act: Callable[[], _T]) -> _T:
+    read_identity(folder)
     for _ in range(_TRIES):
         before = current_snapshot(folder)
         with suppress(HoldfastError):

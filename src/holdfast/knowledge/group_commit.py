@@ -7,7 +7,6 @@ one of those that came meanwhile leads.
 from __future__ import annotations
 
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -17,8 +16,7 @@ from holdfast.interrupts import deferred
 from holdfast.knowledge.updating import MOST_TOGETHER
 from holdfast.updates import Change, Update
 
-_PATIENCE: Final = 0.0005  # seconds that a leader waits for those who were in the last group
-_GLANCE: Final = 0.00005
+_PATIENCE: Final = 0.001  # seconds that a leader waits for those who were in the last group
 
 
 class _Waiting:
@@ -43,6 +41,7 @@ class GroupCommit:
         self._waiting: deque[_Waiting] = deque()
         self._is_led = False
         self._last = 1  # updates in the last group
+        self._are_back = threading.Event()  # as many wait now
 
     def apply(self, update: Update, alone: Callable[[], Change], *, may_join: bool) -> Change:
         """Apply an update: `alone`, or with others that wait if it may join them."""
@@ -65,6 +64,8 @@ class GroupCommit:
     def _leads(self, mine: _Waiting) -> bool:
         with self._mutex:
             self._waiting.append(mine)
+            if len(self._waiting) >= self._last:
+                self._are_back.set()
             leads, self._is_led = not self._is_led, True
             return leads
 
@@ -84,9 +85,11 @@ class GroupCommit:
 
     def _wait_for_others(self) -> None:
         """The threads of the last group are about to come back, and a larger group is cheaper for each."""
-        end = time.monotonic() + _PATIENCE
-        while len(self._waiting) < self._last and time.monotonic() < end:
-            time.sleep(_GLANCE)
+        with self._mutex:
+            if len(self._waiting) >= self._last:
+                return
+            self._are_back.clear()
+        self._are_back.wait(_PATIENCE)
 
     def _fill(self, group: list[_Waiting]) -> None:
         """The leader's update, and those behind it that may join it."""

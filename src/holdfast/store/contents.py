@@ -100,7 +100,7 @@ def pack(changes: Iterable[ExplicitChange], notes: Sequence[Note] = (), now: dat
         }
         items.append({key: value for key, value in item.items() if value})
     time = (now or datetime.now(UTC)).isoformat(timespec="milliseconds")
-    content = {"time": time, **({"notes": list(notes)} if any(notes) else {}), "updates": items}
+    content = {"time": time, **({"notes": list(map(dict, notes))} if any(notes) else {}), "updates": items}
     text = to_json(content).encode()
     return b"".join((_LENGTH.pack(len(text)), text, *tables))
 

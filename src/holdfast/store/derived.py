@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import math
 import os
 import sys
 from collections.abc import Callable, Mapping
@@ -45,12 +46,12 @@ def write_cache(folder: Path, cached: CachedState, manifest: bytes, files: Files
         files.mkdir(folder.parent)
     files.mkdir(folder)
     paths = {name: f"{place}.npy" for place, name in enumerate(cached.arrays)}
-    hashes = {name: _write_array(folder / paths[name], array, files) for name, array in cached.arrays.items()}
+    written = {name: _write_array(folder / paths[name], array, files) for name, array in cached.arrays.items()}
     _write(folder / "values.arrow", (cached.values,), files)
     content = {
         "stamp": stamp(manifest),
         "about": dict(cached.about),
-        "arrays": {name: [paths[name], array.nbytes, hashes[name]] for name, array in cached.arrays.items()},
+        "arrays": {name: [paths[name], *entry] for name, entry in written.items()},
         "values": hashlib.sha256(cached.values).hexdigest(),
     }
     _write(folder / "index.json", (sealed(content),), files)
@@ -64,7 +65,7 @@ def read_cache(folder: Path, manifest: bytes, check: Callable[[int], None]) -> C
         content = unsealed((folder / "index.json").read_bytes())
         if content["stamp"] != stamp(manifest):
             return None
-        check(sum(size for _, size, _ in content["arrays"].values()))
+        check(sum(math.prod(shape) * np.dtype(dtype).itemsize for *_, dtype, shape in content["arrays"].values()))
         values = (folder / "values.arrow").read_bytes()
         if hashlib.sha256(values).hexdigest() != content["values"]:
             return None
@@ -90,13 +91,18 @@ def engine_hash() -> str:
     return found.hexdigest()
 
 
-def _write_array(path: Path, array: NDArray[Any], files: Files) -> str:
+def _write_array(path: Path, array: NDArray[Any], files: Files) -> tuple[int, str, str, list[int]]:
+    """Gives where its data begins, their hash, the type and the shape."""
     array = np.ascontiguousarray(array)
     head = io.BytesIO()
     np.lib.format.write_array_header_1_0(head, np.lib.format.header_data_from_array_1_0(array))
-    data = memoryview(array).cast("B") if array.size else memoryview(b"")
+    data = _bytes(array)
     _write(path, (head.getvalue(), data), files)
-    return hashlib.sha256(data).hexdigest()
+    return head.tell(), hashlib.sha256(data).hexdigest(), array.dtype.str, list(array.shape)
+
+
+def _bytes(array: NDArray[Any]) -> memoryview:
+    return array.data.cast("B") if array.size else memoryview(b"")
 
 
 def _write(path: Path, parts: tuple[bytes | memoryview, ...], files: Files) -> None:
@@ -109,10 +115,11 @@ def _write(path: Path, parts: tuple[bytes | memoryview, ...], files: Files) -> N
         os.close(handle)
 
 
-def _read_array(folder: Path, entry: tuple[str, int, str]) -> NDArray[Any]:
-    path, _, expected = entry
-    array: NDArray[Any] = np.load(folder / path, allow_pickle=False)
-    data = memoryview(array).cast("B") if array.size else memoryview(b"")
-    if hashlib.sha256(data).hexdigest() != expected:
+def _read_array(folder: Path, entry: tuple[str, int, str, str, list[int]]) -> NDArray[Any]:
+    """The head of the file is for others: it has no hash."""
+    path, start, expected, dtype, shape = entry
+    array: NDArray[Any] = np.fromfile(folder / path, dtype, math.prod(shape), offset=start)
+    array.shape = tuple(shape)  # in place: the array owns its memory
+    if hashlib.sha256(_bytes(array)).hexdigest() != expected:
         raise ValueError("an array is not what was written")
     return array
