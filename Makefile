@@ -89,6 +89,10 @@ test-faults: SECONDS = 86400
 test-faults: .venv/installed-dev
 	@echo "== the fault campaign of stores: all of it takes hours, SECONDS bounds it"
 	@$(BIN)/python -m tests.store.campaign --seconds $(SECONDS)
+	@echo "== one process writes a store and four follow it: 10,000 updates"
+	@$(BIN)/python -m tests.store.processes
+	@echo "== 100,000 updates of one store: memory, disk and time stay bounded"
+	@$(BIN)/python -m tests.store.soak
 
 test-spark: .venv/installed-dev
 	@echo "== pytest --engine spark: the tests of evaluation and maintenance on Spark, with fewer random steps; hours"

@@ -294,6 +294,29 @@ def packings(backend: Backend) -> int:
     return 0 if prepared is None else prepared.packings
 
 
+# --- saving --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SavedTable:
+    """The facts of a predicate as arrays and numbers whose meaning is the backend's own affair."""
+
+    arrays: Mapping[str, NDArray[Any]]
+    numbers: Mapping[str, int | None]
+
+
+class Saving(Protocol):
+    """Gives what it holds between two updates as arrays, and takes it up again: facts, counters and ranks."""
+
+    def save(self, predicate: str) -> SavedTable:
+        """All of a predicate; the arrays are not copies."""
+        ...
+
+    def restore_saved(self, tables: Mapping[str, SavedTable], rounds: int) -> None:
+        """Take up predicates that have no facts yet, and the highest rank; the arrays are the backend's own then."""
+        ...
+
+
 # --- costs ---------------------------------------------------------------------------------------------
 
 
