@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from types import MappingProxyType
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, TypeAlias, cast
 
 from holdfast.arguments import expect
 from holdfast.boundary import public
@@ -20,9 +21,12 @@ from holdfast.values.single_values import shown_repr
 
 _NONE: Mapping[str, FactData] = MappingProxyType({})
 _PARTS_SHOWN = 6
-_KEYS = ("delete", "insert", "add_rules", "remove_rules")
+_KEYS = ("delete", "insert", "add_rules", "remove_rules", "note")
 _DONE = {"insert": "inserted", "delete": "deleted", "add_rule": "added", "remove_rule": "removed"}
 _CAUSES_SHOWN, _PROOFS_SHOWN = 8, 3
+
+Note: TypeAlias = Mapping[str, Any]
+"""Free fields of an update, such as who made it and why: values that JSON has."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +41,11 @@ class Update:
     insert: Mapping[str, FactData | FactParts] = field(default_factory=lambda: _NONE)
     add_rules: Sequence[str] = ()
     remove_rules: Sequence[str] = ()
+    note: Note = field(default_factory=lambda: _NONE)  # who, why, …: a store keeps it with the update
 
     def __post_init__(self) -> None:
+        if self.note:
+            object.__setattr__(self, "note", the_note(self.note))
         for key in ("add_rules", "remove_rules"):  # a string is a sequence of strings too, but means one text
             if isinstance(given := getattr(self, key), str):
                 object.__setattr__(self, key, (given,))
@@ -68,7 +75,19 @@ class Update:
             _facts(value.get("insert", {})),
             tuple(value.get("add_rules", ())),
             tuple(value.get("remove_rules", ())),
+            value.get("note", _NONE),
         )
+
+
+def the_note(given: object) -> Note:
+    """A note as JSON gives it back; raises if JSON does not have its values."""
+    expect(given, Mapping, "a note is a dict of free fields", 'note={"who": "ann", "why": "ticket 12"}')
+    try:
+        note = json.loads(json.dumps(dict(cast("Note", given)), allow_nan=False))
+    except (TypeError, ValueError, RecursionError) as error:
+        help = "use texts, numbers, True, False, None, lists and dicts"
+        raise UsageError(Diagnostic("E0926", f"a note has values that JSON has: {error}", help=help)) from None
+    return cast("Note", note)
 
 
 def the_update(given: object) -> Update:
@@ -120,8 +139,8 @@ def _expect_name(relation: object, method: str) -> None:
 class Updating:
     """Collects an update in `with kb.update() as u:` and applies it at the end; nothing changes if the block raises."""
 
-    def __init__(self, apply: Callable[[Update], Change]) -> None:
-        self._apply = apply
+    def __init__(self, apply: Callable[[Update], Change], note: Note = _NONE) -> None:
+        self._apply, self._note = apply, note
         self._delete: dict[str, list[FactData]] = {}
         self._insert: dict[str, list[FactData]] = {}
         self._add_rules: list[str] = []
@@ -156,7 +175,7 @@ class Updating:
                 {name: FactParts(tuple(parts)) for name, parts in given.items()}
                 for given in (self._delete, self._insert)
             )
-            self.change = self._apply(Update(delete, insert, self._add_rules, self._remove_rules))
+            self.change = self._apply(Update(delete, insert, self._add_rules, self._remove_rules, self._note))
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -103,15 +103,8 @@ def stream(
         Lookahead(lookahead, window, coalesce),
         UpdateQueue(queue),
     )
-    if str(program) == str(updates) == "-":
-        raise UsageError(Diagnostic(codes.BAD_USAGE, "program and updates cannot both be on standard input"))
-    refuse_overwriting(updates, changes)
+    _refuse_clashes(program, updates, changes, stats, functors)
     files.writable_folder(output)
-    for path in (stats, changes):
-        files.writable_file(path)
-        files.refuse_overwriting(path, [program, updates, *functors])
-    if stats is not None and changes is not None and stats.resolve() == changes.resolve():
-        raise UsageError(Diagnostic(codes.BAD_USAGE, f"{stats} cannot be both --stats and --changes"))
     with ExitStack() as opened:
         longest = None if limit_memory is None else options.bytes_of(limit_memory) // 8  # its objects take more
         feed(incoming, opened.enter_context(open_updates(updates, longest)))
@@ -134,14 +127,33 @@ def stream(
         run.all(ahead)
     others = files.each_file([updates, *functors, *([] if changes is None else [changes])])
     written = write_all(base, output, stats, run.figures.to_json(), others)
-    if json:
-        terminal.json_line({"ok": not run.figures.skipped, **run.figures.totals(), "written": list(map(str, written))})
-    else:
-        for path in written:
-            terminal.note(f"wrote {path}")
-        terminal.note(run.figures.summary())
+    _report(run.figures, written, json)
     if run.figures.skipped:
         raise Exit(ExitCode.CHECK_FAILED)
+
+
+def _refuse_clashes(
+    program: Path, updates: Path, changes: Path | None, stats: Path | None, functors: Sequence[Path]
+) -> None:
+    """No file is read and written, or written twice."""
+    if str(program) == str(updates) == "-":
+        raise UsageError(Diagnostic(codes.BAD_USAGE, "program and updates cannot both be on standard input"))
+    refuse_overwriting(updates, changes)
+    for path in (stats, changes):
+        files.writable_file(path)
+        files.refuse_overwriting(path, [program, updates, *functors])
+    if stats is not None and changes is not None and stats.resolve() == changes.resolve():
+        raise UsageError(Diagnostic(codes.BAD_USAGE, f"{stats} cannot be both --stats and --changes"))
+
+
+def _report(figures: StreamFigures, written: Sequence[Path], json: bool) -> None:
+    """What the whole stream came to."""
+    if json:
+        terminal.json_line({"ok": not figures.skipped, **figures.totals(), "written": list(map(str, written))})
+        return
+    for path in written:
+        terminal.note(f"wrote {path}")
+    terminal.note(figures.summary())
 
 
 class _Run:

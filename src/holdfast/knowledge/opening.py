@@ -52,6 +52,7 @@ def open(
     store: str | Path | None = None,
     migrate: bool = False,
     profile: bool = False,
+    read_only: bool = False,
 ) -> KnowledgeBase:
     """Read a program file, load its facts and compute everything that follows.
 
@@ -68,11 +69,15 @@ def open(
     one gives the knowledge base that it keeps, and `facts` are not read.  If the program is another one than
     before, that raises unless `migrate` is true.  A store can also be opened by itself, in place of a program.
     With `profile`, `kb.profile()` says what each rule took.
+    With `read_only`, another process may write it meanwhile, and `kb.refresh()` takes up what it has committed.
     """
     expect(program, (str, Path), "a program is the path of a file", "from_text takes the program itself")
     path = Path(program)
     if os.path.isdir(path) and store is None:  # noqa: PTH112  # a name that is too long is no folder
-        return _from_folder(path, facts, engine, limits, progress, modules, output, profile)
+        return _from_folder(path, facts, engine, limits, progress, modules, output, profile, read_only=read_only)
+    if read_only:
+        message = "read_only is for a store that is opened by itself, by its folder"
+        raise UsageError(Diagnostic("E0926", message, help='write holdfast.open("kb", read_only=True)'))
     return from_text(
         read_program(path),
         facts,
@@ -139,8 +144,11 @@ def _from_folder(
     modules: Iterable[str | Module],
     output: str | Path | None,
     profile: bool,
+    *,
+    read_only: bool,
 ) -> KnowledgeBase:
     """The knowledge base that a store keeps."""
+    from holdfast.knowledge.following import following
     from holdfast.knowledge.storing import from_store
 
     _expect_settings(limits, progress, output)
@@ -150,7 +158,7 @@ def _from_folder(
         raise UsageError(Diagnostic("E0926", message, help="give facts when the store is made, or in an update"))
     with within(limits.seconds if limits else None):
         settings = engine, limits, progress, modules, output, folder.as_posix(), profile
-        return from_store(folder, _evaluation(None, *settings))
+        return (following if read_only else from_store)(folder, _evaluation(None, *settings))
 
 
 def _refuse_elsewhere(engine: EngineChoice) -> None:
@@ -232,6 +240,8 @@ def _materialisation(
 
     figures = evaluated.statistics.nodes
     maintainer = Maintainer(loaded.program, evaluated.backend, evaluated.modules, evaluated.states, figures)
+    if loaded.derived is not None:
+        loaded.derived.note(maintainer)
     return Materialisation(tree_program, loaded.program, loaded.dictionary, maintainer, watch, limits)
 
 

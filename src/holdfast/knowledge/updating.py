@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
@@ -11,7 +12,7 @@ from holdfast.backends.abilities import Linking, housekeeping
 from holdfast.backends.protocol import Facts as FactSet
 from holdfast.errors import Diagnostic, UsageError
 from holdfast.exclusive import Guard
-from holdfast.knowledge.materialisation import Materialisation
+from holdfast.knowledge.materialisation import LoggedAhead, Materialisation
 from holdfast.knowledge.origins import ChangeOrigin, Moved
 from holdfast.knowledge.prepared_updates import FactChange, Prefetcher, UpdateEncoder, looked_up, looked_up_each
 from holdfast.knowledge.relations import own_relations, the_relation
@@ -152,12 +153,15 @@ class Updater:
             origin = self.origin(len(updates) if keep else 0, rules, is_applied=keep)
             no_ops = facts.given - sum(map(len, outcome.explicit))
             change = self._views.change(outcome, during, no_ops, origin)
-            if keep:
+            if ahead is not None:
+                ahead.finish()
+            elif keep:
                 state.log_commit(updates, (change,), explicit)
             return change, outcome.removed
 
         steps = [*([] if rules is None else [rules.adopt]), state.next_version(updates)]
-        with state.limited(keep=keep) as watch:
+        ahead = state.log_ahead(updates, explicit) if keep and rules is None else None
+        with retracted_if_it_fails(ahead), state.limited(keep=keep) as watch:
             change, removed = state.maintainer.run(
                 facts.deletions,
                 facts.insertions,
@@ -184,6 +188,17 @@ class Updater:
     def _forget_prefetched(self) -> None:
         if self._prefetcher is not None:
             self._prefetcher.forget()
+
+
+@contextmanager
+def retracted_if_it_fails(ahead: LoggedAhead | None) -> Iterator[None]:
+    """What was logged ahead does not happen if the block raises."""
+    try:
+        yield
+    except BaseException:
+        if ahead is not None:
+            ahead.retract()
+        raise
 
 
 def chosen(algorithm: str | Choice) -> Choice:

@@ -18,6 +18,8 @@ from holdfast.backends.abilities import (
     PreparedFacts,
     Profiling,
     Ranking,
+    SavedTable,
+    Saving,
     Scratch,
     Scratching,
     Tuning,
@@ -61,7 +63,17 @@ _FEW = 4_096  # rows of deleted facts that do not matter
 
 
 class MemoryBackend(
-    Able, VirtualRelations, PreparedFacts, Tuning, Profiling, Housekeeping, Linking, Windows, Scratching, Grouping
+    Able,
+    VirtualRelations,
+    PreparedFacts,
+    Tuning,
+    Profiling,
+    Housekeeping,
+    Linking,
+    Windows,
+    Scratching,
+    Grouping,
+    Saving,
 ):
     """Facts in this process."""
 
@@ -362,6 +374,20 @@ class MemoryBackend(
         if self._window_planners is None:
             self._window_planners = Planners(self)
         return compute(self._window_planners, self, nodes, updates, given, states, watch)
+
+    def save(self, predicate: str) -> SavedTable:
+        """A table as arrays."""
+        from holdfast.backends.memory.saving import saved_table
+
+        return saved_table(self, predicate)
+
+    def restore_saved(self, tables: Mapping[str, SavedTable], rounds: int) -> None:
+        """Take up tables that were saved, and the highest rank."""
+        from holdfast.backends.memory.saving import restore_table
+
+        for name, saved in tables.items():
+            restore_table(self, name, saved)
+        self.ranking.rounds = rounds
 
     def able(self, plans: Iterable[_AnyPlan], sources: Mapping[Read, Facts]) -> list[_AnyPlan]:
         """The plans that have facts to start from."""
