@@ -123,8 +123,7 @@ class Maintainer:
     def _outcome(self, walk: Walk, program: Program | None) -> Outcome:
         agenda = self._agenda if program is None else Agenda(self._edited(program))
         figures, D, A = walk.through(agenda), self.backend.deleted, self.backend.added
-        explicit = len(walk.E_minus) + len(walk.E_plus)
-        return Outcome((D - A).snapshot(), (A - D).snapshot(), tuple(figures), explicit)
+        return Outcome((D - A).snapshot(), (A - D).snapshot(), tuple(figures), (walk.E_minus, walk.E_plus))
 
     # --- rules change ----------------------------------------------------------------------------------
 
