@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
@@ -21,7 +21,9 @@ from numpy.typing import NDArray
 
 from holdfast.backends.protocol import Backend, Bag, Counters, Facts, SummableBag
 from holdfast.plans import Plan, Read
+from holdfast.plans.profile import PlanProfile
 from holdfast.program.model import Rule
+from holdfast.quick_dataclass import dataclass
 from holdfast.values.dictionary import Codes
 
 A = TypeVar("A")
@@ -335,6 +337,12 @@ _PLAIN = _Plain()
 def tuning(backend: Backend) -> Tuning:
     """How a backend wants to be driven."""
     return backend.ability(Tuning) or _PLAIN
+
+
+class Profiling(Protocol):
+    """Can say what each plan took, from when it is given a profile."""
+
+    profile: PlanProfile | None
 
 
 class Housekeeping(Protocol):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Literal, NoReturn, overload
 
 from holdfast.arguments import expect, missing_method
 from holdfast.boundary import public
@@ -19,7 +19,7 @@ from holdfast.knowledge.materialisation import Materialisation
 from holdfast.knowledge.outputs import Outputs
 from holdfast.knowledge.queries import answers
 from holdfast.knowledge.relations import find_relation, the_relation
-from holdfast.knowledge.updating import Updater, changes_rules, chosen, expect_updates
+from holdfast.knowledge.updating import Updater, changes_rules, chosen, expect_updates, refuse_size_limits
 from holdfast.knowledge.views import Views, ViewsByName, visible_relations
 from holdfast.knowledge.windows import ChangeWindow, change_window
 from holdfast.language.printer import show
@@ -32,11 +32,15 @@ from holdfast.values import Row
 if TYPE_CHECKING:
     from holdfast.explanations.absence import Absence
     from holdfast.explanations.proof import Proof
+    from holdfast.explanations.ways import Derivations, Supports
     from holdfast.formats.staging import Staged
     from holdfast.knowledge.durable import Durable
     from holdfast.knowledge.following import Following
     from holdfast.knowledge.materialisation import Commit
+    from holdfast.knowledge.profiling import Profile
+    from holdfast.knowledge.repairs import Repairs
     from holdfast.maintenance.marking import Marking
+    from holdfast.plans import SizeStatistics
     from holdfast.program.graph_views import GraphView
     from holdfast.store.commits import CommitInfo
     from holdfast.store.writing import Snapshot, Store
@@ -133,6 +137,18 @@ class KnowledgeBase:
         rows = self._dictionary.decode_rows(codes, relation.types)
         return dict(zip(rows, zip(nonrecursive, recursive, strict=True), strict=True))
 
+    @property
+    def size_statistics(self) -> SizeStatistics:
+        """The sizes that join orders are chosen by (internal)."""
+        return self._backend.statistics
+
+    @exclusive
+    def profile(self) -> Profile:
+        """What each rule and delta rule took, the slowest first; needs `holdfast.open(…, profile=True)`."""
+        from holdfast.knowledge.profiling import profile_of
+
+        return profile_of(self._backend, self.program, self.statistics.nodes)
+
     def graph(self) -> GraphView:
         """The graph of hyper-nodes: a picture in a notebook, text elsewhere."""
         from holdfast.program.graph_views import GraphView
@@ -141,15 +157,58 @@ class KnowledgeBase:
 
     # --- explanations ----------------------------------------------------------------------------------
 
-    @exclusive
-    def why(self, fact: str, *, seconds: float | None = 5.0, size: int | None = None) -> Proof | None:
+    @overload
+    def why(
+        self, fact: str, *, ways: Literal["one"] = "one", seconds: float | None = 5.0, size: int | None = None
+    ) -> Proof | None: ...
+
+    @overload
+    def why(
+        self, fact: str, *, ways: Literal["all"], limit: int = 100, seconds: float | None = 5.0
+    ) -> Derivations | None: ...
+
+    @public
+    def why(
+        self,
+        fact: str,
+        *,
+        ways: str = "one",
+        limit: int = 100,
+        seconds: float | None = 5.0,
+        size: int | None = None,
+    ) -> Proof | Derivations | None:
         """A proof of a fact, `kb.why("path(1, 4)")`, of the least height there is; None if the fact does not hold.
 
-        Raises `LimitReached` if none is found within so many seconds, or by looking at so many facts.
+        With `ways="all"` the derivations of the fact and of the facts below it, up to `limit`.  Raises `LimitReached`
+        if nothing is found within so many seconds, or by looking at so many facts.
         """
+        if ways not in ("one", "all"):
+            raise UsageError(Diagnostic("E0926", f"ways is 'one' or 'all', not {ways!r}"))
+        return self._proof(fact, seconds, size) if ways == "one" else self._derivations(fact, limit, seconds)
+
+    @exclusive
+    def _proof(self, fact: str, seconds: float | None, size: int | None) -> Proof | None:
         from holdfast.knowledge.explaining import why
 
         return why(fact, self._state, seconds, size)
+
+    @exclusive
+    def _derivations(self, fact: str, limit: int, seconds: float | None) -> Derivations | None:
+        from holdfast.knowledge.explaining import all_ways
+
+        return all_ways(fact, self._state, limit, seconds)
+
+    @exclusive
+    def supports(
+        self, fact: str, *, limit: int | None = 10, rules: bool = False, seconds: float | None = 5.0
+    ) -> Supports | None:
+        """Minimal sets of explicit facts that a fact follows from, the smallest first; None if it does not hold.
+
+        With `rules`, sets of facts and rules.  What negation and aggregates found is taken as it is.
+        """
+        from holdfast.knowledge.explaining import minimal_supports
+
+        return minimal_supports(fact, self._state, limit, seconds, rules=rules)
 
     @exclusive
     def why_not(self, fact: str, *, seconds: float | None = 5.0, size: int | None = None) -> Absence | None:
@@ -160,6 +219,36 @@ class KnowledgeBase:
         from holdfast.knowledge.explaining import why_not
 
         return why_not(fact, self._state, seconds, size)
+
+    @exclusive
+    def repair(
+        self,
+        make: Sequence[str] = (),
+        unmake: Sequence[str] = (),
+        *,
+        may_insert: Sequence[str] | None = None,
+        may_delete: Sequence[str] | None = None,
+        limit: int | None = 5,
+        edits: int = 3,
+        seconds: float | None = 5.0,
+    ) -> Repairs:
+        """Insertions and deletions of explicit facts that make facts true or false; each was tried out.
+
+        The fewest edits come first, then the fewest side effects.  Relations that may be edited are named, or are all
+        that no rule derives.  Raises `LimitReached` if no repair is found within so many seconds.
+        """
+        from holdfast.knowledge.repairing import RepairSearch, goals
+
+        refuse_size_limits(self.program)
+        asked = goals(self._state, make, unmake, may_insert, may_delete)
+        return RepairSearch(self._state, self.what_if, asked, seconds).repairs(limit, edits)
+
+    @exclusive
+    def parsed_fact(self, fact: str) -> tuple[str, Row]:
+        """The relation and the row of a fact that is written as in a program (internal)."""
+        from holdfast.knowledge.explaining import parsed_fact
+
+        return parsed_fact(fact, self._state)
 
     # --- updates ---------------------------------------------------------------------------------------
 

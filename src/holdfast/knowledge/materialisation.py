@@ -80,7 +80,7 @@ class Materialisation:
     @property
     def takes_one_by_one(self) -> bool:
         """Whether updates cannot share a pass: limits hold for each, or the backend or the program has no windows."""
-        return self.limits != Limits() or self.backend.ability(Windows) is None or self.program.has_limits
+        return self.limits != Limits() or self.backend.ability(Windows) is None or bool(self.program.recursive_limits)
 
     def within_seconds(self) -> AbstractContextManager[None]:
         """The limit on seconds, for what happens before a run begins."""

@@ -15,6 +15,7 @@ from holdfast.knowledge.updating import Updater, retracted_if_it_fails
 from holdfast.knowledge.views import Views
 from holdfast.maintenance.commit import CommitStep, commit
 from holdfast.maintenance.windows import Windows
+from holdfast.program.show import shown_names
 from holdfast.updates import Change, Update
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ class ChangeWindow:
     def __init__(
         self,
         state: Materialisation,
+        updater: Updater,
         views: Views,
         guard: Guard,
         updates: Sequence[Update],
@@ -37,7 +39,7 @@ class ChangeWindow:
         ahead: LoggedAhead | None = None,
     ) -> None:
         """`ahead`: they are in the log already, and are to become the state at once."""
-        self._state, self._views, self._guard = state, views, guard
+        self._state, self._updater, self._views, self._guard = state, updater, views, guard
         self._updates, self._facts, self._window, self._ahead = updates, facts, window, ahead
 
     @property
@@ -65,7 +67,10 @@ class ChangeWindow:
         updates = self._updates[window.done : number]
         outcomes = [window.outcome(i) for i in range(window.done, number)]
         no_ops = window.no_ops[window.done : number]
-        changes = [self._views.change(each, state.program, n) for each, n in zip(outcomes, no_ops, strict=True)]
+        changes = [
+            self._views.change(each, state.program, n, self._updater.origin(later))
+            for later, (each, n) in enumerate(zip(outcomes, no_ops, strict=True), 1)
+        ]
         facts = state.watch.facts + sum(len(outcome.added) - len(outcome.removed) for outcome in outcomes)
         if self._ahead is not None:
             self._ahead.finish()
@@ -100,8 +105,9 @@ def change_window(
     """
     from holdfast.maintenance.window_transaction import window
 
-    if state.program.has_limits:
-        message = "a program with min or max in the head of a rule does not take several updates in one pass"
+    if state.program.recursive_limits:
+        shown = shown_names(state.program.recursive_limits, state.program.relations)
+        message = f"{', '.join(shown)}: a recursion through min or max does not take several updates in one pass"
         raise UsageError(Diagnostic("E0931", message, help="apply them one by one, or merged by apply_net"))
     if state.backend.ability(Windows) is None:
         message = "this engine does not compute windows of updates; the memory engine does"
@@ -113,7 +119,7 @@ def change_window(
             watch.give_up_after(seconds)
         facts = [(each.deletions, each.insertions) for each in prepared]
         computed = window(state.maintainer, facts, [each.given for each in prepared], watch)
-    return ChangeWindow(state, views, guard, tuple(updates), prepared, computed, ahead)
+    return ChangeWindow(state, updater, views, guard, tuple(updates), prepared, computed, ahead)
 
 
 def _explicit(

@@ -288,9 +288,9 @@ class Program:
         return limits
 
     @cached_property
-    def has_limits(self) -> bool:
-        """Whether there are limit relations."""
-        return any(rule.limit is not None for rule in self.rules)
+    def recursive_limits(self) -> tuple[str, ...]:
+        """The limit relations that depend on themselves."""
+        return tuple(name for node in self.nodes if node.is_recursive for name in node.limits)
 
     @cached_property
     def cannot_fail(self) -> bool:
