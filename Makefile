@@ -20,7 +20,7 @@ BUILT_FROM := pyproject.toml hatch_build.py $(wildcard tools/*.py) src/holdfast/
 # Installs this folder with the extras that are asked for, and says where the kernels come from.
 install = $(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.$(1)' && \
 	$(BIN)/python -c 'from holdfast import compilation; print("==", compilation.described())' && touch $@
-# What runs on the model too: the algorithms, and nothing that opens no program.
+# What runs on the model and on shards too: the algorithms, and nothing that opens no program.
 ON_THE_MODEL := papers engine updates maintenance streaming equivalence modules/test_closures.py
 
 .PHONY: help demo test test-slow test-spark test-faults fuzz bench wheel lint fmt clean
@@ -76,6 +76,8 @@ test: lint
 	@$(BIN)/pytest --kernels numba tests/backends/memory tests/modules tests/papers
 	@echo "== pytest --engine model: the suites of the algorithms on a backend of Python sets"
 	@$(BIN)/pytest -n $(WORKERS) -q --engine model $(addprefix tests/,$(ON_THE_MODEL))
+	@echo "== pytest --engine parted: the same on three shards in threads"
+	@$(BIN)/pytest -n $(WORKERS) -q --engine parted $(addprefix tests/,$(ON_THE_MODEL))
 
 test-slow: .venv/installed-dev
 	@echo "== pytest -m slow: Spark with nothing on the driver, executors and streams that are killed"

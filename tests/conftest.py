@@ -1,4 +1,4 @@
-"""One suite for all backends: `pytest --engine spark` (or `model`) runs what tests open there instead of in memory.
+"""One suite for all backends: `pytest --engine spark` (`model`, `parted`) runs what tests open there, not in memory.
 
 And for both ways to get the kernels: `pytest --kernels numba` lets Numba compile them, built module or not.
 """
@@ -20,12 +20,13 @@ from . import amounts
 # Every Java that a test starts lives for a short time: the quick compiler and the plain collector take half the work.
 os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
-ENGINES = ("memory", "spark", "model")
+ENGINES = ("memory", "spark", "model", "parted")
+SHARDS = 3  # more than there are cores, and no power of two
 MARKERS = (
     "only_in_memory(reason): what it asks can be asked of the memory backend only",
     "sampled(one_in): of its many cases of one form, one in so many is enough on Spark",
 )
-EXAMPLES = {"spark": 3, "model": 20}  # of random programs and updates, where each takes longer than in memory
+EXAMPLES = {"spark": 3, "model": 20, "parted": 20}  # of random programs and updates, which take longer than in memory
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -79,6 +80,8 @@ def _engine(name: str) -> object:
         from .backends.model import ModelBackend
 
         return ModelBackend
+    if name == "parted":
+        return f"parted[{SHARDS}]"
     from holdfast.spark_session import spark_session
 
     return spark_session()
