@@ -248,3 +248,18 @@ def test_functors_of_users_run_on_one_shard_at_a_time() -> None:
     kb = holdfast.from_text(text, facts={"n": [(i,) for i in range(2_000)]}, engine="parted[4]")
     assert set(kb["m"]) == {(i + 1,) for i in range(2_000)}
     assert most == 1
+
+
+def test_a_functor_that_uses_its_own_knowledge_base_is_refused() -> None:
+    """On a thread of a shard it would wait for the lock of the thread that waits for it."""
+    opened: list[holdfast.KnowledgeBase] = []
+
+    @holdfast.functor(name="curious")
+    def curious(x: int) -> int:
+        return len(opened[0]["n"]) if opened else x
+
+    text = ".functor curious(x: number): number\n.decl n(x: number)\nm(@curious(x)) :- n(x)."
+    opened.append(holdfast.from_text(text, facts={"n": [(1,)]}, engine="parted[3]"))
+    with pytest.raises(EvaluationError, match="inside one of its own calls"):
+        opened[0].apply(Update(insert={"n": [(i,) for i in range(2, 90)]}))
+    assert set(opened[0]["m"]) == {(1,)}

@@ -17,8 +17,9 @@ from holdfast.backends.parted.partition import AnyParted, Placement
 from holdfast.backends.parted.shard import LASTING, FactCounts, SetTree, Shard, ShardCommand, summed
 from holdfast.plans.model import Read
 
-_MAKING = frozenset({"let", "zero", "given"})  # commands that hold a set and give its sizes
+_MAKING = frozenset({"let", "zero"})  # commands that hold a set and give its sizes
 _CHANGING = frozenset({"put", "take", "clear"})  # commands that change kept sets
+_AGAIN = frozenset({"roll_back", "clear_undo", "remember", "clear", "free", "forget_plans"})  # what ends an update
 _MANY = 1_000  # freed sets that are not worth a message of their own
 
 
@@ -86,7 +87,7 @@ class Driver:
 
     def _learn(self, command: ShardCommand, answers: Sequence[Any]) -> None:
         match command:
-            case ("let" | "zero" | "given", number, *_):
+            case ("let" | "zero", number, *_):
                 self._sizes[number] = summed(answers)
             case ("put" | "take" as moved, name, _) if self._lasting is not None and name in LASTING:
                 known, change = self._lasting[name], summed(answers)
@@ -96,10 +97,11 @@ class Driver:
                         del known[predicate]
 
     def _failed(self, commands: Sequence[ShardCommand]) -> None:
-        """Some shards have done more than others.  Changes of E and I are done again: that completes them."""
+        """Some shards have done more than others.  What may be done again is queued again, and completed by that: the
+        changes of E and I, and what ends an update."""
         made = {command[1] for command in commands if command[0] in _MAKING}
-        again = [c for c in commands if c[0] in ("put", "take") and c[1] in LASTING and c[2] not in made]
-        brought = [(c[2], sorted(self._spread[c[2]])) for c in again if c[2] in self._spread]
+        again = [c for c in commands if c[0] in _AGAIN or (_is_of_state(c) and c[2] not in made)]
+        brought = [(c[2], sorted(self._spread[c[2]])) for c in again if _is_of_state(c) and c[2] in self._spread]
         self._queue = [*([("spread", brought)] if brought else ()), *again]
         self._lasting = None
         self._spread.clear()
@@ -123,8 +125,9 @@ class Driver:
         return self._held("zero", counters, tree)
 
     def given(self, rows: Mapping[str, Sequence[Any]], *, known: bool) -> HeldFacts:
-        """Rows, by predicate and shard, as a set of facts."""
-        return self._held("given", rows, known)
+        """Rows, by predicate and shard, as a set of facts; at once, since it may fail for lack of memory."""
+        number = next(self._numbers)
+        return HeldFacts(self, number, summed(self.ask("given", number, rows, known)))
 
     def _held(self, command: str, *arguments: Any) -> HeldFacts:
         number = next(self._numbers)
@@ -148,6 +151,10 @@ class Driver:
     def lasting_sizes(self, name: str) -> FactCounts:
         """The sizes of E or I."""
         self.flush()
+        return self.sizes_before_queue(name)
+
+    def sizes_before_queue(self, name: str) -> FactCounts:
+        """The sizes of E or I without the changes that wait."""
         if self._lasting is None:
             self._lasting = {each: self.sum(("sizes", ("kept", each))) for each in LASTING}
         return self._lasting[name]
@@ -178,3 +185,8 @@ class Driver:
             if not self._queue or self._queue[-1][0] != "spread":
                 self.do("spread", [])
             self._queue[-1][1].append((facts.number, lacking))  # all in one exchange
+
+
+def _is_of_state(command: ShardCommand) -> bool:
+    """Whether a command changes E or I."""
+    return command[0] in ("put", "take") and command[1] in LASTING

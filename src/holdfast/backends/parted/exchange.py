@@ -11,11 +11,11 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
 from contextvars import copy_context
-from threading import Condition
+from threading import Condition, get_ident
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from holdfast.backends.protocol import Watch
-from holdfast.interrupts import checkpoint
+from holdfast.interrupts import checkpoint, helping
 
 AnyLock: TypeAlias = AbstractContextManager[Any]
 S = TypeVar("S")
@@ -110,12 +110,17 @@ class Crew(Generic[S]):
         first, *others = self._shards
         if self._threads is None:
             return [work(first)]
-        waiting = [self._threads.submit(copy_context().run, self._stopping, work, shard) for shard in others]
+        caller = get_ident()
+        waiting = [self._threads.submit(copy_context().run, self._helping, caller, work, shard) for shard in others]
         try:
             return [self._stopping(work, first), *map(_result, waiting)]
         except BaseException as error:
             failed = error
         raise self._cause(failed, waiting)
+
+    def _helping(self, caller: int, work: Callable[[S], T], shard: S) -> T:
+        with helping(caller):
+            return self._stopping(work, shard)
 
     def _stopping(self, work: Callable[[S], T], shard: S) -> T:
         try:

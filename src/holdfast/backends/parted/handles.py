@@ -163,9 +163,8 @@ class LiveChoice(PartedFacts):
     """One set for some predicates, another for all others; a live view."""
 
     def __init__(self, driver: Driver, names: Iterable[str], here: PartedFacts, rest: PartedFacts) -> None:
-        names = tuple(names)
-        here, rest = (side.snapshot() if side.is_momentary else side for side in (here, rest))
-        super().__init__(driver, ("by", names, here.tree, rest.tree), (here, rest))
+        sides = tuple(side.snapshot() if side.is_momentary else side for side in (here, rest))
+        super().__init__(driver, ("by", frozenset(names), sides[0].tree, sides[1].tree), sides)
 
 
 class KeptSet(PartedFacts):
@@ -179,7 +178,10 @@ class KeptSet(PartedFacts):
         return ()
 
     def sizes(self) -> Mapping[str, int]:
-        return self.driver.lasting_sizes(self.name)
+        return dict(self.driver.lasting_sizes(self.name))
+
+    def size(self, predicate: str) -> int:
+        return self.driver.lasting_sizes(self.name).get(predicate, 0)
 
     def predicates(self) -> Iterable[str]:
         return self.sizes().keys()
@@ -207,6 +209,9 @@ class ListedSet(KeptSet):
 
     def sizes(self) -> Mapping[str, int]:
         return PartedFacts.sizes(self) if self._is_touched else {}
+
+    def size(self, predicate: str) -> int:
+        return self.sizes().get(predicate, 0)
 
     def _change(self, command: str, facts: HeldFacts) -> None:
         self._is_touched = True

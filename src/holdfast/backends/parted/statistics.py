@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from holdfast.backends.memory.statistics import TableStatistics
 from holdfast.backends.parted.driver import Driver
-from holdfast.backends.parted.handles import KeptSet
 from holdfast.backends.parted.partition import Placement
 
 _GROWN = 4  # times as many facts; then the shards are asked again
@@ -15,8 +14,8 @@ class PartedStatistics:
 
     many = TableStatistics.many
 
-    def __init__(self, driver: Driver, placement: Placement, materialisation: KeptSet) -> None:
-        self._driver, self._placement, self._facts = driver, placement, materialisation
+    def __init__(self, driver: Driver, placement: Placement) -> None:
+        self._driver, self._placement = driver, placement
         self._keys: dict[tuple[str, tuple[int, ...]], tuple[float, float]] = {}  # the size then, and keys per fact
 
     def forget(self, predicate: str) -> None:
@@ -28,8 +27,8 @@ class PartedStatistics:
         self._keys.clear()
 
     def size(self, predicate: str) -> float:
-        """How many facts of I there are."""
-        return float(self._facts.size(predicate))
+        """How many facts of I there are; those of changes that wait are not counted."""
+        return float(self._driver.sizes_before_queue("materialisation").get(predicate, 0))
 
     def smallest(self, predicate: str, column: int) -> float:
         """The least number that a shard has ever seen in a column."""

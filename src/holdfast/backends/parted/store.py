@@ -61,7 +61,7 @@ class PartedBackend(Able, Tuning, Housekeeping, Arranging):
         self.checked, self.proved = ListedSet(driver, "checked"), ListedSet(driver, "proved")
         self.delayed = ListedSet(driver, "delayed")
         self.nonrecursive, self.recursive = PartedCounters(driver, "nonrecursive"), PartedCounters(driver, "recursive")
-        self.statistics = PartedStatistics(driver, self.placement, self.materialisation)
+        self.statistics = PartedStatistics(driver, self.placement)
         self._plans: dict[tuple[AnyPlan, bool], AnyParted] = {}  # ranked or not
         self._numbers = count(start=-1, step=-1)  # of bags; those of sets count upwards
         self.ranking = PartedRanking(self, driver, self._numbers)
@@ -195,8 +195,12 @@ class PartedBackend(Able, Tuning, Housekeeping, Arranging):
         self._driver.flush()
 
     def restore(self) -> None:
-        """E and I change only at a commit, and the counters were rolled back."""
-        self._driver.flush()
+        """E and I change only at a commit, and the counters were rolled back.  What an update left in the queue may
+        fail, but no longer matters: what rolls it back is done again."""
+        try:
+            self._driver.flush()
+        except Exception:
+            self._driver.flush()
 
     def mend(self) -> None:
         """A call was interrupted: trust E and I of the primaries, and make everything else anew."""
