@@ -9,14 +9,14 @@ from holdfast.backends.parted.partition import (
     BINDINGS,
     AnyParted,
     PartedAggregate,
-    Placement,
     Route,
     Segment,
     owner,
     owners,
-    primaries,
     routed,
 )
+from holdfast.backends.parted.placement import Placement
+from holdfast.backends.parted.primaries import primaries
 from holdfast.language import parse
 from holdfast.plans import AggregatePlan, Planner
 from holdfast.plans.model import AntiJoin, AnyPlan, Join, Scan, Step

@@ -13,7 +13,8 @@ from typing import Any
 from holdfast.backends.memory.pages import in_small_pages
 from holdfast.backends.parted.exchange import Crew
 from holdfast.backends.parted.handles import HeldFacts, NoFacts
-from holdfast.backends.parted.partition import AnyParted, Placement
+from holdfast.backends.parted.partition import AnyParted
+from holdfast.backends.parted.placement import Placement
 from holdfast.backends.parted.shard import LASTING, FactCounts, SetTree, Shard, ShardCommand, summed
 from holdfast.plans.model import Read
 

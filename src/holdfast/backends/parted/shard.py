@@ -15,31 +15,25 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from holdfast.backends.memory.aggregates import aggregate, source_rows
-from holdfast.backends.memory.arrays import Ids, Rows
-from holdfast.backends.memory.bags import HeadBuffer, MemoryBag
+from holdfast.backends.memory.arrays import Rows
+from holdfast.backends.memory.bags import MemoryBag
 from holdfast.backends.memory.counters import MemoryCounters
-from holdfast.backends.memory.execution.buffers import NO_WEIGHTS
-from holdfast.backends.memory.execution.join import JoinStep
 from holdfast.backends.memory.execution.run import CompiledPlan, naming_the_rule
-from holdfast.backends.memory.execution.views import ReadViews
 from holdfast.backends.memory.facts import ByPredicate, FactSet, Momentary
 from holdfast.backends.memory.kept import Kept
 from holdfast.backends.memory.store import MemoryBackend
 from holdfast.backends.parted.exchange import Exchange
 from holdfast.backends.parted.partition import (
-    BINDINGS,
-    HERE,
     AnyParted,
     PartedAggregate,
     PartedPlan,
     RankedPlan,
-    Route,
-    Segment,
-    copy_name,
     routed,
 )
+from holdfast.backends.parted.placement import copy_name
+from holdfast.backends.parted.rounds import Piece, RankedRound, Round
 from holdfast.backends.protocol import Watch
-from holdfast.plans.model import Read, Scan
+from holdfast.plans.model import Read
 from holdfast.program.model import Relation, Rule
 from holdfast.values.dictionary import Dictionary
 
@@ -64,7 +58,7 @@ class Shard(MemoryBackend):
         self.number, self._parts, self._exchange = number, parts, exchange
         self._copies: dict[str, tuple[str, int]] = {}  # by table: the relation, and the column that places its facts
         self._held: dict[int, FactSet | MemoryBag] = {}
-        self._pieces: dict[PartedPlan, list[_Piece]] = {}
+        self._pieces: dict[PartedPlan, list[Piece]] = {}
 
     def obey(self, commands: Iterable[ShardCommand]) -> list[Any]:
         """Do all commands; what each gives."""
@@ -232,8 +226,6 @@ class Shard(MemoryBackend):
         self, numbers: tuple[int, int], plans: Sequence[RankedPlan], sources: Mapping[Read, SetTree]
     ) -> tuple[int, int]:
         """Hold the heads of all instances, and of the founded ones; gives how many there are here."""
-        from holdfast.backends.parted.ranking import RankedRound
-
         built = {read: self.built(tree) for read, tree in sources.items()}
         if self._parts == 1:
             bags = self.ranking.apply_ranked([ranked.parted.plan for ranked in plans], built)
@@ -378,11 +370,11 @@ class Shard(MemoryBackend):
         self._held[numbers[0]] = bag
         return len(bag), self._hold(numbers[1], exhausted.snapshot())
 
-    def pieces(self, parted: PartedPlan) -> list[_Piece]:
+    def pieces(self, parted: PartedPlan) -> list[Piece]:
         """What runs the segments of a plan."""
         pieces = self._pieces.get(parted)
         if pieces is None:
-            pieces = [_Piece(segment, self.tables, self.dictionary, self.watch) for segment in parted.segments]
+            pieces = [Piece(segment, self.tables, self.dictionary, self.watch) for segment in parted.segments]
             self._pieces[parted] = pieces
         return pieces
 
@@ -406,139 +398,6 @@ class Shard(MemoryBackend):
     def exchanged(self, boxes: Sequence[Any]) -> Sequence[Any]:
         """What the shards have sent to this one, in exchange for what it sends to each."""
         return self._sent(boxes)
-
-
-class _Piece(CompiledPlan):
-    """A segment over the tables of a shard.  What it emits goes elsewhere, so it is not tallied by row id."""
-
-    def __init__(self, segment: Segment, tables: Any, dictionary: Dictionary, watch: Watch) -> None:
-        super().__init__(segment.plan, tables, dictionary, watch, segment.before)
-        self.routes = segment.routes
-
-    def _tallying(self) -> JoinStep | None:
-        return None
-
-
-class Round:
-    """One call of Π on one shard."""
-
-    def __init__(self, shard: Shard, sources: Mapping[Read, FactSet]) -> None:
-        self.shard, self._sources = shard, sources
-        self._aggregates: list[PartedAggregate] = []
-        self._local: list[CompiledPlan] = []
-        self._moving: list[tuple[PartedPlan, list[_Piece]]] = []
-        self._heads = defaultdict[str, HeadBuffer](HeadBuffer)
-        self._boxes: list[list[tuple[str | int, Rows]]] = [[] for _ in range(shard.parts)]
-        self._bindings = defaultdict[int, list[Rows]](list)  # by the number of the plan that they are for
-
-    def bag(self, plans: Sequence[PartedPlan | PartedAggregate]) -> MemoryBag:
-        """The heads that belong to this shard."""
-        self._aggregates = [parted for parted in plans if isinstance(parted, PartedAggregate)]
-        for parted in plans:
-            if isinstance(parted, PartedPlan) and not parted.is_local:
-                self._moving.append((parted, self.shard.pieces(parted)))
-            elif isinstance(parted, PartedPlan) and self._can_start(parted):
-                self._local.append(self.shard.pipeline(parted))
-        self._run()
-        return self._bag(self._heads)
-
-    def _bag(self, heads: Mapping[str, HeadBuffer]) -> MemoryBag:
-        return MemoryBag(
-            self.shard.tables,
-            {name: found.ids[: found.size] for name, found in heads.items()},
-            {name: found.weights[: found.size] for name, found in heads.items() if len(found.weights)},
-        )
-
-    def _run(self) -> None:
-        """All phases.  Whether rows are exchanged after one depends on the plans alone, never on what is found here."""
-        for aggregated in self._aggregates:  # before rows are marked for the views
-            rows = self.shard.aggregated(aggregated, self._sources)
-            self._emit(aggregated.plan.rule.predicate, rows, aggregated.route)
-        if any(aggregated.route != HERE for aggregated in self._aggregates):
-            self._exchange()
-        pieces = [piece for _, some in self._moving for piece in some]
-        with self.shard.seen([*self._local, *pieces], self._sources) as views:
-            for phase in range(max((self._phases(number) for number in range(len(self._moving))), default=0)):
-                for number, (parted, _) in enumerate(self._moving):
-                    if phase < self._phases(number):
-                        with naming_the_rule(parted.plan.rule):
-                            self._run_phase(number, phase, views)
-                if any(self._moves(number, phase) for number in range(len(self._moving))):
-                    self._exchange()
-            for pipeline in self._local:
-                for predicate, ids, weights in pipeline.run(views):
-                    self._heads[predicate].add(ids, weights)
-
-    def _phases(self, number: int) -> int:
-        """Of one of the plans that move something."""
-        return len(self._moving[number][0].segments)
-
-    def _moves(self, number: int, phase: int) -> bool:
-        """Whether a plan may send rows in a phase."""
-        segments = self._moving[number][0].segments
-        return phase < len(segments) and segments[phase].moves
-
-    def _can_start(self, parted: PartedPlan) -> bool:
-        """Whether there is something here to start from; that of a set of rows costs nothing to see."""
-        steps = parted.segments[0].plan.steps
-        if not parted.is_everywhere:
-            return self.shard.number == 0
-        if not steps or not isinstance(steps[0], Scan):
-            return True
-        facts = self._sources[steps[0].read]
-        return not isinstance(facts, Momentary) or steps[0].atom.predicate in facts.rows
-
-    def _run_phase(self, number: int, phase: int, views: ReadViews) -> None:
-        parted, pieces = self._moving[number]
-        piece = pieces[phase]
-        for rows in self._instances(number, parted, piece, phase, views):
-            for (name, _), some, route in zip(piece.plan.outputs, rows, piece.routes, strict=True):
-                self._emit(number if name == BINDINGS else name, some, route)
-
-    def _instances(
-        self, number: int, parted: PartedPlan, piece: _Piece, phase: int, views: ReadViews
-    ) -> Iterable[list[Rows]]:
-        if phase == 0:
-            return piece.instances(views) if self._can_start(parted) else ()
-        came = self._bindings.pop(number, None)
-        return piece.continued(views, np.concatenate(came)) if came is not None else ()
-
-    def _emit(self, what: str | int, rows: Rows, route: Route) -> None:
-        """Heads of a predicate, or bindings for the next phase of a plan."""
-        if not len(rows):
-            return
-        match route.kind:
-            case "here":
-                self._receive(what, rows)
-            case "one":
-                self._boxes[route.number].append((what, rows.copy()))
-            case "all":
-                shared = rows.copy()
-                for box in self._boxes:
-                    box.append((what, shared))
-            case _:
-                for box, some in zip(self._boxes, routed(rows, route.number, self.shard.parts), strict=True):
-                    if len(some):
-                        box.append((what, some))
-
-    def _receive(self, what: str | int, rows: Rows) -> None:
-        if isinstance(what, int):
-            self._bindings[what].append(rows)
-        else:
-            self._heads[what].add(self._interned(what, rows), NO_WEIGHTS)
-
-    def _interned(self, predicate: str, rows: Rows) -> Ids:
-        table = self.shard.tables[predicate]
-        before = table.size
-        ids = table.intern(rows)
-        self.shard.watch.batch(table.size - before)
-        return ids
-
-    def _exchange(self) -> None:
-        boxes, self._boxes = self._boxes, [[] for _ in range(self.shard.parts)]
-        for box in self.shard.exchanged(boxes):
-            for what, rows in box:
-                self._receive(what, rows)
 
 
 def summed(parts: Iterable[Mapping[str, int]]) -> FactCounts:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from holdfast.backends.memory.statistics import TableStatistics
 from holdfast.backends.parted.driver import Driver
-from holdfast.backends.parted.partition import Placement
+from holdfast.backends.parted.placement import Placement
 
 _GROWN = 4  # times as many facts; then the shards are asked again
 

@@ -27,7 +27,9 @@ from holdfast.backends.parted.handles import (
     PartedFacts,
     own,
 )
-from holdfast.backends.parted.partition import AnyParted, Placement, primaries, routed
+from holdfast.backends.parted.partition import AnyParted, routed
+from holdfast.backends.parted.placement import Placement
+from holdfast.backends.parted.primaries import primaries
 from holdfast.backends.parted.ranking import PartedRanking
 from holdfast.backends.parted.shard import Shard
 from holdfast.backends.parted.statistics import PartedStatistics
