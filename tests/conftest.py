@@ -23,7 +23,7 @@ os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSeri
 ENGINES = ("memory", "spark", "model", "parted")
 SHARDS = 3  # more than there are cores, and no power of two
 MARKERS = (
-    "only_in_memory(reason): what it asks can be asked of the memory backend only",
+    "only_in_memory(reason, also=()): what it asks can be asked of the memory backend only, and of these engines",
     "sampled(one_in): of its many cases of one form, one in so many is enough on Spark",
 )
 EXAMPLES = {"spark": 3, "model": 20, "parted": 20}  # of random programs and updates, which take longer than in memory
@@ -48,7 +48,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         return
     for item in items:
         for marker in item.iter_markers("only_in_memory"):
-            item.add_marker(pytest.mark.skip(reason=marker.args[0]))
+            if engine not in marker.kwargs.get("also", ()):
+                item.add_marker(pytest.mark.skip(reason=marker.args[0]))
         random = getattr(getattr(item, "obj", None), "_hypothesis_internal_use_settings", None)
         if random is not None:
             fewer = hypothesis.settings(random, max_examples=min(random.max_examples, EXAMPLES[engine]))
