@@ -71,7 +71,7 @@ class helping:  # noqa: N801
 
 
 def helped_thread() -> int:
-    """The thread that this one works for, 0 if it is no helper."""
+    """The thread that this one works for, 0 if it helps none."""
     return _foreign.caller
 
 

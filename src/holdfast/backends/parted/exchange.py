@@ -130,7 +130,7 @@ class Crew(Generic[S]):
             raise
 
     def _cause(self, error: BaseException, waiting: Sequence[Future[Any]]) -> BaseException:
-        """Stop all shards; the first error that is no consequence of another."""
+        """Stop all shards; the first error that another one did not cause."""
         self._exchange.stop()
         found = [error, *(failed for each in waiting if (failed := each.exception()) is not None)]
         self._exchange.reset()

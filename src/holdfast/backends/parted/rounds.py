@@ -40,7 +40,7 @@ _ALIKE = 0.5  # distinct ones of all; with more it does not pay to look for thos
 _MOST = 2**31 - 1
 
 
-class Piece(CompiledPlan):
+class SegmentRun(CompiledPlan):
     """A segment over the tables of a shard.  What it emits goes elsewhere, so it is not tallied by row id."""
 
     def __init__(self, segment: Segment, tables: Any, dictionary: Dictionary, watch: Watch) -> None:
@@ -91,7 +91,7 @@ class Round:
         self.shard, self._sources = shard, sources
         self._aggregates: list[PartedAggregate] = []
         self._local: list[CompiledPlan] = []
-        self._moving: list[tuple[PartedPlan, list[Piece]]] = []
+        self._moving: list[tuple[PartedPlan, list[SegmentRun]]] = []
         self._heads = defaultdict[str, HeadBuffer](HeadBuffer)
         self._boxes: list[list[tuple[str | int, Rows]]] = [[] for _ in range(shard.parts)]
         self._sums: dict[tuple[str, Route], HeadSums | None] = {}  # None: its heads are hardly ever alike
@@ -162,7 +162,7 @@ class Round:
                 self._emit(number if name == BINDINGS else name, some, route)
 
     def _instances(
-        self, number: int, parted: PartedPlan, piece: Piece, phase: int, views: ReadViews
+        self, number: int, parted: PartedPlan, piece: SegmentRun, phase: int, views: ReadViews
     ) -> Iterable[list[Rows]]:
         if phase == 0:
             return piece.instances(views) if self._can_start(parted) else ()

@@ -31,7 +31,7 @@ from holdfast.backends.parted.partition import (
     routed,
 )
 from holdfast.backends.parted.placement import copy_name
-from holdfast.backends.parted.rounds import Piece, RankedRound, Round
+from holdfast.backends.parted.rounds import SegmentRun, RankedRound, Round
 from holdfast.backends.protocol import Watch
 from holdfast.plans.model import Read
 from holdfast.program.model import Relation, Rule
@@ -58,7 +58,7 @@ class Shard(MemoryBackend):
         self.number, self._parts, self._exchange = number, parts, exchange
         self._copies: dict[str, tuple[str, int]] = {}  # by table: the relation, and the column that places its facts
         self._held: dict[int, FactSet | MemoryBag] = {}
-        self._pieces: dict[PartedPlan, list[Piece]] = {}
+        self._pieces: dict[PartedPlan, list[SegmentRun]] = {}
 
     def obey(self, commands: Iterable[ShardCommand]) -> list[Any]:
         """Do all commands; what each gives."""
@@ -370,11 +370,11 @@ class Shard(MemoryBackend):
         self._held[numbers[0]] = bag
         return len(bag), self._hold(numbers[1], exhausted.snapshot())
 
-    def pieces(self, parted: PartedPlan) -> list[Piece]:
+    def pieces(self, parted: PartedPlan) -> list[SegmentRun]:
         """What runs the segments of a plan."""
         pieces = self._pieces.get(parted)
         if pieces is None:
-            pieces = [Piece(segment, self.tables, self.dictionary, self.watch) for segment in parted.segments]
+            pieces = [SegmentRun(segment, self.tables, self.dictionary, self.watch) for segment in parted.segments]
             self._pieces[parted] = pieces
         return pieces
 
