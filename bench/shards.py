@@ -53,7 +53,7 @@ def timed(work: Callable[[], holdfast.KnowledgeBase | holdfast.Change]) -> tuple
     return time.process_time() - cpu, time.perf_counter() - clock, result
 
 
-def measure(engine: str, text: str, facts: Facts, update: tuple[str, Rows, Rows]) -> str:
+def measure(engine: str, text: str, facts: Facts, update: tuple[str, Rows, Rows]) -> tuple[str, dict[str, int]]:
     cpu, clock, kb = timed(lambda: holdfast.from_text(text, facts, engine=engine, modules=()))
     assert isinstance(kb, holdfast.KnowledgeBase)
     name, gone, come = update
@@ -62,8 +62,9 @@ def measure(engine: str, text: str, facts: Facts, update: tuple[str, Rows, Rows]
         for old, new in [(gone, come), (come, gone)] * 2
     ]
     shown = ", ".join(f"{each[0]:.3f}" for each in updates)
-    facts_now = sum(map(len, kb.relations.values()))
-    return f"{engine:12} {cpu:6.2f} CPU s, {clock:6.2f} s, {facts_now:,} facts; updates {shown} CPU s"
+    sizes = {name: len(view) for name, view in kb.relations.items()}
+    line = f"{engine:12} {cpu:6.2f} CPU s, {clock:6.2f} s, {sum(sizes.values()):,} facts; updates {shown} CPU s"
+    return line, sizes
 
 
 def main() -> None:
@@ -74,9 +75,11 @@ def main() -> None:
     options = parser.parse_args()
     program, made, update = WORK[options.work]
     facts = made(options.facts)
-    measure("memory", program(), facts, update())  # what happens once in a process
+    expected = measure("memory", program(), facts, update())[1]  # and what happens once in a process
     for engine in ("memory", *(f"parted[{shards}]" for shards in options.shards)):
-        print(measure(engine, program(), facts, update()), flush=True)
+        line, sizes = measure(engine, program(), facts, update())
+        print(line, flush=True)
+        assert sizes == expected, "the engines disagree"
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Random scripts on 1, 2, 3 and 5 shards: after every update facts, counters and ranks are those of memory.
 
-The reference evaluates from scratch in memory.  What this cannot catch: what only many facts show, such as batches and
-tables that grow; tests/backends/parted has some of that.
+The reference evaluates from scratch in memory.  What this cannot catch: what only many facts show, such as tables that
+grow; tests/backends/parted has some of that.
 """
 
 from __future__ import annotations
@@ -10,6 +10,9 @@ from itertools import count
 
 import pytest
 
+from holdfast.backends.memory import store
+from holdfast.backends.memory.execution import buffers
+from holdfast.backends.parted import rounds
 from holdfast.errors import HoldfastError
 
 from .checking import run
@@ -17,6 +20,16 @@ from .runs import lanes_of, script_of, script_of_records
 from .scripts import Script
 
 SHARDS = (1, 2, 3, 5)
+
+
+@pytest.fixture(autouse=True)
+def small_amounts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few facts are many: several batches, heads that are summed, tables that are packed."""
+    monkeypatch.setattr(buffers, "BATCH", 5)
+    monkeypatch.setattr(rounds, "_SAMPLE", 3)
+    monkeypatch.setattr(store, "_FEW", 0)
+
+
 pytestmark = pytest.mark.only_in_memory("has its own engines")
 
 

@@ -96,6 +96,18 @@ def test_many_facts_in_small_batches(text: str, shards: int, monkeypatch: pytest
     assert memory.counters("path") == parted.counters("path")
 
 
+@pytest.mark.parametrize("alike", [1, 3, 4_000])
+@pytest.mark.parametrize("shards", [2, 3])
+def test_many_heads_move_at_once(alike: int, shards: int) -> None:
+    """All heads of a round arrive, as often as they were emitted, whether many or few of them are alike."""
+    pairs = [(i, i // alike) for i in range(12_000)]
+    text = "q(y) :- p(x, y), r(x).\nboth(y, z) :- p(x, y), s(x, z)."
+    facts = {"p": pairs, "r": [(i,) for i in range(12_000)], "s": [(i, i % 5) for i in range(12_000)]}
+    memory, parted = both(text, facts, shards)  # type: ignore[arg-type]
+    for name in ("q", "both"):
+        assert parted.counters(name) == memory.counters(name)
+
+
 def test_tables_are_packed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows of deleted facts are dropped, in copies too, and what is left is right."""
     monkeypatch.setattr("holdfast.backends.memory.store._FEW", 0)

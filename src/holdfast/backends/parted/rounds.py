@@ -62,12 +62,6 @@ class HeadSums:
         self._table = Table("heads", self._arity)
         self._times: NDArray[np.int64] = np.zeros(0, np.int64)
 
-    def alike(self, rows: Rows) -> float:
-        """The part of some heads that are distinct."""
-        sample = Table("sample", self._arity)
-        sample.intern(np.ascontiguousarray(rows[:_SAMPLE]))
-        return sample.size / min(len(rows), _SAMPLE)
-
     def add(self, rows: Rows) -> None:
         """More of them."""
         ids = self._table.intern(np.ascontiguousarray(rows))
@@ -82,6 +76,13 @@ class HeadSums:
         while len(rows):
             yield np.hstack([rows, np.minimum(times, _MOST)[:, None]])
             rows, times = rows[times > _MOST], times[times > _MOST] - _MOST
+
+
+def distinct_share(rows: Rows) -> float:
+    """The part of some heads that are distinct, by the first of them."""
+    sample = Table("sample", rows.shape[1])
+    sample.intern(np.ascontiguousarray(rows[:_SAMPLE]))
+    return sample.size / min(len(rows), _SAMPLE)
 
 
 class Round:
@@ -182,10 +183,10 @@ class Round:
 
     def _sum_or_send(self, predicate: str, rows: Rows, route: Route) -> None:
         """Heads that are alike go as one, with a number; where they are, which some of them show."""
-        sums = self._sums.get((predicate, route))
-        if sums is None and len(rows) >= _SAMPLE and (predicate, route) not in self._sums:
-            sums = HeadSums(rows.shape[1])
-            self._sums[predicate, route] = sums if sums.alike(rows) < _ALIKE else None
+        place = predicate, route
+        if place not in self._sums and len(rows) >= _SAMPLE:
+            self._sums[place] = HeadSums(rows.shape[1]) if distinct_share(rows) < _ALIKE else None
+        sums = self._sums.get(place)
         if sums is not None:
             sums.add(rows)
             self.shard.watch.batch(0)

@@ -31,7 +31,7 @@ from holdfast.backends.parted.partition import (
     routed,
 )
 from holdfast.backends.parted.placement import copy_name
-from holdfast.backends.parted.rounds import SegmentRun, RankedRound, Round
+from holdfast.backends.parted.rounds import RankedRound, Round, SegmentRun
 from holdfast.backends.protocol import Watch
 from holdfast.plans.model import Read
 from holdfast.program.model import Relation, Rule
