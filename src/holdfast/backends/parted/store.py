@@ -118,6 +118,8 @@ class PartedBackend(Able, Tuning, Housekeeping, Arranging):
     def facts(self, rows: Mapping[str, Codes], *, known: bool = False) -> HeldFacts:
         """Encoded rows as a set of facts."""
         parts, primary = self.placement.parts, self.placement.primary
+        if parts == 1:
+            return self._driver.given({name: [codes] for name, codes in rows.items()}, known=known)
         return self._driver.given({p: routed(codes, primary[p], parts) for p, codes in rows.items()}, known=known)
 
     def rows(self, predicate: str, facts: Facts) -> Codes:
