@@ -128,3 +128,21 @@ def test_threads_end_with_the_crew() -> None:
     for thread in new:
         thread.join(10)
         assert not thread.is_alive()
+
+
+def test_the_next_call_stops_what_an_interrupted_one_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An exception from elsewhere may come before the first thread knows that others work for it."""
+    shards, exchange = crew(3)
+    with monkeypatch.context() as patch:
+        patch.setattr(shards, "_stop", lambda: None)
+        patch.setattr(exchange, "stop", lambda: None)
+
+        def interrupted(shard: int) -> None:
+            if shard == 0:
+                raise KeyError("it")
+            exchange.all_to_all(shard, "abc")
+
+        patch.setattr(shards, "_cause", lambda error, _: error)
+        with pytest.raises(KeyError):
+            shards.ask(interrupted)
+    assert shards.ask(lambda shard: exchange.all_to_all(shard, "abc")) == [["a"] * 3, ["b"] * 3, ["c"] * 3]

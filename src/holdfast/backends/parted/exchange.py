@@ -99,28 +99,51 @@ class ShardWatch:
 
 
 class Crew(Generic[S]):
-    """The shards at work: the first in the thread that asks, each other in a thread of its own."""
+    """The shards at work: the first in the thread that asks, each other in a thread of its own.
+
+    An exception from elsewhere may interrupt the first thread at any point, also before it knows of the others' work.
+    So each call has a number, and the next call first stops what is left of an earlier one.
+    """
 
     def __init__(self, shards: Sequence[S], exchange: ThreadExchange) -> None:
         self._shards, self._exchange = shards, exchange
         self._threads = ThreadPoolExecutor(len(shards) - 1, "holdfast-shard") if len(shards) > 1 else None
+        self._changed = Condition()
+        self._turn = self._busy = 0
+        self._is_asking = False
 
     def ask(self, work: Callable[[S], T]) -> list[T]:
         """What each shard makes of some work; if one fails, its error, when all have stopped."""
-        first, *others = self._shards
         if self._threads is None:
-            return [work(first)]
-        caller = get_ident()
-        waiting = [self._threads.submit(copy_context().run, self._helping, caller, work, shard) for shard in others]
+            return [work(self._shards[0])]
+        if self._is_asking:
+            self._stop()
+        self._is_asking, waiting = True, list[Future[T]]()
         try:
-            return [self._stopping(work, first), *map(_result, waiting)]
+            turn, caller = self._turn, get_ident()
+            for shard in self._shards[1:]:
+                waiting.append(self._threads.submit(copy_context().run, self._help, turn, caller, work, shard))
+            results = [self._stopping(work, self._shards[0]), *map(_result, waiting)]
         except BaseException as error:
             failed = error
+        else:
+            self._is_asking = False
+            return results
+        self._stop()
         raise self._cause(failed, waiting)
 
-    def _helping(self, caller: int, work: Callable[[S], T], shard: S) -> T:
-        with helping(caller):
-            return self._stopping(work, shard)
+    def _help(self, turn: int, caller: int, work: Callable[[S], T], shard: S) -> T:
+        with self._changed:
+            if turn != self._turn:
+                raise StoppedError
+            self._busy += 1
+        try:
+            with helping(caller):
+                return self._stopping(work, shard)
+        finally:
+            with self._changed:
+                self._busy -= 1
+                self._changed.notify_all()
 
     def _stopping(self, work: Callable[[S], T], shard: S) -> T:
         try:
@@ -129,11 +152,19 @@ class Crew(Generic[S]):
             self._exchange.stop()
             raise
 
-    def _cause(self, error: BaseException, waiting: Sequence[Future[Any]]) -> BaseException:
-        """Stop all shards; the first error that another one did not cause."""
-        self._exchange.stop()
-        found = [error, *(failed for each in waiting if (failed := each.exception()) is not None)]
+    def _stop(self) -> None:
+        """No helper works on the current call, or will."""
+        with self._changed:
+            self._turn += 1
+            while self._busy:
+                self._exchange.stop()
+                self._changed.wait(_LOOK)
         self._exchange.reset()
+        self._is_asking = False
+
+    def _cause(self, error: BaseException, waiting: Sequence[Future[Any]]) -> BaseException:
+        """The first error that another one did not cause."""
+        found = [error, *(failed for each in waiting if (failed := each.exception()) is not None)]
         return next((each for each in found if not isinstance(each, StoppedError)), error)
 
 
