@@ -7,7 +7,7 @@ What is done with them is queued and sent to the shards when a size is needed.  
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, cast
 
 from holdfast.backends.parted.shard import NO_SET, FactCounts, SetTree
 from holdfast.backends.protocol import Bag, Facts
@@ -93,7 +93,8 @@ class HeldFacts(PartedFacts):
         self.number, self._sizes = number, sizes
 
     def __del__(self) -> None:
-        self.driver.freed.append(self.number)
+        if hasattr(self, "number"):  # as it is unless it was interrupted while it was made
+            self.driver.freed.append(self.number)
 
     @property
     def is_momentary(self) -> bool:
@@ -235,8 +236,8 @@ class PartedBag:
         self.driver, self.number, self._size = driver, number, size
 
     def __del__(self) -> None:
-        if self.number is not None:
-            self.driver.freed.append(self.number)
+        if getattr(self, "number", None) is not None:  # not if it was interrupted while it was made
+            self.driver.freed.append(cast("int", self.number))
 
     def __len__(self) -> int:
         return self._size
