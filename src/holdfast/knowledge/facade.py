@@ -7,34 +7,42 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Literal, NoReturn, overload
 
 from holdfast.arguments import expect, missing_method
 from holdfast.boundary import public
 from holdfast.errors import Diagnostic, UsageError
 from holdfast.exclusive import Guard, exclusive
 from holdfast.knowledge.evaluation import Statistics, explicit_sizes
+from holdfast.knowledge.group_commit import GroupCommit
 from holdfast.knowledge.materialisation import Materialisation
 from holdfast.knowledge.outputs import Outputs
 from holdfast.knowledge.queries import answers
 from holdfast.knowledge.relations import find_relation, the_relation
-from holdfast.knowledge.updating import Updater, chosen, expect_updates
+from holdfast.knowledge.updating import Updater, changes_rules, chosen, expect_updates, refuse_size_limits
 from holdfast.knowledge.views import Views, ViewsByName, visible_relations
 from holdfast.knowledge.windows import ChangeWindow, change_window
 from holdfast.language.printer import show
 from holdfast.maintenance.algorithms import AUTO, Choice
 from holdfast.program.model import Program
 from holdfast.relation_view import RelationView, signature
-from holdfast.updates import Change, Impact, Update, Updating
+from holdfast.updates import Change, Impact, Note, Update, Updating, the_note
 from holdfast.values import Row
 
 if TYPE_CHECKING:
     from holdfast.explanations.absence import Absence
     from holdfast.explanations.proof import Proof
+    from holdfast.explanations.ways import Derivations, Supports
     from holdfast.formats.staging import Staged
     from holdfast.knowledge.durable import Durable
+    from holdfast.knowledge.following import Following
+    from holdfast.knowledge.materialisation import Commit
+    from holdfast.knowledge.profiling import Profile
+    from holdfast.knowledge.repairs import Repairs
     from holdfast.maintenance.marking import Marking
+    from holdfast.plans import SizeStatistics
     from holdfast.program.graph_views import GraphView
+    from holdfast.store.commits import CommitInfo
     from holdfast.store.writing import Snapshot, Store
     from holdfast.streaming.driver import Lookahead, Stream
     from holdfast.streaming.queue import UpdateQueue
@@ -49,14 +57,20 @@ class KnowledgeBase:
     """
 
     def __init__(self, state: Materialisation, statistics: Statistics, files: Sequence[Path]) -> None:
-        self._state, self._guard = state, Guard(self._mend)
-        self._backend, self._maintainer, self._dictionary = state.backend, state.maintainer, state.dictionary
-        self._views = Views(state, self._guard)
-        self._updater = Updater(state, self._views)
+        self._guard = Guard(self._mend)
+        self._hold(state)
         self.statistics = statistics
         self.files = tuple(files)
         """The files that were read: the program, if it is a file, and the facts."""
         self._durable: Durable | None = None
+        self._following: Following | None = None
+        self._writers = GroupCommit(lambda updates: self.apply_all(updates))
+
+    def _hold(self, state: Materialisation) -> None:
+        self._state = state
+        self._backend, self._maintainer, self._dictionary = state.backend, state.maintainer, state.dictionary
+        self._views = Views(state, self._guard)
+        self._updater = Updater(state, self._views)
 
     if not TYPE_CHECKING:  # a type checker knows what there is
 
@@ -123,6 +137,18 @@ class KnowledgeBase:
         rows = self._dictionary.decode_rows(codes, relation.types)
         return dict(zip(rows, zip(nonrecursive, recursive, strict=True), strict=True))
 
+    @property
+    def size_statistics(self) -> SizeStatistics:
+        """The sizes that join orders are chosen by (internal)."""
+        return self._backend.statistics
+
+    @exclusive
+    def profile(self) -> Profile:
+        """What each rule and delta rule took, the slowest first; needs `holdfast.open(…, profile=True)`."""
+        from holdfast.knowledge.profiling import profile_of
+
+        return profile_of(self._backend, self.program, self.statistics.nodes)
+
     def graph(self) -> GraphView:
         """The graph of hyper-nodes: a picture in a notebook, text elsewhere."""
         from holdfast.program.graph_views import GraphView
@@ -131,15 +157,58 @@ class KnowledgeBase:
 
     # --- explanations ----------------------------------------------------------------------------------
 
-    @exclusive
-    def why(self, fact: str, *, seconds: float | None = 5.0, size: int | None = None) -> Proof | None:
+    @overload
+    def why(
+        self, fact: str, *, ways: Literal["one"] = "one", seconds: float | None = 5.0, size: int | None = None
+    ) -> Proof | None: ...
+
+    @overload
+    def why(
+        self, fact: str, *, ways: Literal["all"], limit: int = 100, seconds: float | None = 5.0
+    ) -> Derivations | None: ...
+
+    @public
+    def why(
+        self,
+        fact: str,
+        *,
+        ways: str = "one",
+        limit: int = 100,
+        seconds: float | None = 5.0,
+        size: int | None = None,
+    ) -> Proof | Derivations | None:
         """A proof of a fact, `kb.why("path(1, 4)")`, of the least height there is; None if the fact does not hold.
 
-        Raises `LimitReached` if none is found within so many seconds, or by looking at so many facts.
+        With `ways="all"` the derivations of the fact and of the facts below it, up to `limit`.  Raises `LimitReached`
+        if nothing is found within so many seconds, or by looking at so many facts.
         """
+        if ways not in ("one", "all"):
+            raise UsageError(Diagnostic("E0926", f"ways is 'one' or 'all', not {ways!r}"))
+        return self._proof(fact, seconds, size) if ways == "one" else self._derivations(fact, limit, seconds)
+
+    @exclusive
+    def _proof(self, fact: str, seconds: float | None, size: int | None) -> Proof | None:
         from holdfast.knowledge.explaining import why
 
         return why(fact, self._state, seconds, size)
+
+    @exclusive
+    def _derivations(self, fact: str, limit: int, seconds: float | None) -> Derivations | None:
+        from holdfast.knowledge.explaining import all_ways
+
+        return all_ways(fact, self._state, limit, seconds)
+
+    @exclusive
+    def supports(
+        self, fact: str, *, limit: int | None = 10, rules: bool = False, seconds: float | None = 5.0
+    ) -> Supports | None:
+        """Minimal sets of explicit facts that a fact follows from, the smallest first; None if it does not hold.
+
+        With `rules`, sets of facts and rules.  What negation and aggregates found is taken as it is.
+        """
+        from holdfast.knowledge.explaining import minimal_supports
+
+        return minimal_supports(fact, self._state, limit, seconds, rules=rules)
 
     @exclusive
     def why_not(self, fact: str, *, seconds: float | None = 5.0, size: int | None = None) -> Absence | None:
@@ -151,17 +220,58 @@ class KnowledgeBase:
 
         return why_not(fact, self._state, seconds, size)
 
+    @exclusive
+    def repair(
+        self,
+        make: Sequence[str] = (),
+        unmake: Sequence[str] = (),
+        *,
+        may_insert: Sequence[str] | None = None,
+        may_delete: Sequence[str] | None = None,
+        limit: int | None = 5,
+        edits: int = 3,
+        seconds: float | None = 5.0,
+    ) -> Repairs:
+        """Insertions and deletions of explicit facts that make facts true or false; each was tried out.
+
+        The fewest edits come first, then the fewest side effects.  Relations that may be edited are named, or are all
+        that no rule derives.  Raises `LimitReached` if no repair is found within so many seconds.
+        """
+        from holdfast.knowledge.repairing import RepairSearch, goals
+
+        refuse_size_limits(self.program)
+        asked = goals(self._state, make, unmake, may_insert, may_delete)
+        return RepairSearch(self._state, self.what_if, asked, seconds).repairs(limit, edits)
+
+    @exclusive
+    def parsed_fact(self, fact: str) -> tuple[str, Row]:
+        """The relation and the row of a fact that is written as in a program (internal)."""
+        from holdfast.knowledge.explaining import parsed_fact
+
+        return parsed_fact(fact, self._state)
+
     # --- updates ---------------------------------------------------------------------------------------
 
     @public
-    def update(self, *, algorithm: str | Choice = AUTO) -> Updating:
-        """Collect an update in a `with` block and apply it at the end; `u.change` is then its change."""
-        chosen(algorithm)  # errors are raised before the block
-        return Updating(lambda update: self.apply(update, algorithm=algorithm))
+    def update(self, *, algorithm: str | Choice = AUTO, note: Note | None = None) -> Updating:
+        """Collect an update in a `with` block and apply it at the end; `u.change` is then its change.
 
-    @exclusive
+        A store keeps the fields of a `note` with the update: `kb.update(note={"who": "ann"})`.
+        """
+        chosen(algorithm)  # errors are raised before the block
+        return Updating(lambda update: self.apply(update, algorithm=algorithm), the_note(note or {}))
+
+    @public
     def apply(self, update: Update, *, algorithm: str | Choice = AUTO) -> Change:
         """Apply an update and return the exact change.  If this raises, nothing has changed."""
+        if self._durable is None or self._guard.is_mine:
+            return self._apply(update, algorithm)
+        is_plain = isinstance(update, Update) and not changes_rules(update)
+        may_join = is_plain and algorithm == AUTO and not self._state.takes_one_by_one
+        return self._writers.apply(update, lambda: self._apply(update, algorithm), may_join=may_join)
+
+    @exclusive
+    def _apply(self, update: Update, algorithm: str | Choice) -> Change:
         return self._updater.apply(update, algorithm, keep=True)
 
     @exclusive
@@ -172,7 +282,10 @@ class KnowledgeBase:
         nothing has changed.  The figures of the pass are in the first change.
         """
         expect_updates(updates)
-        return self.window(updates, seconds=seconds).all() if updates else []
+        if not updates:
+            return []
+        parts = self._state, self._updater, self._views, self._guard
+        return change_window(updates, seconds, *parts, at_once=True).all()
 
     @exclusive
     def window(self, updates: Sequence[Update], *, seconds: float | None = None) -> ChangeWindow:
@@ -262,19 +375,39 @@ class KnowledgeBase:
         expect(folder, (str, Path), "a backup goes to a folder")
         copy_store(self._kept.store.folder, Path(folder))
 
+    @exclusive
+    def commits(self) -> list[CommitInfo]:
+        """The commits since the last snapshot of the store, the oldest first: versions, sizes, times and notes."""
+        from holdfast.store.commits import commits
+        from holdfast.store.reading import read_store
+
+        return commits(read_store(self._kept.store.folder, check_facts=False))
+
     @public
     def at(self, version: int) -> KnowledgeBase:
         """The knowledge base as it was at a version since the last snapshot.  It is evaluated anew and has no store."""
         expect(version, int, "a version is a number")
-        return self._kept.earlier(version)
+        return (self._following or self._kept).earlier(version)
+
+    @exclusive
+    def refresh(self) -> int:
+        """Apply what another process has committed since a store was opened with `read_only=True`; gives the version.
+
+        If the writer has replaced the log that this was following, the state is loaded anew.
+        """
+        if self._following is None:
+            help = 'holdfast.open("kb", read_only=True) follows a store that another process writes'
+            raise UsageError(Diagnostic("E1308", "this knowledge base does not follow a store", help=help))
+        return self._following.refresh()
 
     @public
     def close(self) -> None:
         """Close the store: others can open it then.  Facts can still be read, and updates raise.  Without a store,
         nothing happens."""
         with self._guard.lock:
-            if self._durable is not None:
-                self._durable.close()
+            for kept in (self._durable, self._following):
+                if kept is not None:
+                    kept.close()
 
     def __enter__(self) -> KnowledgeBase:
         return self
@@ -284,6 +417,8 @@ class KnowledgeBase:
 
     @property
     def _kept(self) -> Durable:
+        if self._following is not None:
+            raise self._following.refusal()
         if self._durable is None:
             help = 'open it with one: holdfast.open("rules.dl", facts="facts/", store="kb")'
             raise UsageError(Diagnostic("E1308", "this knowledge base has no store", help=help))
@@ -295,12 +430,31 @@ class KnowledgeBase:
 
         self._durable = Durable(self._state, self._views, store, earlier)
 
+    def follow(self, following: Following) -> None:
+        """Follow a store from now on; `holdfast.open` does it."""
+        self._following = following
+
+    def log_with(self, log: Callable[[Commit], None]) -> None:
+        """Call this before each commit; if it raises, the commit does not happen."""
+        self._state.log = log
+
+    def become(self, other: KnowledgeBase) -> None:
+        """Have the state of another knowledge base, which is not used any more."""
+        self._hold(other._state)
+
     @exclusive
     def stored_as(self, source: str) -> Snapshot:
         """What a store has to keep of this; `source` is the hash of the program."""
         from holdfast.knowledge.durable import snapshot_of
 
         return snapshot_of(self._state, self._views, source)
+
+    @exclusive
+    def keep_derived(self, store: Store) -> None:
+        """Keep what follows in the cache of a store whose snapshot this is; `holdfast.open` does it."""
+        from holdfast.knowledge.durable import keep_derived
+
+        keep_derived(self._state, store)
 
     def start_at(self, version: int) -> None:
         """Count updates from a version that a store has."""
