@@ -14,7 +14,7 @@ from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
 from holdfast.boundary import public
 from holdfast.errors import Diagnostic, HoldfastError, UsageError
-from holdfast.interrupts import deferred, foreign_depth, was_heeded
+from holdfast.interrupts import deferred, foreign_depth, helped_thread, was_heeded
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -33,6 +33,7 @@ class Guard:
         self._mend = mend
         self._depth = 0
         self._foreign = 0  # functions of the user that the thread was in at the outermost call
+        self._thread = 0  # that is inside
         self._deferred = deferred()
         self._broken: BaseException | None = None
 
@@ -47,7 +48,7 @@ class Guard:
         if not self._depth:
             self._deferred = deferred()
             self._deferred.__enter__()
-            self._foreign = foreign_depth()
+            self._foreign, self._thread = foreign_depth(), threading.get_ident()
         elif foreign_depth() > self._foreign:
             raise _inside_itself()
         self._depth += 1
@@ -61,6 +62,11 @@ class Guard:
                 self._after(error)
         finally:
             self._deferred.__exit__()
+
+    def refuse_helpers(self) -> None:
+        """A functor that runs in a helper's thread would wait for the lock of the thread that waits for it."""
+        if self._depth and helped_thread() == self._thread:
+            raise _inside_itself()
 
     def _after(self, error: BaseException) -> None:
         """Repair the state after an interrupted call; if that fails, refuse all later calls."""
@@ -87,6 +93,7 @@ def exclusive(method: Callable[Concatenate[_G, _P], _T]) -> Callable[Concatenate
     @wraps(method)
     def inside(self: _G, /, *arguments: _P.args, **named: _P.kwargs) -> _T:
         guard = self._guard
+        guard.refuse_helpers()
         with guard.lock, guard:
             return method(self, *arguments, **named)
 
