@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from holdfast.knowledge.evaluation import Statistics
     from holdfast.knowledge.facade import KnowledgeBase
     from holdfast.knowledge.opening import from_text, open
+    from holdfast.knowledge.readable import PreparedQuery
+    from holdfast.knowledge.snapshots import KnowledgeSnapshot
+    from holdfast.knowledge.watches import QueryWatch, WatchChange
     from holdfast.maintenance.algorithms import Choice
     from holdfast.relation_view import RelationView
     from holdfast.settings import Limits, Progress
@@ -55,18 +58,22 @@ __all__ = [
     "Impact",
     "Iri",
     "KnowledgeBase",
+    "KnowledgeSnapshot",
     "Limits",
     "Literal",
     "Lookahead",
+    "PreparedQuery",
     "Progress",
     "Proof",
     "ProofError",
+    "QueryWatch",
     "Record",
     "RelationView",
     "Statistics",
     "Type",
     "Update",
     "UpdateQueue",
+    "WatchChange",
     "check_proof",
     "from_text",
     "functor",
@@ -83,18 +90,22 @@ _HOME = {
     "Impact": "updates",
     "Iri": "values",
     "KnowledgeBase": "knowledge.facade",
+    "KnowledgeSnapshot": "knowledge.snapshots",
     "Limits": "settings",
     "Literal": "values",
     "Lookahead": "streaming.driver",
+    "PreparedQuery": "knowledge.readable",
     "Progress": "settings",
     "Proof": "explanations.proof",
     "ProofError": "explanations.checker",
+    "QueryWatch": "knowledge.watches",
     "Record": "values",
     "RelationView": "relation_view",
     "Statistics": "knowledge.evaluation",
     "Type": "values",
     "Update": "updates",
     "UpdateQueue": "streaming.queue",
+    "WatchChange": "knowledge.watches",
     "check_proof": "explanations.checker",
     "from_text": "knowledge.opening",
     "functor": "user_functors",

@@ -19,6 +19,7 @@ from holdfast.values.single_values import shown_repr
 
 _NONE: Mapping[str, FactData] = MappingProxyType({})
 _PARTS_SHOWN = 6
+NO_INVERSE = "E0953"
 _KEYS = ("delete", "insert", "add_rules", "remove_rules")
 
 
@@ -167,9 +168,32 @@ class Change:
     removed: Mapping[str, RelationView]
     figures: tuple[Figures, ...] = field(default=(), compare=False)
     no_ops: int = field(default=0, compare=False)  # given facts that had no effect on the explicit facts
+    version: int | None = field(default=None, compare=False)  # of the state after it; None if it was only tried
+    undoing: Callable[[], Update] | None = field(default=None, compare=False, repr=False)
 
     def __bool__(self) -> bool:
         return bool(self.added or self.removed)
+
+    def to_json(self) -> dict[str, Any]:
+        """The change as the json module has it: the version, and the rows by relation, sorted.
+
+        RDF terms and records are objects, as in an update stream.
+        """
+        from holdfast.formats.json_lines import load_json, to_json
+
+        added, removed = (
+            {name: list(view.sorted_rows()) for name, view in part.items()} for part in (self.added, self.removed)
+        )
+        found: dict[str, Any] = load_json(to_json({"version": self.version, "added": added, "removed": removed}))
+        return found
+
+    @public
+    def inverse(self) -> Update:
+        """The update that undoes this one: it restores the explicit facts and the rules that the update changed."""
+        if self.undoing is None:
+            message = "this change has no inverse: the update was only tried, or the engine keeps no versions"
+            raise UsageError(Diagnostic(NO_INVERSE, message, help="apply the update, with the memory engine"))
+        return self.undoing()
 
     def __len__(self) -> int:
         return sum(map(len, (*self.added.values(), *self.removed.values())))

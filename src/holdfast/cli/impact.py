@@ -1,8 +1,8 @@
-"""`holdfast impact`: what a rule change would do, without doing it."""
+"""`holdfast impact`: what a change of rules or facts would do, without doing it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,8 +13,10 @@ from holdfast.cli.query import answer_as_json, rows_as_text
 from holdfast.errors import Diagnostic, UsageError
 
 if TYPE_CHECKING:
-    from holdfast import Impact, RelationView
+    from holdfast import Impact, KnowledgeBase, RelationView
+    from holdfast.formats.fact_data import FactData
     from holdfast.program.impact import Impacted
+    from holdfast.values import Row
 
 EXAMPLE = "holdfast impact examples/policy/policy.dl -F examples/policy/facts --remove r2"
 ROWS_SHOWN = 5
@@ -36,6 +38,19 @@ def impact(
             help="A rule to remove, by name or text; may be given several times.",
         ),
     ] = [],  # noqa: B006
+    insert: Annotated[
+        list[str],
+        Option(
+            "--insert",
+            metavar="FACT",
+            show_default=False,
+            help="A fact to insert, as in a program; may be given several times.",
+        ),
+    ] = [],  # noqa: B006
+    delete: Annotated[
+        list[str],
+        Option("--delete", metavar="FACT", show_default=False, help="A fact to delete; may be given several times."),
+    ] = [],  # noqa: B006
     limit_facts: options.LimitFacts = None,
     limit_rounds: options.LimitRounds = None,
     limit_seconds: options.LimitSeconds = None,
@@ -46,21 +61,29 @@ def impact(
     functors: options.FunctorFiles = [],  # noqa: B006  it is copied
     json: options.AsJson = False,
 ) -> None:
-    """Show what adding or removing rules would do.
+    """Show what a change of rules or facts would do.
 
     Shows the hyper-nodes that the update would maintain, those it affects directly, and the facts that would change.
     """
-    if not add and not remove:
-        raise UsageError(Diagnostic(codes.BAD_USAGE, "no rule change is given", help="give --add or --remove"))
+    if not (add or remove or insert or delete):
+        help = "give --add, --remove, --insert or --delete"
+        raise UsageError(Diagnostic(codes.BAD_USAGE, "no change is given", help=help))
     limits = (limit_facts, limit_rounds, limit_seconds, limit_memory)
     base = evaluate(program, facts, limits, no_module, macro=macro, include=include, functors=functors)
     from holdfast import Update
 
-    found = base.impact(Update(add_rules=add, remove_rules=remove))
+    found = base.impact(Update(_facts(delete, base), _facts(insert, base), add_rules=add, remove_rules=remove))
     if json:
         terminal.json(_as_json(found))
     else:
         _show(found)
+
+
+def _facts(texts: Sequence[str], base: KnowledgeBase) -> dict[str, FactData]:
+    rows: dict[str, list[Row]] = {}
+    for relation, row in map(base.fact, texts):
+        rows.setdefault(relation, []).append(row)
+    return {**rows}
 
 
 def _as_json(found: Impact) -> dict[str, object]:
@@ -96,7 +119,7 @@ def _show(found: Impact) -> None:
         mark = "*" if node.is_direct else " "
         terminal.line(f"{place:>3}. {mark} {', '.join(node.relations)}" + (f": {reasons}" if reasons else ""))
     if not shown:
-        terminal.line("  nothing: the rules stay the same")
+        terminal.line("  nothing: rules and facts stay the same")
     terminal.line("")
     _show_facts(found)
 

@@ -20,7 +20,7 @@ from holdfast.explanations.proof import Proof
 from holdfast.explanations.search import Explainer, SearchLimit
 from holdfast.explanations.terms import FUNCTIONS, Float, NoValue, Unknown, value_of
 from holdfast.knowledge.loading import load
-from holdfast.knowledge.materialisation import Materialisation
+from holdfast.knowledge.materialisation import ReadState
 from holdfast.knowledge.relations import drop_relations, the_relation
 from holdfast.language import tree
 from holdfast.plans import Plan, Read
@@ -38,7 +38,7 @@ _KEY = "?key"
 class StoredFacts(Matcher):
     """The written rules of a materialisation over its facts.  Used as a context: it leaves nothing in the backend."""
 
-    def __init__(self, state: Materialisation) -> None:
+    def __init__(self, state: ReadState) -> None:
         super().__init__(state.tree)
         self.program = state.program
         self._state, self._backend, self._dictionary = state, state.backend, state.dictionary
@@ -210,7 +210,7 @@ class StoredFacts(Matcher):
         return self._plans[place]
 
 
-def why(text: str, state: Materialisation, seconds: float | None, size: int | None) -> Proof | None:
+def why(text: str, state: ReadState, seconds: float | None, size: int | None) -> Proof | None:
     """A proof of a fact, None if it does not hold."""
     with StoredFacts(state) as source:
         fact = asked_fact(text, source)
@@ -219,7 +219,7 @@ def why(text: str, state: Materialisation, seconds: float | None, size: int | No
         return Explainer(source, SearchLimit(seconds, size)).proof(fact)
 
 
-def why_not(text: str, state: Materialisation, seconds: float | None, size: int | None) -> Absence | None:
+def why_not(text: str, state: ReadState, seconds: float | None, size: int | None) -> Absence | None:
     """A certificate that a fact, or all facts of a pattern, are absent; None if one holds."""
     with StoredFacts(state) as source:
         goal = asked_fact(text, source, whole=False)
@@ -248,6 +248,15 @@ def asked_fact(text: str, source: StoredFacts, *, whole: bool = True) -> Fact:
         raise UsageError(Diagnostic(NOT_A_FACT, f"{named.display} has {named.arity} columns, and {text} {len(row)}"))
     kinds = [type.value for type in relation.types]
     return name, tuple(value_of(value, kind) for value, kind in zip(row, kinds, strict=True))
+
+
+def written_fact(text: str, state: ReadState) -> tuple[str, Row]:
+    """The relation and the row of a fact that is written as in a program."""
+    with StoredFacts(state) as source:
+        name, row = asked_fact(text, source)
+        relation = source.relation(name, len(row))
+        assert relation is not None, "asked_fact raises then"
+        return relation.name, tuple(map(raw, row))
 
 
 def given_facts(rules: tree.Program, facts: Sequence[Path]) -> dict[str, list[Row]]:

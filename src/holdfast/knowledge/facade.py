@@ -5,54 +5,64 @@ The methods take the lock (`exclusive.py`) and leave the work to the parts that 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from holdfast.arguments import expect, missing_method
+from holdfast.backends.abilities import Versioned
 from holdfast.boundary import public
 from holdfast.errors import Diagnostic, UsageError
-from holdfast.exclusive import Guard, exclusive
-from holdfast.knowledge.evaluation import Statistics, explicit_sizes
+from holdfast.exclusive import Guard, exclusive, reading
+from holdfast.knowledge.evaluation import Statistics
 from holdfast.knowledge.materialisation import Materialisation
 from holdfast.knowledge.outputs import Outputs
-from holdfast.knowledge.queries import answers
-from holdfast.knowledge.relations import find_relation, the_relation
+from holdfast.knowledge.queries import Question
+from holdfast.knowledge.readable import Readable
+from holdfast.knowledge.reading import FactReader, Readers, VersionReader
+from holdfast.knowledge.relations import the_relation
+from holdfast.knowledge.undoing import UndoStack
 from holdfast.knowledge.updating import Updater, chosen, expect_updates
-from holdfast.knowledge.views import Views, ViewsByName, visible_relations
+from holdfast.knowledge.views import Views
 from holdfast.knowledge.windows import ChangeWindow, change_window
-from holdfast.language.printer import show
 from holdfast.maintenance.algorithms import AUTO, Choice
 from holdfast.program.model import Program
-from holdfast.relation_view import RelationView, signature
+from holdfast.relation_view import RelationView
 from holdfast.updates import Change, Impact, Update, Updating
-from holdfast.values import Row
+from holdfast.values import Row, Value
 
 if TYPE_CHECKING:
-    from holdfast.explanations.absence import Absence
-    from holdfast.explanations.proof import Proof
     from holdfast.formats.staging import Staged
     from holdfast.knowledge.durable import Durable
+    from holdfast.knowledge.snapshots import KnowledgeSnapshot
+    from holdfast.knowledge.watches import QueryWatch
+    from holdfast.knowledge.watching import Watches
     from holdfast.maintenance.marking import Marking
-    from holdfast.program.graph_views import GraphView
     from holdfast.store.writing import Snapshot, Store
     from holdfast.streaming.driver import Lookahead, Stream
     from holdfast.streaming.queue import UpdateQueue
 
 
-class KnowledgeBase:
+class KnowledgeBase(Readable):
     """A program with everything that follows from its facts; made by `holdfast.open` and `holdfast.from_text`.
 
     `kb["path"]` is a relation, `kb.query("path(1, x)")` answers a query.  `kb.update()` and `kb.apply` change facts and
-    rules, `kb.what_if` and `kb.impact` try a change, and `kb.stream` applies many.  Calls from several threads run one
-    at a time.
+    rules, `kb.what_if` and `kb.impact` try a change, and `kb.stream` applies many.  Any number of threads may read
+    while one updates; `kb.snapshot()` is one version to read.
     """
 
+    _noun = "knowledge base"
+
     def __init__(self, state: Materialisation, statistics: Statistics, files: Sequence[Path]) -> None:
-        self._state, self._guard = state, Guard(self._mend)
+        versioned = state.backend.ability(Versioned) is not None
+        self._state, self._guard = state, Guard(self._mend, allows_readers=versioned)
         self._backend, self._maintainer, self._dictionary = state.backend, state.maintainer, state.dictionary
         self._views = Views(state, self._guard)
+        self._readers = Readers(state, self._views, self._guard)
         self._updater = Updater(state, self._views)
+        self._undo = UndoStack()
+        state.observers.append(self._undo.note)
         self.statistics = statistics
         self.files = tuple(files)
         """The files that were read: the program, if it is a file, and the facts."""
@@ -66,53 +76,32 @@ class KnowledgeBase:
     def _mend(self) -> None:
         self._updater.mend()
 
-    # --- relations and queries -------------------------------------------------------------------------
+    # --- reading ---------------------------------------------------------------------------------------
+
+    def _reader(self) -> FactReader:
+        return self._readers.last()
+
+    def _question(self, text: str) -> Question:
+        return self._readers.question(text)
+
+    def _answer(self, question: Question, parameters: Mapping[str, Value]) -> RelationView:
+        return self._readers.answer(question, parameters)
 
     @property
     def program(self) -> Program:
         """The checked program as it is now."""
         return self._state.program
 
-    @property
-    def warnings(self) -> tuple[Diagnostic, ...]:
-        """The warnings of the checker."""
-        return self.program.warnings
+    @reading
+    def snapshot(self) -> KnowledgeSnapshot:
+        """The knowledge base as it is now, to be read whatever is updated later."""
+        from holdfast.knowledge.snapshots import KnowledgeSnapshot
 
-    @property
-    def relations(self) -> Mapping[str, RelationView]:
-        """All relations by name, without auxiliary ones; each is read on access."""
-        return ViewsByName(visible_relations(self.program), self.__getitem__)
-
-    def __iter__(self) -> Iterator[str]:
-        """The names of the relations."""
-        return iter(self.relations)
-
-    @exclusive
-    def __getitem__(self, name: str) -> RelationView:
-        return self._views.all_facts(the_relation(name, self.program))
-
-    def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and find_relation(name, self.program) is not None
-
-    @exclusive
-    def explicit(self, name: str) -> RelationView:
-        """The explicit facts of a relation: those that were loaded or inserted."""
-        return self._views.explicit_facts(the_relation(name, self.program))
-
-    @exclusive
-    def sizes(self) -> dict[str, int]:
-        """The number of facts of each relation."""
-        return self._views.sizes()
-
-    def rules_text(self) -> str:
-        """The current declarations and rules as text, with the names of the rules."""
-        return show(self._state.tree)
-
-    @exclusive
-    def query(self, text: str) -> RelationView:
-        """Answer a query, which is the body of a rule: `path(1, x), !blocked(x)`."""
-        expect(text, str, "a query is a text", "kb.query('path(1, x)')")
-        return answers(text, self._state, self._views)
+        reader = self._readers.last()
+        if not isinstance(reader, VersionReader):
+            message = "this engine keeps no versions, so there are no snapshots; the memory engine keeps them"
+            raise UsageError(Diagnostic("E0917", message, help="read what you need in one query"))
+        return KnowledgeSnapshot(reader, self._guard)
 
     @exclusive
     def counters(self, name: str) -> dict[Row, tuple[int, int]]:
@@ -122,34 +111,6 @@ class KnowledgeBase:
         codes, nonrecursive, recursive = self._backend.derivations(relation.name)
         rows = self._dictionary.decode_rows(codes, relation.types)
         return dict(zip(rows, zip(nonrecursive, recursive, strict=True), strict=True))
-
-    def graph(self) -> GraphView:
-        """The graph of hyper-nodes: a picture in a notebook, text elsewhere."""
-        from holdfast.program.graph_views import GraphView
-
-        return GraphView(self.program)
-
-    # --- explanations ----------------------------------------------------------------------------------
-
-    @exclusive
-    def why(self, fact: str, *, seconds: float | None = 5.0, size: int | None = None) -> Proof | None:
-        """A proof of a fact, `kb.why("path(1, 4)")`, of the least height there is; None if the fact does not hold.
-
-        Raises `LimitReached` if none is found within so many seconds, or by looking at so many facts.
-        """
-        from holdfast.knowledge.explaining import why
-
-        return why(fact, self._state, seconds, size)
-
-    @exclusive
-    def why_not(self, fact: str, *, seconds: float | None = 5.0, size: int | None = None) -> Absence | None:
-        """Why a fact does not hold, or no fact of a pattern such as `path(4, _)`; None if one does.
-
-        Raises `LimitReached` as `why` does.
-        """
-        from holdfast.knowledge.explaining import why_not
-
-        return why_not(fact, self._state, seconds, size)
 
     # --- updates ---------------------------------------------------------------------------------------
 
@@ -229,6 +190,54 @@ class KnowledgeBase:
     def takes_one_by_one(self) -> bool:
         """Whether a stream must apply updates one by one: limits hold for each, or the backend computes no windows."""
         return self._state.takes_one_by_one
+
+    @exclusive
+    def undo(self) -> Change:
+        """Undo the last update that is not undone, by an update of its own, and return the change.
+
+        The last 32 updates since the knowledge base was opened can be undone, one after the other.
+        """
+        return self._undo.undo(lambda update: self._updater.apply(update, AUTO, keep=True))
+
+    @exclusive
+    def watch(self, text: str, parameters: Mapping[str, Value] | None = None, *, initial: bool = False) -> QueryWatch:
+        """Watch a query: iterate over the exact changes of its answers, in this thread or another.
+
+        With `initial`, the first change has the answers there are now.
+        """
+        from holdfast.knowledge.watches import QueryWatch
+
+        question, values = self._question(text), {} if parameters is None else parameters
+        watch = QueryWatch(partial(self.query, text, values), self._tidy_watches)
+        self._watches.add(question, values, watch, initial=initial)
+        return watch
+
+    @cached_property
+    def _watches(self) -> Watches:
+        from holdfast.knowledge.watching import Watches
+
+        if self._readers.versions is None:
+            message = "this engine keeps no versions, so its queries cannot be watched; the memory engine's can"
+            raise UsageError(Diagnostic("E0917", message, help="use kb.apply, whose change has all facts"))
+        return Watches(self._state, self._readers.last)
+
+    @exclusive
+    def _tidy_watches(self) -> None:
+        self._watches.tidy()
+
+    # --- asyncio ---------------------------------------------------------------------------------------
+
+    async def apply_async(self, update: Update, *, algorithm: str | Choice = AUTO) -> Change:
+        """`apply` in another thread.  The update is applied even if the task is cancelled meanwhile."""
+        from asyncio import to_thread
+
+        return await to_thread(self.apply, update, algorithm=algorithm)
+
+    async def query_async(self, text: str, parameters: Mapping[str, Value] | None = None) -> RelationView:
+        """`query` in another thread."""
+        from asyncio import to_thread
+
+        return await to_thread(self.query, text, parameters)
 
     # --- the store -------------------------------------------------------------------------------------
 
@@ -324,33 +333,9 @@ class KnowledgeBase:
         """Like `write_outputs`, together with other files of a run; `others` are not overwritten either."""
         return self._outputs().stage(Path(folder), staged, (*self.files, *others))
 
-    @exclusive
+    @reading
     def _outputs(self) -> Outputs:
-        named = [r for r in self.program.relations.values() if any(io.kind == "output" for io in r.io)]
-        views = {relation.name: self._views.all_facts(relation) for relation in named}
-        return Outputs(self.program, views, self._dictionary)
-
-    def __repr__(self) -> str:
-        return f"<knowledge base: {_counted(*self._counts())}>"
-
-    def _repr_html_(self) -> str:
-        from holdfast.notebook import table
-
-        explicit, sizes = self._counts()
-        rows = [
-            (relation.display, signature(relation), f"{sizes[name]:,}", f"{explicit.get(name, 0):,}")
-            for name, relation in self.program.relations.items()
-            if name in sizes
-        ]
-        caption = f"knowledge base: {_counted(explicit, sizes)}"
-        return table(caption, ("relation", "columns", "facts", "explicit"), rows)
-
-    @exclusive
-    def _counts(self) -> tuple[Mapping[str, int], Mapping[str, int]]:
-        """The numbers of explicit facts and of all facts, by relation, as they are now."""
-        return explicit_sizes(self.program, self._backend), self._views.sizes()
-
-
-def _counted(explicit: Mapping[str, int], sizes: Mapping[str, int]) -> str:
-    facts = sum(explicit.get(name, 0) for name in sizes)
-    return f"{facts:,} fact{'' if facts == 1 else 's'}, {sum(sizes.values()) - facts:,} derived"
+        reader = self._reader()
+        named = [r for r in reader.program.relations.values() if any(io.kind == "output" for io in r.io)]
+        views = {relation.name: reader.all_facts(relation) for relation in named}
+        return Outputs(reader.program, views, self._dictionary)

@@ -35,6 +35,16 @@ class Commit:
     explicit: Sequence[ExplicitChange] = ()  # what they delete and insert; of updates that were merged, one
 
 
+@dataclass(frozen=True)
+class ReadState:
+    """The rules and facts of a state, for one thread to read."""
+
+    tree: tree.Program
+    program: Program
+    backend: Backend
+    dictionary: Dictionary
+
+
 class Materialisation:
     """The rules, the facts, and what keeps them.
 
@@ -62,11 +72,18 @@ class Materialisation:
         replaces it."""
         self.after_commit: Callable[[], None] | None = None
         """What is to be done when a commit has happened; it does not raise."""
+        self.observers: list[Callable[[Sequence[Change]], None]] = []
+        """Receive the changes of each commit when it has happened, one after the other; they do not raise."""
 
     @property
     def takes_one_by_one(self) -> bool:
         """Whether updates cannot share a pass: limits hold for each, or the backend or the program has no windows."""
         return self.limits != Limits() or self.backend.ability(Windows) is None or self.program.has_limits
+
+    @property
+    def to_read(self) -> ReadState:
+        """What a reader needs of it."""
+        return ReadState(self.tree, self.program, self.backend, self.dictionary)
 
     def within_seconds(self) -> AbstractContextManager[None]:
         """The limit on seconds, for what happens before a run begins."""
@@ -93,8 +110,10 @@ class Materialisation:
         if self.log is not None:
             self.log(Commit(self.version + len(updates), updates, changes, explicit()))
 
-    def committed(self) -> None:
-        """A commit has happened."""
+    def committed(self, changes: Sequence[Change]) -> None:
+        """A commit with some changes has happened."""
+        for observe in self.observers:
+            observe(changes)
         if self.after_commit is not None:
             self.after_commit()
 

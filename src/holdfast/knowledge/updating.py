@@ -132,7 +132,9 @@ class Updater:
             return [self._views.explicit_change(facts, during, None if rules is None else updates[0])]
 
         def report(outcome: Outcome) -> tuple[Change, FactSet]:
-            change = self._views.change(outcome, during, facts.given - outcome.explicit)
+            version = state.version + len(updates) if keep else None
+            edit = ((), ()) if rules is None or not keep else rules.names_and_texts
+            change = self._views.change(outcome, during, facts.given - outcome.explicit, version, edit)
             if keep:
                 state.log_commit(updates, (change,), explicit)
             return change, outcome.removed
@@ -151,7 +153,7 @@ class Updater:
             )
         if keep:
             housekeeping(state.backend).tidy(removed)
-            state.committed()
+            state.committed((change,))
         return change
 
     def _choice(self, algorithm: str | Choice, program: Program) -> Choice:

@@ -61,7 +61,10 @@ class ChangeWindow:
         updates = self._updates[window.done : number]
         outcomes = [window.outcome(i) for i in range(window.done, number)]
         no_ops = window.no_ops[window.done : number]
-        changes = [self._views.change(each, state.program, n) for each, n in zip(outcomes, no_ops, strict=True)]
+        changes = [
+            self._views.change(each, state.program, n, version)
+            for version, (each, n) in enumerate(zip(outcomes, no_ops, strict=True), state.version + 1)
+        ]
         facts = state.watch.facts + sum(len(outcome.added) - len(outcome.removed) for outcome in outcomes)
         given = self._facts[window.done : number]
         state.log_commit(updates, changes, lambda: [self._views.explicit_change(f, state.program) for f in given])
@@ -74,7 +77,7 @@ class ChangeWindow:
         if number == len(self._updates):  # row ids change: only when they are no longer needed
             for i in range(number):
                 housekeeping(state.backend).tidy(window.outcome(i).removed)
-        state.committed()
+        state.committed(changes)
         return changes
 
 

@@ -121,7 +121,8 @@ class Maintainer:
         agenda = self._agenda if program is None else Agenda(self._edited(program))
         figures, D, A = walk.through(agenda), self.backend.deleted, self.backend.added
         explicit = len(walk.E_minus) + len(walk.E_plus)
-        return Outcome((D - A).snapshot(), (A - D).snapshot(), tuple(figures), explicit)
+        moved = walk.E_minus, walk.E_plus
+        return Outcome((D - A).snapshot(), (A - D).snapshot(), tuple(figures), explicit, moved)
 
     # --- rules change ----------------------------------------------------------------------------------
 

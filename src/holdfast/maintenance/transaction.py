@@ -29,6 +29,7 @@ class Outcome:
     added: Facts
     figures: tuple[Figures, ...]
     explicit: int = 0  # the facts among them that became explicit, or are no longer
+    moved: Move | None = None  # E- and E+
 
 
 class Transactions:

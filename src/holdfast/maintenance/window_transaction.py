@@ -43,7 +43,8 @@ class Window:
     def outcome(self, number: int) -> Outcome:
         """What one of the updates does, the first being 0; the figures of the pass stand with that."""
         removed, added = self._computed.changes[number]
-        return Outcome(removed, added, tuple(node.figures for node in self._computed.nodes) if not number else ())
+        figures = tuple(node.figures for node in self._computed.nodes) if not number else ()
+        return Outcome(removed, added, figures, moved=self._computed.explicit[number])
 
     def advance(self, number: int) -> None:
         """Make the state after so many updates the present one, by those between."""
