@@ -103,6 +103,13 @@ class KnowledgeBase(Readable):
             raise UsageError(Diagnostic("E0917", message, help="read what you need in one query"))
         return KnowledgeSnapshot(reader, self._guard)
 
+    @reading
+    def fact(self, text: str) -> tuple[str, Row]:
+        """A fact that is written as in a program, `edge(1, "a")`, as a relation's name and a row; it need not hold."""
+        from holdfast.knowledge.explaining import written_fact
+
+        return written_fact(text, self._state.to_read)
+
     @exclusive
     def counters(self, name: str) -> dict[Row, tuple[int, int]]:
         """For each fact, its nonrecursive derivations (plus 1 if it is explicit) and its recursive derivations."""

@@ -15,7 +15,7 @@ from holdfast.knowledge.views import ViewsByName, visible_relations
 from holdfast.language.printer import show
 from holdfast.program.model import Program
 from holdfast.relation_view import RelationView, refuse_copying, signature
-from holdfast.values import Row, Value
+from holdfast.values import Value
 from holdfast.values.structures import Kind
 
 if TYPE_CHECKING:
@@ -171,14 +171,6 @@ class Readable(ABC):
 
         with self._reader().explained() as state:
             return why_not(fact, state, seconds, size)
-
-    @reading
-    def fact(self, text: str) -> tuple[str, Row]:
-        """A fact that is written as in a program, `edge(1, "a")`, as a relation's name and a row; it need not hold."""
-        from holdfast.knowledge.explaining import written_fact
-
-        with self._reader().explained() as state:
-            return written_fact(text, state)
 
     # --- files and notebooks ---------------------------------------------------------------------------
 
