@@ -136,7 +136,7 @@ def test_a_dropped_watch_costs_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "values", "code"), [("p($x)", {}, "E0950"), ("p($x)", {"x": "a"}, "E0951"), ("q(x)", {}, "E0206")]
+    ("text", "values", "code"), [("p($x)", {}, "E0950"), ("p($x)", {"x": "a"}, "E0951"), ("q(x)", {}, "E0201")]
 )
 def test_wrong_watches_are_refused(text: str, values: dict[str, object], code: str) -> None:
     kb = holdfast.from_text("p(x) :- e(x).", {"e": [(0,)]})

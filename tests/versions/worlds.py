@@ -8,9 +8,6 @@ import holdfast
 from holdfast import KnowledgeBase, KnowledgeSnapshot, Update
 
 PROGRAM = """
-.decl edge(x: number, y: number)
-.decl label(x: number, s: symbol)
-.decl best(x: number, d: number)
 path(x, y) :- edge(x, y).
 path(x, z) :- path(x, y), edge(y, z).
 hop(x, z) :- edge(x, y), edge(y, z), x != z.

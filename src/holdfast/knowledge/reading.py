@@ -226,8 +226,8 @@ class Readers:
 
     def _looked_up(self, question: Question, values: Mapping[str, Value], versions: Versioned) -> RelationView | None:
         """The answers by an index, without keeping anything of the version; None if that is not possible."""
-        state, held = self._state, None
-        while held is None:
+        state = self._state
+        while True:
             program = state.program
             query = question.checked(program)
             point = query.point
@@ -236,6 +236,8 @@ class Readers:
             key = point_codes(query, values, state.dictionary)
             with versions.commit_lock:
                 held = versions.hold(point.relation) if state.program is program else None
+            if held is not None:
+                break
         try:
             found = _no_rows(point.relation) if key is None else held.matching(point.key, key)
         finally:

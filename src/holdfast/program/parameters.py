@@ -6,11 +6,25 @@ never part of a text.
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Iterator
 from dataclasses import field
+from typing import TypeAlias
 
 from holdfast.language import tree
-from holdfast.program.model import Apply, Assign, Atom, Compare, Negated, Program, Range, Rule, Term, Test, Var
+from holdfast.program.model import (
+    AggregateRule,
+    Apply,
+    Assign,
+    Atom,
+    Compare,
+    Negated,
+    Program,
+    Range,
+    Rule,
+    Term,
+    Test,
+    Var,
+)
 from holdfast.program.movement import variables
 from holdfast.program.renaming import Renaming
 from holdfast.quick_dataclass import dataclass
@@ -54,17 +68,53 @@ def is_parameter(name: str) -> bool:
 
 
 def parameter_kinds(question: Program) -> tuple[Kind, ...]:
-    """What kind of value each parameter has; which record type, the columns say that it stands in."""
-    structures: dict[str, Structure] = {}
-    for rule in question.rules:
-        for literal in rule.body:
-            if isinstance(literal, Atom | Negated):
-                kinds = question.relations[literal.predicate].kinds
-                for argument, kind in zip(literal.arguments, kinds, strict=True):
-                    if isinstance(argument, Var) and isinstance(kind, Structure):
-                        structures.setdefault(argument.name, kind)
-    values = question.relations[PARAMETERS]
-    return tuple(structures.get(column.name, column.type) for column in values.columns)
+    """What kind of value each parameter has.  Which records, the columns and variables say that it is equal to."""
+    known: dict[_Place, Structure] = {
+        (name, column): kind
+        for name, relation in question.relations.items()
+        for column, kind in enumerate(relation.kinds)
+        if isinstance(kind, Structure)
+    }
+    pairs = [pair for rule in question.rules for pair in _equal(rule)]
+    pairs += [pair for rule in question.aggregates for pair in _grouped(rule, question.relations[rule.predicate].arity)]
+    size = -1
+    while size < len(known):
+        size = len(known)
+        for one, other in pairs:
+            if one in known or other in known:
+                kind = known.get(one) or known[other]
+                known.setdefault(one, kind)
+                known.setdefault(other, kind)
+    columns = question.relations[PARAMETERS].columns
+    return tuple(known.get((PARAMETERS, place), column.type) for place, column in enumerate(columns))
+
+
+_Place: TypeAlias = tuple[str, int | str]
+"""A column of a relation, or a variable of a rule."""
+
+
+def _equal(rule: Rule) -> Iterator[tuple[_Place, _Place]]:
+    """Places of a rule that have the same value."""
+    atoms = [(atom.predicate, atom.arguments) for atom in rule.body if isinstance(atom, Atom | Negated)]
+    for predicate, arguments in [*atoms, (rule.predicate, rule.arguments)]:
+        for column, argument in enumerate(arguments):
+            if isinstance(argument, Var):
+                yield (predicate, column), (f"{rule.name} {rule.predicate}", argument.name)
+    for literal in rule.body:
+        match literal:
+            case (
+                Assign(variable=left, term=Var() as right)
+                | Compare(operator="=", left=Var() as left, right=Var() as right)
+            ):
+                yield (f"{rule.name} {rule.predicate}", left.name), (f"{rule.name} {rule.predicate}", right.name)
+
+
+def _grouped(rule: AggregateRule, arity: int) -> Iterator[tuple[_Place, _Place]]:
+    """The columns that a group has in the facts of an aggregate and in those that it is made of."""
+    columns = [column for column in range(arity) if column != rule.place % arity]
+    return (
+        ((rule.source, source), (rule.predicate, column)) for source, column in zip(rule.group, columns, strict=True)
+    )
 
 
 def only_looked_up(question: Program) -> frozenset[str]:

@@ -139,6 +139,7 @@ class FrozenRelation:
             if int(bit) in counts:
                 counts[int(bit)] += len(ids) - had if on else -had
             kernels.restatus(ids, status, np.uint8(0) if on else bit, bit if on else np.uint8(0))
+        self.flips = []
         return FrozenRelation(self.table, status, size, None, counts)
 
     def _facts(self, bit: np.uint8) -> ImplicitRelation:

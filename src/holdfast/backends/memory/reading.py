@@ -53,6 +53,7 @@ class CommittedFacts:
             virtual = self._virtual.get(name)
             known = frozen(table, None if virtual is None else virtual.now(), None if known is None else known.table)
         elif known.flips:
+            del self._now[name]  # if this is interrupted, its status is read anew
             known = known.next(table.size)
         self._now[name] = known
         return known
