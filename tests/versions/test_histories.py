@@ -66,14 +66,12 @@ def fractured(history: History) -> None:
         for update in write.updates:
             world = world.after(update)
         worlds[write.version] = world
-    early, late = next(
-        (a, b)
-        for a in worlds
-        for b in worlds
-        if worlds[a].edges != worlds[b].edges and worlds[a].names != worlds[b].names
+    mixed = next(
+        mixed
+        for early in worlds.values()
+        for late in worlds.values()
+        if (mixed := World(early.edges, late.names)) not in worlds.values()
     )
-    mixed = World(worlds[early].edges, worlds[late].names)
-    assert mixed not in worlds.values()
     history.readings.append(replace(by_version[1], least=0, most=29, version=None, holds=lambda w: w == mixed))
 
 

@@ -51,7 +51,7 @@ class QueryWatch:
 
     @public
     def next(self, timeout: float | None = None) -> WatchChange | None:
-        """Wait for the next change; None if there is none after `timeout` seconds, or when the watch is closed.
+        """Wait for the next change; None after `timeout` seconds without one, or when the watch is closed.
 
         Raises what makes the query impossible: an update may remove a relation.
         """
