@@ -102,6 +102,7 @@ def main(tell: Callable[[str], None] = print) -> int:
     tell(f"microseconds of a bound atom    p50 {alone[0]:8.1f}  p99 {alone[1]:8.1f}  p99.9 {alone[2]:8.1f}")
     tell(f"beside {updates:6,} updates           p50 {beside[0]:8.1f}  p99 {beside[1]:8.1f}  p99.9 {beside[2]:8.1f}")
     tell(f"p99 beside updates over p99 alone: {beside[1] / alone[1]:.2f}")
+    assert (0, 0) in kb["may"]
     begun = time.perf_counter()
     for n in range(1000):
         assert (n, (n * 7) % 100_003) in kb["may"]

@@ -12,6 +12,7 @@ import argparse
 import faulthandler
 import sys
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -199,8 +200,10 @@ def random_update(dice: Random, world_names: int) -> Update:
     return Update(delete={"edge": edges(4), "name": gone}, insert={"edge": edges(4), "name": names})
 
 
-def _write(recorder: Recorder, rounds: int, rules: bool, dice: Random) -> None:
+def _write(recorder: Recorder, rounds: int, rules: bool, end: float, dice: Random) -> None:
     for number in range(rounds):
+        if time.monotonic() > end:
+            return
         match dice.randrange(10):
             case 0:
                 recorder.write(*(random_update(dice, 200) for _ in range(3)))
@@ -279,16 +282,26 @@ def _read_snapshot(recorder: Recorder, snapshot: holdfast.KnowledgeSnapshot, dic
     recorder.read(f"snapshot {snapshot.version}: {name}", holds, snapshot.version, snapshot.version)
 
 
-def run(seed: int, updates: int, *, writers: int = 2, readers: int = 4, modules: bool = True) -> History:
-    """A history of writers and readers."""
+def run(
+    seed: int,
+    updates: int,
+    *,
+    writers: int = 2,
+    readers: int = 4,
+    modules: bool = True,
+    rate: float = 0.001,
+    seconds: float = 3600,
+) -> History:
+    """A history of writers and readers, who sleep at a rate of their calls."""
+    end = time.monotonic() + seconds
     dice = Random(seed)
     edges = {(dice.randrange(NODES), dice.randrange(NODES)) for _ in range(20)}
     kwargs = {} if modules else {"modules": ()}
     kb = holdfast.from_text(PROGRAM, {"edge": sorted(edges), "name": [(0, "name 0")]}, **kwargs)  # type: ignore[arg-type]
     recorder = Recorder(kb, World(frozenset(edges), frozenset({(0, "name 0")})))
-    threads = Threads(seed)
+    threads = Threads(seed, rate=rate, patience=3600)
     for number in range(writers):
-        threads.start(lambda dice, first=not number: _write(recorder, updates // writers, first, dice))  # type: ignore[misc]
+        threads.start(lambda dice, first=not number: _write(recorder, updates // writers, first, end, dice))  # type: ignore[misc]
     for _ in range(readers):
         threads.start(lambda dice: _read(recorder, threads.done, dice))
     threads.run(writers)
@@ -301,10 +314,14 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--updates", type=int, default=100)
     parser.add_argument("--no-modules", action="store_true")
+    parser.add_argument("--seconds", type=float, default=3600)
+    parser.add_argument("--rate", type=float, default=0.001, help="of the calls at which threads sleep; 0 is quick")
     options = parser.parse_args()
     faulthandler.enable()
     sys.setswitchinterval(1e-6)
-    history = run(options.seed, options.updates, modules=not options.no_modules)
+    history = run(
+        options.seed, options.updates, modules=not options.no_modules, rate=options.rate, seconds=options.seconds
+    )
     versions = check(history)
     print(f"right: {versions} versions, {len(history.readings)} readings")
     return 0
