@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -59,6 +60,18 @@ def test_undo_of_windows_and_merged_updates() -> None:
     assert set(kb["edge"]) == {(1, 2), (2, 3)}
     kb.undo()
     assert set(kb["edge"]) == {(1, 2)}
+
+
+@pytest.mark.only_in_memory("Spark keeps no versions")
+def test_a_store_that_was_opened_again_has_nothing_to_undo(tmp_path: Path) -> None:
+    with holdfast.from_text(RULES, {"edge": [(1, 2)]}, store=tmp_path / "kb") as kb:
+        kb.apply(Update(insert={"edge": [(2, 3)]}))
+        kb.apply(Update(insert={"edge": [(3, 4)]}))
+        kb.undo()
+    with holdfast.open(tmp_path / "kb") as again:
+        assert set(again["edge"]) == {(1, 2), (2, 3)} and again.version == 3
+        with pytest.raises(holdfast.HoldfastError):
+            again.undo()
 
 
 def test_what_was_only_tried_has_no_inverse() -> None:

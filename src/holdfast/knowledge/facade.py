@@ -321,6 +321,7 @@ class KnowledgeBase(Readable):
     def start_at(self, version: int) -> None:
         """Count updates from a version that a store has."""
         self._state.version = version
+        self._undo.clear()
 
     # --- files and notebooks ---------------------------------------------------------------------------
 

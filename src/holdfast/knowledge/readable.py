@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NoReturn
 
+from holdfast.boundary import public
 from holdfast.errors import Diagnostic
 from holdfast.exclusive import Guard, reading
 from holdfast.knowledge.queries import Question
@@ -33,6 +34,7 @@ class PreparedQuery:
     def __init__(self, source: Readable, question: Question) -> None:
         self._source, self._question = source, question
 
+    @public
     def __call__(self, parameters: Mapping[str, Value] | None = None) -> RelationView:
         """The answers with these values for the parameters."""
         return self._source.answer(self._question, parameters)

@@ -23,6 +23,10 @@ class UndoStack:
         if not self._is_undoing:
             self._inverses.extend(change.undoing for change in changes if change.undoing is not None)
 
+    def clear(self) -> None:
+        """What was applied before cannot be undone."""
+        self._inverses.clear()
+
     def undo(self, apply: Callable[[Update], Change]) -> Change:
         """Apply the inverse of the last update that is not undone."""
         if not self._inverses:

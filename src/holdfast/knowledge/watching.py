@@ -262,13 +262,16 @@ class Watches:
         with shielded():
             for text, shape in list(self._shapes.items()):
                 try:
-                    self._pass_on(shape, changes)
+                    shape.tidy()
+                    if shape.watches:
+                        self._pass_on(shape, changes)
+                    else:
+                        del self._shapes[text]
                 except Exception as error:
                     shape.fail(error)
                     del self._shapes[text]
 
     def _pass_on(self, shape: WatchedShape, changes: Sequence[Change]) -> None:
-        shape.tidy()
         program = self._state.program
         for change in changes:
             same = shape.program is program
