@@ -74,6 +74,10 @@ def parameter_values(given: Sequence[str], query: PreparedQuery) -> dict[str, Va
             help = "write -P NAME=VALUE, without $"
             raise UsageError(Diagnostic(codes.BAD_USAGE, f"{name} is not a parameter with a value", help=help))
         values[name] = _value(name, text, kinds.get(name, Type.SYMBOL))
+    missing = [name for name in kinds if name not in values]
+    if missing:
+        message = f"the query has no value for ${missing[0]}"
+        raise UsageError(Diagnostic(codes.BAD_USAGE, message, help=f"give one: -P {missing[0]}=VALUE"))
     return values
 
 
