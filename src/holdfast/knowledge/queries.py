@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from holdfast.arguments import expect
-from holdfast.backends.protocol import Backend, Deferred
+from holdfast.backends.protocol import Backend
 from holdfast.errors import Diagnostic, UsageError
 from holdfast.knowledge.evaluation import evaluate
 from holdfast.language import parse_body
@@ -168,12 +168,11 @@ def point_codes(query: CheckedQuery, values: Mapping[str, Value], dictionary: Di
     return None if None in codes else np.array([codes], np.int64)
 
 
-def evaluated(query: CheckedQuery, row: Codes | None, backend: Backend, watch: Watch) -> Codes | Deferred:
-    """The answers by evaluation, in a backend that gets the query's own relations and keeps them."""
+def evaluate_query(query: CheckedQuery, row: Codes | None, backend: Backend, watch: Watch) -> None:
+    """Evaluate a query; the backend gets its own relations and keeps them, the answers among them."""
     for relation in query.own:
         backend.add_relation(relation)
     if row is not None:
         explicit = backend.explicit
         explicit |= backend.facts({PARAMETERS: row}).snapshot()
     evaluate(query.program.nodes, backend, watch)
-    return backend.rows(ANSWER, backend.materialisation)

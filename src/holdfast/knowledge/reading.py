@@ -12,7 +12,7 @@ from holdfast.backends.abilities import PinnedFacts, Versioned
 from holdfast.exclusive import Guard
 from holdfast.knowledge.evaluation import explicit_sizes
 from holdfast.knowledge.materialisation import Materialisation, ReadState
-from holdfast.knowledge.queries import CheckedQuery, Question, evaluated, point_codes
+from holdfast.knowledge.queries import CheckedQuery, Question, evaluate_query, point_codes
 from holdfast.knowledge.relations import drop_relations
 from holdfast.knowledge.views import Views, visible_relations
 from holdfast.language import tree
@@ -128,7 +128,8 @@ class VersionReader(FactReader):
         row = query.row(values, state.dictionary, may_add=False)
         watch = state.watch.beside(state.limits)
         with self._versions.reading(self._facts, query.reads, watch) as backend:
-            found = evaluated(query, row, backend, watch)
+            evaluate_query(query, row, backend, watch)
+            found = backend.rows(query.answer.name, backend.materialisation)
         assert isinstance(found, np.ndarray)
         return found
 
@@ -180,7 +181,7 @@ class PresentReader(FactReader):
             row = query.row(values, state.dictionary, may_add=True)
             try:
                 with state.limited(keep=False) as watch:
-                    evaluated(query, row, state.backend, watch)
+                    evaluate_query(query, row, state.backend, watch)
                 return self._views.all_facts(query.answer)
             finally:
                 drop_relations(state.backend, query.own)
