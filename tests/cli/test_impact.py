@@ -68,7 +68,7 @@ def test_several_changes_at_once(chain: Path) -> None:
 def test_a_change_that_changes_nothing(chain: Path) -> None:
     result = holdfast("impact", chain, "--remove", "r4", "--add", "d(x) :- e(_, x).")
     assert (result.code, result.out.splitlines()[-1]) == (0, "no fact would change")
-    assert "nothing: the rules stay the same" in result.out
+    assert "nothing: rules and facts stay the same" in result.out
 
 
 def test_json(chain: Path) -> None:
@@ -99,11 +99,8 @@ def test_what_cannot_be_looked_at(words: list[str], code: str, chain: Path) -> N
 
 def test_facts_as_well_as_rules(chain: Path) -> None:
     out = holdfast("impact", chain, "--insert", "e(7, 8)", "--delete", "stop(2)", "--delete", "stop(9)").out
-    assert out.splitlines()[:3] == [
-        "execution plan, directly impacted hyper-nodes marked by *",
-        "  1. * e",
-        "  2. * stop",
-    ]
+    direct = [line.split()[-1] for line in out.splitlines() if "* " in line]
+    assert direct == ["e", "stop"]
     assert "b: 2 facts would be added" in out and "stop: 1 fact would be removed" in out
     both = holdfast("impact", chain, "--insert", "e(7, 8)", "--add", "far(x) :- e(x, 8).").out
     assert "far: 1 fact would be added\n  + 7" in both
