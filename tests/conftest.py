@@ -19,10 +19,15 @@ from . import amounts
 
 # Every Java that a test starts lives for a short time: the quick compiler and the plain collector take half the work.
 os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+# Every Python that a test starts imports holdfast: it takes twice as long where nobody may keep the compiled files.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+hypothesis.settings.register_profile("any machine", deadline=None)
+hypothesis.settings.load_profile("any machine")
 
 ENGINES = ("memory", "spark", "model")
 MARKERS = (
     "only_in_memory(reason): what it asks can be asked of the memory backend only",
+    "only_with_numba(reason): it lets Numba compile all kernels, which `--kernels numba` has done already",
     "sampled(one_in): of its many cases of one form, one in so many is enough on Spark",
 )
 EXAMPLES = {"spark": 3, "model": 20}  # of random programs and updates, where each takes longer than in memory
@@ -43,6 +48,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     engine = config.getoption("engine")
+    if config.getoption("kernels") == "built":
+        for item in items:
+            for marker in item.iter_markers("only_with_numba"):
+                item.add_marker(pytest.mark.skip(reason=marker.args[0]))
     if engine == "memory":
         return
     for item in items:

@@ -38,6 +38,11 @@ class Guard:
         self._deferred = deferred()
         self._broken: BaseException | None = None
 
+    @property
+    def is_mine(self) -> bool:
+        """Whether this thread has the lock."""
+        return self.lock._is_owned()  # type: ignore[attr-defined, no-any-return]
+
     def __enter__(self) -> None:
         self.check_usable()
         if not self._depth:

@@ -12,6 +12,8 @@ import time
 from collections import Counter
 from pathlib import Path
 
+from holdfast.store.writing import Store
+
 from . import damage, faults, kills
 from .histories import history
 
@@ -24,7 +26,9 @@ def main() -> None:
     options.add_argument("--damages", type=int, default=500)
     options.add_argument("--seed", type=int, default=1)
     options.add_argument("--seconds", type=float, default=float("inf"))
+    options.add_argument("--cache", action="store_true", help="keep a cache of conclusions, however small")
     asked = options.parse_args()
+    Store.worth_caching = 0.0 if asked.cache else Store.worth_caching
     end = time.monotonic() + asked.seconds
     with tempfile.TemporaryDirectory(prefix="holdfast-faults-") as folder:
         tmp, actions = Path(folder), history(asked.updates, asked.seed)

@@ -186,7 +186,7 @@ def on_disk(folder: Path) -> tuple[int, State]:
     }
     nothing: frozenset[object] = frozenset()
     state = State(rows.get("edge", nothing), rows.get("bad", nothing), "two(" in stored.manifest.program)  # type: ignore[arg-type]
-    for logged in (logged for record in stored.log.applied() for logged in unpack(record.content)):
+    for logged in (logged for record in stored.log.applied() for logged in unpack(record.content).updates):
         facts = ({name: list(map(tuple, rows)) for name, rows in part.items()} for part in _parts(logged.update))  # type: ignore[arg-type]
         state = state.after(Update(*facts, logged.update.add_rules, logged.update.remove_rules))
     return stored.version, state

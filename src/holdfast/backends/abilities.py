@@ -15,7 +15,7 @@ import math
 import threading
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
@@ -23,7 +23,9 @@ from numpy.typing import NDArray
 
 from holdfast.backends.protocol import Backend, Bag, Counters, Facts, SummableBag, Watch
 from holdfast.plans import Plan, Read
+from holdfast.plans.profile import PlanProfile
 from holdfast.program.model import Relation, Rule
+from holdfast.quick_dataclass import dataclass
 from holdfast.values.dictionary import Codes
 
 A = TypeVar("A")
@@ -352,6 +354,29 @@ def packings(backend: Backend) -> int:
     return 0 if prepared is None else prepared.packings
 
 
+# --- saving --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SavedTable:
+    """The facts of a predicate as arrays and numbers whose meaning is the backend's own affair."""
+
+    arrays: Mapping[str, NDArray[Any]]
+    numbers: Mapping[str, int | None]
+
+
+class Saving(Protocol):
+    """Gives what it holds between two updates as arrays, and takes it up again: facts, counters and ranks."""
+
+    def save(self, predicate: str) -> SavedTable:
+        """All of a predicate; the arrays are not copies."""
+        ...
+
+    def restore_saved(self, tables: Mapping[str, SavedTable], rounds: int) -> None:
+        """Take up predicates that have no facts yet, and the highest rank; the arrays are the backend's own then."""
+        ...
+
+
 # --- costs ---------------------------------------------------------------------------------------------
 
 
@@ -372,6 +397,12 @@ _PLAIN = _Plain()
 def tuning(backend: Backend) -> Tuning:
     """How a backend wants to be driven."""
     return backend.ability(Tuning) or _PLAIN
+
+
+class Profiling(Protocol):
+    """Can say what each plan took, from when it is given a profile."""
+
+    profile: PlanProfile | None
 
 
 class Housekeeping(Protocol):

@@ -1,8 +1,8 @@
-"""`holdfast impact`: what a change of rules or facts would do, without doing it."""
+"""`holdfast impact`: what a rule change would do, without doing it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,7 +14,6 @@ from holdfast.errors import Diagnostic, UsageError
 
 if TYPE_CHECKING:
     from holdfast import Impact, KnowledgeBase, RelationView
-    from holdfast.formats.fact_data import FactData
     from holdfast.program.impact import Impacted
     from holdfast.values import Row
 
@@ -40,16 +39,20 @@ def impact(
     ] = [],  # noqa: B006
     insert: Annotated[
         list[str],
-        Option(
-            "--insert",
-            metavar="FACT",
-            show_default=False,
-            help="A fact to insert, as in a program; may be given several times.",
-        ),
+        Option("--insert", metavar="FACT", show_default=False, help="A fact to insert; several may be given."),
     ] = [],  # noqa: B006
     delete: Annotated[
         list[str],
-        Option("--delete", metavar="FACT", show_default=False, help="A fact to delete; may be given several times."),
+        Option("--delete", metavar="FACT", show_default=False, help="A fact to delete; several may be given."),
+    ] = [],  # noqa: B006
+    why: Annotated[
+        list[str],
+        Option(
+            "--why",
+            metavar="FACT",
+            show_default=False,
+            help="Say what would cause this fact to come or go; several may be given.",
+        ),
     ] = [],  # noqa: B006
     limit_facts: options.LimitFacts = None,
     limit_rounds: options.LimitRounds = None,
@@ -61,7 +64,7 @@ def impact(
     functors: options.FunctorFiles = [],  # noqa: B006  it is copied
     json: options.AsJson = False,
 ) -> None:
-    """Show what a change of rules or facts would do.
+    """Show what changing rules or facts would do.
 
     Shows the hyper-nodes that the update would maintain, those it affects directly, and the facts that would change.
     """
@@ -72,18 +75,23 @@ def impact(
     base = evaluate(program, facts, limits, no_module, macro=macro, include=include, functors=functors)
     from holdfast import Update
 
-    found = base.impact(Update(_facts(delete, base), _facts(insert, base), add_rules=add, remove_rules=remove))
+    update = Update(_facts(base, delete), _facts(base, insert), add, remove)
+    found = base.impact(update)
+    causes = {fact: found.change.why(fact) for fact in why}
     if json:
-        terminal.json(_as_json(found))
-    else:
-        _show(found)
+        shown = {fact: each and each.as_json() for fact, each in causes.items()}
+        terminal.json({**_as_json(found), **({"why": shown} if why else {})})
+        return
+    _show(found)
+    for fact, each in causes.items():
+        terminal.text(f"\n{each or f'{fact} would neither come nor go'}")
 
 
-def _facts(texts: Sequence[str], base: KnowledgeBase) -> dict[str, FactData]:
-    rows: dict[str, list[Row]] = {}
-    for relation, row in map(base.fact, texts):
-        rows.setdefault(relation, []).append(row)
-    return {**rows}
+def _facts(base: KnowledgeBase, texts: list[str]) -> dict[str, list[Row]]:
+    found: dict[str, list[Row]] = {}
+    for name, row in map(base.parsed_fact, texts):
+        found.setdefault(name, []).append(row)
+    return found
 
 
 def _as_json(found: Impact) -> dict[str, object]:
@@ -119,7 +127,7 @@ def _show(found: Impact) -> None:
         mark = "*" if node.is_direct else " "
         terminal.line(f"{place:>3}. {mark} {', '.join(node.relations)}" + (f": {reasons}" if reasons else ""))
     if not shown:
-        terminal.line("  nothing: rules and facts stay the same")
+        terminal.line("  nothing: the rules stay the same")
     terminal.line("")
     _show_facts(found)
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from holdfast.cli import codes, options, terminal
@@ -63,6 +65,52 @@ def query(
         terminal.json(answer_as_json(answer))
     else:
         _show(answer)
+        hint = _explaining(program, facts, question, answer) if terminal.is_terminal(sys.stdout) else None
+        if hint is not None:
+            terminal.note(f"to see why: {hint}")
+
+
+def _explaining(program: Path, facts: list[Path], question: str, answer: RelationView) -> str | None:
+    """The command that explains an answer, or its absence."""
+    command, fact = ("why", _first_fact(question, answer)) if len(answer) else ("why-not", _asked_pattern(question))
+    if fact is None:
+        return None if answer.columns else f"holdfast {command}"
+    given = [word for path in facts for word in ("-F", str(path))]
+    return shlex.join(["holdfast", command, str(program), *given, fact])
+
+
+def _first_fact(question: str, answer: RelationView) -> str | None:
+    """The fact that the first answer is, if the query is one atom without wildcards."""
+    from holdfast.explanations.terms import text_of
+
+    row = dict(zip(answer.columns, answer.head(1)[0], strict=True))
+    return _filled(question, lambda name: text_of(row[name]), None)
+
+
+def _asked_pattern(question: str) -> str | None:
+    """The pattern that nothing fits, if the query is one atom."""
+    return _filled(question, lambda _: "_", "_")
+
+
+def _filled(question: str, value: Callable[[str], str], wildcard: str | None) -> str | None:
+    from holdfast.language import parse_body, tree
+    from holdfast.language.printer import show_name, show_term
+
+    atom = parse_body(question, "<query>")
+    if not isinstance(atom, tree.Atom):
+        return None
+    parts: list[str | None] = []
+    for argument in atom.arguments:
+        match argument:
+            case tree.Variable(name=name):
+                parts.append(value(name))
+            case tree.Wildcard():
+                parts.append(wildcard)
+            case tree.Number() | tree.String() | tree.IriTerm() | tree.PrefixedName() | tree.RdfLiteral():
+                parts.append(show_term(argument))
+            case _:
+                return None
+    return None if None in parts else f"{show_name(atom.name)}({', '.join(filter(None, parts))})"
 
 
 def parameter_values(given: Sequence[str], query: PreparedQuery) -> dict[str, Value]:
@@ -137,8 +185,6 @@ def rows_as_text(answer: RelationView) -> Iterator[list[str]]:
 def _show(answer: RelationView) -> None:
     if not answer.columns:
         terminal.line("true" if len(answer) else "false")
-        if terminal.is_terminal(sys.stdout):
-            terminal.note("to see why: " + ("holdfast why" if len(answer) else "holdfast why-not"))
     elif not terminal.is_terminal(sys.stdout):
         terminal.tab_separated(rows_as_text(answer))
     elif len(answer):

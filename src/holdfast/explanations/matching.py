@@ -447,7 +447,8 @@ def formulas(formula: tree.Formula) -> list[tree.Formula]:
 
 def fits(row: FactPattern, pattern: FactPattern) -> bool:
     """Whether a fact has the values that a pattern asks for."""
-    return all(wanted is ANY or value == wanted for value, wanted in zip(row, pattern, strict=True))
+    matching = all(wanted is ANY or value == wanted for value, wanted in zip(row, pattern, strict=False))
+    return matching and len(row) == len(pattern)  # relations of several widths may share a name
 
 
 def only(b: Binding, names: Iterable[str]) -> Binding:

@@ -6,7 +6,7 @@ The methods take the lock (`exclusive.py`) and leave the work to the parts that 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -16,6 +16,7 @@ from holdfast.boundary import public
 from holdfast.errors import Diagnostic, UsageError
 from holdfast.exclusive import Guard, exclusive, reading
 from holdfast.knowledge.evaluation import Statistics
+from holdfast.knowledge.group_commit import GroupCommit
 from holdfast.knowledge.materialisation import Materialisation
 from holdfast.knowledge.outputs import Outputs
 from holdfast.knowledge.queries import Question
@@ -23,22 +24,28 @@ from holdfast.knowledge.readable import Readable
 from holdfast.knowledge.reading import FactReader, Readers, VersionReader
 from holdfast.knowledge.relations import the_relation
 from holdfast.knowledge.undoing import UndoStack
-from holdfast.knowledge.updating import Updater, chosen, expect_updates
+from holdfast.knowledge.updating import Updater, changes_rules, chosen, expect_updates, refuse_size_limits
 from holdfast.knowledge.views import Views
 from holdfast.knowledge.windows import ChangeWindow, change_window
 from holdfast.maintenance.algorithms import AUTO, Choice
 from holdfast.program.model import Program
 from holdfast.relation_view import RelationView
-from holdfast.updates import Change, Impact, Update, Updating
+from holdfast.updates import Change, Impact, Note, Update, Updating, the_note
 from holdfast.values import Row, Value
 
 if TYPE_CHECKING:
     from holdfast.formats.staging import Staged
     from holdfast.knowledge.durable import Durable
+    from holdfast.knowledge.following import Following
+    from holdfast.knowledge.materialisation import Commit
+    from holdfast.knowledge.profiling import Profile
+    from holdfast.knowledge.repairs import Repairs
     from holdfast.knowledge.snapshots import KnowledgeSnapshot
     from holdfast.knowledge.watches import QueryWatch
     from holdfast.knowledge.watching import Watches
     from holdfast.maintenance.marking import Marking
+    from holdfast.plans import SizeStatistics
+    from holdfast.store.commits import CommitInfo
     from holdfast.store.writing import Snapshot, Store
     from holdfast.streaming.driver import Lookahead, Stream
     from holdfast.streaming.queue import UpdateQueue
@@ -55,18 +62,28 @@ class KnowledgeBase(Readable):
     _noun = "knowledge base"
 
     def __init__(self, state: Materialisation, statistics: Statistics, files: Sequence[Path]) -> None:
-        versioned = state.backend.ability(Versioned) is not None
-        self._state, self._guard = state, Guard(self._mend, allows_readers=versioned)
-        self._backend, self._maintainer, self._dictionary = state.backend, state.maintainer, state.dictionary
-        self._views = Views(state, self._guard)
-        self._readers = Readers(state, self._views, self._guard)
-        self._updater = Updater(state, self._views)
-        self._undo = UndoStack()
-        state.observers.append(self._undo.note)
+        self._guard = Guard(self._mend, allows_readers=state.backend.ability(Versioned) is not None)
+        self._watching: Watches | None = None
+        self._hold(state)
         self.statistics = statistics
         self.files = tuple(files)
         """The files that were read: the program, if it is a file, and the facts."""
         self._durable: Durable | None = None
+        self._following: Following | None = None
+        self._writers = GroupCommit(lambda updates: self.apply_all(updates))
+
+    def _hold(self, state: Materialisation) -> None:
+        """Have a state from now on.  Readers have the one before or this one, since they go through one object."""
+        self._state = state
+        self._backend, self._maintainer, self._dictionary = state.backend, state.maintainer, state.dictionary
+        self._views = Views(state, self._guard)
+        self._updater = Updater(state, self._views)
+        self._readers = Readers(state, self._views, self._guard)
+        self._undo = UndoStack()
+        state.observers.append(self._undo.note)
+        if self._watching is not None:
+            self._watching.end()
+            self._watching = None
 
     if not TYPE_CHECKING:  # a type checker knows what there is
 
@@ -103,13 +120,6 @@ class KnowledgeBase(Readable):
             raise UsageError(Diagnostic("E0917", message, help="read what you need in one query"))
         return KnowledgeSnapshot(reader, self._guard)
 
-    @reading
-    def fact(self, text: str) -> tuple[str, Row]:
-        """A fact that is written as in a program, `edge(1, "a")`, as a relation's name and a row; it need not hold."""
-        from holdfast.knowledge.explaining import written_fact
-
-        return written_fact(text, self._state.to_read)
-
     @exclusive
     def counters(self, name: str) -> dict[Row, tuple[int, int]]:
         """For each fact, its nonrecursive derivations (plus 1 if it is explicit) and its recursive derivations."""
@@ -119,17 +129,70 @@ class KnowledgeBase(Readable):
         rows = self._dictionary.decode_rows(codes, relation.types)
         return dict(zip(rows, zip(nonrecursive, recursive, strict=True), strict=True))
 
+    @property
+    def size_statistics(self) -> SizeStatistics:
+        """The sizes that join orders are chosen by (internal)."""
+        return self._backend.statistics
+
+    @exclusive
+    def profile(self) -> Profile:
+        """What each rule and delta rule took, the slowest first; needs `holdfast.open(…, profile=True)`."""
+        from holdfast.knowledge.profiling import profile_of
+
+        return profile_of(self._backend, self.program, self.statistics.nodes)
+
+    @exclusive
+    def repair(
+        self,
+        make: Sequence[str] = (),
+        unmake: Sequence[str] = (),
+        *,
+        may_insert: Sequence[str] | None = None,
+        may_delete: Sequence[str] | None = None,
+        limit: int | None = 5,
+        edits: int = 3,
+        seconds: float | None = 5.0,
+    ) -> Repairs:
+        """Insertions and deletions of explicit facts that make facts true or false; each was tried out.
+
+        The fewest edits come first, then the fewest side effects.  Relations that may be edited are named, or are all
+        that no rule derives.  Raises `LimitReached` if no repair is found within so many seconds.
+        """
+        from holdfast.knowledge.repairing import RepairSearch, goals
+
+        refuse_size_limits(self.program)
+        asked = goals(self._state, make, unmake, may_insert, may_delete)
+        return RepairSearch(self._state, self.what_if, asked, seconds).repairs(limit, edits)
+
+    @reading
+    def parsed_fact(self, fact: str) -> tuple[str, Row]:
+        """The relation and the row of a fact that is written as in a program (internal)."""
+        from holdfast.knowledge.explaining import parsed_fact
+
+        return parsed_fact(fact, self._state)
+
     # --- updates ---------------------------------------------------------------------------------------
 
     @public
-    def update(self, *, algorithm: str | Choice = AUTO) -> Updating:
-        """Collect an update in a `with` block and apply it at the end; `u.change` is then its change."""
-        chosen(algorithm)  # errors are raised before the block
-        return Updating(lambda update: self.apply(update, algorithm=algorithm))
+    def update(self, *, algorithm: str | Choice = AUTO, note: Note | None = None) -> Updating:
+        """Collect an update in a `with` block and apply it at the end; `u.change` is then its change.
 
-    @exclusive
+        A store keeps the fields of a `note` with the update: `kb.update(note={"who": "ann"})`.
+        """
+        chosen(algorithm)  # errors are raised before the block
+        return Updating(lambda update: self.apply(update, algorithm=algorithm), the_note(note or {}))
+
+    @public
     def apply(self, update: Update, *, algorithm: str | Choice = AUTO) -> Change:
         """Apply an update and return the exact change.  If this raises, nothing has changed."""
+        if self._durable is None or self._guard.is_mine:
+            return self._apply(update, algorithm)
+        is_plain = isinstance(update, Update) and not changes_rules(update)
+        may_join = is_plain and algorithm == AUTO and not self._state.takes_one_by_one
+        return self._writers.apply(update, lambda: self._apply(update, algorithm), may_join=may_join)
+
+    @exclusive
+    def _apply(self, update: Update, algorithm: str | Choice) -> Change:
         return self._updater.apply(update, algorithm, keep=True)
 
     @exclusive
@@ -140,7 +203,10 @@ class KnowledgeBase(Readable):
         nothing has changed.  The figures of the pass are in the first change.
         """
         expect_updates(updates)
-        return self.window(updates, seconds=seconds).all() if updates else []
+        if not updates:
+            return []
+        parts = self._state, self._updater, self._views, self._guard
+        return change_window(updates, seconds, *parts, at_once=True).all()
 
     @exclusive
     def window(self, updates: Sequence[Update], *, seconds: float | None = None) -> ChangeWindow:
@@ -219,18 +285,21 @@ class KnowledgeBase(Readable):
         self._watches.add(question, values, watch, initial=initial)
         return watch
 
-    @cached_property
+    @property
     def _watches(self) -> Watches:
         from holdfast.knowledge.watching import Watches
 
         if self._readers.versions is None:
             message = "this engine keeps no versions, so its queries cannot be watched; the memory engine's can"
             raise UsageError(Diagnostic("E0917", message, help="use kb.apply, whose change has all facts"))
-        return Watches(self._state, self._readers.last)
+        if self._watching is None:
+            self._watching = Watches(self._state, self._readers.last)
+        return self._watching
 
     @exclusive
     def _tidy_watches(self) -> None:
-        self._watches.tidy()
+        if self._watching is not None:
+            self._watching.tidy()
 
     # --- asyncio ---------------------------------------------------------------------------------------
 
@@ -278,19 +347,39 @@ class KnowledgeBase(Readable):
         expect(folder, (str, Path), "a backup goes to a folder")
         copy_store(self._kept.store.folder, Path(folder))
 
+    @exclusive
+    def commits(self) -> list[CommitInfo]:
+        """The commits since the last snapshot of the store, the oldest first: versions, sizes, times and notes."""
+        from holdfast.store.commits import commits
+        from holdfast.store.reading import read_store
+
+        return commits(read_store(self._kept.store.folder, check_facts=False))
+
     @public
     def at(self, version: int) -> KnowledgeBase:
         """The knowledge base as it was at a version since the last snapshot.  It is evaluated anew and has no store."""
         expect(version, int, "a version is a number")
-        return self._kept.earlier(version)
+        return (self._following or self._kept).earlier(version)
+
+    @exclusive
+    def refresh(self) -> int:
+        """Apply what another process has committed since a store was opened with `read_only=True`; gives the version.
+
+        If the writer has replaced the log that this was following, the state is loaded anew.
+        """
+        if self._following is None:
+            help = 'holdfast.open("kb", read_only=True) follows a store that another process writes'
+            raise UsageError(Diagnostic("E1308", "this knowledge base does not follow a store", help=help))
+        return self._following.refresh()
 
     @public
     def close(self) -> None:
         """Close the store: others can open it then.  Facts can still be read, and updates raise.  Without a store,
         nothing happens."""
         with self._guard.lock:
-            if self._durable is not None:
-                self._durable.close()
+            for kept in (self._durable, self._following):
+                if kept is not None:
+                    kept.close()
 
     def __enter__(self) -> KnowledgeBase:
         return self
@@ -300,6 +389,8 @@ class KnowledgeBase(Readable):
 
     @property
     def _kept(self) -> Durable:
+        if self._following is not None:
+            raise self._following.refusal()
         if self._durable is None:
             help = 'open it with one: holdfast.open("rules.dl", facts="facts/", store="kb")'
             raise UsageError(Diagnostic("E1308", "this knowledge base has no store", help=help))
@@ -311,12 +402,31 @@ class KnowledgeBase(Readable):
 
         self._durable = Durable(self._state, self._views, store, earlier)
 
+    def follow(self, following: Following) -> None:
+        """Follow a store from now on; `holdfast.open` does it."""
+        self._following = following
+
+    def log_with(self, log: Callable[[Commit], None]) -> None:
+        """Call this before each commit; if it raises, the commit does not happen."""
+        self._state.log = log
+
+    def become(self, other: KnowledgeBase) -> None:
+        """Have the state of another knowledge base, which is not used any more."""
+        self._hold(other._state)
+
     @exclusive
     def stored_as(self, source: str) -> Snapshot:
         """What a store has to keep of this; `source` is the hash of the program."""
         from holdfast.knowledge.durable import snapshot_of
 
         return snapshot_of(self._state, self._views, source)
+
+    @exclusive
+    def keep_derived(self, store: Store) -> None:
+        """Keep what follows in the cache of a store whose snapshot this is; `holdfast.open` does it."""
+        from holdfast.knowledge.durable import keep_derived
+
+        keep_derived(self._state, store)
 
     def start_at(self, version: int) -> None:
         """Count updates from a version that a store has."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Literal, NoReturn, overload
 
 from holdfast.boundary import public
-from holdfast.errors import Diagnostic
+from holdfast.errors import Diagnostic, UsageError
 from holdfast.exclusive import Guard, reading
 from holdfast.knowledge.queries import Question
 from holdfast.knowledge.reading import FactReader
@@ -22,6 +22,7 @@ from holdfast.values.structures import Kind
 if TYPE_CHECKING:
     from holdfast.explanations.absence import Absence
     from holdfast.explanations.proof import Proof
+    from holdfast.explanations.ways import Derivations, Supports
     from holdfast.program.graph_views import GraphView
 
 
@@ -152,16 +153,61 @@ class Readable(ABC):
 
     # --- explanations ----------------------------------------------------------------------------------
 
-    @reading
-    def why(self, fact: str, *, seconds: float | None = 5.0, size: int | None = None) -> Proof | None:
+    @overload
+    def why(
+        self, fact: str, *, ways: Literal["one"] = "one", seconds: float | None = 5.0, size: int | None = None
+    ) -> Proof | None: ...
+
+    @overload
+    def why(
+        self, fact: str, *, ways: Literal["all"], limit: int = 100, seconds: float | None = 5.0
+    ) -> Derivations | None: ...
+
+    @public
+    def why(
+        self,
+        fact: str,
+        *,
+        ways: str = "one",
+        limit: int = 100,
+        seconds: float | None = 5.0,
+        size: int | None = None,
+    ) -> Proof | Derivations | None:
         """A proof of a fact, `kb.why("path(1, 4)")`, of the least height there is; None if the fact does not hold.
 
-        Raises `LimitReached` if none is found within so many seconds, or by looking at so many facts.
+        With `ways="all"` the derivations of the fact and of the facts below it, up to `limit`.  Raises `LimitReached`
+        if nothing is found within so many seconds, or by looking at so many facts.
         """
+        if ways not in ("one", "all"):
+            raise UsageError(Diagnostic("E0926", f"ways is 'one' or 'all', not {ways!r}"))
+        return self._proof(fact, seconds, size) if ways == "one" else self._derivations(fact, limit, seconds)
+
+    @reading
+    def _proof(self, fact: str, seconds: float | None, size: int | None) -> Proof | None:
         from holdfast.knowledge.explaining import why
 
         with self._reader().explained() as state:
             return why(fact, state, seconds, size)
+
+    @reading
+    def _derivations(self, fact: str, limit: int, seconds: float | None) -> Derivations | None:
+        from holdfast.knowledge.explaining import all_ways
+
+        with self._reader().explained() as state:
+            return all_ways(fact, state, limit, seconds)
+
+    @reading
+    def supports(
+        self, fact: str, *, limit: int | None = 10, rules: bool = False, seconds: float | None = 5.0
+    ) -> Supports | None:
+        """Minimal sets of explicit facts that a fact follows from, the smallest first; None if it does not hold.
+
+        With `rules`, sets of facts and rules.  What negation and aggregates found is taken as it is.
+        """
+        from holdfast.knowledge.explaining import minimal_supports
+
+        with self._reader().explained() as state:
+            return minimal_supports(fact, state, limit, seconds, rules=rules)
 
     @reading
     def why_not(self, fact: str, *, seconds: float | None = 5.0, size: int | None = None) -> Absence | None:

@@ -13,8 +13,6 @@ from holdfast.knowledge.materialisation import Materialisation
 from holdfast.knowledge.prepared_updates import Encoded
 from holdfast.knowledge.relations import differences, missing, own_relations, replace_relations
 from holdfast.language import tree
-from holdfast.language.editing import name_of
-from holdfast.language.printer import show_rule
 from holdfast.program.maintainable import with_relations
 from holdfast.program.model import Program, Relation
 from holdfast.program.rdf_views import is_view
@@ -26,22 +24,13 @@ class EditedRules:
 
     def __init__(self, state: Materialisation, new_tree: tree.Program, program: Program) -> None:
         self._state, self._tree, self._program = state, new_tree, program
+        self.rules = (new_tree, program)
         self.during = with_relations(program, missing(state.program, program))
         """The new rules, with all relations that were there before."""
 
     @cached_property
     def _differences(self) -> tuple[list[Relation], list[Relation]]:
         return differences(self._state.backend.relations, self.during.relations)
-
-    @property
-    def names_and_texts(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The names of the rules that are added, and the texts of those that are removed: what undoing this takes."""
-        old, new = (
-            {id(item): item for item in program.items if isinstance(item, tree.Rule)}
-            for program in (self._state.tree, self._tree)
-        )
-        added = tuple(name_of(rule) for key, rule in new.items() if key not in old)
-        return added, tuple(show_rule(rule) for key, rule in old.items() if key not in new)
 
     def refuse_empty_views(self, insertions: Encoded) -> None:
         """A relation of RDF statements that rules bring in has none of those that others have already."""

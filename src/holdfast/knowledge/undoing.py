@@ -21,7 +21,7 @@ class UndoStack:
     def note(self, changes: Sequence[Change]) -> None:
         """Some updates were committed."""
         if not self._is_undoing:
-            self._inverses.extend(change.undoing for change in changes if change.undoing is not None)
+            self._inverses.extend(change.origin.inverse for change in changes if change.origin is not None)
 
     def clear(self) -> None:
         """What was applied before cannot be undone."""

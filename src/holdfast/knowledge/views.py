@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
-from holdfast.backends.abilities import Versioned, virtual_relations
+from holdfast.backends.abilities import virtual_relations
 from holdfast.backends.protocol import Facts as FactSet
 from holdfast.exclusive import Guard
 from holdfast.formats.fact_data import FactParts
@@ -17,12 +17,12 @@ from holdfast.relation_view import RelationView
 from holdfast.updates import Change, Update
 
 if TYPE_CHECKING:
+    from holdfast.knowledge.origins import ChangeOrigin
     from holdfast.maintenance.transaction import Outcome
     from holdfast.store.contents import ExplicitChange
 
-
-RuleEdit: TypeAlias = tuple[Sequence[str], Sequence[str]]
-"""The names of rules that an update adds, and the texts of those that it removes."""
+MakeOrigin: TypeAlias = Callable[[tuple[dict[str, RelationView], dict[str, RelationView]], Guard], "ChangeOrigin"]
+"""Makes the origin of a change from the explicit facts that go and come."""
 
 
 class Views:
@@ -51,26 +51,11 @@ class Views:
         }
         return {name: sizes.get(name, 0) for name in visible_relations(self._state.program)}
 
-    def change(
-        self,
-        outcome: Outcome,
-        program: Program,
-        no_ops: int,
-        version: int | None = None,
-        rules: RuleEdit = ((), ()),
-    ) -> Change:
-        """What an update is about to do under the rules of a program; with a version, it will be the state."""
+    def change(self, outcome: Outcome, program: Program, no_ops: int, origin: MakeOrigin) -> Change:
+        """What an update did, or is about to do, under the rules of a program."""
         added, removed = (self._by_relation(facts, program) for facts in (outcome.added, outcome.removed))
-        undoing = None if version is None else self._undoing(outcome, program, rules)
-        return Change(added, removed, outcome.figures, no_ops, version, undoing)
-
-    def _undoing(self, outcome: Outcome, program: Program, rules: RuleEdit) -> Callable[[], Update] | None:
-        """What makes the update that undoes another; None for a backend that keeps no versions."""
-        if outcome.moved is None or self._state.backend.ability(Versioned) is None:
-            return None
-        deleted, inserted = (self._by_relation(part, program) for part in outcome.moved)
-        added, removed = rules
-        return lambda: Update(inserted, deleted, add_rules=removed, remove_rules=added)
+        deleted, inserted = (self._by_relation(facts, program) for facts in outcome.explicit)
+        return Change(added, removed, outcome.figures, no_ops, origin((deleted, inserted), self._guard))
 
     def explicit_change(self, facts: FactChange, program: Program, update: Update | None = None) -> ExplicitChange:
         """What an update deletes and inserts under the rules of a program, for a log; with the rules it changes."""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from holdfast.errors import Diagnostic, UsageError
 from holdfast.interrupts import shielded
 from holdfast.knowledge.evaluation import evaluate_program
 from holdfast.knowledge.loading import Loaded
@@ -256,6 +257,13 @@ class Watches:
             shape.tidy()
             if not shape.watches:
                 del self._shapes[text]
+
+    def end(self) -> None:
+        """The state that was watched is replaced by another one."""
+        message = "the knowledge base was loaded anew, so the changes of this query are not known"
+        for shape in self._shapes.values():
+            shape.fail(UsageError(Diagnostic("E0954", message, help="watch the query again")))
+        self._shapes = {}
 
     def _notify(self, changes: Sequence[Change]) -> None:
         """Pass on what a commit did.  The commit has happened, so what fails here only ends its watches."""

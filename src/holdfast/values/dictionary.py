@@ -78,6 +78,11 @@ class Dictionary:
         """The bytes that the values take."""
         return self._ids.nbytes
 
+    @property
+    def ids(self) -> ValueIds:
+        """The values and their ids."""
+        return self._ids
+
     # --- one value -----------------------------------------------------------------------------------
 
     def id_of(self, value: Value) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -47,6 +47,16 @@ class RecordIds:
     def field(self, form: RecordForm, ids: Codes, number: int) -> Codes:
         """The ids of a field of records; of what has another form, ids that mean nothing."""
         return self._table(form).field(ids, number)
+
+    def listed(self) -> Iterator[tuple[int, RecordForm, list[int]]]:
+        """Each record: its id, its form, and the ids of its fields."""
+        for form, table in self._tables.items():
+            for id, row in table.listed():
+                yield id, form, row
+
+    def restore(self, form: RecordForm, row: Sequence[int]) -> None:
+        """A record that has the next id."""
+        self._add_row(tuple(row), form)
 
     def _table(self, form: RecordForm) -> RecordTable:
         found = self._tables.get(form)

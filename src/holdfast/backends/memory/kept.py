@@ -57,6 +57,14 @@ class Kept(Lasting):
         prefix = self._prefixes.get(predicate, 0)
         return None if prefix is None else (0, prefix)
 
+    def prefix(self, predicate: str) -> int | None:
+        """How many rows of a table are in the set, if they are the first ones."""
+        return self._prefixes.get(predicate, 0)
+
+    def take_over(self, predicate: str, prefix: int | None) -> None:
+        """A table was put in the place of another, with its bits."""
+        self._prefixes[predicate] = prefix
+
     def forget(self, predicate: str) -> None:
         """A table was dropped; another may take its name."""
         self._prefixes.pop(predicate, None)

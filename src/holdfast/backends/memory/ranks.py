@@ -127,6 +127,17 @@ class MemoryRanking:
         numbers = (beside.of(predicate)[ids].tolist() for beside in (self._rank, self.founded))
         return self._backend.tables[predicate].rows[ids], *numbers
 
+    def saved(self, predicate: str) -> tuple[RowNumbers, ...]:
+        """The ranks and Cw of a table's rows; nothing if it has none, or if a rule was deferred."""
+        if self.deferred or predicate not in self._rank.arrays:
+            return ()
+        return self._rank.of(predicate), self.founded.of(predicate)
+
+    def restore(self, predicate: str, numbers: Sequence[RowNumbers]) -> None:
+        """Take up what was saved."""
+        for beside, saved in zip((self._rank, self.founded), numbers, strict=False):
+            beside.arrays[predicate] = saved
+
     # --- tables ----------------------------------------------------------------------------------------
 
     def keep_only(self, predicate: str, ids: Ids) -> None:

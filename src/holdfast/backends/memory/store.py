@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property
+from time import perf_counter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeVar, cast
 
@@ -20,7 +21,10 @@ from holdfast.backends.abilities import (
     Linking,
     PinnedFacts,
     PreparedFacts,
+    Profiling,
     Ranking,
+    SavedTable,
+    Saving,
     Scratch,
     Scratching,
     Tuning,
@@ -32,9 +36,9 @@ from holdfast.backends.memory.aggregates import aggregate, source_rows
 from holdfast.backends.memory.arrays import Ids, Rows
 from holdfast.backends.memory.bags import HeadBuffer, MemoryBag
 from holdfast.backends.memory.counters import MemoryCounters
-from holdfast.backends.memory.execution.buffers import NO_WEIGHTS
+from holdfast.backends.memory.execution.buffers import NO_WEIGHTS, Weights
 from holdfast.backends.memory.execution.run import CompiledPlan, naming_the_rule
-from holdfast.backends.memory.execution.views import Seen, own_snapshot
+from holdfast.backends.memory.execution.views import ReadViews, Seen, own_snapshot
 from holdfast.backends.memory.facts import ByPredicate, FactSet, Momentary, Support
 from holdfast.backends.memory.frozen import FrozenRelation
 from holdfast.backends.memory.kept import Kept, Listed
@@ -48,6 +52,7 @@ from holdfast.backends.protocol import Facts, Watch
 from holdfast.maintenance.windows import Windows
 from holdfast.plans import Planner
 from holdfast.plans.model import AggregatePlan, AnyPlan, Plan, Read
+from holdfast.plans.profile import PlanFigures, PlanProfile, timed
 from holdfast.program.model import Relation
 from holdfast.values.dictionary import Dictionary
 
@@ -66,7 +71,18 @@ _FEW = 4_096  # rows of deleted facts that do not matter
 
 
 class MemoryBackend(
-    Able, VirtualRelations, PreparedFacts, Tuning, Housekeeping, Linking, Windows, Scratching, Grouping, Versioned
+    Able,
+    VirtualRelations,
+    PreparedFacts,
+    Tuning,
+    Profiling,
+    Housekeeping,
+    Linking,
+    Windows,
+    Scratching,
+    Grouping,
+    Saving,
+    Versioned,
 ):
     """Facts in this process."""
 
@@ -94,6 +110,7 @@ class MemoryBackend(
         self.no_heads = MemoryBag(self.tables, {})
         self._window_planners: Planners | None = None
         self._ranking: MemoryRanking | None = None
+        self.profile: PlanProfile | None = None
         for relation in relations.values():
             self.add_relation(relation)
 
@@ -313,16 +330,37 @@ class MemoryBackend(
         pipelines = self.pipelines(plans)
         for plan in plans:
             if isinstance(plan, AggregatePlan):
-                heads[plan.rule.predicate].add(self._aggregate(plan, sources), NO_WEIGHTS)
+                ids = self._aggregate(plan, sources) if self.profile is None else self._timed_aggregate(plan, sources)
+                heads[plan.rule.predicate].add(ids, NO_WEIGHTS)
         with self.seen(pipelines, sources) as views:
             for pipeline in pipelines:
-                for predicate, ids, weights in pipeline.run(views, quotas.get(pipeline.plan, NO_IDS)):
+                for predicate, ids, weights in self._run(pipeline, views, quotas):
                     heads[predicate].add(ids, weights)
         return MemoryBag(
             self.tables,
             {name: found.ids[: found.size] for name, found in heads.items()},
             {name: found.weights[: found.size] for name, found in heads.items() if len(found.weights)},
         )
+
+    def _run(
+        self, pipeline: CompiledPlan, views: ReadViews, quotas: Mapping[Plan, Ids]
+    ) -> Iterator[tuple[str, Ids, Weights]]:
+        run = pipeline.run(views, quotas.get(pipeline.plan, NO_IDS))
+        if self.profile is None:
+            return run
+        figures = self.profile.of(pipeline.plan)
+        pipeline.counts = figures.rows
+        return _profiled(run, figures, self.tables)
+
+    def _timed_aggregate(self, plan: AggregatePlan, sources: Mapping[Read, Facts]) -> Ids:
+        assert self.profile is not None
+        figures, before, begun = self.profile.of(plan), self.tables[plan.rule.predicate].size, perf_counter()
+        ids = self._aggregate(plan, sources)
+        figures.seconds += perf_counter() - begun
+        figures.instances += len(ids)
+        figures.heads += len(ids)
+        figures.new += self.tables[plan.rule.predicate].size - before
+        return ids
 
     def emitted(self, plans: Sequence[AnyPlan], sources: Mapping[Read, Facts]) -> Iterator[tuple[str, Rows]]:
         """The heads of all instances of some plans, a batch at a time, each to be looked at before the next: predicates
@@ -334,8 +372,15 @@ class MemoryBackend(
         with self.seen(pipelines, sources) as views:
             for pipeline in pipelines:
                 with naming_the_rule(pipeline.plan.rule):
-                    for rows in pipeline.instances(views):
+                    for rows in self._instances(pipeline, views):
                         yield pipeline.plan.outputs[0][0], rows[0]
+
+    def _instances(self, pipeline: CompiledPlan, views: ReadViews) -> Iterator[list[Rows]]:
+        if self.profile is None:
+            return pipeline.instances(views)
+        figures = self.profile.of(pipeline.plan)
+        pipeline.counts = figures.rows
+        return timed(pipeline.instances(views), figures, _note_instances)
 
     def groups(self, planner: Planner, *, none_yet: bool) -> OfferGroups:
         """The groups of limit relations, by their keys."""
@@ -392,6 +437,20 @@ class MemoryBackend(
             self._window_planners = Planners(self)
         return compute(self._window_planners, self, nodes, updates, given, states, watch)
 
+    def save(self, predicate: str) -> SavedTable:
+        """A table as arrays."""
+        from holdfast.backends.memory.saving import saved_table
+
+        return saved_table(self, predicate)
+
+    def restore_saved(self, tables: Mapping[str, SavedTable], rounds: int) -> None:
+        """Take up tables that were saved, and the highest rank."""
+        from holdfast.backends.memory.saving import restore_table
+
+        for name, saved in tables.items():
+            restore_table(self, name, saved)
+        self.ranking.rounds = rounds
+
     def able(self, plans: Iterable[_AnyPlan], sources: Mapping[Read, Facts]) -> list[_AnyPlan]:
         """The plans that have facts to start from."""
         return [plan for plan in plans if self._can_start(plan, sources)]
@@ -419,3 +478,24 @@ class MemoryBackend(
         ids = table.intern(result)
         self.watch.batch(table.size - before)
         return ids
+
+
+def _profiled(
+    run: Iterator[tuple[str, Ids, Weights]], figures: PlanFigures, tables: Mapping[str, Table]
+) -> Iterator[tuple[str, Ids, Weights]]:
+    """What a plan emits, with the time that it takes, the instances and the rows that are new."""
+    heads = tables[figures.plan.rule.predicate]
+    before = heads.size
+    yield from timed(run, figures, _note_heads)
+    figures.new += heads.size - before
+
+
+def _note_heads(figures: PlanFigures, found: tuple[str, Ids, Weights]) -> None:
+    _, ids, weights = found
+    figures.heads += len(ids)
+    figures.instances += int(weights.sum()) if len(weights) else len(ids)
+
+
+def _note_instances(figures: PlanFigures, found: list[Rows]) -> None:
+    figures.heads += len(found[0])
+    figures.instances += len(found[0])

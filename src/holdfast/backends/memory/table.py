@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.backends.memory import kernels
-from holdfast.backends.memory.arrays import Ids, Rows, enlarged, padded
+from holdfast.backends.memory.arrays import Ids, Rows, enlarged, padded, zeros
 from holdfast.backends.memory.index import Index
 from holdfast.backends.memory.membership import GriddedRows, HashedRows, hashed, suitable_grid
 
@@ -86,6 +86,19 @@ class Table:
         columns = _enlarged(kept, max(_FIRST_CAPACITY, len(ids)))
         membership = hashed(columns[0][: len(ids)], may_be_gridded=True)
         self._columns, self.size, self.membership, self._indexes = columns, len(ids), membership, {}
+        self._grown(self.nbytes)
+
+    def take_over(
+        self,
+        rows: Rows,
+        status: NDArray[np.uint8],
+        nonrecursive: NDArray[np.int32],
+        recursive: NDArray[np.int32],
+        membership: HashedRows | GriddedRows,
+    ) -> None:
+        """Have these rows, in place of none."""
+        self._columns = rows, status, zeros((len(rows),), np.uint8), nonrecursive, recursive
+        self.size, self.membership = len(rows), membership
         self._grown(self.nbytes)
 
     def mend(self, lasting: np.uint8) -> None:

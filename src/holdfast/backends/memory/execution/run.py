@@ -57,6 +57,7 @@ class CompiledPlan:
             [ProjectStep(last, terms, dictionary) for _, terms in plan.outputs] if len(plan.outputs) > 1 else []
         )
         self.tallying = self._tallying()
+        self.counts: list[int] | None = None  # the bindings that each step gives, for a profile
         self.walked = [(step.read, step.atom.predicate) for step in plan.steps if isinstance(step, Scan)]
         self.probed = [(step.read, step.atom.predicate) for step in plan.steps if isinstance(step, Join | AntiJoin)]
 
@@ -139,17 +140,22 @@ class CompiledPlan:
         for place, step in enumerate(steps):
             batches = step.run(batch)
             if not isinstance(batches, tuple):
-                return self._in_turn(iter(batches), steps[place + 1 :])
+                return self._in_turn(iter(batches), steps[place + 1 :], place)
             if not batches:
                 return ()
             batch = batches[0]
+            if self.counts is not None:
+                self.counts[place] += len(batch)
         return (batch,)
 
-    def _in_turn(self, batches: Iterator[Rows], steps: Sequence[Runnable]) -> Iterator[Rows]:
-        """Pass each batch through all steps before the next; on an explicit stack, for rules of any length."""
-        running = [batches]
+    def _in_turn(self, batches: Iterator[Rows], steps: Sequence[Runnable], place: int) -> Iterator[Rows]:
+        """Pass each batch, which the step at a place gives, through all steps after it before the next; on an explicit
+        stack, for rules of any length."""
+        running, place = [batches], place - 1
         while running:
             batch = next(running[-1], None)
+            if self.counts is not None and batch is not None:
+                self.counts[place + len(running)] += len(batch)
             if batch is None:
                 running.pop()
             elif len(running) > len(steps):
