@@ -37,6 +37,7 @@ class Guard:
         self._foreign = 0  # functions of the user that the thread was in at the outermost call
         self._deferred = deferred()
         self._broken: BaseException | None = None
+        self._is_beyond_repair = False
 
     @property
     def is_mine(self) -> bool:
@@ -44,7 +45,8 @@ class Guard:
         return self.lock._is_owned()  # type: ignore[attr-defined, no-any-return]
 
     def __enter__(self) -> None:
-        self.check_usable()
+        if self._broken is not None:
+            raise _unusable(self._broken)
         if not self._depth:
             self._deferred = deferred()
             self._deferred.__enter__()
@@ -53,9 +55,9 @@ class Guard:
             raise _inside_itself()
         self._depth += 1
 
-    def check_usable(self) -> None:
-        """Raise if an interrupted call left something that could not be repaired."""
-        if self._broken is not None:
+    def check_readable(self) -> None:
+        """Raise if an interrupted call left something that could not be repaired; a repair does not disturb readers."""
+        if self._is_beyond_repair and self._broken is not None:
             raise _unusable(self._broken)
 
     @property
@@ -76,9 +78,13 @@ class Guard:
     def _after(self, error: BaseException) -> None:
         """Repair the state after an interrupted call; if that fails, refuse all later calls."""
         self._broken = error
-        if isinstance(error, InterruptedCommitError):
-            raise _unusable(error) from error
-        self._mend()
+        try:
+            if isinstance(error, InterruptedCommitError):
+                raise _unusable(error) from error
+            self._mend()
+        except BaseException:
+            self._is_beyond_repair = True
+            raise
         self._broken = None
 
 
@@ -90,7 +96,7 @@ class ReadGuard(threading.local):
         self._deferred = deferred()
 
     def __enter__(self) -> None:
-        self._guard.check_usable()
+        self._guard.check_readable()
         if self._guard.is_inside_itself or (self._depth and foreign_depth() > self._foreign):
             raise _inside_itself()
         if not self._depth:

@@ -291,13 +291,15 @@ def run(
     modules: bool = True,
     rate: float = 0.001,
     seconds: float = 3600,
+    store: str | None = None,
 ) -> History:
     """A history of writers and readers, who sleep at a rate of their calls."""
     end = time.monotonic() + seconds
     dice = Random(seed)
     edges = {(dice.randrange(NODES), dice.randrange(NODES)) for _ in range(20)}
     kwargs = {} if modules else {"modules": ()}
-    kb = holdfast.from_text(PROGRAM, {"edge": sorted(edges), "name": [(0, "name 0")]}, **kwargs)  # type: ignore[arg-type]
+    facts = {"edge": sorted(edges), "name": [(0, "name 0")]}
+    kb = holdfast.from_text(PROGRAM, facts, store=store, **kwargs)  # type: ignore[arg-type]
     recorder = Recorder(kb, World(frozenset(edges), frozenset({(0, "name 0")})))
     threads = Threads(seed, rate=rate, patience=3600)
     for number in range(writers):
@@ -306,6 +308,7 @@ def run(
         threads.start(lambda dice: _read(recorder, threads.done, dice))
     threads.run(writers)
     judge(kb)
+    kb.close()
     return recorder.history
 
 
@@ -314,13 +317,19 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--updates", type=int, default=100)
     parser.add_argument("--no-modules", action="store_true")
+    parser.add_argument("--store", help="a folder that does not exist yet; then writers share commits")
     parser.add_argument("--seconds", type=float, default=3600)
     parser.add_argument("--rate", type=float, default=0.001, help="of the calls at which threads sleep; 0 is quick")
     options = parser.parse_args()
     faulthandler.enable()
     sys.setswitchinterval(1e-6)
     history = run(
-        options.seed, options.updates, modules=not options.no_modules, rate=options.rate, seconds=options.seconds
+        options.seed,
+        options.updates,
+        modules=not options.no_modules,
+        rate=options.rate,
+        seconds=options.seconds,
+        store=options.store,
     )
     versions = check(history)
     print(f"right: {versions} versions, {len(history.readings)} readings")

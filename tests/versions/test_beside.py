@@ -166,3 +166,46 @@ def test_a_functor_that_uses_its_own_knowledge_base_is_refused(barrier: Barrier)
             call()
         assert "inside one of its own calls" in str(caught.value)
     assert kb.version == 0 and len(kb["e"]) == 2
+
+
+def test_readers_go_on_while_an_interrupted_update_is_repaired(
+    barrier: Barrier, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kb, mend = opened(), KnowledgeBase._mend
+    before = {name: read(kb) for name, read in READS.items()}
+
+    def interrupted(*_: object, **__: object) -> None:
+        raise RuntimeError("from nowhere")
+
+    def slow(self: KnowledgeBase) -> None:
+        barrier.hold(9)
+        mend(self)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(kb._maintainer, "_outcome", interrupted)
+        patch.setattr(kb._guard, "_mend", lambda: slow(kb))
+        barrier.stop_at(9)
+        writer = Job(lambda: kb.apply(Update(insert={"e": [(3, 4)]})))
+        assert barrier.reached.wait(PATIENCE)
+        for name, read in READS.items():
+            assert Job(lambda read=read: read(kb)).done() == before[name], name  # type: ignore[misc]
+        barrier.released.set()
+        with pytest.raises(RuntimeError):
+            writer.done()
+    assert kb.apply(Update(insert={"e": [(3, 4)]})).version == 1 and (1, 4) in kb["path"]
+
+
+def test_what_is_beyond_repair_is_not_read(barrier: Barrier, monkeypatch: pytest.MonkeyPatch) -> None:
+    kb = opened()
+
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("from nowhere")
+
+    monkeypatch.setattr(kb._maintainer, "_outcome", broken)
+    monkeypatch.setattr(kb._guard, "_mend", broken)
+    with pytest.raises(RuntimeError):
+        kb.apply(Update(insert={"e": [(3, 4)]}))
+    for call in (lambda: kb["e"], lambda: kb.query("e(1, x)"), lambda: kb.apply(Update())):
+        with pytest.raises(holdfast.HoldfastError) as caught:
+            call()
+        assert caught.value.diagnostics[0].code == "E0922"
