@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import faulthandler
+import signal
 import sys
 import threading
 import time
@@ -322,6 +323,7 @@ def main() -> int:
     parser.add_argument("--rate", type=float, default=0.001, help="of the calls at which threads sleep; 0 is quick")
     options = parser.parse_args()
     faulthandler.enable()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background it is ignored, and `judge` looks at it
     sys.setswitchinterval(1e-6)
     history = run(
         options.seed,
