@@ -21,7 +21,7 @@ from holdfast.explanations.search import Explainer, SearchLimit
 from holdfast.explanations.terms import FUNCTIONS, Float, NoValue, Unknown, value_of
 from holdfast.explanations.ways import Derivations, Supports, derivations, supports
 from holdfast.knowledge.loading import load
-from holdfast.knowledge.materialisation import Materialisation
+from holdfast.knowledge.materialisation import ReadState
 from holdfast.knowledge.origins import Rules
 from holdfast.knowledge.relations import drop_relations, the_relation, written_name
 from holdfast.language import tree
@@ -41,7 +41,7 @@ _KEY = "?key"
 class StoredFacts(Matcher):
     """The written rules of a materialisation over its facts.  Used as a context: it leaves nothing in the backend."""
 
-    def __init__(self, state: Materialisation, rules: Rules | None = None) -> None:
+    def __init__(self, state: ReadState, rules: Rules | None = None) -> None:
         written, self.program = rules or (state.tree, state.program)
         super().__init__(written)
         self._state, self._backend, self._dictionary = state, state.backend, state.dictionary
@@ -227,7 +227,7 @@ class StoredFacts(Matcher):
         return self._plans[place]
 
 
-def why(text: str, state: Materialisation, seconds: float | None, size: int | None) -> Proof | None:
+def why(text: str, state: ReadState, seconds: float | None, size: int | None) -> Proof | None:
     """A proof of a fact, None if it does not hold."""
     with StoredFacts(state) as source:
         fact = asked_fact(text, source)
@@ -236,7 +236,7 @@ def why(text: str, state: Materialisation, seconds: float | None, size: int | No
         return Explainer(source, SearchLimit(seconds, size)).proof(fact)
 
 
-def all_ways(text: str, state: Materialisation, limit: int, seconds: float | None) -> Derivations | None:
+def all_ways(text: str, state: ReadState, limit: int, seconds: float | None) -> Derivations | None:
     """The derivations of a fact and of the facts below it; None if it does not hold."""
     with StoredFacts(state) as source:
         fact = asked_fact(text, source)
@@ -246,7 +246,7 @@ def all_ways(text: str, state: Materialisation, limit: int, seconds: float | Non
 
 
 def minimal_supports(
-    text: str, state: Materialisation, limit: int | None, seconds: float | None, *, rules: bool
+    text: str, state: ReadState, limit: int | None, seconds: float | None, *, rules: bool
 ) -> Supports | None:
     """Minimal sets of explicit facts that a fact follows from; None if it does not hold."""
     with StoredFacts(state) as source:
@@ -256,7 +256,7 @@ def minimal_supports(
         return supports(source, fact, limit, SearchLimit(seconds, None), rules=rules)
 
 
-def why_not(text: str, state: Materialisation, seconds: float | None, size: int | None) -> Absence | None:
+def why_not(text: str, state: ReadState, seconds: float | None, size: int | None) -> Absence | None:
     """A certificate that a fact, or all facts of a pattern, are absent; None if one holds."""
     with StoredFacts(state) as source:
         goal = asked_fact(text, source, whole=False)
@@ -288,7 +288,7 @@ def asked_fact(text: str, source: StoredFacts, *, whole: bool = True) -> Fact:
     return written, tuple(value_of(value, kind) for value, kind in zip(row, kinds, strict=True))
 
 
-def parsed_fact(text: str, state: Materialisation) -> tuple[str, Row]:
+def parsed_fact(text: str, state: ReadState) -> tuple[str, Row]:
     """The relation and the row of a fact that is written as in a program."""
     with StoredFacts(state) as source:
         name, row = asked_fact(text, source)
