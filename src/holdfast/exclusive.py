@@ -149,6 +149,7 @@ def reading(method: Callable[Concatenate[_G, _P], _T]) -> Callable[Concatenate[_
         if guard.allows_readers:
             with guard.reading:
                 return method(self, *arguments, **named)
+        guard.refuse_helpers()
         with guard.lock, guard:
             return method(self, *arguments, **named)
 
