@@ -28,6 +28,7 @@ ALIKE = ("doop-1-call-site-sensitive", "doop-2-object-sensitive+heap", "python-1
 REFUSED_ALIKE = ("cclyzer-debug", "cclyzer-subset-and-unification")  # both hold the rules of cclyzer-unification
 TOO_LARGE = {"doop-dependency-analysis", "doop-sound-may-point-to"}  # of made-up facts they derive millions
 READS_NUMBERS = {"doop-data-flow", "doop-xtractor", "python-1-call-site-sensitive"}  # in texts of facts
+MORE_FUNCTORS = {"securify-functor-test"}  # than those below
 RUN = ("vandal", "securify", "doop-micro", "doop-1-call-site-sensitive", "cclyzer-subset")
 
 
@@ -157,7 +158,7 @@ def _functors(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _running() -> list[Any]:
     """Every main program that is not refused and ends soon; most of them are slow."""
-    left_out = {f"cclyzer-{name}" for name in ORDER_DEPENDENT} | TOO_LARGE | READS_NUMBERS
+    left_out = {f"cclyzer-{name}" for name in ORDER_DEPENDENT} | TOO_LARGE | READS_NUMBERS | MORE_FUNCTORS
     slow = [pytest.param(id, marks=pytest.mark.slow) for id in _ids() if id not in left_out.union(RUN)]
     return [*RUN, *slow]
 
