@@ -39,7 +39,10 @@ if TYPE_CHECKING:
     from holdfast.knowledge.facade import KnowledgeBase
     from holdfast.knowledge.opening import from_text, open
     from holdfast.knowledge.profiling import Profile
+    from holdfast.knowledge.readable import PreparedQuery
     from holdfast.knowledge.repairs import Repair, Repairs
+    from holdfast.knowledge.snapshots import KnowledgeSnapshot
+    from holdfast.knowledge.watches import QueryWatch, WatchChange
     from holdfast.maintenance.algorithms import Choice
     from holdfast.relation_view import RelationView
     from holdfast.settings import Limits, Progress
@@ -61,13 +64,16 @@ __all__ = [
     "Impact",
     "Iri",
     "KnowledgeBase",
+    "KnowledgeSnapshot",
     "Limits",
     "Literal",
     "Lookahead",
+    "PreparedQuery",
     "Profile",
     "Progress",
     "Proof",
     "ProofError",
+    "QueryWatch",
     "Record",
     "RelationView",
     "Repair",
@@ -77,6 +83,7 @@ __all__ = [
     "Type",
     "Update",
     "UpdateQueue",
+    "WatchChange",
     "check_proof",
     "from_text",
     "functor",
@@ -95,13 +102,16 @@ _HOME = {
     "Impact": "updates",
     "Iri": "values",
     "KnowledgeBase": "knowledge.facade",
+    "KnowledgeSnapshot": "knowledge.snapshots",
     "Limits": "settings",
     "Literal": "values",
     "Lookahead": "streaming.driver",
+    "PreparedQuery": "knowledge.readable",
     "Profile": "knowledge.profiling",
     "Progress": "settings",
     "Proof": "explanations.proof",
     "ProofError": "explanations.checker",
+    "QueryWatch": "knowledge.watches",
     "Record": "values",
     "RelationView": "relation_view",
     "Repair": "knowledge.repairs",
@@ -111,6 +121,7 @@ _HOME = {
     "Type": "values",
     "Update": "updates",
     "UpdateQueue": "streaming.queue",
+    "WatchChange": "knowledge.watches",
     "check_proof": "explanations.checker",
     "from_text": "knowledge.opening",
     "functor": "user_functors",

@@ -21,6 +21,7 @@ from holdfast.values.single_values import shown_repr
 
 _NONE: Mapping[str, FactData] = MappingProxyType({})
 _PARTS_SHOWN = 6
+NO_INVERSE = "E0953"
 _KEYS = ("delete", "insert", "add_rules", "remove_rules", "note")
 _DONE = {"insert": "inserted", "delete": "deleted", "add_rule": "added", "remove_rule": "removed"}
 _CAUSES_SHOWN, _PROOFS_SHOWN = 8, 3
@@ -237,7 +238,16 @@ class Causes:
 
 
 class Origin(Protocol):
-    """What a change asks for its causes."""
+    """What a change asks for its causes, its version and its inverse."""
+
+    @property
+    def applied_version(self) -> int | None:
+        """The version after the update; None if it was only tried."""
+        ...
+
+    def inverse(self) -> Update:
+        """The update that undoes it."""
+        ...
 
     def why(self, change: Change, relation: str, row: Row | None, seconds: float | None) -> Causes | None:
         """The parts of the update that made a fact come or go."""
@@ -271,6 +281,32 @@ class Change:
 
     def __bool__(self) -> bool:
         return bool(self.added or self.removed)
+
+    @property
+    def version(self) -> int | None:
+        """The version after the update; None if it was only tried."""
+        return None if self.origin is None else self.origin.applied_version
+
+    def to_json(self) -> dict[str, Any]:
+        """The change as the json module has it: the version, and the rows by relation, sorted.
+
+        RDF terms and records are objects, as in an update stream.
+        """
+        from holdfast.formats.json_lines import load_json, to_json
+
+        added, removed = (
+            {name: list(view.sorted_rows()) for name, view in part.items()} for part in (self.added, self.removed)
+        )
+        found: dict[str, Any] = load_json(to_json({"version": self.version, "added": added, "removed": removed}))
+        return found
+
+    @public
+    def inverse(self) -> Update:
+        """The update that undoes this one: it restores the explicit facts and the rules that the update changed."""
+        if self.origin is None or self.version is None:
+            message = "this change has no inverse: the update was only tried, or the change is composed of several"
+            raise UsageError(Diagnostic(NO_INVERSE, message, help="apply the update"))
+        return self.origin.inverse()
 
     def __len__(self) -> int:
         return sum(map(len, (*self.added.values(), *self.removed.values())))

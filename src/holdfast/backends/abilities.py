@@ -12,17 +12,19 @@ nothing needs tidying), a function here gives that behaviour: `virtual_relations
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import field
 from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.backends.protocol import Backend, Bag, Counters, Facts, SummableBag
+from holdfast.backends.protocol import Backend, Bag, Counters, Facts, SummableBag, Watch
 from holdfast.plans import Plan, Read
 from holdfast.plans.profile import PlanProfile
-from holdfast.program.model import Program, Rule
+from holdfast.program.model import Program, Relation, Rule
 from holdfast.quick_dataclass import dataclass
 from holdfast.values.dictionary import Codes
 
@@ -242,6 +244,64 @@ class Scratching(Protocol):
     def scratch(self, predicates: Iterable[str], reads: Iterable[str]) -> Scratch | None:
         """For a hyper-node that reads some predicates; None where it does not pay."""
         ...
+
+
+# --- versions ------------------------------------------------------------------------------------------
+
+
+class HeldRelation(Protocol):
+    """A relation of one version, held for a moment."""
+
+    def matching(self, key: tuple[int, ...], values: Codes) -> Codes:
+        """The facts that have the values of one row in some columns, ascending."""
+        ...
+
+
+class PinnedFacts(Protocol):
+    """The facts of one version.  They stay as they are, whatever is committed later."""
+
+    def relation(self, relation: Relation) -> ImplicitRelation:
+        """The facts of a relation."""
+        ...
+
+    def explicit(self, relation: Relation) -> ImplicitRelation:
+        """The explicit facts of a relation."""
+        ...
+
+    def matching(self, relation: Relation, key: tuple[int, ...], values: Codes) -> Codes:
+        """The facts that have the values of one row in some columns, ascending."""
+        ...
+
+
+class Versioned(Protocol):
+    """Lets threads read the facts of the last commit, and of earlier ones, while an update is computed."""
+
+    commit_lock: threading.RLock
+    """Every commit holds it, and a reader for a moment."""
+
+    def pin(self) -> PinnedFacts:
+        """The facts of the last commit."""
+        ...
+
+    def hold(self, relation: Relation) -> HeldRelation:
+        """A relation of the last commit, until it is released."""
+        ...
+
+    def release(self, held: HeldRelation) -> None:
+        """It is no longer read."""
+        ...
+
+    def reading(
+        self, facts: PinnedFacts, relations: Iterable[Relation], watch: Watch
+    ) -> AbstractContextManager[Backend]:
+        """A backend of its own for one query over some relations of a version."""
+        ...
+
+
+def committing(backend: Backend) -> AbstractContextManager[object]:
+    """What a commit holds while it changes the facts."""
+    versions = backend.ability(Versioned)
+    return nullcontext() if versions is None else versions.commit_lock
 
 
 # --- facts in ------------------------------------------------------------------------------------------

@@ -117,9 +117,10 @@ def _not_restored(
     derived: Derived, nodes: Iterable[HyperNode], served: Served, backend: Backend, watch: Watch
 ) -> list[HyperNode]:
     """Take what follows from a cache; gives the hyper-nodes that are evaluated anyway."""
-    left = [node for node in nodes if served.allotments[node.index].services]
-    derived.restore(backend, [name for node in left for name in node.predicates], watch)
-    return left
+    nodes = list(nodes)
+    by_modules = [name for node in nodes if served.allotments[node.index].services for name in node.predicates]
+    again = derived.restore(backend, by_modules, watch)
+    return [node for node in nodes if not again.isdisjoint(node.predicates)]
 
 
 def _put_facts(loaded: Loaded, backend: Backend, watch: Watch) -> None:

@@ -21,7 +21,7 @@ from holdfast.explanations.search import Explainer, SearchLimit
 from holdfast.explanations.terms import FUNCTIONS, Float, NoValue, Unknown, value_of
 from holdfast.explanations.ways import Derivations, Supports, derivations, supports
 from holdfast.knowledge.loading import load
-from holdfast.knowledge.materialisation import Materialisation
+from holdfast.knowledge.materialisation import ReadState
 from holdfast.knowledge.origins import Rules
 from holdfast.knowledge.relations import drop_relations, the_relation, written_name
 from holdfast.language import tree
@@ -32,6 +32,7 @@ from holdfast.program.model import Apply, Atom, Column, Const, Relation, Rule, V
 from holdfast.values import Row, Type, Value
 from holdfast.values.dictionary import Codes, Dictionary, EncodingError
 from holdfast.values.model import Record
+from holdfast.values.structures import Kind
 
 NOT_A_FACT, NOT_EXPLAINED = "E0941", "E0942"
 _KEY = "?key"
@@ -40,12 +41,13 @@ _KEY = "?key"
 class StoredFacts(Matcher):
     """The written rules of a materialisation over its facts.  Used as a context: it leaves nothing in the backend."""
 
-    def __init__(self, state: Materialisation, rules: Rules | None = None) -> None:
+    def __init__(self, state: ReadState, rules: Rules | None = None) -> None:
         written, self.program = rules or (state.tree, state.program)
         super().__init__(written)
         self._state, self._backend, self._dictionary = state, state.backend, state.dictionary
         self._known: dict[tuple[str, int], dict[FactPattern, list[FactPattern]]] = {}
         self._plans: dict[tuple[str, tuple[int, ...]], Plan] = {}
+        self._codes_of: dict[tuple[Kind, Any], int | None] = {}
         self._added: list[Relation] = []
         own = [item for item in self.program.declared if isinstance(item, tree.FunctorDeclaration)]
         self._results = {name: functor.result for name, functor in FUNCTORS.items()}
@@ -181,15 +183,24 @@ class StoredFacts(Matcher):
 
     def _codes(self, relation: Relation, columns: tuple[int, ...], patterns: Iterable[FactPattern]) -> Codes:
         """The codes of the columns of patterns; a pattern with a value that no fact has is left out."""
+        kinds, known = relation.kinds, self._codes_of
         rows = []
         for pattern in patterns:
-            try:
-                row = [self._dictionary.find_value(raw(pattern[i]), relation.kinds[i]) for i in columns]
-            except EncodingError:
-                continue
+            row = []
+            for i in columns:
+                place = (kinds[i], pattern[i])
+                if place not in known:
+                    known[place] = self._code(*place)
+                row.append(known[place])
             if None not in row:
                 rows.append(row)
         return np.array(rows, np.int64).reshape(len(rows), len(columns))
+
+    def _code(self, kind: Kind, value: Any) -> int | None:
+        try:
+            return self._dictionary.find_value(raw(value), kind)
+        except EncodingError:
+            return None
 
     def _decoded(self, relation: Relation, rows: Any) -> list[FactPattern]:
         codes = rows if isinstance(rows, np.ndarray) else rows.codes()
@@ -216,7 +227,7 @@ class StoredFacts(Matcher):
         return self._plans[place]
 
 
-def why(text: str, state: Materialisation, seconds: float | None, size: int | None) -> Proof | None:
+def why(text: str, state: ReadState, seconds: float | None, size: int | None) -> Proof | None:
     """A proof of a fact, None if it does not hold."""
     with StoredFacts(state) as source:
         fact = asked_fact(text, source)
@@ -225,7 +236,7 @@ def why(text: str, state: Materialisation, seconds: float | None, size: int | No
         return Explainer(source, SearchLimit(seconds, size)).proof(fact)
 
 
-def all_ways(text: str, state: Materialisation, limit: int, seconds: float | None) -> Derivations | None:
+def all_ways(text: str, state: ReadState, limit: int, seconds: float | None) -> Derivations | None:
     """The derivations of a fact and of the facts below it; None if it does not hold."""
     with StoredFacts(state) as source:
         fact = asked_fact(text, source)
@@ -235,7 +246,7 @@ def all_ways(text: str, state: Materialisation, limit: int, seconds: float | Non
 
 
 def minimal_supports(
-    text: str, state: Materialisation, limit: int | None, seconds: float | None, *, rules: bool
+    text: str, state: ReadState, limit: int | None, seconds: float | None, *, rules: bool
 ) -> Supports | None:
     """Minimal sets of explicit facts that a fact follows from; None if it does not hold."""
     with StoredFacts(state) as source:
@@ -245,7 +256,7 @@ def minimal_supports(
         return supports(source, fact, limit, SearchLimit(seconds, None), rules=rules)
 
 
-def why_not(text: str, state: Materialisation, seconds: float | None, size: int | None) -> Absence | None:
+def why_not(text: str, state: ReadState, seconds: float | None, size: int | None) -> Absence | None:
     """A certificate that a fact, or all facts of a pattern, are absent; None if one holds."""
     with StoredFacts(state) as source:
         goal = asked_fact(text, source, whole=False)
@@ -277,7 +288,7 @@ def asked_fact(text: str, source: StoredFacts, *, whole: bool = True) -> Fact:
     return written, tuple(value_of(value, kind) for value, kind in zip(row, kinds, strict=True))
 
 
-def parsed_fact(text: str, state: Materialisation) -> tuple[str, Row]:
+def parsed_fact(text: str, state: ReadState) -> tuple[str, Row]:
     """The relation and the row of a fact that is written as in a program."""
     with StoredFacts(state) as source:
         name, row = asked_fact(text, source)

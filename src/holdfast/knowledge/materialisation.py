@@ -35,6 +35,40 @@ class Commit:
     explicit: Sequence[ExplicitChange] = ()  # what they delete and insert; of updates that were merged, one
 
 
+class ReadState(Protocol):
+    """The rules and facts of a state, for one thread to read."""
+
+    @property
+    def tree(self) -> tree.Program:
+        """The written rules."""
+        ...
+
+    @property
+    def program(self) -> Program:
+        """The checked rules."""
+        ...
+
+    @property
+    def backend(self) -> Backend:
+        """The facts."""
+        ...
+
+    @property
+    def dictionary(self) -> Dictionary:
+        """The codes of the facts."""
+        ...
+
+
+@dataclass(frozen=True)
+class VersionState:
+    """The state of a version."""
+
+    tree: tree.Program
+    program: Program
+    backend: Backend
+    dictionary: Dictionary
+
+
 class LoggedAhead(Protocol):
     """A commit that is in the log before it happens."""
 
@@ -76,6 +110,8 @@ class Materialisation:
         """Begins to make a commit durable while its consequences are computed."""
         self.after_commit: Callable[[], None] | None = None
         """What is to be done when a commit has happened; it does not raise."""
+        self.observers: list[Callable[[Sequence[Change]], None]] = []
+        """Receive the changes of each commit when it has happened, one after the other; they do not raise."""
 
     @property
     def takes_one_by_one(self) -> bool:
@@ -116,8 +152,10 @@ class Materialisation:
             return None
         return self.begin_log(Commit(self.version + len(updates), updates, (), explicit()))
 
-    def committed(self) -> None:
-        """A commit has happened."""
+    def committed(self, changes: Sequence[Change]) -> None:
+        """A commit with some changes has happened."""
+        for observe in self.observers:
+            observe(changes)
         if self.after_commit is not None:
             self.after_commit()
 

@@ -174,7 +174,7 @@ class Updater:
             )
         if keep:
             housekeeping(state.backend).tidy(removed)
-            state.committed()
+            state.committed((change,))
         return change
 
     def _choice(self, algorithm: str | Choice, program: Program) -> Choice:

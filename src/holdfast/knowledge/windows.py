@@ -85,7 +85,7 @@ class ChangeWindow:
         if number == len(self._updates):  # row ids change: only when they are no longer needed
             for i in range(number):
                 housekeeping(state.backend).tidy(window.outcome(i).removed)
-        state.committed()
+        state.committed(changes)
         return changes
 
 

@@ -30,13 +30,15 @@ class RecordIds:
 
     def add(self, record: Record) -> int:
         """The id of a record, which it gets now with all that is in it."""
-        made = self._walk(record, self._ids.id_of_number, self._add_row)
+        with self._ids.lock:
+            made = self._walk(record, self._ids.id_of_number, self._add_row)
         assert made is not None
         return made
 
     def make(self, form: RecordForm, rows: Codes) -> Codes:
         """The ids of the records whose fields have these ids."""
-        return self._table(form).ids(rows, lambda new: self._add_rows(new, form))
+        with self._ids.lock:
+            return self._table(form).ids(rows, lambda new: self._add_rows(new, form))
 
     def have_form(self, form: RecordForm, ids: Codes) -> npt.NDArray[np.bool_]:
         """Which ids are records of this form."""
@@ -57,9 +59,8 @@ class RecordIds:
         self._add_row(tuple(row), form)
 
     def _table(self, form: RecordForm) -> RecordTable:
-        if form not in self._tables:
-            self._tables[form] = RecordTable(form.arity)
-        return self._tables[form]
+        found = self._tables.get(form)
+        return self._tables.setdefault(form, RecordTable(form.arity)) if found is None else found
 
     def _walk(
         self,

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from functools import cached_property
 from time import perf_counter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeVar, cast
@@ -12,9 +15,11 @@ import numpy as np
 
 from holdfast.backends.abilities import (
     Able,
+    HeldRelation,
     Housekeeping,
     ImplicitRelation,
     Linking,
+    PinnedFacts,
     PreparedFacts,
     Profiling,
     Ranking,
@@ -23,6 +28,7 @@ from holdfast.backends.abilities import (
     Scratch,
     Scratching,
     Tuning,
+    Versioned,
     VirtualRelations,
 )
 from holdfast.backends.limits import Grouping, OfferGroups
@@ -34,8 +40,10 @@ from holdfast.backends.memory.execution.buffers import NO_WEIGHTS, Weights
 from holdfast.backends.memory.execution.run import CompiledPlan, naming_the_rule
 from holdfast.backends.memory.execution.views import ReadViews, Seen, own_snapshot
 from holdfast.backends.memory.facts import ByPredicate, FactSet, Momentary, Support
+from holdfast.backends.memory.frozen import FrozenRelation
 from holdfast.backends.memory.kept import Kept, Listed
 from holdfast.backends.memory.pages import in_small_pages
+from holdfast.backends.memory.reading import CommittedFacts, PinnedVersion
 from holdfast.backends.memory.statistics import TableStatistics
 from holdfast.backends.memory.table import Table
 from holdfast.backends.memory.truth import NO_IDS
@@ -74,6 +82,7 @@ class MemoryBackend(
     Scratching,
     Grouping,
     Saving,
+    Versioned,
 ):
     """Facts in this process."""
 
@@ -94,6 +103,7 @@ class MemoryBackend(
         self._virtual = VirtualTables(self.tables, self.materialisation, dictionary)
         self.virtual = self._virtual.facts
         self.statistics = TableStatistics(self.tables, self.virtual)
+        self.commit_lock = threading.RLock()
         self.packings = 0  # how often row ids have changed
         self._removed: dict[str, int] = {}  # rows of each table whose facts were deleted since it was packed
         self._pipelines: dict[Plan, CompiledPlan] = {}
@@ -132,6 +142,8 @@ class MemoryBackend(
 
     def drop_relation(self, name: str) -> None:
         """Forget a relation and its facts."""
+        if self._has_readers:
+            self._committed.dropping(name)
         self.watch.grown(name, 0)
         self.tables.pop(name, None)
         self.explicit.forget(name)
@@ -151,15 +163,63 @@ class MemoryBackend(
             self._removed[name] = self._removed.get(name, 0) + count
             table = self.tables[name]
             if self._removed[name] > max(_FEW, table.size // 2):
-                del self._removed[name]
-                self.packings += 1
-                kept: Ids = np.flatnonzero(table.status[: table.size]).astype(np.int32)
-                self.ranking.keep_only(name, kept)
-                table.keep_only(kept)
-                self.explicit.forget(name)
-                self.materialisation.forget(name)
-                self.explicit |= Momentary(self.tables, {name: self.explicit.ids(name)})
-                self.materialisation |= Momentary(self.tables, {name: self.materialisation.ids(name)})
+                with self.commit_lock:
+                    self._pack(name)
+
+    def _pack(self, name: str) -> None:
+        """Drop the rows of deleted facts."""
+        table = self.tables[name]
+        del self._removed[name]
+        self.packings += 1
+        kept: Ids = np.flatnonzero(table.status[: table.size]).astype(np.int32)
+        self.ranking.keep_only(name, kept)
+        table.keep_only(kept)
+        if self._has_readers:
+            self._committed.forget((name,))
+        self.explicit.forget(name)
+        self.materialisation.forget(name)
+        self.explicit |= Momentary(self.tables, {name: self.explicit.ids(name)})
+        self.materialisation |= Momentary(self.tables, {name: self.materialisation.ids(name)})
+
+    # --- versions --------------------------------------------------------------------------------------
+
+    @cached_property
+    def _committed(self) -> CommittedFacts:
+        """For readers; from the first of them on it is notified of changes."""
+        committed = CommittedFacts(self.tables, self.virtual, self.commit_lock)
+        self.explicit.changing = self.materialisation.changing = committed.changing
+        return committed
+
+    @property
+    def _has_readers(self) -> bool:
+        return self.explicit.changing is not None
+
+    def pin(self) -> PinnedVersion:
+        """The facts of the last commit."""
+        with self.commit_lock:
+            return self._committed.pin()
+
+    def hold(self, relation: Relation) -> FrozenRelation:
+        """A relation of the last commit, until it is released."""
+        with self.commit_lock:
+            held = self._committed.latest(relation.name, relation.arity)
+            held.pins += 1
+            return held
+
+    def release(self, held: HeldRelation) -> None:
+        """It is no longer read."""
+        assert isinstance(held, FrozenRelation)
+        with self.commit_lock:
+            held.pins -= 1
+
+    def reading(
+        self, facts: PinnedFacts, relations: Iterable[Relation], watch: Watch
+    ) -> AbstractContextManager[MemoryBackend]:
+        """A backend of its own for one query over some relations of a version."""
+        assert isinstance(facts, PinnedVersion)
+        return facts.backend(MemoryBackend({}, self.dictionary, watch), relations)
+
+    # --- repairs ---------------------------------------------------------------------------------------
 
     def mend(self) -> None:
         """An update was interrupted at an unknown point: trust E, I and the rows; rebuild or empty everything else.
@@ -170,6 +230,8 @@ class MemoryBackend(
             del self.tables[name]
         for table in self.tables.values():
             table.mend(self.explicit.bit | self.materialisation.bit)
+        if self._has_readers:
+            self._committed.forget(tuple(self.tables))
         for kept in (self.explicit, self.materialisation, *self._of_updates):
             kept.mend()
         for counters in (self.nonrecursive, self.recursive, self.ranking.founded):

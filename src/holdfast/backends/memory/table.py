@@ -145,7 +145,7 @@ class Table:
         """The number of rows that the index on some columns does not cover; without an index, all."""
         index = self._indexes.get(columns)
         covered = 0 if index is None else index.covered
-        return self.size - covered if len(columns) < self.arity else 0
+        return max(0, self.size - covered) if len(columns) < self.arity else 0
 
     @property
     def nbytes(self) -> int:
