@@ -189,6 +189,19 @@ def test_a_damaged_cache_is_not_believed(tmp_path: Path, monkeypatch: pytest.Mon
     assert anew > len(files)  # what is appended to an array, or zeros in the place of zeros, does no harm
 
 
+def test_rows_of_deleted_facts_do_not_pile_up_over_the_cache(tmp_path: Path) -> None:
+    facts, folder = [(n, n) for n in range(20_000)], tmp_path / "kb"
+    with holdfast.from_text("p(x) :- q(x, _).", {"q": facts}, store=folder) as kb:
+        kb.apply(Update(delete={"q": facts[:9_000]}))
+        kb.compact()
+    with holdfast.open(folder) as kb:
+        table = kb._backend.tables["q"]  # type: ignore[attr-defined]
+        assert table.size == 20_000
+        kb.apply(Update(delete={"q": facts[9_000:11_000]}))
+        assert table.size == 9_000
+        assert set(kb["p"]) == {(n,) for n in range(11_000, 20_000)}
+
+
 def test_small_programs_have_no_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Store, "worth_caching", 1e9)
     holdfast.from_text(PROGRAM, FACTS, store=tmp_path / "kb").close()
