@@ -22,7 +22,6 @@ the answers to queries are `RelationView`s.  An update is an `Update` and return
 from __future__ import annotations
 
 import gc
-import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -143,7 +142,9 @@ def __getattr__(name: str) -> Any:
     module = f"holdfast.{_HOME[name]}"
     if module in sys.modules:
         return getattr(import_module(module), name)  # waits for a thread that is just importing it
-    with _without_collecting(), _without_spinning():
+    from holdfast.idle_threads import idle_threads
+
+    with _without_collecting(), idle_threads():
         return getattr(import_module(module), name)
 
 
@@ -165,20 +166,3 @@ def _without_collecting() -> Iterator[None]:
                 gc.freeze()
                 gc.unfreeze()  # now they are old
             gc.enable()
-
-
-@contextmanager
-def _without_spinning() -> Iterator[None]:
-    """Let the threads of OpenBLAS, which NumPy starts, sleep at once: at first they spin, for a third of a start.
-
-    OpenBLAS reads the variable when it is loaded.  Processes that are started later do not inherit it.
-    """
-    variable = "OPENBLAS_THREAD_TIMEOUT"
-    if variable in os.environ or "numpy" in sys.modules:
-        yield
-        return
-    os.environ[variable] = "4"  # its smallest value
-    try:
-        yield
-    finally:
-        os.environ.pop(variable, None)

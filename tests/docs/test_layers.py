@@ -162,7 +162,8 @@ def outward(tree: ast.AST) -> Iterator[str]:
 
 @pytest.mark.parametrize(
     "path",
-    [path for path in MODULES if part_of(path) not in {"cli", "spark_session"}],
+    # `idle_threads` sets a variable for another library, and is the one place that does
+    [path for path in MODULES if part_of(path) not in {"cli", "spark_session", "idle_threads"}],
     ids=lambda path: str(path.relative_to(SOURCE)),
 )
 def test_library_code_does_not_print_exit_or_read_the_environment(path: Path) -> None:
