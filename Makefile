@@ -22,7 +22,7 @@ install = $(BIN)/python -m pip install -qq --disable-pip-version-check --editabl
 	$(BIN)/python -c 'from holdfast import compilation; print("==", compilation.described())' && touch $@
 # What runs with Numba's kernels too: all that has kernels of its own.
 ON_NUMBA := backends/memory modules papers startup/test_agreement.py
-# What runs on the model too: the algorithms, and nothing that opens no program.
+# What runs on the model and on shards too: the algorithms, and nothing that opens no program.
 ON_THE_MODEL := papers engine updates maintenance streaming equivalence modules/test_closures.py
 
 .PHONY: help demo test test-slow test-spark test-faults fuzz bench wheel lint fmt clean
@@ -78,6 +78,8 @@ test: lint
 	@$(BIN)/pytest -n $(WORKERS) -q --kernels numba $(addprefix tests/,$(ON_NUMBA))
 	@echo "== pytest --engine model: the suites of the algorithms on a backend of Python sets"
 	@$(BIN)/pytest -n $(WORKERS) -q --engine model $(addprefix tests/,$(ON_THE_MODEL))
+	@echo "== pytest --engine parted: the same on three shards in threads"
+	@$(BIN)/pytest -n $(WORKERS) -q --engine parted $(addprefix tests/,$(ON_THE_MODEL))
 
 test-slow: .venv/installed-dev
 	@echo "== pytest -m slow: Spark with nothing on the driver, executors and streams that are killed, the rest of the streams"

@@ -1,4 +1,7 @@
-"""Opening a store from its cache beside evaluating its program: `python -m bench.opening --facts 1000000`."""
+"""Opening a store from its cache beside evaluating its program: `python -m bench.opening --facts 1000000`.
+
+Seconds are those of the processor, since reading files waits for nothing else when they are in memory.
+"""
 
 from __future__ import annotations
 
@@ -33,11 +36,11 @@ def main() -> None:
 
 def measure(store: Path, facts: int) -> None:
     """Make a store, then open it with a cache and without."""
-    begun = time.perf_counter()
+    begun = time.process_time()
     with holdfast.from_text(PROGRAM, given(facts), store=store) as kb:
-        evaluated, sizes = kb.statistics.seconds, kb.sizes()
+        sizes = kb.sizes()
         print(f"{sum(sizes.values()):,} facts, {kb.statistics.facts:,} of them explicit")
-        print(f"made in {time.perf_counter() - begun:.2f} s, of which evaluation {evaluated:.2f} s")
+        print(f"made in {time.process_time() - begun:.2f} s", flush=True)
     cached = opened(store, sizes)
     size = sum(path.stat().st_size for path in (store / "derived").rglob("*") if path.is_file())
     print(f"opened with a cache of {size >> 20} MiB in {cached:.2f} s")
@@ -47,9 +50,9 @@ def measure(store: Path, facts: int) -> None:
 
 
 def opened(store: Path, sizes: dict[str, int], *, read_only: bool = False) -> float:
-    begun = time.perf_counter()
+    begun = time.process_time()
     with holdfast.open(store, read_only=read_only) as kb:
-        seconds = time.perf_counter() - begun
+        seconds = time.process_time() - begun
         assert kb.sizes() == sizes
     return seconds
 
@@ -61,7 +64,7 @@ def given(facts: int) -> dict[str, dict[str, np.ndarray]]:
         "grant": {"g": np.arange(half // 100), "d": chance.integers(0, 1000, half // 100)},
         "blocked": {"u": np.arange(0, half, 17)},
         "link": {"x": chance.integers(0, half, half), "y": chance.integers(0, half, half)},
-        "root": {"x": np.arange(1)},
+        "root": {"x": np.arange(10)},
     }
 
 

@@ -14,7 +14,7 @@ from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
 from holdfast.boundary import public
 from holdfast.errors import Diagnostic, HoldfastError, UsageError
-from holdfast.interrupts import deferred, foreign_depth, was_heeded
+from holdfast.interrupts import deferred, foreign_depth, helped_thread, was_heeded
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -33,7 +33,8 @@ class Guard:
         self.allows_readers = allows_readers  # beside a thread that has the lock
         self.reading = ReadGuard(self)
         self._mend = mend
-        self._depth = self._owner = 0
+        self._depth = 0
+        self._owner = 0  # the thread that is inside
         self._foreign = 0  # functions of the user that the thread was in at the outermost call
         self._deferred = deferred()
         self._broken: BaseException | None = None
@@ -74,6 +75,11 @@ class Guard:
                 self._after(error)
         finally:
             self._deferred.__exit__()
+
+    def refuse_helpers(self) -> None:
+        """A functor that runs in a helper's thread would wait for the lock of the thread that waits for it."""
+        if self._depth and helped_thread() == self._owner:
+            raise _inside_itself()
 
     def _after(self, error: BaseException) -> None:
         """Repair the state after an interrupted call; if that fails, refuse all later calls."""
@@ -127,6 +133,7 @@ def exclusive(method: Callable[Concatenate[_G, _P], _T]) -> Callable[Concatenate
     @wraps(method)
     def inside(self: _G, /, *arguments: _P.args, **named: _P.kwargs) -> _T:
         guard = self._guard
+        guard.refuse_helpers()
         with guard.lock, guard:
             return method(self, *arguments, **named)
 
@@ -142,6 +149,7 @@ def reading(method: Callable[Concatenate[_G, _P], _T]) -> Callable[Concatenate[_
         if guard.allows_readers:
             with guard.reading:
                 return method(self, *arguments, **named)
+        guard.refuse_helpers()
         with guard.lock, guard:
             return method(self, *arguments, **named)
 

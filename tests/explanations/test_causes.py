@@ -123,6 +123,7 @@ def test_negation_and_counts_lead_from_what_comes_to_what_goes() -> None:
         found = change.why(fact)
         assert found is not None
         assert [str(part) for part in found.parts] == ['deleted deny("ada", "door")'], fact
+        assert 'deny("ada", "door")  deleted' in str(found).splitlines(), "found by search, not by trying everything"
 
 
 def test_rules_are_causes() -> None:

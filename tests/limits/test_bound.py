@@ -120,3 +120,10 @@ def test_updates_do_not_move_what_starting_over_costs() -> None:
         kb.apply(Update(delete={"edge": edges[:20]}))
         kb.apply(Update(insert={"edge": edges[:20]}))
     assert costs.of(("dist",)) == first
+
+
+def test_a_busy_machine_abandons_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, now = Budget(FullCost(100_000, 1.0, 50.0), Figures(), Watch()), iter((0.0, 60.0))
+    monkeypatch.setattr("holdfast.maintenance.budget.time.monotonic", lambda: next(now))
+    made.__enter__()
+    made.check()

@@ -36,7 +36,8 @@ def main() -> None:
         print(f"{asked.updates} updates, {len(calls)} calls: {dict(Counter(calls))}", flush=True)
         print(f"crashes: {faults.crashes(actions, tmp, lambda _: True, asked.seed)} folders recovered", flush=True)
         print(f"damage: {Counter(damage.damages(tmp, asked.damages, asked.seed))}", flush=True)
-        _until(end, "kills", asked.kills, lambda number: str(kills.killed(tmp / f"kill{number}", asked.seed + number)))
+        half = time.monotonic() + (end - time.monotonic()) / 2  # the other half is for errors
+        _until(half, "kills", asked.kills, lambda number: str(kills.killed(tmp / f"kill{number}", asked.seed + number)))
         places = random.Random(asked.seed).sample(range(len(calls)), len(calls))
         _until(end, "errors", len(places), lambda number: ",".join(faults.errors(actions, tmp, [places[number]])))
 

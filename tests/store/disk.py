@@ -28,13 +28,22 @@ class File:
 
     def __init__(self) -> None:
         self.live, self.synced, self.is_lost = bytearray(), b"", False
+        self._rewritten = 0  # bytes from the beginning, without a gap
 
     def write(self, data: bytes, offset: int) -> None:
+        if offset in (0, self._rewritten):
+            self._rewritten = offset + len(data)
         self.live[offset : offset + len(data)] = data
+        if self._rewritten >= len(self.live):  # all of it is to be written again
+            self.is_lost = False
 
     def sync(self) -> None:
         if not self.is_lost:  # after a sync that failed, the system forgets what it had to write
             self.synced = bytes(self.live)
+
+    def lose(self) -> None:
+        """A sync failed."""
+        self.is_lost, self._rewritten = True, 0
 
     def torn(self, random: random.Random) -> bytes:
         """Some sectors as they are, some as they were."""
@@ -99,7 +108,7 @@ class Disk(Files):
         try:
             self._begin("sync")
         except OSError:
-            self._open[handle].is_lost = True
+            self._open[handle].lose()
             raise
         self._open[handle].sync()
 

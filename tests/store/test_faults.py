@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from holdfast import Update
 from holdfast.store.writing import Store
 
 from .damage import damages
 from .faults import KINDS, calls, crashes, errors
-from .histories import history
+from .histories import Action, history
 from .kills import killed
 
 ACTIONS = history(14, seed=3)
@@ -38,6 +39,15 @@ def test_a_call_that_fails_leaves_the_last_commit(kind: str, tmp_path: Path) -> 
     places = range(KINDS.index(kind), len(calls(ACTIONS, tmp_path)), 6)
     seen = errors(ACTIONS, tmp_path, places, [kind])
     assert kind == "short" or "E1304" in seen
+
+
+def test_what_a_failed_sync_left_is_written_again_when_the_store_is_opened(tmp_path: Path) -> None:
+    def apply(n: int) -> Action:
+        return Action("apply", (Update(insert={"edge": [(n, n)]}),))
+
+    actions = [apply(0), apply(1), apply(2), Action("reopen", ()), apply(3), apply(4)]
+    syncs = [number for number, name in enumerate(calls(actions, tmp_path)) if name == "sync"]
+    assert "E1305" in errors(actions, tmp_path, syncs, ["broken"])
 
 
 def test_damage_is_noticed_or_harmless(tmp_path: Path) -> None:

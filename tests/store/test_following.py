@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 import holdfast
 from holdfast import KnowledgeBase, Update
 from holdfast.knowledge.following import Following
+from holdfast.store import publishing
 from holdfast.store.reading import read_store
 from holdfast.store.writing import Store
 
@@ -109,8 +111,9 @@ def test_a_reader_writes_nothing(pair: Any, tmp_path: Path) -> None:
     assert reader.what_if(edge((3, 4)))
     assert whole(reader) == before
     assert files == {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
-    writer.apply(edge((3, 4)))
+    writer.apply(Update(insert={"edge": [(3, 4)]}, note={"who": "ann"}))
     assert whole(reader.at(0)) == before
+    assert [commit.notes for commit in reader.commits()] == [({"who": "ann"},)]
 
 
 def test_what_is_in_the_log_and_has_not_happened_is_not_read(
@@ -157,6 +160,28 @@ def test_a_refresh_that_fails_is_made_good_by_the_next(pair: Any, monkeypatch: p
         reader.refresh()
     assert reader.refresh() == 3
     assert whole(reader) == whole(writer)
+
+
+def test_a_store_in_the_place_of_another(tmp_path: Path, reloads: list[int]) -> None:
+    for name, edges in (("kb", [(1, 2)]), ("other", [(7, 8)])):
+        holdfast.from_text(REACH, {"edge": edges}, store=tmp_path / name).close()
+    with holdfast.open(tmp_path / "kb", read_only=True) as reader:
+        (tmp_path / "kb").rename(tmp_path / "old")
+        (tmp_path / "other").rename(tmp_path / "kb")
+        assert reader.refresh() == 0
+        assert set(reader["reach"]) == {(7, 8)}
+        assert reloads
+
+
+def test_a_note_for_readers_that_cannot_be_written_is_no_note(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with holdfast.from_text(REACH, FACTS, store=tmp_path / "kb") as writer:
+        with monkeypatch.context() as patch:
+            patch.setattr(publishing.os, "pwrite", full)
+            publishing.publish(writer._kept.store._lock, 0, 16)
+        assert publishing.published(tmp_path / "kb") is None
 
 
 def test_what_cannot_follow(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from holdfast.backends.protocol import Backend, Bag, Counters, Facts, SummableBag, Watch
 from holdfast.plans import Plan, Read
 from holdfast.plans.profile import PlanProfile
-from holdfast.program.model import Relation, Rule
+from holdfast.program.model import Program, Relation, Rule
 from holdfast.quick_dataclass import dataclass
 from holdfast.values.dictionary import Codes
 
@@ -352,6 +352,24 @@ def packings(backend: Backend) -> int:
     """How often prepared facts were voided; never, where facts have no places."""
     prepared = backend.ability(PreparedFacts)
     return 0 if prepared is None else prepared.packings
+
+
+# --- places --------------------------------------------------------------------------------------------
+
+
+class Arranging(Protocol):
+    """Places facts by how rules join them."""
+
+    def arrange(self, program: Program) -> None:
+        """Rules of this program will read the facts; there are none yet."""
+        ...
+
+
+def arrange(backend: Backend, program: Program) -> None:
+    """Tell a backend which rules will read its facts, where that is of use."""
+    arranging = backend.ability(Arranging)
+    if arranging is not None:
+        arranging.arrange(program)
 
 
 # --- saving --------------------------------------------------------------------------------------------

@@ -290,22 +290,7 @@ class Explainer:
         return order
 
     def _inference(self, fact: Fact) -> tuple[ProofStep, dict[Fact, bool]]:
-        if not self._search.rank[fact]:
-            return ProofStep(fact), {}
-        instance, source = self._search.best[fact], self._source
-        given = {name: value for name, value in instance.binding.items() if not name.startswith(" ")}
-        source.asked, source.absent, source.premises = {}, {}, instance.premises
-        try:
-            list(source.instances(instance.rule, [(fact[1], given)]))
-        finally:
-            source.premises = None
-        asked, absent = source.asked, tuple(source.absent)
-        written = instance.rule
-        text = show_rule(replace(written.rule, attributes=()))
-        return (
-            ProofStep(fact, written.name, text.strip(), written.rule.span, given, instance.premises, absent),
-            asked,
-        )
+        return inference(self._source, self._search.best[fact]) if self._search.rank[fact] else (ProofStep(fact), {})
 
     def _close(self, asked: dict[Fact, bool]) -> list[Fact]:
         """Lists for patterns, and for all that the rules ask to show them complete; gives facts that need proofs."""
@@ -344,3 +329,16 @@ class Explainer:
         last = self._inferences.pop(goal)
         self._inferences[goal] = last
         return list(self._inferences.values())
+
+
+def inference(source: FactSource, instance: Instance) -> tuple[ProofStep, dict[Fact, bool]]:
+    """A rule instance as a step of a proof, and the patterns that its negations and aggregates ask about."""
+    fact, written = instance.conclusion, instance.rule
+    own = {name: value for name, value in instance.binding.items() if not name.startswith(" ")}
+    source.asked, source.absent, source.premises = {}, {}, instance.premises
+    try:
+        list(source.instances(written, [(fact[1], own)]))
+    finally:
+        source.premises = None
+    text, absent = show_rule(replace(written.rule, attributes=())).strip(), tuple(source.absent)
+    return ProofStep(fact, written.name, text, written.rule.span, own, instance.premises, absent), source.asked

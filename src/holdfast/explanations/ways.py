@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from html import escape
 from itertools import islice
 from typing import Any, overload
@@ -12,8 +11,7 @@ from typing import Any, overload
 from holdfast.errors import LimitReached
 from holdfast.explanations.matching import Fact
 from holdfast.explanations.proof import MOST_SHOWN, ProofStep, fact_text, quoted
-from holdfast.explanations.search import FactSource, Instance, Search, SearchLimit
-from holdfast.language.printer import show_rule
+from holdfast.explanations.search import FactSource, Instance, Search, SearchLimit, inference
 from holdfast.quick_dataclass import dataclass
 
 _KEPT = 300  # sets of facts that are kept for one fact
@@ -106,26 +104,13 @@ def derivations(source: FactSource, goal: Fact, most: int, limit: SearchLimit) -
         limit.check(len(ways), f"list of the ways to {fact_text(goal)}")
         met = search.instances(level)
         for fact in level:
-            steps = [_step(source, instance) for instance in met[fact][:most]]
+            steps = [inference(source, instance)[0] for instance in met[fact][:most]]
             ways[fact] = tuple(steps)
             more |= {fact: len(met[fact]) - len(steps)} if len(steps) < len(met[fact]) else {}
             most -= len(steps)
         used = dict.fromkeys(p for fact in level for step in ways[fact] for p in step.premises)
         level = [fact for fact in used if fact not in ways]
     return Derivations(goal, ways, more, frozenset(source.given([*ways, *level])))
-
-
-def _step(source: FactSource, instance: Instance) -> ProofStep:
-    own = {name: value for name, value in instance.binding.items() if not name.startswith(" ")}
-    source.absent, source.premises = {}, instance.premises
-    try:
-        list(source.instances(instance.rule, [(instance.conclusion[1], own)]))
-    finally:
-        source.premises = None
-    text = show_rule(replace(instance.rule.rule, attributes=())).strip()
-    absent = tuple(source.absent)
-    rule = instance.rule
-    return ProofStep(instance.conclusion, rule.name, text, rule.rule.span, own, instance.premises, absent)
 
 
 # --- supports ----------------------------------------------------------------------------------------

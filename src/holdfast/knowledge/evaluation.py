@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
-from holdfast.backends.abilities import given_facts, housekeeping, module_budget, relation_size, tuning
+from holdfast.backends.abilities import arrange, given_facts, housekeeping, module_budget, relation_size, tuning
 from holdfast.backends.protocol import Backend
 from holdfast.backends.protocol import Engine as Factory
 from holdfast.knowledge.engines import patience
@@ -92,6 +92,7 @@ def evaluate_program(loaded: Loaded, make_backend: Factory, watch: Watch, module
 def _evaluated(loaded: Loaded, make_backend: Factory, watch: Watch, modules: tuple[Module, ...]) -> Evaluated:
     program, progress = loaded.program, watch.progress
     backend = make_backend(program.relations, loaded.dictionary, watch)
+    arrange(backend, program)
     _put_facts(loaded, backend, watch)
     progress.started(len(program.nodes))
     if program.size_limits or len(backend.explicit) > module_budget(backend).most_for_modules:
@@ -116,9 +117,10 @@ def _not_restored(
     derived: Derived, nodes: Iterable[HyperNode], served: Served, backend: Backend, watch: Watch
 ) -> list[HyperNode]:
     """Take what follows from a cache; gives the hyper-nodes that are evaluated anyway."""
-    left = [node for node in nodes if served.allotments[node.index].services]
-    derived.restore(backend, [name for node in left for name in node.predicates], watch)
-    return left
+    nodes = list(nodes)
+    by_modules = [name for node in nodes if served.allotments[node.index].services for name in node.predicates]
+    again = derived.restore(backend, by_modules, watch)
+    return [node for node in nodes if not again.isdisjoint(node.predicates)]
 
 
 def _put_facts(loaded: Loaded, backend: Backend, watch: Watch) -> None:

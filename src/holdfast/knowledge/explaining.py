@@ -32,6 +32,7 @@ from holdfast.program.model import Apply, Atom, Column, Const, Relation, Rule, V
 from holdfast.values import Row, Type, Value
 from holdfast.values.dictionary import Codes, Dictionary, EncodingError
 from holdfast.values.model import Record
+from holdfast.values.structures import Kind
 
 NOT_A_FACT, NOT_EXPLAINED = "E0941", "E0942"
 _KEY = "?key"
@@ -46,6 +47,7 @@ class StoredFacts(Matcher):
         self._state, self._backend, self._dictionary = state, state.backend, state.dictionary
         self._known: dict[tuple[str, int], dict[FactPattern, list[FactPattern]]] = {}
         self._plans: dict[tuple[str, tuple[int, ...]], Plan] = {}
+        self._codes_of: dict[tuple[Kind, Any], int | None] = {}
         self._added: list[Relation] = []
         own = [item for item in self.program.declared if isinstance(item, tree.FunctorDeclaration)]
         self._results = {name: functor.result for name, functor in FUNCTORS.items()}
@@ -181,15 +183,24 @@ class StoredFacts(Matcher):
 
     def _codes(self, relation: Relation, columns: tuple[int, ...], patterns: Iterable[FactPattern]) -> Codes:
         """The codes of the columns of patterns; a pattern with a value that no fact has is left out."""
+        kinds, known = relation.kinds, self._codes_of
         rows = []
         for pattern in patterns:
-            try:
-                row = [self._dictionary.find_value(raw(pattern[i]), relation.kinds[i]) for i in columns]
-            except EncodingError:
-                continue
+            row = []
+            for i in columns:
+                place = (kinds[i], pattern[i])
+                if place not in known:
+                    known[place] = self._code(*place)
+                row.append(known[place])
             if None not in row:
                 rows.append(row)
         return np.array(rows, np.int64).reshape(len(rows), len(columns))
+
+    def _code(self, kind: Kind, value: Any) -> int | None:
+        try:
+            return self._dictionary.find_value(raw(value), kind)
+        except EncodingError:
+            return None
 
     def _decoded(self, relation: Relation, rows: Any) -> list[FactPattern]:
         codes = rows if isinstance(rows, np.ndarray) else rows.codes()

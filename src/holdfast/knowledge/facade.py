@@ -353,7 +353,8 @@ class KnowledgeBase(Readable):
         from holdfast.store.commits import commits
         from holdfast.store.reading import read_store
 
-        return commits(read_store(self._kept.store.folder, check_facts=False))
+        folder = self._kept.store.folder if self._following is None else self._following.folder
+        return commits(read_store(folder, check_facts=False))
 
     @public
     def at(self, version: int) -> KnowledgeBase:

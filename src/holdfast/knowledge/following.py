@@ -65,6 +65,11 @@ class Following:
         self.earlier = earlier(log.folder, evaluate)
         kb.log_with(self._refuse)
 
+    @property
+    def folder(self) -> Path:
+        """That of the store."""
+        return self._log.folder
+
     def _refuse(self, _commit: Commit) -> None:
         if not self._is_refreshing:
             raise self.refusal()
@@ -89,7 +94,7 @@ class Following:
 
     def _is_current(self) -> bool:
         """Go on in the log; True when its end is reached, False when another log is to be read."""
-        if self._is_lost:
+        if self._is_lost or read_identity(self._log.folder) != self._log.id:
             return self._reload()
         snapshot, known = current_snapshot(self._log.folder), published(self._log.folder)
         if snapshot == self._log.number:

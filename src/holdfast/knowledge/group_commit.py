@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from holdfast.errors import HoldfastError
-from holdfast.interrupts import deferred
+from holdfast.interrupts import allowed, deferred
 from holdfast.knowledge.updating import MOST_TOGETHER
 from holdfast.updates import Change, Update
 
@@ -71,8 +71,9 @@ class GroupCommit:
 
     def _wait(self, mine: _Waiting) -> None:
         try:
-            mine.woken.wait()
-        except BaseException:  # from another thread: the update does not happen, unless it is being applied already
+            with allowed():
+                mine.woken.wait()
+        except BaseException:  # the update does not happen, unless it is being applied already
             self._withdraw(mine)
             raise
 

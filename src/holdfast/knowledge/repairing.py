@@ -86,6 +86,7 @@ class RepairSearch:
         self._state, self._what_if, self._asked = state, what_if, asked
         self._limit = SearchLimit(seconds, None)
         self._found: dict[frozenset[Edit], Repair] = {}
+        self._failed: set[frozenset[Edit]] = set()
         self._values = ColumnValues(state, (*asked.make, *asked.unmake))
         self._is_complete = True
 
@@ -100,7 +101,7 @@ class RepairSearch:
                 raise
         if not self._found and cut is not None:
             self._is_complete = False
-            self._keep(cut)
+            self._is_kept(cut)
         ranked = sorted(self._found.values(), key=lambda r: (r.size, r.side_effects, str(r)))
         return Repairs(ranked if limit is None else ranked[:limit], is_complete=self._is_complete)
 
@@ -110,7 +111,7 @@ class RepairSearch:
             following: dict[frozenset[Edit], None] = {}
             for chosen in level:
                 for wider in self._wider(chosen):
-                    known = wider in following or any(found <= wider for found in self._found)
+                    known = wider in following or self._contains_found(wider)
                     if not known and not self._is_kept(wider):
                         following[wider] = None
                     if most is not None and len(self._found) >= most:
@@ -128,21 +129,21 @@ class RepairSearch:
     def _cut(self) -> frozenset[Edit] | None:
         """A repair by deletions, one proof broken after the other; it need not be the smallest."""
         chosen = frozenset[Edit]()
-        while not self._is_repair(chosen):
+        while self._repairing(chosen) is None:
             self._limit.check(0, "repair")
             wider = next((some for some in self._wider(chosen) if not any(e.inserts for e in some)), None)
             if wider is None:
                 return None
             chosen = wider
         for edit in sorted(chosen, key=str):
-            if self._is_repair(chosen - {edit}):
+            if self._repairing(chosen - {edit}) is not None:
                 chosen -= {edit}
         return chosen
 
     def _wider(self, chosen: frozenset[Edit]) -> Iterator[frozenset[Edit]]:
         """Sets of edits with one more: every repair with these has one of those."""
         change = self._try(chosen)
-        if change is None or any(found <= chosen for found in self._found):
+        if change is None or self._contains_found(chosen):
             return
         with self._after(change) as state:
             goal = self._asked.open_in(state)
@@ -155,25 +156,36 @@ class RepairSearch:
     def _is_kept(self, chosen: frozenset[Edit]) -> bool:
         """Keep edits if they are a repair, or the parts of them that are one."""
         self._limit.check(0, "repair")
-        if not self._is_repair(chosen):
-            return False
-        sizes = range(len(chosen)) if len(chosen) <= _SUBSETS else ()
-        parts = [frozenset(some) for size in sizes for some in combinations(sorted(chosen, key=str), size)]
-        for some in (*parts, chosen):
-            if not any(found <= some for found in self._found) and self._is_repair(some):
-                self._keep(some)
-        return True
-
-    def _keep(self, edits: frozenset[Edit]) -> None:
-        update, asked = self._update(edits), {*self._asked.make, *self._asked.unmake}
-        self._found[edits] = repair_of(list(edits), update, self._what_if(update), asked, self._state.program)
-
-    def _is_repair(self, edits: frozenset[Edit]) -> bool:
-        change = self._try(edits)
+        change = self._repairing(chosen)
         if change is None:
             return False
-        with self._after(change) as state:
-            return self._asked.open_in(state) is None
+        sizes = range(len(chosen)) if len(chosen) <= _SUBSETS else ()
+        for some in (frozenset(some) for size in sizes for some in combinations(sorted(chosen, key=str), size)):
+            part = None if self._contains_found(some) else self._repairing(some)
+            if part is not None:
+                self._keep(some, part)
+        if not self._contains_found(chosen):
+            self._keep(chosen, change)
+        return True
+
+    def _contains_found(self, edits: frozenset[Edit]) -> bool:
+        return any(found <= edits for found in self._found)
+
+    def _keep(self, edits: frozenset[Edit], change: Change) -> None:
+        asked = {*self._asked.make, *self._asked.unmake}
+        self._found[edits] = repair_of(list(edits), self._update(edits), change, asked, self._state.program)
+
+    def _repairing(self, edits: frozenset[Edit]) -> Change | None:
+        """What edits would change, if they are a repair; that others are not is remembered."""
+        if edits in self._failed:
+            return None
+        change = self._try(edits)
+        if change is not None:
+            with self._after(change) as state:
+                if self._asked.open_in(state) is None:
+                    return change
+        self._failed.add(edits)
+        return None
 
     def _try(self, edits: frozenset[Edit]) -> Change | None:
         """What edits would change; None if they are refused, because a rule has no value for them, say."""

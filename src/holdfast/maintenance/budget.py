@@ -105,7 +105,7 @@ class Budget:
         self._long = math.inf if in_jobs else _LONG
 
     def __enter__(self) -> None:
-        self._begun = time.monotonic()
+        self._begun, self._worked = time.monotonic(), time.thread_time()
         self._watch.budget = self.check
 
     def __exit__(self, *_: object) -> None:
@@ -118,5 +118,7 @@ class Budget:
             return
         full = self._full if self._full.facts else self._full.after(self._figures)
         visits_more = self._figures.instances > max(_FEW, full.instances)
+        if full.facts and not visits_more:  # limit relations count as they go, so only work counts, not a busy machine
+            seconds = time.thread_time() - self._worked
         if seconds > (_SLACK if visits_more else self._long) + full.seconds:
             raise AbandonedError(self._figures, seconds, full)

@@ -19,7 +19,7 @@ class FollowedLog:
     """The log of a snapshot, held open: it can be read to its end when the writer has deleted it."""
 
     def __init__(self, stored: StoreContents) -> None:
-        self.folder, self.number = stored.folder, stored.manifest.version
+        self.folder, self.id, self.number = stored.folder, stored.id, stored.manifest.version
         self._key = LogKey(stored.id, self.number)
         self._place = stored.log.end, stored.log.last
         self._handle = os.open(self.folder / stored.manifest.log, os.O_RDONLY | os.O_CLOEXEC)

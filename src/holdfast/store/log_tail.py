@@ -87,6 +87,12 @@ class LogTail:
         self._files.truncate(self._handle, self.place[0])
         self._size, self._is_dirty = self.place[0], False
 
+    def renew(self, data: bytes) -> None:
+        """Write all records again, so that the next sync puts each of them on the disk, whatever happened before."""
+        self.cut_back()
+        self._files.write_all(self._handle, data, 0)
+        self._files.sync(self._handle)
+
     def seal(self) -> None:
         """The file ends with its last record, on the disk."""
         self.settle()

@@ -18,8 +18,11 @@ _NOTE: Final = struct.Struct("<36sQQ")
 
 
 def publish(lock: int, number: int, end: int) -> None:
-    """The log of a snapshot has happened up to a place."""
-    os.pwrite(lock, _NOTE.pack(_boot(), number, end), 0)
+    """The log of a snapshot has happened up to a place.  If that cannot be noted, nothing is: then all of it counts."""
+    try:
+        os.pwrite(lock, _NOTE.pack(_boot(), number, end), 0)
+    except OSError:
+        os.ftruncate(lock, 0)
 
 
 def published(folder: Path) -> tuple[int, int] | None:

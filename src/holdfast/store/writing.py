@@ -142,6 +142,14 @@ class Store:
                 self._sure(self._log.cut_back)
             raise cannot(self.folder, "written", error) from error
 
+    def recover(self, log: bytes) -> None:
+        """The store was not closed: a sync may have failed, and the system may hold what is not on the disk."""
+        try:
+            self._log.renew(log)
+            self._files.sync_folder(self.folder)
+        except OSError as error:
+            raise cannot(self.folder, "written", error) from error
+
     def publish(self, version: int) -> None:
         """The state has this version now: readers may follow, unless more than that is in the log."""
         if self.is_open and self._process == os.getpid() and self.version == version:
@@ -262,6 +270,8 @@ def open_store(folder: Path, files: Files | None = None) -> tuple[Store, StoreCo
     try:
         stored = read_store(folder)
         store = Store(folder, stored, lock, files or Files())
+        if not stored.closed:
+            store.recover(stored.log_bytes())
         store._sweep()
         return store, stored
     except BaseException:

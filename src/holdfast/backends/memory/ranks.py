@@ -186,10 +186,23 @@ class MemoryRanking:
         self._backend.watch.batch(table.size - before)
         highest = np.zeros(len(ids), np.int32)
         for (predicate, _), body in zip(atoms, bodies, strict=True):
-            np.maximum(highest, self._rank.of(predicate)[tables[predicate].find(body)], out=highest)
+            np.maximum(highest, self.highest(predicate, body), out=highest)
+        return ids, self._is_above(head, spans, ids, highest)
+
+    def highest(self, predicate: str, facts: Rows) -> RowNumbers:
+        """The ranks of some facts."""
+        ranks: RowNumbers = self._rank.of(predicate)[self._backend.tables[predicate].find(facts)]
+        return ranks
+
+    def is_founded(self, plan: Plan, ids: Ids, highest: NDArray[np.integer]) -> NDArray[np.bool_]:
+        """Of each instance of a plan, whether it is founded: by its head and the highest rank in its body."""
+        return self._is_above(plan.outputs[0][0], self._spans(plan.rule), ids, highest.astype(np.int32))
+
+    def _is_above(self, head: str, spans: Spans, ids: Ids, highest: RowNumbers) -> NDArray[np.bool_]:
         for first, last in spans:
             highest[(highest >= first) & (highest <= last)] = last
-        return ids, highest < self._rank.of(head)[ids]
+        above: NDArray[np.bool_] = highest < self._rank.of(head)[ids]
+        return above
 
     def _spans(self, rule: Rule) -> Spans:
         if not self.deferred:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.backends.abilities import SavedTable
 from holdfast.backends.memory.membership import GriddedRows, HashedRows
+from holdfast.backends.memory.table import Table
 
 if TYPE_CHECKING:
     from holdfast.backends.memory.store import MemoryBackend
@@ -17,12 +19,16 @@ _RANKS = "rank", "founded"
 
 
 def saved_table(backend: MemoryBackend, name: str) -> SavedTable:
-    """A table as it is between two updates."""
-    table = backend.tables[name]
+    """A table as it is between two updates, with a row for each fact."""
+    is_virtual = name in backend.virtual
+    table = _with_all_rows(backend, name) if is_virtual else backend.tables[name]
     arrays: dict[str, NDArray[Any]] = {column: getattr(table, column)[: table.size] for column in _COLUMNS}
-    arrays |= {kind: ranks[: table.size] for kind, ranks in zip(_RANKS, backend.ranking.saved(name), strict=False)}
-    sets = {"explicit": backend.explicit, "materialisation": backend.materialisation}
-    prefixes = {kind: kept.prefix(name) for kind, kept in sets.items()}
+    ranks = () if is_virtual else backend.ranking.saved(name)
+    arrays |= {kind: numbers[: table.size] for kind, numbers in zip(_RANKS, ranks, strict=False)}
+    prefixes = {
+        "explicit": backend.explicit.prefix(name),
+        "materialisation": None if is_virtual else backend.materialisation.prefix(name),
+    }
     numbers = {kind: None if prefix is None else int(prefix) for kind, prefix in prefixes.items()}
     known = table.membership
     if isinstance(known, GriddedRows):
@@ -32,6 +38,20 @@ def saved_table(backend: MemoryBackend, name: str) -> SavedTable:
         arrays["slots"] = known.slots
         numbers["may_be_gridded"] = int(known.may_be_gridded)
     return SavedTable(arrays, numbers)
+
+
+def _with_all_rows(backend: MemoryBackend, name: str) -> Table:
+    """A copy of a table of which not all facts are rows, with those that were missing; they have no other derivations
+    than those of their module, so their counters are 0."""
+    table = backend.tables[name]
+    whole = Table(name, table.arity)
+    whole.intern(np.ascontiguousarray(table.rows[: table.size]))  # in order: the ids stay
+    for column in _COLUMNS[1:]:
+        getattr(whole, column)[: table.size] = getattr(table, column)[: table.size]
+    for part in backend.virtual[name].now().parts():
+        ids = whole.intern(np.ascontiguousarray(part))
+        whole.status[ids] |= backend.materialisation.bit
+    return whole
 
 
 def restore_table(backend: MemoryBackend, name: str, saved: SavedTable) -> None:

@@ -449,6 +449,7 @@ class MemoryBackend(
 
         for name, saved in tables.items():
             restore_table(self, name, saved)
+            self._removed[name] = int(np.count_nonzero(saved.arrays["status"] == 0))
         self.ranking.rounds = rounds
 
     def able(self, plans: Iterable[_AnyPlan], sources: Mapping[Read, Facts]) -> list[_AnyPlan]:
