@@ -8,6 +8,7 @@ Then several threads ask at once, without updates.
 from __future__ import annotations
 
 import argparse
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -26,7 +27,7 @@ both(u, r, s) :- may(u, r), may(u, s), r < s.
 """
 _EACH = 10  # facts of one user
 _UPDATE = 20  # facts of one update
-_LATENCIES = (0.5, 0.99, 0.999)
+_LATENCIES = (0.5, 0.95, 0.99)
 
 
 def opened(facts: int) -> KnowledgeBase:
@@ -93,15 +94,17 @@ def main(tell: Callable[[str], None] = print) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.readers", description=__doc__)
     parser.add_argument("--facts", type=int, default=1_000_000)
     parser.add_argument("--seconds", type=float, default=3.0)
+    parser.add_argument("--interval", type=float, default=sys.getswitchinterval(), help="of Python's switches")
     options = parser.parse_args()
+    sys.setswitchinterval(options.interval)
     kb = opened(options.facts)
     tell(f"{sum(kb.sizes().values()):,} facts")
     alone = quantiles(asked(kb, options.facts, options.seconds))
     taken, updates = beside_updates(kb, options.facts, options.seconds)
     beside = quantiles(taken)
-    tell(f"microseconds of a bound atom    p50 {alone[0]:8.1f}  p99 {alone[1]:8.1f}  p99.9 {alone[2]:8.1f}")
-    tell(f"beside {updates:6,} updates           p50 {beside[0]:8.1f}  p99 {beside[1]:8.1f}  p99.9 {beside[2]:8.1f}")
-    tell(f"p99 beside updates over p99 alone: {beside[1] / alone[1]:.2f}")
+    tell(f"microseconds of a bound atom    p50 {alone[0]:8.1f}  p95 {alone[1]:8.1f}  p99 {alone[2]:8.1f}")
+    tell(f"beside {updates:6,} updates           p50 {beside[0]:8.1f}  p95 {beside[1]:8.1f}  p99 {beside[2]:8.1f}")
+    tell(f"p99 beside updates over p99 alone: {beside[2] / alone[2]:.2f}")
     assert (0, 0) in kb["may"]
     begun = time.perf_counter()
     for n in range(1000):
