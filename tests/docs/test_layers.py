@@ -13,7 +13,7 @@ from tests.docs.pages import ROOT
 SOURCE = ROOT / "src/holdfast"
 MODULES = sorted(SOURCE.rglob("*.py"))
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("lazy", "quick_dataclass"),
+    ("lazy", "quick_dataclass", "idle_threads"),
     ("codes", "errors"),
     ("arguments", "boundary", "notebook"),
     ("redaction", "spark_launch"),
