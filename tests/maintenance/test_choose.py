@@ -2,29 +2,51 @@
 
 from __future__ import annotations
 
+import math
+
+import pytest
+
 from holdfast.maintenance.choose import Rates
 
 
-def test_smaller_updates_tell_nothing_of_larger_ones() -> None:
+def test_one_size_tells_little_of_larger_ones() -> None:
     rates = Rates()
+    assert rates.expected(1) == 0.0
     rates.took(1, 0.02)
-    assert rates.expected(1_000) == 0.0
-    assert rates.expected(1) == 0.02
+    assert rates.expected(1) == pytest.approx(0.02)
+    assert rates.expected(10_000) == pytest.approx(2.0)  # as the root of the facts
+
+
+def test_two_sizes_tell_how_the_seconds_grow() -> None:
+    rates = Rates()
+    rates.took(10, 0.02)
+    rates.took(1_000, 1.0)
+    slope = math.log10(50) / 2
+    assert rates.expected(10_000) == pytest.approx(10**slope)
+    assert rates.expected(100) == pytest.approx(0.02 * 10**slope)
+
+
+@pytest.mark.parametrize(("seconds", "expected"), [(0.02, 0.02 * 10**0.5), (50.0, 500.0)])
+def test_seconds_grow_at_most_with_the_facts(seconds: float, expected: float) -> None:
+    rates = Rates()
+    rates.took(10, 0.02)
+    rates.took(1_000, seconds)
+    assert rates.expected(10_000) == pytest.approx(expected)
 
 
 def test_larger_updates_tell_of_smaller_ones() -> None:
     rates = Rates()
     rates.took(1_000, 10.0)
-    assert rates.expected(1_000) == 10.0
-    assert rates.expected(10) == 0.1
+    assert rates.expected(1_000) == pytest.approx(10.0)
+    assert rates.expected(10) == pytest.approx(0.1)
 
 
-def test_nearest_size_counts() -> None:
+def test_what_was_measured_counts_in_its_size() -> None:
     rates = Rates()
     rates.took(1_000, 10.0)
     rates.took(10, 4.0)
-    assert rates.expected(10) == 4.0
-    assert rates.expected(900) == 9.0
+    assert rates.expected(10) == pytest.approx(4.0)
+    assert 4.0 < rates.expected(900) < 10.0
 
 
 def test_what_is_not_tried_is_believed_less_and_less() -> None:

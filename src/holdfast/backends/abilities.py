@@ -182,7 +182,7 @@ class Ranking(Protocol):
         ...
 
     def rank_anew(self, predicates: Iterable[str]) -> None:
-        """A hyper-node is about to be evaluated from scratch: its Cw is 0, and none of its rules is deferred."""
+        """A hyper-node is about to be evaluated from scratch: none of its rules is deferred."""
         ...
 
     def enter(self, facts: Facts) -> None:

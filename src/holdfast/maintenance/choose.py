@@ -3,7 +3,9 @@ measured on it so far suggest."""
 
 from __future__ import annotations
 
+from bisect import bisect
 from dataclasses import field
+from math import exp, inf, log
 
 from holdfast.backends.abilities import Ranking
 from holdfast.backends.protocol import Backend
@@ -40,6 +42,7 @@ _FORGETS = 0.7  # how much of the past remains in an average
 _RECOUNT = 1e-6  # seconds a fact: B/F^c does not keep Cr, so going back to DRed^c counts all derivations anew
 _WORSE = 1.5  # times as long as it took until it was abandoned
 _DOUBTS = 0.9  # each time an estimate keeps an algorithm from being tried, it is believed less
+_LEAST = 1e-6  # seconds: less is not measured
 _HORIZON = 50  # updates over which that must pay
 
 
@@ -54,32 +57,47 @@ class Request:
 
 
 class Rates:
-    """Seconds that an algorithm took for a changed fact, by the size of updates."""
+    """Seconds that an algorithm took, by the number of changed facts."""
 
     def __init__(self) -> None:
-        self._of: dict[int, float] = {}
+        self._known: dict[int, tuple[float, float]] = {}  # by magnitude: facts and seconds, averages of logarithms
+        self._doubts: dict[int, int] = {}  # by magnitude, how often it was not tried
 
     def took(self, facts: int, seconds: float) -> None:
         """An update of so many facts took so long."""
-        size, rate = _magnitude(facts), seconds / max(1, facts)
-        past = self._of.get(size)
-        self._of[size] = rate if past is None else _FORGETS * past + (1 - _FORGETS) * rate
+        size, new = _magnitude(facts), (log(max(1, facts)), log(max(_LEAST, seconds)))
+        past = self._known.get(size, new)
+        self._known[size] = _mixed(past[0], new[0]), _mixed(past[1], new[1])
+        self._doubts.pop(size, None)
 
     def doubt(self, facts: int) -> None:
         """It was not tried: in time it is again."""
-        if (size := self._nearest(facts)) is not None:
-            self._of[size] *= _DOUBTS
+        self._doubts[_magnitude(facts)] = self._doubts.get(_magnitude(facts), 0) + 1
 
     def expected(self, facts: int) -> float:
-        """The seconds that so many facts should take; 0 if only smaller updates are known.
+        """The seconds that so many facts should take; 0 if nothing is known.
 
-        These tell nothing: much of what they take does not grow with the facts.
+        Between sizes that are known, seconds are a power of the facts; below them they are in proportion; above them
+        they grow as between the last two, but not faster than the facts nor slower than their root.
         """
-        size = self._nearest(facts)
-        return 0.0 if size is None else self._of[size] * facts
+        if not self._known:
+            return 0.0
+        x, points = log(max(1, facts)), sorted(self._known.values())
+        place = bisect(points, (x, inf))
+        near, far = points[max(0, place - 1)], points[min(place, len(points) - 1)]
+        power = _slope(near, far)
+        if place == len(points):
+            power = min(1.0, max(0.5, _slope(points[-2], near) if place > 1 else 0.0))
+        return exp(near[1] + power * (x - near[0])) * _DOUBTS ** self._doubts.get(_magnitude(facts), 0)
 
-    def _nearest(self, facts: int) -> int | None:
-        return min((size for size in self._of if size >= _magnitude(facts)), default=None)
+
+def _slope(near: tuple[float, float], far: tuple[float, float]) -> float:
+    """Between two points; 1 if they are one."""
+    return (far[1] - near[1]) / (far[0] - near[0]) if far[0] > near[0] else 1.0
+
+
+def _mixed(past: float, new: float) -> float:
+    return _FORGETS * past + (1 - _FORGETS) * new
 
 
 @dataclass
@@ -172,11 +190,11 @@ class Chooser:
         self.costs.maintained(node.predicates, figures)
         record = self._records.get(node.predicates)
         if record is not None and figures.algorithm == RANKED and not figures.is_anew:
-            record.rates(deletes=figures.deletes).took(figures.given, figures.seconds)
+            record.rates(deletes=figures.deletes).took(figures.given, figures.work)
         if record is None or figures.algorithm != record.present or not figures.deletion:
             return
-        seconds, past = figures.seconds / max(1, figures.given), record.seconds.get(record.present)
-        record.seconds[record.present] = seconds if past is None else _FORGETS * past + (1 - _FORGETS) * seconds
+        seconds = figures.work / max(1, figures.given)
+        record.seconds[record.present] = _mixed(record.seconds.get(record.present, seconds), seconds)
         if record.present == DRED:
             self._perhaps_prove(record, figures)
         else:
@@ -186,9 +204,9 @@ class Chooser:
         """An algorithm was abandoned: it takes longer than that."""
         record = self._records.setdefault(node.predicates, _Record())
         if algorithm.name == RANKED:
-            record.rates(deletes=figures.deletes).took(figures.given, _WORSE * figures.seconds)
+            record.rates(deletes=figures.deletes).took(figures.given, _WORSE * figures.work)
         elif record.present == algorithm.name:
-            record.seconds[record.present] = _WORSE * figures.seconds / max(1, figures.given)
+            record.seconds[record.present] = _WORSE * figures.work / max(1, figures.given)
             record.present = PROOF if record.present == DRED else DRED
             record.why = f"{algorithm.name} took longer than starting over"
 
@@ -197,7 +215,7 @@ class Chooser:
         if figures.overdeleted < _MANY or came_back < _WASTEFUL:
             return
         tried, now = record.seconds.get(PROOF), record.seconds[DRED]
-        may_try = tried is None and (figures.seconds < _CHEAP or came_back > _HOPELESS)
+        may_try = tried is None and (figures.work < _CHEAP or came_back > _HOPELESS)
         if may_try or (tried is not None and tried < _CLEARLY * now):
             record.present = PROOF
             record.why = f"an update overdeleted {figures.overdeleted:,} facts and rederived {figures.rederived:,}"

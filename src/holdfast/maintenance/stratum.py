@@ -51,7 +51,8 @@ class Figures:
     rederived: int = 0
     abandoned: int = 0  # instances that an algorithm looked at before it was abandoned for recomputation
     seconds: float = 0.0
-    seconds_abandoned: float = 0.0  # spent on that algorithm
+    work: float = 0.0  # seconds, without those in which the process waited
+    work_abandoned: float = 0.0  # spent on the algorithm that was abandoned
     deletes: bool = False  # some of the facts given were deleted
     is_anew: bool = False  # it was evaluated from scratch
 

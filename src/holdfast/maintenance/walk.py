@@ -19,7 +19,7 @@ from holdfast.maintenance.modular import refuse_explicit
 from holdfast.maintenance.module_adapter import ModuleAdapter, States
 from holdfast.maintenance.node_plans import NodePlan
 from holdfast.maintenance.stratum import Figures, Stratum
-from holdfast.maintenance.watch import Watch
+from holdfast.maintenance.watch import Stopwatch, Watch
 from holdfast.program.model import Relation
 from holdfast.program.show import shown_names
 from holdfast.quick_dataclass import dataclass
@@ -55,7 +55,7 @@ class Walk:
         return [self._maintained(plan) for plan in due]
 
     def _maintained(self, plan: NodePlan) -> Figures:
-        begun = self.watch.seconds
+        stopwatch = Stopwatch()
         algorithm, why = self.chooser.chosen(plan, self._request(plan), self.backend)
         full = self.chooser.costs.of(plan.node.predicates) if self.choice.named(plan.node) == AUTO else None
         full = None if plan.node.limits else full  # to start over they have a way of their own
@@ -64,13 +64,13 @@ class Walk:
         except AbandonedError as abandoned:
             why = f"{why}; abandoned: {abandoned}"
             self._take_back(plan)
-            abandoned.figures.seconds = self.watch.seconds - begun
+            abandoned.figures.work = stopwatch.work
             self.chooser.gave_up(plan.node, algorithm, abandoned.figures)
             algorithm = RECOMPUTE
             figures, why = self._run(plan, algorithm, why, None)
-            figures.abandoned, figures.seconds_abandoned = abandoned.figures.instances, abandoned.figures.seconds
+            figures.abandoned, figures.work_abandoned = abandoned.figures.instances, abandoned.figures.work
         self.ledger.maintained(plan, algorithm)
-        figures.algorithm, figures.seconds = algorithm.name, self.watch.seconds - begun
+        figures.algorithm, figures.seconds, figures.work = algorithm.name, stopwatch.seconds, stopwatch.work
         figures.why = f"{why}; {figures.why}" if figures.why else why
         self.chooser.learn(plan.node, figures, self.backend.statistics)
         return figures

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.modules.edges import HALF, LOW, NONE, Edges, Numbers, ends, together, without
-from holdfast.modules.graph import EMPTY, Condensed, Graph
+from holdfast.modules.edges import HALF, LOW, NONE, Edges, Numbers, among, ends, together, without
+from holdfast.modules.graph import EMPTY, SOME, Condensed, Graph
 
 Pairs = NDArray[np.int64]  # of two columns
 
@@ -36,6 +36,13 @@ def closure(graph: Graph, nodes: Numbers, *, backward: bool = False) -> Iterator
         yield _loops(graph.loops(nodes))
 
 
+def listed(graph: Graph) -> Iterator[Pairs]:
+    """All pairs of the closure, a part at a time: from the sources, or from the targets if these are far fewer."""
+    nodes, backward = graph.starting_side()
+    for pairs in closure(graph, nodes, backward=backward):
+        yield pairs[:, ::-1] if backward else pairs
+
+
 def has(graph: Graph, starts: Numbers, stops: Numbers) -> NDArray[np.bool_]:
     """Of each pair of nodes, whether the second can be reached from the first: by their bits, or by a walk."""
     from holdfast.modules import graph_kernels as kernels
@@ -56,18 +63,23 @@ def has(graph: Graph, starts: Numbers, stops: Numbers) -> NDArray[np.bool_]:
 
 
 def sizes(graph: Graph) -> Iterator[int]:
-    """How many pairs the closure of all sources has, counted a part at a time and not written out."""
+    """How many pairs the closure of all sources has, counted a part at a time and not written out.
+
+    Only the components of sources are counted: where these are few, so are the walks.
+    """
     from holdfast.modules import graph_kernels as kernels
 
-    condensed, begin = graph.condensed, 0
-    counts = np.zeros(len(condensed.cyclic), np.int64)
-    arguments = (condensed.arrays(len(counts)), graph.stride, counts)
-    sources = np.bincount(condensed.component[:: graph.stride], minlength=len(counts))
-    while begin < len(counts):
+    nodes, backward = graph.starting_side()
+    count = graph.nodes if graph.no_loops else len(nodes)  # without loops, it matters which components are cyclic
+    condensed = graph.for_some(count, backward=backward)
+    some, sources = np.unique(condensed.component[nodes], return_counts=True)
+    counts, begin = np.zeros(len(some), np.int64), 0
+    arguments = (condensed.arrays(len(some)), graph.stride, some, counts)
+    while begin < len(some):
         part = slice(begin, int(kernels.count_targets(begin, *arguments)))
         begin = part.stop
         pairs = int((counts[part] * sources[part]).sum())
-        yield pairs - int((condensed.cyclic[part] * sources[part]).sum()) if graph.no_loops else pairs
+        yield pairs - int((condensed.cyclic[some[part]] * sources[part]).sum()) if graph.no_loops else pairs
     if graph.no_loops:
         yield len(graph.loops(np.arange(graph.nodes)))
 
@@ -114,6 +126,8 @@ def affected(old: Graph, new: Graph) -> Numbers:
             touched |= graph.reached(ends(matters)[0], backward=True)
     nodes = np.flatnonzero(touched)
     sources: Numbers = nodes[nodes % old.stride == 0]
+    if old.stride == 2 and len(sources) > old.nodes // SOME:
+        sources = sources[among(sources, old.sources()) | among(sources, new.sources())]
     return sources
 
 

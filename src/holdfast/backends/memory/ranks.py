@@ -51,6 +51,41 @@ class _Beside(MemoryCounters):
         if predicate in self.arrays:
             self.arrays[predicate] = self.of(predicate)[ids]
 
+    def drop(self, predicate: str) -> bool:
+        """A relation is gone; gives whether it had numbers."""
+        return self.arrays.pop(predicate, None) is not None
+
+
+class _Ranks(_Beside):
+    """Ranks.  Those of runs of rows are written when they are first read, which most evaluations never see."""
+
+    def __init__(self, backend: MemoryBackend) -> None:
+        super().__init__(backend)
+        self._unwritten: dict[str, list[tuple[slice, int]]] = {}
+
+    def of(self, predicate: str) -> RowNumbers:
+        """The ranks of a table's rows."""
+        ranks = super().of(predicate)
+        for run, rank in self._unwritten.get(predicate, ()):
+            ranks[run] = rank
+        self._unwritten.pop(predicate, None)  # not before: who is interrupted writes them again
+        return ranks
+
+    def enter(self, predicate: str, run: slice, rank: int) -> None:
+        """All rows of a run have one rank."""
+        self._unwritten.setdefault(predicate, []).append((run, rank))
+
+    def keep_only(self, predicate: str, ids: Ids) -> None:
+        """A table has lost its other rows."""
+        if predicate in self._unwritten:
+            self.of(predicate)
+        super().keep_only(predicate, ids)
+
+    def drop(self, predicate: str) -> bool:
+        """A relation is gone; gives whether it had ranks."""
+        was_unwritten = self._unwritten.pop(predicate, None) is not None
+        return super().drop(predicate) or was_unwritten
+
 
 class MemoryRanking:
     """The ability of the memory backend to rank facts."""
@@ -59,16 +94,18 @@ class MemoryRanking:
 
     def __init__(self, backend: MemoryBackend) -> None:
         self._backend = backend
-        self.founded, self._rank = _Beside(backend), _Beside(backend)
+        self.founded, self._rank = _Beside(backend), _Ranks(backend)
         self.rounds = 0
         self.deferred: dict[tuple[object, ...], Spans] = {}
 
     # --- ranks -----------------------------------------------------------------------------------------
 
     def rank_anew(self, predicates: Iterable[str]) -> None:
-        """A hyper-node is about to be evaluated from scratch: its Cw is 0, and none of its rules is deferred."""
+        """A hyper-node is about to be evaluated from scratch: none of its rules is deferred.
+
+        Cw is left as it is: it is set for each fact that enters, and never read for one that does not.
+        """
         names = set(predicates)
-        self.founded.forget(names)
         self._defer({key: spans for key, spans in self.deferred.items() if key[0] not in names})
 
     def enter(self, facts: Facts) -> None:
@@ -78,11 +115,15 @@ class MemoryRanking:
         entered = facts.snapshot()
         for predicate, ids in entered.rows.items():
             run = entered.run(predicate)
-            where = ids if run is None else slice(*run)
-            rank, Cw = self._rank.of(predicate), self.founded.of(predicate)
+            where, Cr = ids if run is None else slice(*run), self._backend.recursive.of(predicate)
             if self.founded.remembers:
-                self.founded.remember(partial(self._put, predicate, where, rank[where].copy(), Cw[where].copy()))
-            self._put(predicate, where, self.rounds, self._backend.recursive.of(predicate)[where])
+                old = self._rank.of(predicate)[where].copy(), self.founded.of(predicate)[where].copy()
+                self.founded.remember(partial(self._put, predicate, where, *old))
+            if isinstance(where, slice):
+                self._rank.enter(predicate, where, self.rounds)
+                self.founded.of(predicate)[where] = Cr[where]
+            else:
+                self._put(predicate, where, self.rounds, Cr[where])
             self._tell(predicate)
 
     def _tell(self, predicate: str) -> None:
@@ -119,7 +160,9 @@ class MemoryRanking:
     def restart(self) -> None:
         """No rank is believed any more."""
         self.rounds, self.deferred = 0, {}
-        self.founded.arrays, self._rank.arrays = {}, {}
+        for predicate in (*self.founded.arrays,):
+            self.founded.drop(predicate)
+            self._rank.drop(predicate)
 
     def ranks(self, predicate: str) -> tuple[Rows, list[int], list[int]]:
         """The rows of I of one predicate, and for each of them its rank and Cw."""
@@ -136,14 +179,14 @@ class MemoryRanking:
 
     def drop(self, predicate: str) -> None:
         """A relation is gone."""
-        for beside in (self.founded, self._rank):
-            if beside.arrays.pop(predicate, None) is not None:
-                self._backend.watch.grown(f"ranks of {predicate}", 0)
+        self._rank.drop(predicate)
+        if self.founded.drop(predicate):
+            self._backend.watch.grown(f"ranks of {predicate}", 0)
 
     @property
     def nbytes(self) -> int:
         """The memory that ranks and Cw take, unused capacity not."""
-        return sum(8 * self._backend.tables[name].size for name in self._rank.arrays)
+        return sum(8 * self._backend.tables[name].size for name in self.founded.arrays)
 
     # --- Π ---------------------------------------------------------------------------------------------
 
