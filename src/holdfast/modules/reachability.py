@@ -21,7 +21,9 @@ NO_PAIRS: Pairs = np.empty((0, 2), np.int64)
 _CAPACITY = 1 << 20  # pairs that are written at a time
 _FIRST_CAPACITY, _EACH = 1 << 10, 16  # pairs that are written at first, all and for each source: most changes are small
 _PATIENCE = 16  # steps, in multiples of a graph's nodes and edges, that take about as long as condensing it
-_FEW = 16  # edges that are tried one by one, however long it takes
+_FEW = 16  # edges that are tried one by one, however long it takes; sources that are not worth a second look
+_EACH_EDGE = 4  # changed edges for each of which it is asked whom it matters to
+_FEWER = 4  # times fewer targets than sources: then the walks begin at the targets
 
 
 def closure(graph: Graph, nodes: Numbers, *, backward: bool = False) -> Iterator[Pairs]:
@@ -90,19 +92,26 @@ def difference(old: Graph, new: Graph) -> Iterator[tuple[Pairs, Pairs]]:
     Nothing else is visited.  Both graphs have the same nodes.
     """
     sources = affected(old, new)
-    parts = _walked(old, new, sources) if len(sources) else []
-    yield from _differences(old.condensed, new.condensed, sources, old) if parts is None else parts
+    targets = affected(old, new, backward=True) if len(sources) > _FEW else sources
+    backward = len(targets) * _FEWER < len(sources)
+    parts = _walked(old, new, targets if backward else sources, backward=backward)
+    for lost, gained in _differences(old.condensed, new.condensed, sources, old) if parts is None else parts:
+        turn = backward and parts is not None
+        yield (lost[:, ::-1], gained[:, ::-1]) if turn else (lost, gained)
     if old.no_loops:
         changed = _changed(old.edges, new.edges)
         removed, added = (sources[sources == targets] for sources, targets in map(ends, changed))
         yield _loops(removed), _loops(added)
 
 
-def _walked(old: Graph, new: Graph, sources: Numbers) -> list[tuple[Pairs, Pairs]] | None:
+def _walked(old: Graph, new: Graph, nodes: Numbers, *, backward: bool) -> list[tuple[Pairs, Pairs]] | None:
     """The differences by walking both graphs as they are; None if that takes more steps than condensing them would."""
     budget = _PATIENCE * (old.nodes + len(old.edges.keys))
+    if not len(nodes):
+        return []
+    before, after = (graph.as_it_is(backward=backward) for graph in (old, new))
     try:
-        return list(_differences(old.as_it_is(), new.as_it_is(), sources, old, budget))
+        return list(_differences(before, after, nodes, old, budget))
     except _TooFarError:
         return None
 
@@ -111,8 +120,8 @@ class _TooFarError(Exception):
     """A walk is longer than its budget."""
 
 
-def affected(old: Graph, new: Graph) -> Numbers:
-    """The sources that may reach more or less than before.
+def affected(old: Graph, new: Graph, *, backward: bool = False) -> Numbers:
+    """The sources that may reach more or less than before; backward the targets, given as if they were sources.
 
     A removed edge does not matter while its target can be reached otherwise, without any added edge; and the
     other way round.
@@ -123,12 +132,28 @@ def affected(old: Graph, new: Graph) -> Numbers:
     for graph, changed in ((old, removed), (new, added)):
         matters = changed[~_detoured(kept, changed)]
         if len(matters):
-            touched |= graph.reached(ends(matters)[0], backward=True)
-    nodes = np.flatnonzero(touched)
-    sources: Numbers = nodes[nodes % old.stride == 0]
-    if old.stride == 2 and len(sources) > old.nodes // SOME:
-        sources = sources[among(sources, old.sources()) | among(sources, new.sources())]
-    return sources
+            touched |= _touched(graph, kept, *ends(matters), backward=backward)
+    found: Numbers = np.flatnonzero(touched[old.stride - 1 if backward else 0 :: old.stride]) * old.stride
+    if old.stride == 2 and len(found) > old.nodes // SOME and not backward:
+        found = found[among(found, old.sources()) | among(found, new.sources())]
+    return found
+
+
+def _touched(graph: Graph, kept: Graph, starts: Numbers, stops: Numbers, *, backward: bool) -> NDArray[np.bool_]:
+    """The nodes that reach one of some edges, or that can be reached from one.
+
+    Of few edges, not those that reach the other end without any changed edge: an edge does not matter to them.
+    """
+    near, far = (stops, starts) if backward else (starts, stops)
+    touched = graph.reached(near, backward=not backward)
+    if len(near) > _EACH_EDGE or np.count_nonzero(touched) <= _FEW:
+        return touched
+    touched[:] = False
+    for place in range(len(near)):
+        still = kept.reached(far[place : place + 1], backward=not backward)
+        still[far[place]] = False  # it is there without a step; whether a circle leads back to it is another matter
+        touched |= graph.reached(near[place : place + 1], backward=not backward) & ~still
+    return touched
 
 
 def _changed(old: Edges, new: Edges) -> tuple[Numbers, Numbers]:

@@ -17,6 +17,7 @@ from holdfast.backends.memory.execution.buffers import NO_WEIGHTS
 from holdfast.backends.memory.execution.run import naming_the_rule
 from holdfast.backends.memory.facts import FactSet
 from holdfast.backends.memory.pages import in_small_pages
+from holdfast.backends.memory.truth import as_bytes
 from holdfast.backends.protocol import Facts
 from holdfast.plans.instances import named_rule
 from holdfast.plans.model import Plan, Read
@@ -210,18 +211,25 @@ class MemoryRanking:
         return self._bag(found), self._bag(founded)
 
     def _judged(self, plan: Plan, spans: Spans, rows: Rows, bodies: Sequence[Rows]) -> tuple[Ids, NDArray[np.bool_]]:
-        """The heads of a batch of instances, and which of these are founded."""
+        """The heads of a batch of instances, and which of these are founded.
+
+        Only heads in (I \\ D) ∪ A are looked at: the Cw of others is set when they enter.
+        """
         (head, _), *atoms = plan.outputs
-        tables = self._backend.tables
-        table, before = tables[head], tables[head].size
-        ids = table.intern(rows)
-        self._backend.watch.batch(table.size - before)
-        highest = np.zeros(len(ids), np.int32)
+        backend, table = self._backend, self._backend.tables[head]
+        before, ids = table.size, table.intern(rows)
+        backend.watch.batch(table.size - before)
+        J = (backend.materialisation - backend.deleted) | backend.added
+        is_founded = as_bytes(J.truth({}))[table.status[ids]].view(np.bool_)
+        there: Ids | slice = slice(None) if is_founded.all() else np.flatnonzero(is_founded)
+        highest = np.zeros(np.count_nonzero(is_founded), np.int32)
         for (predicate, _), body in zip(atoms, bodies, strict=True):
-            np.maximum(highest, self._rank.of(predicate)[tables[predicate].find(body)], out=highest)
+            found = backend.tables[predicate].find(body[there])
+            np.maximum(highest, self._rank.of(predicate)[found], out=highest)
         for first, last in spans:
             highest[(highest >= first) & (highest <= last)] = last
-        return ids, highest < self._rank.of(head)[ids]
+        is_founded[there] = highest < self._rank.of(head)[ids[there]]
+        return ids, is_founded
 
     def _spans(self, rule: Rule) -> Spans:
         if not self.deferred:
