@@ -6,7 +6,8 @@ import math
 
 import pytest
 
-from holdfast.maintenance.choose import Rates
+from holdfast.maintenance.choose import Rates, _Record
+from holdfast.maintenance.stratum import Figures
 
 
 def test_one_size_tells_little_of_larger_ones() -> None:
@@ -57,3 +58,15 @@ def test_what_is_not_tried_is_believed_less_and_less() -> None:
         rates.doubt(100)
     assert rates.expected(100) < 0.05 * before
     rates.doubt(100_000)  # of which nothing is known
+
+
+def test_starting_over_takes_less_after_deletions_and_more_after_insertions() -> None:
+    record = _Record()
+    assert record.starting_over("deletions", 10, 2.0) == 2.0
+    record.took(Figures(given=10, deletes=True, is_anew=True), 0.5)
+    record.took(Figures(given=10, inserts=True, is_anew=True), 3.0)
+    assert record.starting_over("deletions", 100, 2.0) == pytest.approx(0.5)
+    assert record.starting_over("deletions", 100, 0.1) == 0.1
+    assert record.starting_over("deletions", 1, 2.0) == 2.0  # who deletes less leaves more
+    assert record.starting_over("insertions", 100, 2.0) == pytest.approx(3.0)
+    assert record.starting_over("both", 100, 2.0) == 2.0

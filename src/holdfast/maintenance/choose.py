@@ -31,10 +31,12 @@ DRED = "dred-counting"
 RANKED = "dred-ranked"
 PROOF = "backward-forward-counting"
 RECOMPUTE = "recompute"
+DELETIONS, INSERTIONS, BOTH = "deletions", "insertions", "both"
 
 _WASTEFUL = 0.5  # of what was overdeleted came back: looking for proofs first may be cheaper
 _HOPELESS = 0.98  # nearly all came back: looking for proofs first is nearly always cheaper
 _CHEAP = 0.02  # seconds an update; a try that turns out badly then does not hurt
+_HARDLY = 0.002  # seconds that are not worth starting over
 _MANY_GONE = 10_000  # facts, from which on it is worth a thought whether to recompute
 _MANY = 64  # facts overdeleted, below which nothing is worth a thought
 _CLEARLY = 0.8  # of the time: a difference worth a change of mind
@@ -90,6 +92,11 @@ class Rates:
             power = min(1.0, max(0.5, _slope(points[-2], near) if place > 1 else 0.0))
         return exp(near[1] + power * (x - near[0])) * _DOUBTS ** self._doubts.get(_magnitude(facts), 0)
 
+    def up_to(self, facts: int) -> float | None:
+        """The seconds of the largest update that had no more facts, if there was one."""
+        size = max((size for size in self._known if size <= _magnitude(facts)), default=None)
+        return None if size is None else exp(self._known[size][1])
+
 
 def _slope(near: tuple[float, float], far: tuple[float, float]) -> float:
     """Between two points; 1 if they are one."""
@@ -107,12 +114,21 @@ class _Record:
     present: str = DRED
     why: str = "recursive, and overdeletion has been cheap so far"
     seconds: dict[str, float] = field(default_factory=dict)
-    deletions: Rates = field(default_factory=lambda: Rates())  # of DRed^w
-    insertions: Rates = field(default_factory=lambda: Rates())
+    ranked: dict[str, Rates] = field(default_factory=dict)  # of DRed^w, by the kind of update
+    anew: dict[str, Rates] = field(default_factory=dict)  # of starting over
 
-    def rates(self, *, deletes: bool) -> Rates:
-        """Of updates that delete, whatever they insert, or of the others."""
-        return self.deletions if deletes else self.insertions
+    def took(self, figures: Figures, seconds: float) -> None:
+        """DRed^w took so long, or starting over."""
+        rates = self.anew if figures.is_anew else self.ranked
+        rates.setdefault(_kind(figures.deletes, figures.inserts), Rates()).took(figures.given, seconds)
+
+    def starting_over(self, kind: str, facts: int, full: float) -> float:
+        """The seconds that starting over should take after an update, if it took so long before.
+
+        Less is left after deletions, and more after insertions; smaller updates of the kind tell how much at least.
+        """
+        known = self.anew.setdefault(kind, Rates()).up_to(facts)
+        return full if known is None else min(known, full) if kind == DELETIONS else max(known, full)
 
 
 class Chooser:
@@ -170,11 +186,13 @@ class Chooser:
         if not request.is_ranked and not request.deleted and not plan.edited:
             return PROOF, "insertions only, and its ranks are not known"
         record = self._records.setdefault(plan.node.predicates, _Record())
-        rates, given = record.rates(deletes=request.deleted > 0), request.deleted + request.inserted
-        full, expected = self.costs.of(plan.node.predicates), rates.expected(given)
-        if full is not None and expected > full.seconds + _CHEAP:
+        kind, given = _kind(request.deleted > 0, request.inserted > 0), request.deleted + request.inserted
+        rates, full = record.ranked.setdefault(kind, Rates()), self.costs.of(plan.node.predicates)
+        expected = rates.expected(given)
+        anew = inf if full is None else record.starting_over(kind, given, full.seconds)
+        if expected > anew + _HARDLY:
             rates.doubt(given)
-            why = f"{given:,} changed facts should take {expected:.2f} s, starting over {full.seconds:.2f} s"
+            why = f"{given:,} changed facts should take {expected:.2f} s, starting over {anew:.2f} s"
             return RECOMPUTE, why
         return RANKED, "recursive: only what has no founded derivation left is deleted"
 
@@ -189,8 +207,8 @@ class Chooser:
         """Take note of what an update took; only deletions tell algorithms apart."""
         self.costs.maintained(node.predicates, figures)
         record = self._records.get(node.predicates)
-        if record is not None and figures.algorithm == RANKED and not figures.is_anew:
-            record.rates(deletes=figures.deletes).took(figures.given, figures.work)
+        if record is not None and (figures.is_anew or figures.algorithm == RANKED):
+            record.took(figures, figures.work - figures.work_abandoned)
         if record is None or figures.algorithm != record.present or not figures.deletion:
             return
         seconds = figures.work / max(1, figures.given)
@@ -204,7 +222,7 @@ class Chooser:
         """An algorithm was abandoned: it takes longer than that."""
         record = self._records.setdefault(node.predicates, _Record())
         if algorithm.name == RANKED:
-            record.rates(deletes=figures.deletes).took(figures.given, _WORSE * figures.work)
+            record.took(figures, _WORSE * figures.work)
         elif record.present == algorithm.name:
             record.seconds[record.present] = _WORSE * figures.work / max(1, figures.given)
             record.present = PROOF if record.present == DRED else DRED
@@ -233,6 +251,11 @@ class Chooser:
 def _mostly_gone(plan: NodePlan, backend: Backend) -> bool:
     gone = len(backend.deleted.of(plan.reads))
     return gone > _MANY_GONE and 2 * gone > len(backend.materialisation.of(plan.reads))
+
+
+def _kind(deletes: bool, inserts: bool) -> str:
+    """Of an update, by what it does to the facts that a hyper-node reads and has."""
+    return BOTH if deletes and inserts else DELETIONS if deletes else INSERTIONS
 
 
 def _magnitude(facts: int) -> int:

@@ -54,6 +54,7 @@ class Figures:
     work: float = 0.0  # seconds, without those in which the process waited
     work_abandoned: float = 0.0  # spent on the algorithm that was abandoned
     deletes: bool = False  # some of the facts given were deleted
+    inserts: bool = False  # and some inserted
     is_anew: bool = False  # it was evaluated from scratch
 
     @property

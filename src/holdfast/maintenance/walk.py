@@ -103,6 +103,7 @@ class Walk:
                 self.states.drop(plan.predicates)
             figures.given = sum(map(len, (s.E_minus, s.E_plus, s.removed_inputs, s.added_inputs)))
             figures.deletes = bool(s.E_minus or s.removed_inputs)
+            figures.inserts = bool(s.E_plus or s.added_inputs)
             maintain(s)
         figures.is_anew = maintain is recompute.maintain or algorithm.counts_anew
         return figures, why
