@@ -208,3 +208,16 @@ def test_ranks_count_as_memory() -> None:
     kb = ring()
     told = kb._maintainer.backend.watch._bytes  # type: ignore[attr-defined]
     assert told["ranks of path"] == 8 * len(kb["path"])
+
+
+@pytest.mark.parametrize("algorithm", ["backward-forward-counting", "dred-ranked"])
+def test_cw_proves_nothing_until_lower_ranks_are_settled(algorithm: str) -> None:
+    """f loses one founded derivation, and its other one stands on g, which goes in the same round.
+
+    B/F^c would keep f for ever if it took Cw[f] > 0 for a proof: what is proved is not looked at again.
+    """
+    rules = "t(x) :- e(x).  t(y) :- t(x), r(x, y)."
+    facts = {"e": [("a",)], "r": [("a", "g"), ("a", "h"), ("g", "f"), ("h", "f")]}
+    kb = holdfast.from_text(rules, facts=facts, modules=())
+    kb.apply(Update(delete={"r": [("a", "g"), ("h", "f")]}), algorithm=algorithm)
+    assert set(kb["t"]) == {("a",), ("h",)}
