@@ -29,6 +29,7 @@ FROM = "seen(s, y) :- start(s), cites(s, y).  seen(s, z) :- seen(s, y), cites(y,
 TO = "seen(x, t) :- cites(x, t), start(t).  seen(x, t) :- cites(x, y), seen(y, t)."
 BOTH = "seen(x, y) :- base(x, y). seen(x, z) :- cites(x, y), seen(y, z). seen(x, z) :- seen(x, y), cites(y, z)."
 DECLARED = ".decl start(x: number)\n.decl base(x: number, y: number)\n.decl cites(x: number, y: number)\n"
+DECLARED += ".decl seen(x: number, y: number)\n"
 
 Pair = tuple[int, int]
 

@@ -221,7 +221,7 @@ class MemoryRanking:
         backend.watch.batch(table.size - before)
         J = (backend.materialisation - backend.deleted) | backend.added
         is_founded = as_bytes(J.truth({}))[table.status[ids]].view(np.bool_)
-        there: Ids | slice = slice(None) if is_founded.all() else np.flatnonzero(is_founded)
+        there = np.s_[:] if is_founded.all() else np.flatnonzero(is_founded)
         highest = np.zeros(np.count_nonzero(is_founded), np.int32)
         for (predicate, _), body in zip(atoms, bodies, strict=True):
             found = backend.tables[predicate].find(body[there])
