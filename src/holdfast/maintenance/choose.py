@@ -37,6 +37,7 @@ _WASTEFUL = 0.5  # of what was overdeleted came back: looking for proofs first m
 _HOPELESS = 0.98  # nearly all came back: looking for proofs first is nearly always cheaper
 _CHEAP = 0.02  # seconds an update; a try that turns out badly then does not hurt
 _HARDLY = 0.002  # seconds that are not worth starting over
+_CERTAIN = 0.8  # of the seconds: what starting over takes is known, what DRed^w takes is guessed
 _MANY_GONE = 10_000  # facts, from which on it is worth a thought whether to recompute
 _MANY = 64  # facts overdeleted, below which nothing is worth a thought
 _CLEARLY = 0.8  # of the time: a difference worth a change of mind
@@ -190,7 +191,7 @@ class Chooser:
         rates, full = record.ranked.setdefault(kind, Rates()), self.costs.of(plan.node.predicates)
         expected = rates.expected(given)
         anew = inf if full is None else record.starting_over(kind, given, full.seconds)
-        if expected > anew + _HARDLY:
+        if expected > _HARDLY + _CERTAIN * anew:
             rates.doubt(given)
             why = f"{given:,} changed facts should take {expected:.2f} s, starting over {anew:.2f} s"
             return RECOMPUTE, why
