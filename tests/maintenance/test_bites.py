@@ -34,8 +34,8 @@ ALGORITHMS = ("dred", "dred-counting", "dred-ranked", "backward-forward", "backw
 
 
 def scripts(seed: int, policy: str = "recompute or dred-ranked or dred-counting") -> None:
-    """State, counters and ranks after each update of a random script."""
-    random = Random(seed)
+    """State, counters and ranks after each update of a random script; two of three evaluate in new tables."""
+    random, scratch.ENOUGH = Random(seed), 0 if seed % 3 else 50_000
     script = random_script(random, writer=closure_writer(random) if seed % 2 else None)
     try:
         lane = Lane(script, 0, policy, STRATEGIES[seed % 2], modules=MODULES if seed % 4 == 3 else ())
@@ -187,15 +187,11 @@ MUTANTS = [
         "_shifted(spans, 0)",
         "waiting",
     ),
-    Mutant("rules that waited wait for ever", recompute._evaluate_beside, "ranks.rank_anew(s.O)", "pass", "waiting"),
     Mutant(
         "what was deleted elsewhere is read", recompute._evaluate_beside, "(s.I - s.D) | s.A", "s.I | s.A", "scripts"
     ),
     Mutant("a run has another rank", _Ranks.enter, "append((run, rank))", "append((run, 1))", "scripts"),
     Mutant("a run has its rank for ever", _Ranks.of, "self._unwritten.pop(predicate, None)", "pass", "scripts"),
-    Mutant(
-        "ranks of runs are lost with rows", _Ranks.keep_only, "if predicate in self._unwritten:", "if False:", "scripts"
-    ),
     # maintenance/budget.py, and what is made of it
     Mutant("deleted instances are visited again", FullCost.after, "- figures.deletion", "", "costs"),
     Mutant("inserted instances are not visited", FullCost.after, "+ figures.insertion", "", "costs"),
@@ -218,7 +214,6 @@ MUTANTS = [
     Mutant("everything is abandoned", Budget.check, "_SLACK + _SHARE * full.seconds", "_SLACK", "bounds"),
     Mutant("deletions are not taken back", Walk._take_back, "D -= D.of(plan.predicates)", "pass", "abandoned"),
     Mutant("additions are not taken back", Walk._take_back, "A -= A.of(plan.predicates)", "pass", "abandoned"),
-    Mutant("proofs are not taken back", Walk._take_back, "kept.clear()", "pass", "abandoned"),
     Mutant("what was doubted once is doubted for ever", Rates.took, "self._doubts.pop(size, None)", "pass", "learning"),
     Mutant("nothing is doubted", Rates.doubt, ", 0) + 1", ", 0)", "learning"),
     Mutant("seconds may grow faster than facts", Rates.expected, "min(1.0, max(0.5,", "max(2.0, max(0.5,", "learning"),
@@ -231,7 +226,7 @@ def everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
     dice = Random(1)
 
     def check(self: Budget) -> None:
-        if dice.random() < 0.1:
+        if dice.random() < (0.5 if self._figures.insertion else 0.1):  # what was added is rolled back too
             raise AbandonedError(self._figures, 0.0, self._full)
 
     monkeypatch.setattr(scratch, "ENOUGH", 0)

@@ -131,7 +131,7 @@ def test_what_was_abandoned_is_expected_to_be_dear(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(Budget, "check", check)
     kb.apply(Update(delete={"edge": [RING[0]]}))
-    chooser._records["path",].ranked["deletions"].took(1, 30.0)
+    chooser._records["path",].rates("dred-ranked", "deletions").took(1, 30.0)
     change = kb.apply(Update(delete={"edge": [RING[1]]}))
     [node] = [node for node in change.figures if node.predicates == ("path",)]
     assert (node.algorithm, node.abandoned) == ("recompute", 0)

@@ -46,6 +46,7 @@ _RECOUNT = 1e-6  # seconds a fact: B/F^c does not keep Cr, so going back to DRed
 _WORSE = 1.5  # times as long as it took until it was abandoned
 _DOUBTS = 0.9  # each time an estimate keeps an algorithm from being tried, it is believed less
 _LEAST = 1e-6  # seconds: less is not measured
+_OFTEN = 2  # deletions that ranks were useless in, until they are done without
 _HORIZON = 50  # updates over which that must pay
 
 
@@ -115,20 +116,40 @@ class _Record:
     present: str = DRED
     why: str = "recursive, and overdeletion has been cheap so far"
     seconds: dict[str, float] = field(default_factory=dict)
-    ranked: dict[str, Rates] = field(default_factory=dict)  # of DRed^w, by the kind of update
-    anew: dict[str, Rates] = field(default_factory=dict)  # of starting over
+    tried: dict[tuple[str, str], Rates] = field(default_factory=dict)  # by the algorithm and the kind of update
+    useless: int = 0  # deletions in a row in which ranks kept no fact; negative if they were missed
+    needs_ranks: bool = True
 
-    def took(self, figures: Figures, seconds: float) -> None:
-        """DRed^w took so long, or starting over."""
-        rates = self.anew if figures.is_anew else self.ranked
-        rates.setdefault(_kind(figures.deletes, figures.inserts), Rates()).took(figures.given, seconds)
+    def rates(self, algorithm: str, kind: str) -> Rates:
+        """What is known of an algorithm."""
+        return self.tried.setdefault((algorithm, kind), Rates())
+
+    def took(self, figures: Figures, algorithm: str, seconds: float) -> None:
+        """An algorithm took so long."""
+        algorithm = RECOMPUTE if figures.is_anew else algorithm
+        self.rates(algorithm, _kind(figures.deletes, figures.inserts)).took(figures.given, seconds)
+
+    def judge_ranks(self, figures: Figures) -> None:
+        """Where facts have one derivation each, as in a chain or a tree, DRed^c overdeletes what goes, and ranks only
+        cost; where most of what it overdeletes comes back, they are missed."""
+        if figures.overdeleted + figures.kept_by_rank < _MANY or figures.is_anew:
+            return
+        if figures.algorithm == RANKED:
+            self.useless = self.useless + 1 if not figures.kept_by_rank else min(self.useless, 0)
+            self.needs_ranks = self.useless < _OFTEN
+        elif figures.algorithm == DRED and not figures.inserts and 4 * figures.insertion > figures.deletion:
+            self.miss_ranks()
+
+    def miss_ranks(self) -> None:
+        """DRed^c overdeletes too much; it is not tried again soon."""
+        self.needs_ranks, self.useless = True, -8 * _OFTEN
 
     def starting_over(self, kind: str, facts: int, full: float) -> float:
         """The seconds that starting over should take after an update, if it took so long before.
 
         Less is left after deletions, and more after insertions; smaller updates of the kind tell how much at least.
         """
-        known = self.anew.setdefault(kind, Rates()).up_to(facts)
+        known = self.rates(RECOMPUTE, kind).up_to(facts)
         return full if known is None else min(known, full) if kind == DELETIONS else max(known, full)
 
 
@@ -184,17 +205,20 @@ class Chooser:
         """Without modules, on a backend with ranks: DRed^w, unless it is expected to take longer than starting over."""
         if plan.planner.cannot_circle(plan.kept.recursive):
             return DRED, "its recursion cannot run in circles: counting derivations is exact"
-        if not request.is_ranked and not request.deleted and not plan.edited:
-            return PROOF, "insertions only, and its ranks are not known"
         record = self._records.setdefault(plan.node.predicates, _Record())
+        if record.needs_ranks and not request.is_ranked and not request.deleted and not plan.edited:
+            return PROOF, "insertions only, and its ranks are not known"
         kind, given = _kind(request.deleted > 0, request.inserted > 0), request.deleted + request.inserted
-        rates, full = record.ranked.setdefault(kind, Rates()), self.costs.of(plan.node.predicates)
+        name = RANKED if record.needs_ranks else DRED
+        rates, full = record.rates(name, kind), self.costs.of(plan.node.predicates)
         expected = rates.expected(given)
         anew = inf if full is None else record.starting_over(kind, given, full.seconds)
         if expected > _HARDLY + _CERTAIN * anew:
             rates.doubt(given)
             why = f"{given:,} changed facts should take {expected:.2f} s, starting over {anew:.2f} s"
             return RECOMPUTE, why
+        if name == DRED:
+            return DRED, "recursive, and no fact was kept by its rank so far"
         return RANKED, "recursive: only what has no founded derivation left is deleted"
 
     def choose(self, node: HyperNode) -> tuple[str, str]:
@@ -208,8 +232,9 @@ class Chooser:
         """Take note of what an update took; only deletions tell algorithms apart."""
         self.costs.maintained(node.predicates, figures)
         record = self._records.get(node.predicates)
-        if record is not None and (figures.is_anew or figures.algorithm == RANKED):
-            record.took(figures, figures.work - figures.work_abandoned)
+        if record is not None:
+            record.took(figures, figures.algorithm, figures.work - figures.work_abandoned)
+            record.judge_ranks(figures)
         if record is None or figures.algorithm != record.present or not figures.deletion:
             return
         seconds = figures.work / max(1, figures.given)
@@ -222,8 +247,9 @@ class Chooser:
     def gave_up(self, node: HyperNode, algorithm: Algorithm, figures: Figures) -> None:
         """An algorithm was abandoned: it takes longer than that."""
         record = self._records.setdefault(node.predicates, _Record())
-        if algorithm.name == RANKED:
-            record.took(figures, _WORSE * figures.work)
+        record.took(figures, algorithm.name, _WORSE * figures.work)
+        if algorithm.name == DRED and not record.needs_ranks:
+            record.miss_ranks()
         elif record.present == algorithm.name:
             record.seconds[record.present] = _WORSE * figures.work / max(1, figures.given)
             record.present = PROOF if record.present == DRED else DRED

@@ -49,6 +49,7 @@ class Figures:
     insertion: int = 0
     overdeleted: int = 0
     rederived: int = 0
+    kept_by_rank: int = 0  # facts without a nonrecursive derivation that a founded one kept, each time they were met
     abandoned: int = 0  # instances that an algorithm looked at before it was abandoned for recomputation
     seconds: float = 0.0
     work: float = 0.0  # seconds, without those in which the process waited

@@ -66,7 +66,7 @@ class _Ranks(_Beside):
 
     def of(self, predicate: str) -> RowNumbers:
         """The ranks of a table's rows."""
-        ranks = super().of(predicate)
+        ranks = _Beside.of(self, predicate)
         for run, rank in self._unwritten.get(predicate, ()):
             ranks[run] = rank
         self._unwritten.pop(predicate, None)  # not before: who is interrupted writes them again
@@ -80,7 +80,7 @@ class _Ranks(_Beside):
         """A table has lost its other rows."""
         if predicate in self._unwritten:
             self.of(predicate)
-        super().keep_only(predicate, ids)
+        _Beside.keep_only(self, predicate, ids)
 
     def drop(self, predicate: str) -> bool:
         """A relation is gone; gives whether it had ranks."""
