@@ -79,6 +79,17 @@ def asked(seed: int) -> None:
         assert kb.counters("path") == again.counters("path")
 
 
+def packed(seed: int) -> None:
+    """Ranks move with the rows, those of facts that have just come too."""
+    random, kb = Random(seed), holdfast.from_text(RULES, facts={"edge": RING}, modules=())
+    for turn in range(4):
+        update = Update(delete={"edge": random.sample(RING, 18)}, insert={"edge": [(100 + turn, 200 + turn)]})
+        kb.apply(update, algorithm="dred-ranked")
+        assert wrong_ranks(kb) is None
+        kb.apply(Update(insert={"edge": RING}), algorithm="dred-ranked")
+        assert wrong_ranks(kb) is None
+
+
 def abandoned(seed: int) -> None:
     """Whatever runs is abandoned somewhere, and the state is right."""
     scripts(seed, "auto")
@@ -130,6 +141,7 @@ PROPERTIES: dict[str, Callable[[int], None]] = {
     "waiting": waiting,
     "within limits": within_limits,
     "asked": asked,
+    "packed": packed,
     "abandoned": abandoned,
     "costs": costs,
     "bounds": bounds,
@@ -192,6 +204,13 @@ MUTANTS = [
     ),
     Mutant("a run has another rank", _Ranks.enter, "append((run, rank))", "append((run, 1))", "scripts"),
     Mutant("a run has its rank for ever", _Ranks.of, "self._unwritten.pop(predicate, None)", "pass", "scripts"),
+    Mutant(
+        "ranks of runs stay where rows were",
+        _Ranks.keep_only,
+        "if predicate in self._unwritten:",
+        "if False:",
+        "packed",
+    ),
     # maintenance/budget.py, and what is made of it
     Mutant("deleted instances are visited again", FullCost.after, "- figures.deletion", "", "costs"),
     Mutant("inserted instances are not visited", FullCost.after, "+ figures.insertion", "", "costs"),

@@ -205,13 +205,13 @@ class MemoryRanking:
                 head, spans = pipeline.plan.outputs[0][0], self._spans(pipeline.plan.rule)
                 with naming_the_rule(pipeline.plan.rule):
                     for rows, *bodies in pipeline.instances(views):
-                        ids, is_founded = self._judged(pipeline.plan, spans, rows, bodies)
+                        ids, grounded = self._judged(pipeline.plan, spans, rows, bodies)
                         found[head].add(ids, NO_WEIGHTS)
-                        founded[head].add(ids[is_founded], NO_WEIGHTS)
+                        founded[head].add(grounded, NO_WEIGHTS)
         return self._bag(found), self._bag(founded)
 
-    def _judged(self, plan: Plan, spans: Spans, rows: Rows, bodies: Sequence[Rows]) -> tuple[Ids, NDArray[np.bool_]]:
-        """The heads of a batch of instances, and which of these are founded.
+    def _judged(self, plan: Plan, spans: Spans, rows: Rows, bodies: Sequence[Rows]) -> tuple[Ids, Ids]:
+        """The heads of a batch of instances, and of the founded ones.
 
         Only heads in (I \\ D) ∪ A are looked at: the Cw of others is set when they enter.
         """
@@ -220,16 +220,16 @@ class MemoryRanking:
         before, ids = table.size, table.intern(rows)
         backend.watch.batch(table.size - before)
         J = (backend.materialisation - backend.deleted) | backend.added
-        is_founded = as_bytes(J.truth({}))[table.status[ids]].view(np.bool_)
-        there = np.s_[:] if is_founded.all() else np.flatnonzero(is_founded)
-        highest = np.zeros(np.count_nonzero(is_founded), np.int32)
+        there = as_bytes(J.truth({}))[table.status[ids]].view(np.bool_)
+        some = np.s_[:] if there.all() else np.flatnonzero(there)
+        highest: RowNumbers = np.zeros(1, np.int32)
         for (predicate, _), body in zip(atoms, bodies, strict=True):
-            found = backend.tables[predicate].find(body[there])
-            np.maximum(highest, self._rank.of(predicate)[found], out=highest)
+            found = backend.tables[predicate].find(body[some])
+            highest = np.maximum(highest, self._rank.of(predicate)[found])
         for first, last in spans:
             highest[(highest >= first) & (highest <= last)] = last
-        is_founded[there] = highest < self._rank.of(head)[ids[there]]
-        return ids, is_founded
+        heads = ids[some]
+        return ids, heads[highest < self._rank.of(head)[heads]]
 
     def _spans(self, rule: Rule) -> Spans:
         if not self.deferred:
