@@ -14,7 +14,7 @@ from holdfast.maintenance.stratum import Figures
 from holdfast.maintenance.watch import Stopwatch, Watch
 from holdfast.quick_dataclass import dataclass
 
-_SLACK = 0.02  # seconds that are not worth a change of mind
+_SLACK = 0.05  # seconds that are not worth a change of mind
 _SHARE = 0.9  # of the seconds that starting over takes: with as many again the update costs less than twice as much
 _FEW, _SECONDS = 10_000, 2e-7  # so few instances do not show what one takes; then it is this
 

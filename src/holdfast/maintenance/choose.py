@@ -46,6 +46,7 @@ _RECOUNT = 1e-6  # seconds a fact: B/F^c does not keep Cr, so going back to DRed
 _WORSE = 1.5  # times as long as it took until it was abandoned
 _DOUBTS = 0.9  # each time an estimate keeps an algorithm from being tried, it is believed less
 _LEAST = 1e-6  # seconds: less is not measured
+_PLENTY = 1_000  # facts overdeleted, of which ranks would have kept one if there were such
 _OFTEN = 2  # deletions that ranks were useless in, until they are done without
 _HORIZON = 50  # updates over which that must pay
 
@@ -135,7 +136,8 @@ class _Record:
         if figures.overdeleted + figures.kept_by_rank < _MANY or figures.is_anew:
             return
         if figures.algorithm == RANKED:
-            self.useless = self.useless + 1 if not figures.kept_by_rank else min(self.useless, 0)
+            shown = 1 if figures.overdeleted < _PLENTY else _OFTEN
+            self.useless = self.useless + shown if not figures.kept_by_rank else min(self.useless, 0)
             self.needs_ranks = self.useless < _OFTEN
         elif figures.algorithm == DRED and not figures.inserts and 4 * figures.insertion > figures.deletion:
             self.miss_ranks()
@@ -248,6 +250,8 @@ class Chooser:
         """An algorithm was abandoned: it takes longer than that."""
         record = self._records.setdefault(node.predicates, _Record())
         record.took(figures, algorithm.name, _WORSE * figures.work)
+        figures.algorithm = algorithm.name
+        record.judge_ranks(figures)
         if algorithm.name == DRED and not record.needs_ranks:
             record.miss_ranks()
         elif record.present == algorithm.name:
