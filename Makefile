@@ -20,7 +20,9 @@ BUILT_FROM := pyproject.toml hatch_build.py $(wildcard tools/*.py) src/holdfast/
 # Installs this folder with the extras that are asked for, and says where the kernels come from.
 install = $(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.$(1)' && \
 	$(BIN)/python -c 'from holdfast import compilation; print("==", compilation.described())' && touch $@
-# What runs on the model too: the algorithms, and nothing that opens no program.
+# What runs with Numba's kernels too: all that has kernels of its own.
+ON_NUMBA := backends/memory modules papers startup/test_agreement.py
+# What runs on the model and on shards too: the algorithms, and nothing that opens no program.
 ON_THE_MODEL := papers engine updates maintenance streaming equivalence modules/test_closures.py
 
 .PHONY: help demo test test-slow test-spark test-faults fuzz bench wheel lint fmt clean
@@ -29,7 +31,7 @@ ON_THE_MODEL := papers engine updates maintenance streaming equivalence modules/
 help:
 	@echo "make demo    set up and run the wind-farm example"
 	@echo "make test    set up and check everything: ruff, mypy, pytest"
-	@echo "make test-slow   what takes long on Spark: executors and streams that are killed"
+	@echo "make test-slow   what takes long: executors and streams that are killed, the other half of the update streams"
 	@echo "make test-spark  the tests of evaluation and maintenance once more, on Spark"
 	@echo "make test-faults a fault at every system call of a store, kills and damage: make test-faults SECONDS=3600"
 	@echo "make fuzz    random updates against from-scratch evaluation: make fuzz SEED=7 SECONDS=600"
@@ -73,12 +75,14 @@ test: lint
 	@echo "== pytest, $(WORKERS) processes"
 	@$(BIN)/pytest -n $(WORKERS) --dist loadgroup
 	@echo "== pytest --kernels numba: a part once more, with kernels that Numba compiles here"
-	@$(BIN)/pytest --kernels numba tests/backends/memory tests/modules tests/papers
+	@$(BIN)/pytest -n $(WORKERS) -q --kernels numba $(addprefix tests/,$(ON_NUMBA))
 	@echo "== pytest --engine model: the suites of the algorithms on a backend of Python sets"
 	@$(BIN)/pytest -n $(WORKERS) -q --engine model $(addprefix tests/,$(ON_THE_MODEL))
+	@echo "== pytest --engine parted: the same on three shards in threads"
+	@$(BIN)/pytest -n $(WORKERS) -q --engine parted $(addprefix tests/,$(ON_THE_MODEL))
 
 test-slow: .venv/installed-dev
-	@echo "== pytest -m slow: Spark with nothing on the driver, executors and streams that are killed"
+	@echo "== pytest -m slow: Spark with nothing on the driver, executors and streams that are killed, the rest of the streams"
 	@$(BIN)/pytest -m slow
 	@echo "== pytest --engine spark: the papers' worked examples, on Spark"
 	@$(BIN)/pytest --engine spark tests/papers
@@ -87,6 +91,10 @@ test-faults: SECONDS = 86400
 test-faults: .venv/installed-dev
 	@echo "== the fault campaign of stores: all of it takes hours, SECONDS bounds it"
 	@$(BIN)/python -m tests.store.campaign --seconds $(SECONDS)
+	@echo "== one process writes a store and four follow it: 10,000 updates"
+	@$(BIN)/python -m tests.store.processes
+	@echo "== 100,000 updates of one store: memory, disk and time stay bounded"
+	@$(BIN)/python -m tests.store.soak
 
 test-spark: .venv/installed-dev
 	@echo "== pytest --engine spark: the tests of evaluation and maintenance on Spark, with fewer random steps; hours"
@@ -95,6 +103,8 @@ test-spark: .venv/installed-dev
 fuzz: .venv/installed-dev
 	@echo "== python -m tests.equivalence.fuzz --seed $(SEED) --seconds $(SECONDS)"
 	@$(BIN)/python -m tests.equivalence.fuzz --seed $(SEED) --seconds $(SECONDS)
+	@echo "== python -m tests.limits.fuzz --seed $(SEED) --seconds $(SECONDS)"
+	@$(BIN)/python -m tests.limits.fuzz --seed $(SEED) --seconds $(SECONDS)
 	@echo "== python -m tests.atomic.sweep --seed $(SEED) --seconds $(SECONDS)"
 	@$(BIN)/python -m tests.atomic.sweep --seed $(SEED) --seconds $(SECONDS)
 	@$(BIN)/python -m tests.atomic.signalled --seed $(SEED) --updates $$((1 + $(SECONDS)))

@@ -1,29 +1,39 @@
-"""`python -m bench.explain`: what explanations cost on about a million facts, in milliseconds of processor time."""
+"""`python -m bench.explain`: what explanations cost on about a million facts, in milliseconds of processor time.
+
+The last lines are ratios, measured in turn in one process: what a profile costs.
+"""
 
 from __future__ import annotations
 
 import json
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from random import Random
 from statistics import median
 
 import holdfast
 from holdfast.modules import MODULES
 
-PEOPLE, ASKED, UPDATES = 30_000, 40, 50
+PEOPLE, ASKED, UPDATES = 30_000, 200, 1_000
 LINEAR = "above(x, y) :- boss(x, y).  above(x, z) :- above(x, y), boss(y, z)."
 DOUBLE = "above(x, y) :- boss(x, y).  above(x, z) :- above(x, y), above(y, z)."
-CASES = (("linear", LINEAR, ()), ("linear, module", LINEAR, MODULES), ("double, module", DOUBLE, MODULES))
+CASES = (
+    ("linear", LINEAR, PEOPLE, ()),
+    ("linear, module", LINEAR, PEOPLE, MODULES),
+    ("double, module", DOUBLE, PEOPLE, MODULES),
+    ("large closure, module", DOUBLE, 6_700, MODULES),
+)
 
 
-def edges(dice: Random) -> list[tuple[int, int]]:
+def edges(dice: Random, people: int) -> list[tuple[int, int]]:
     """A tree of people, each below one of the last ones before, so that ways up are long."""
-    return [(n, dice.randrange(n // 2, n)) for n in range(1, PEOPLE)]
+    if people < PEOPLE:  # a chain: 22 million pairs
+        return [(n, n - 1) for n in range(1, people)]
+    return [(n, dice.randrange(n // 2, n)) for n in range(1, people)]
 
 
-def measured(ask: Callable[[str], object], facts: list[str]) -> dict[str, float]:
+def measured(ask: Callable[[str], object], facts: Iterable[str]) -> dict[str, float]:
     """The first question, which builds indexes, and the median and the 99th percentile of the others."""
     took = []
     for fact in facts:
@@ -31,24 +41,64 @@ def measured(ask: Callable[[str], object], facts: list[str]) -> dict[str, float]
         ask(fact)
         took.append(1000 * (time.process_time() - start))
     rest = sorted(took[1:])
-    return {"first": took[0], "median": median(rest), "p99": rest[int(0.99 * len(rest))]}
+    return {"first": took[0], "median": median(rest), "p99": rest[int(0.99 * len(rest))], "asked": len(rest)}
+
+
+def say(shown: dict[str, object], ask: str, figures: dict[str, float]) -> None:
+    """A line of JSON."""
+    rounded = {name: round(value, 2) for name, value in figures.items()}
+    print(json.dumps({**shown, "ask": ask, **rounded}), flush=True)
+
+
+def run_case(name: str, rules: str, people: int, modules: tuple[object, ...]) -> None:
+    """Ask about one knowledge base, before and after updates."""
+    dice = Random(1)
+    boss = edges(dice, people)
+    kb = holdfast.from_text(rules, facts={"boss": boss}, modules=modules)  # type: ignore[arg-type]
+    asked = [dice.randrange(people // 2, people - 1) for _ in range(ASKED)]
+    shown: dict[str, object] = {"case": name, "facts": sum(kb.sizes().values())}
+    tops = [0 if people == PEOPLE else dice.randrange(x) for x in asked]
+    facts = [f"above({x}, {top})" for x, top in zip(asked, tops, strict=True)]
+    say(shown, "why", measured(kb.why, facts))
+    if people < PEOPLE:
+        return
+    say(shown, "why-not", measured(kb.why_not, [f"above({x}, {x + 1})" for x in asked]))
+    changes = [(pair, kb.what_if(holdfast.Update(delete={"boss": [pair]}))) for pair in dice.sample(boss, 41)]
+    by_fact = {f"above({pair[0]}, {pair[1]})": change for pair, change in changes}
+    say(shown, "change.why", measured(lambda fact: by_fact[fact].why(fact), by_fact))
+    say(shown, "repair, unmake", measured(lambda fact: kb.repair(unmake=[fact], may_insert=()), facts[:21]))
+    for pair in dice.sample(boss[PEOPLE // 2 :], UPDATES):
+        kb.apply(holdfast.Update(delete={"boss": [pair]}, insert={"boss": [(pair[0], 0)]}))
+    say(shown, f"why, after {UPDATES} updates", measured(kb.why, facts))
+
+
+def profile_cost() -> None:
+    """Evaluation and updates with and without a profile, in turn; the median of the ratios."""
+    ratios: dict[str, list[float]] = {"evaluation": [], "updates": []}
+    boss = edges(Random(1), PEOPLE)
+    for _ in range(7):
+        took = {profile: evaluated(boss, profile=profile) for profile in (False, True)}
+        for what, values in ratios.items():
+            values.append(took[True][what] / took[False][what])
+    for what, values in ratios.items():
+        print(json.dumps({"profile costs": what, "ratio": round(median(values), 4)}), flush=True)
+
+
+def evaluated(boss: list[tuple[int, int]], *, profile: bool) -> dict[str, float]:
+    """Seconds of processor time."""
+    start = time.process_time()
+    kb = holdfast.from_text(LINEAR, facts={"boss": boss}, modules=(), profile=profile)
+    middle = time.process_time()
+    for pair in boss[-200:]:
+        kb.apply(holdfast.Update(delete={"boss": [pair]}))
+    return {"evaluation": middle - start, "updates": time.process_time() - middle}
 
 
 def main() -> int:
     """Measure, and print a line of JSON for each case."""
-    for name, rules, modules in CASES:
-        dice = Random(1)
-        boss = edges(dice)
-        kb = holdfast.from_text(rules, facts={"boss": boss}, modules=modules)
-        people = [dice.randrange(PEOPLE // 2, PEOPLE - 1) for _ in range(ASKED)]
-        shown = {"case": name, "facts": sum(kb.sizes().values())}
-        print(json.dumps({**shown, "ask": "why", **measured(kb.why, [f"above({x}, 0)" for x in people])}), flush=True)
-        missing = [f"above({x}, {x + 1})" for x in people]
-        print(json.dumps({**shown, "ask": "why-not", **measured(kb.why_not, missing)}), flush=True)
-        for pair in dice.sample(boss[PEOPLE // 2 :], UPDATES):
-            kb.apply(holdfast.Update(delete={"boss": [pair]}, insert={"boss": [(pair[0], 0)]}))
-        after = measured(kb.why, [f"above({x}, 0)" for x in people])
-        print(json.dumps({**shown, "ask": f"why, after {UPDATES} updates", **after}), flush=True)
+    for case in CASES:
+        run_case(*case)
+    profile_cost()
     return 0
 
 

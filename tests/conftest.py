@@ -1,4 +1,4 @@
-"""One suite for all backends: `pytest --engine spark` (or `model`) runs what tests open there instead of in memory.
+"""One suite for all backends: `pytest --engine spark` (`model`, `parted`) runs what tests open there, not in memory.
 
 And for both ways to get the kernels: `pytest --kernels numba` lets Numba compile them, built module or not.
 """
@@ -19,13 +19,19 @@ from . import amounts
 
 # Every Java that a test starts lives for a short time: the quick compiler and the plain collector take half the work.
 os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+# Every Python that a test starts imports holdfast: it takes twice as long where nobody may keep the compiled files.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+hypothesis.settings.register_profile("any machine", deadline=None)
+hypothesis.settings.load_profile("any machine")
 
-ENGINES = ("memory", "spark", "model")
+ENGINES = ("memory", "spark", "model", "parted")
+SHARDS = 3  # more than there are cores, and no power of two
 MARKERS = (
-    "only_in_memory(reason): what it asks can be asked of the memory backend only",
+    "only_in_memory(reason, also=()): what it asks can be asked of the memory backend only, and of these engines",
+    "only_with_numba(reason): it lets Numba compile all kernels, which `--kernels numba` has done already",
     "sampled(one_in): of its many cases of one form, one in so many is enough on Spark",
 )
-EXAMPLES = {"spark": 3, "model": 20}  # of random programs and updates, where each takes longer than in memory
+EXAMPLES = {"spark": 3, "model": 20, "parted": 20}  # of random programs and updates, which take longer than in memory
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -43,11 +49,16 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     engine = config.getoption("engine")
+    if config.getoption("kernels") == "built":
+        for item in items:
+            for marker in item.iter_markers("only_with_numba"):
+                item.add_marker(pytest.mark.skip(reason=marker.args[0]))
     if engine == "memory":
         return
     for item in items:
         for marker in item.iter_markers("only_in_memory"):
-            item.add_marker(pytest.mark.skip(reason=marker.args[0]))
+            if engine not in marker.kwargs.get("also", ()):
+                item.add_marker(pytest.mark.skip(reason=marker.args[0]))
         random = getattr(getattr(item, "obj", None), "_hypothesis_internal_use_settings", None)
         if random is not None:
             fewer = hypothesis.settings(random, max_examples=min(random.max_examples, EXAMPLES[engine]))
@@ -79,6 +90,8 @@ def _engine(name: str) -> object:
         from .backends.model import ModelBackend
 
         return ModelBackend
+    if name == "parted":
+        return f"parted[{SHARDS}]"
     from holdfast.spark_session import spark_session
 
     return spark_session()

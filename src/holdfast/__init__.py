@@ -22,6 +22,7 @@ the answers to queries are `RelationView`s.  An update is an `Update` and return
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -33,15 +34,21 @@ if TYPE_CHECKING:
     from holdfast.explanations.absence import Absence
     from holdfast.explanations.checker import ProofError, check_proof
     from holdfast.explanations.proof import Proof
+    from holdfast.explanations.ways import Derivations, Supports
     from holdfast.knowledge.evaluation import Statistics
     from holdfast.knowledge.facade import KnowledgeBase
     from holdfast.knowledge.opening import from_text, open
+    from holdfast.knowledge.profiling import Profile
+    from holdfast.knowledge.readable import PreparedQuery
+    from holdfast.knowledge.repairs import Repair, Repairs
+    from holdfast.knowledge.snapshots import KnowledgeSnapshot
+    from holdfast.knowledge.watches import QueryWatch, WatchChange
     from holdfast.maintenance.algorithms import Choice
     from holdfast.relation_view import RelationView
     from holdfast.settings import Limits, Progress
     from holdfast.streaming.driver import Answer, Lookahead
     from holdfast.streaming.queue import UpdateQueue
-    from holdfast.updates import Change, Impact, Update
+    from holdfast.updates import Causes, Change, Impact, Update
     from holdfast.user_functors import functor
     from holdfast.values import BlankNode, Iri, Literal, Record, Type
 
@@ -49,24 +56,34 @@ __all__ = [
     "Absence",
     "Answer",
     "BlankNode",
+    "Causes",
     "Change",
     "Choice",
+    "Derivations",
     "HoldfastError",
     "Impact",
     "Iri",
     "KnowledgeBase",
+    "KnowledgeSnapshot",
     "Limits",
     "Literal",
     "Lookahead",
+    "PreparedQuery",
+    "Profile",
     "Progress",
     "Proof",
     "ProofError",
+    "QueryWatch",
     "Record",
     "RelationView",
+    "Repair",
+    "Repairs",
     "Statistics",
+    "Supports",
     "Type",
     "Update",
     "UpdateQueue",
+    "WatchChange",
     "check_proof",
     "from_text",
     "functor",
@@ -77,24 +94,34 @@ _HOME = {
     "Absence": "explanations.absence",
     "Answer": "streaming.driver",
     "BlankNode": "values",
+    "Causes": "updates",
     "Change": "updates",
     "Choice": "maintenance.algorithms",
+    "Derivations": "explanations.ways",
     "HoldfastError": "errors",
     "Impact": "updates",
     "Iri": "values",
     "KnowledgeBase": "knowledge.facade",
+    "KnowledgeSnapshot": "knowledge.snapshots",
     "Limits": "settings",
     "Literal": "values",
     "Lookahead": "streaming.driver",
+    "PreparedQuery": "knowledge.readable",
+    "Profile": "knowledge.profiling",
     "Progress": "settings",
     "Proof": "explanations.proof",
     "ProofError": "explanations.checker",
+    "QueryWatch": "knowledge.watches",
     "Record": "values",
     "RelationView": "relation_view",
+    "Repair": "knowledge.repairs",
+    "Repairs": "knowledge.repairs",
     "Statistics": "knowledge.evaluation",
+    "Supports": "explanations.ways",
     "Type": "values",
     "Update": "updates",
     "UpdateQueue": "streaming.queue",
+    "WatchChange": "knowledge.watches",
     "check_proof": "explanations.checker",
     "from_text": "knowledge.opening",
     "functor": "user_functors",
@@ -116,7 +143,7 @@ def __getattr__(name: str) -> Any:
     module = f"holdfast.{_HOME[name]}"
     if module in sys.modules:
         return getattr(import_module(module), name)  # waits for a thread that is just importing it
-    with _without_collecting():
+    with _without_collecting(), _without_spinning():
         return getattr(import_module(module), name)
 
 
@@ -138,3 +165,20 @@ def _without_collecting() -> Iterator[None]:
                 gc.freeze()
                 gc.unfreeze()  # now they are old
             gc.enable()
+
+
+@contextmanager
+def _without_spinning() -> Iterator[None]:
+    """Let the threads of OpenBLAS, which NumPy starts, sleep at once: at first they spin, for a third of a start.
+
+    OpenBLAS reads the variable when it is loaded.  Processes that are started later do not inherit it.
+    """
+    variable = "OPENBLAS_THREAD_TIMEOUT"
+    if variable in os.environ or "numpy" in sys.modules:
+        yield
+        return
+    os.environ[variable] = "4"  # its smallest value
+    try:
+        yield
+    finally:
+        os.environ.pop(variable, None)

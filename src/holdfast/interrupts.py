@@ -28,9 +28,11 @@ _set: Callable[[int, Any], Any] = _functions.signal
 
 
 class _Foreign(threading.local):
-    """How many functions of the user this thread is in, which holdfast called while it works."""
+    """How many functions of the user this thread is in, which holdfast called while it works; and for which thread it
+    works, if it is a helper."""
 
     depth = 0
+    caller = 0
 
 
 _foreign: Final = _Foreign()
@@ -51,6 +53,26 @@ class foreign:  # noqa: N801  used like a function
 def foreign_depth() -> int:
     """How many functions of the user this thread is in."""
     return _foreign.depth
+
+
+class helping:  # noqa: N801
+    """Inside a `with`, this thread works for another one, which waits for it."""
+
+    __slots__ = ("_caller",)
+
+    def __init__(self, caller: int) -> None:
+        self._caller = caller
+
+    def __enter__(self) -> None:
+        _foreign.caller = self._caller
+
+    def __exit__(self, *_: object) -> None:
+        _foreign.caller = 0
+
+
+def helped_thread() -> int:
+    """The thread that this one works for, 0 if it helps none."""
+    return _foreign.caller
 
 
 class _Main:

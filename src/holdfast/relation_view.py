@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Set
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
@@ -182,6 +182,15 @@ class RelationView(Set[Row]):
         with spark_errors():
             return session.createDataFrame(table.cast(pa.schema(fields)))
 
+    def __copy__(self) -> RelationView:
+        return self
+
+    def __deepcopy__(self, _known: object) -> RelationView:
+        return self
+
+    def __reduce_ex__(self, _protocol: object) -> NoReturn:
+        refuse_copying("a view of a relation", "pickle list(view), or view.to_arrow()")
+
     def __repr__(self) -> str:
         return printable(f"<{self.name}({signature(self._relation)}): {self._count()}>")
 
@@ -194,6 +203,15 @@ class RelationView(Set[Row]):
         rows = ([str(value) for value in row] for row in self.head(_ROWS_SHOWN))
         more = f"<p>… and {len(self) - _ROWS_SHOWN:,} more</p>" if len(self) > _ROWS_SHOWN else ""
         return table(f"{self.name}: {self._count()}", self.columns, rows) + more
+
+
+class NotCopiedError(UsageError, TypeError):
+    """Something that lives in one process was copied or pickled."""
+
+
+def refuse_copying(what: str, help: str) -> NoReturn:
+    """Raise: a copy would share parts with the original."""
+    raise NotCopiedError(Diagnostic("E0952", f"{what} cannot be copied or pickled", help=help))
 
 
 def signature(relation: Relation) -> str:

@@ -77,13 +77,19 @@ def _is_blank(content: bytes) -> bool:
     return content[:1] != b"{" and not content.decode(errors="replace").strip()
 
 
-def change_line(number: int, change: Change, merged: Sequence[int] = ()) -> str:
-    """The line that says what an update changed, rows in order; or several whose net change it is."""
+def change_line(number: int, change: Change, merged: Sequence[int] = (), why: list[Any] | None = None) -> str:
+    """The line that says what an update changed, rows in order; or several whose net change it is; and why."""
     added, removed = (
         {name: list(view.sorted_rows()) for name, view in part.items()} for part in (change.added, change.removed)
     )
     return to_json(
-        {"update": number, **({"merged": list(merged)} if merged else {}), "added": added, "removed": removed}
+        {
+            "update": number,
+            **({"merged": list(merged)} if merged else {}),
+            "added": added,
+            "removed": removed,
+            **({} if why is None else {"why": why}),
+        }
     )
 
 

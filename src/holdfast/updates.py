@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from types import MappingProxyType
-from typing import Any, cast
+from typing import Any, Protocol, TypeAlias, cast
 
 from holdfast.arguments import expect
 from holdfast.boundary import public
@@ -15,11 +16,18 @@ from holdfast.maintenance.stratum import Figures
 from holdfast.program.impact import Impacted
 from holdfast.quick_dataclass import dataclass
 from holdfast.relation_view import RelationView
+from holdfast.values import Row
 from holdfast.values.single_values import shown_repr
 
 _NONE: Mapping[str, FactData] = MappingProxyType({})
 _PARTS_SHOWN = 6
-_KEYS = ("delete", "insert", "add_rules", "remove_rules")
+NO_INVERSE = "E0953"
+_KEYS = ("delete", "insert", "add_rules", "remove_rules", "note")
+_DONE = {"insert": "inserted", "delete": "deleted", "add_rule": "added", "remove_rule": "removed"}
+_CAUSES_SHOWN, _PROOFS_SHOWN = 8, 3
+
+Note: TypeAlias = Mapping[str, Any]
+"""Free fields of an update, such as who made it and why: values that JSON has."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +42,11 @@ class Update:
     insert: Mapping[str, FactData | FactParts] = field(default_factory=lambda: _NONE)
     add_rules: Sequence[str] = ()
     remove_rules: Sequence[str] = ()
+    note: Note = field(default_factory=lambda: _NONE)  # who, why, …: a store keeps it with the update
 
     def __post_init__(self) -> None:
+        if self.note:
+            object.__setattr__(self, "note", the_note(self.note))
         for key in ("add_rules", "remove_rules"):  # a string is a sequence of strings too, but means one text
             if isinstance(given := getattr(self, key), str):
                 object.__setattr__(self, key, (given,))
@@ -65,7 +76,19 @@ class Update:
             _facts(value.get("insert", {})),
             tuple(value.get("add_rules", ())),
             tuple(value.get("remove_rules", ())),
+            value.get("note", _NONE),
         )
+
+
+def the_note(given: object) -> Note:
+    """A note as JSON gives it back; raises if JSON does not have its values."""
+    expect(given, Mapping, "a note is a dict of free fields", 'note={"who": "ann", "why": "ticket 12"}')
+    try:
+        note = json.loads(json.dumps(dict(cast("Note", given)), allow_nan=False))
+    except (TypeError, ValueError, RecursionError) as error:
+        help = "use texts, numbers, True, False, None, lists and dicts"
+        raise UsageError(Diagnostic("E0926", f"a note has values that JSON has: {error}", help=help)) from None
+    return cast("Note", note)
 
 
 def the_update(given: object) -> Update:
@@ -117,8 +140,8 @@ def _expect_name(relation: object, method: str) -> None:
 class Updating:
     """Collects an update in `with kb.update() as u:` and applies it at the end; nothing changes if the block raises."""
 
-    def __init__(self, apply: Callable[[Update], Change]) -> None:
-        self._apply = apply
+    def __init__(self, apply: Callable[[Update], Change], note: Note = _NONE) -> None:
+        self._apply, self._note = apply, note
         self._delete: dict[str, list[FactData]] = {}
         self._insert: dict[str, list[FactData]] = {}
         self._add_rules: list[str] = []
@@ -153,7 +176,82 @@ class Updating:
                 {name: FactParts(tuple(parts)) for name, parts in given.items()}
                 for given in (self._delete, self._insert)
             )
-            self.change = self._apply(Update(delete, insert, self._add_rules, self._remove_rules))
+            self.change = self._apply(Update(delete, insert, self._add_rules, self._remove_rules, self._note))
+
+
+@dataclass(frozen=True)
+class UpdatePart:
+    """A fact that an update inserted or deleted, or a rule that it added or removed."""
+
+    kind: str  # insert, delete, add_rule or remove_rule
+    text: str  # the fact, or the rule's name and text
+
+    def __str__(self) -> str:
+        return f"{_DONE[self.kind]} {self.text}"
+
+
+@dataclass(frozen=True)
+class Causes:
+    """The parts of an update that made a fact come or go.  Without them it would be as it was before.
+
+    `str()` gives sentences with a proof for each way, opened only along what the update changed.
+    """
+
+    fact: str
+    came: bool
+    parts: tuple[UpdatePart, ...]
+    undo: Update  # takes these parts back, in the state after the update
+    proofs: tuple[str, ...]  # trees
+    steps: tuple[Mapping[str, Any], ...]  # their inferences, for JSON
+
+    def __str__(self) -> str:
+        shown = [str(part) for part in self.parts[:_CAUSES_SHOWN]]
+        more = len(self.parts) - _CAUSES_SHOWN
+        listed = _in_words([*shown, *([f"made {more:,} more changes"] if more > 0 else [])])
+        hidden = len(self.proofs) - _PROOFS_SHOWN
+        proofs = [*self.proofs[:_PROOFS_SHOWN], *([f"… and {hidden:,} more proofs"] if hidden > 0 else [])]
+        return "\n".join([f"{self.fact} {'came' if self.came else 'went'} because the update {listed}", *proofs])
+
+    def __repr__(self) -> str:
+        return f"<causes of {self.fact}: {_listed([str(part) for part in self.parts])}>"
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        return f"<pre>{escape(str(self))}</pre>"
+
+    def to_json(self, **options: Any) -> str:
+        """As JSON."""
+        import json
+
+        return json.dumps(self.as_json(), ensure_ascii=False, **options)
+
+    def as_json(self) -> dict[str, Any]:
+        """What `to_json` writes."""
+        causes = {kind: [part.text for part in self.parts if part.kind == kind] for kind in _DONE}
+        return {
+            "fact": self.fact,
+            "change": "added" if self.came else "removed",
+            "causes": {kind: texts for kind, texts in causes.items() if texts},
+            "inferences": list(self.steps),
+        }
+
+
+class Origin(Protocol):
+    """What a change asks for its causes, its version and its inverse."""
+
+    @property
+    def applied_version(self) -> int | None:
+        """The version after the update; None if it was only tried."""
+        ...
+
+    def inverse(self) -> Update:
+        """The update that undoes it."""
+        ...
+
+    def why(self, change: Change, relation: str, row: Row | None, seconds: float | None) -> Causes | None:
+        """The parts of the update that made a fact come or go."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -167,9 +265,48 @@ class Change:
     removed: Mapping[str, RelationView]
     figures: tuple[Figures, ...] = field(default=(), compare=False)
     no_ops: int = field(default=0, compare=False)  # given facts that had no effect on the explicit facts
+    origin: Origin | None = field(default=None, compare=False)
+
+    @public
+    def why(self, relation: str, row: Row | None = None, *, seconds: float | None = 5.0) -> Causes | None:
+        """The parts of the update that made a fact come or go: `change.why("path", (2, 4))` or `"path(2, 4)"`.
+
+        None if the update neither added nor removed it.  Raises `UsageError` if the knowledge base has changed since,
+        and `LimitReached` if the causes are not found within so many seconds.
+        """
+        if self.origin is None:
+            message = "this change is composed of several, so its causes are not known"
+            raise UsageError(Diagnostic("E0943", message, help="ask the change of each update"))
+        return self.origin.why(self, relation, row, seconds)
 
     def __bool__(self) -> bool:
         return bool(self.added or self.removed)
+
+    @property
+    def version(self) -> int | None:
+        """The version after the update; None if it was only tried."""
+        return None if self.origin is None else self.origin.applied_version
+
+    def to_json(self) -> dict[str, Any]:
+        """The change as the json module has it: the version, and the rows by relation, sorted.
+
+        RDF terms and records are objects, as in an update stream.
+        """
+        from holdfast.formats.json_lines import load_json, to_json
+
+        added, removed = (
+            {name: list(view.sorted_rows()) for name, view in part.items()} for part in (self.added, self.removed)
+        )
+        found: dict[str, Any] = load_json(to_json({"version": self.version, "added": added, "removed": removed}))
+        return found
+
+    @public
+    def inverse(self) -> Update:
+        """The update that undoes this one: it restores the explicit facts and the rules that the update changed."""
+        if self.origin is None or self.version is None:
+            message = "this change has no inverse: the update was only tried, or the change is composed of several"
+            raise UsageError(Diagnostic(NO_INVERSE, message, help="apply the update"))
+        return self.origin.inverse()
 
     def __len__(self) -> int:
         return sum(map(len, (*self.added.values(), *self.removed.values())))
@@ -203,3 +340,7 @@ def _listed(parts: Sequence[str]) -> str:
     """The first few, for a line that a person reads."""
     more = f", and {len(parts) - _PARTS_SHOWN} more" if len(parts) > _PARTS_SHOWN else ""
     return printable(", ".join(parts[:_PARTS_SHOWN])) + more or "nothing"
+
+
+def _in_words(parts: Sequence[str]) -> str:
+    return parts[0] if len(parts) == 1 else ", ".join(parts[:-1]) + " and " + parts[-1]

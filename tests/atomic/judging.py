@@ -14,6 +14,8 @@ from holdfast import KnowledgeBase, Update
 from holdfast.backends.memory import kernels
 from holdfast.backends.memory.store import MemoryBackend
 from holdfast.backends.memory.table import Table
+from holdfast.backends.parted.partition import owners
+from holdfast.backends.parted.store import PartedBackend
 
 from ..equivalence.reference import Expected, counters_of, state_of
 
@@ -71,7 +73,7 @@ def fingerprint(kb: KnowledgeBase) -> object:
     backend = cast("MemoryBackend", kb._backend)
     found = [
         (name, [_sorted(backend.rows(name, kept)) for kept in (backend.explicit, backend.materialisation)])
-        for name in backend.tables
+        for name in backend.relations
     ]
     return kb.rules_text(), found
 
@@ -98,10 +100,21 @@ def _takes(kb: KnowledgeBase) -> bool:
 
 
 def sound(kb: KnowledgeBase) -> None:
-    """The invariants of the memory backend between updates."""
-    backend, maintainer = cast("MemoryBackend", kb._backend), kb._maintainer
-    assert backend.relations.keys() == backend.tables.keys() == kb.program.relations.keys()
-    assert not maintainer.states._next
+    """The invariants of the memory backend between updates; on shards of each of them, copies included."""
+    assert kb._backend.relations.keys() == kb.program.relations.keys()
+    assert not kb._maintainer.states._next
+    if isinstance(kb._backend, PartedBackend):
+        kb._backend.commit()  # what waits in the queue
+        for shard in kb._backend._shards:
+            assert shard.relations.keys() - shard._copies.keys() == kb.program.relations.keys()
+            _sound_backend(shard)
+        _same_in_copies(kb._backend)
+    else:
+        _sound_backend(cast("MemoryBackend", kb._backend))
+
+
+def _sound_backend(backend: MemoryBackend) -> None:
+    assert backend.relations.keys() == backend.tables.keys()
     for counters in (backend.nonrecursive, backend.recursive):
         assert not counters.remembers and not counters._undo
     for listed in (backend.deleted, backend.added, backend.checked, backend.proved, backend.delayed):
@@ -115,6 +128,18 @@ def sound(kb: KnowledgeBase) -> None:
             assert backend.virtual[name].size == len(backend.virtual[name].now().codes())
         else:
             assert table.fetch is None
+
+
+def _same_in_copies(backend: PartedBackend) -> None:
+    """A copy has the facts of its primary, each on the shard that its column says."""
+    for table, (name, column) in backend._shards[0]._copies.items():
+        for which in ("explicit", "materialisation"):
+            there, here = (
+                [shard.rows(one, getattr(shard, which)) for shard in backend._shards] for one in (name, table)
+            )
+            assert _sorted(np.concatenate(there)) == _sorted(np.concatenate(here))
+            for number, rows in enumerate(here):
+                assert column < 0 or (owners(rows[:, column], len(here)) == number).all()
 
 
 def _sound_table(table: Table) -> None:

@@ -49,8 +49,9 @@ WRITERS, READERS = 2, 4
 class Threads:
     """Runs functions in threads; what any of them raises is raised in the end, and none may hang."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, *, rate: float = 0.001, patience: float = 240) -> None:
         self.seed, self.failures = seed, list[BaseException]()
+        self.rate, self.patience = rate, patience  # of the calls at which a thread sleeps; seconds to wait for one
         self.threads: list[threading.Thread] = []
         self.done = threading.Event()
 
@@ -58,7 +59,7 @@ class Threads:
         dice = Random(f"{self.seed} {len(self.threads)}")
 
         def run() -> None:
-            sys.setprofile(_sleepy(Random(dice.random())))
+            sys.setprofile(_sleepy(Random(dice.random()), self.rate) if self.rate else None)
             try:
                 work(dice)
             except BaseException as error:
@@ -75,15 +76,15 @@ class Threads:
         for number, thread in enumerate(self.threads):
             if number == writers:
                 self.done.set()
-            thread.join(240)
+            thread.join(self.patience)
             assert not thread.is_alive(), "a thread hangs"
         if self.failures:
             raise self.failures[0]
 
 
-def _sleepy(dice: Random) -> Callable[[FrameType, str, object], None]:
+def _sleepy(dice: Random, rate: float) -> Callable[[FrameType, str, object], None]:
     def profile(_frame: FrameType, _event: str, _argument: object) -> None:
-        if dice.random() < 0.001:
+        if dice.random() < rate:
             time.sleep(dice.random() * 2e-4)
 
     return profile

@@ -1,12 +1,15 @@
-"""The laws of the protocol on the model and in memory; `spark/test_laws.py` has them on Spark."""
+"""The laws of the protocol on the model, in memory and on shards; `spark/test_laws.py` has them on Spark."""
 
 from __future__ import annotations
+
+from functools import partial
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.backends.memory.store import MemoryBackend
+from holdfast.backends.parted.store import PartedBackend
 from holdfast.backends.protocol import Engine
 from holdfast.program.model import Rule
 
@@ -14,7 +17,9 @@ from . import laws
 from .definition import Sets, rules, some_sets
 from .model import ModelBackend
 
-ENGINES = pytest.mark.parametrize("make", [ModelBackend, MemoryBackend], ids=["model", "memory"])
+SHARDED = {f"{shards} shards": partial(PartedBackend, shards) for shards in (1, 2, 3)}
+MADE = {"model": ModelBackend, "memory": MemoryBackend, **SHARDED}
+ENGINES = pytest.mark.parametrize("make", MADE.values(), ids=MADE.keys())
 styles, pairs = st.integers(0, 2), st.frozensets(st.sampled_from(laws.PAIRS))
 
 

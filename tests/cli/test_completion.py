@@ -27,7 +27,7 @@ def completed(*words: str) -> list[str]:
 @needs_bash
 def test_bash_completes_commands_and_their_options() -> None:
     assert completed("") == [
-        *("check", "fmt", "graph", "plan", "run", "query", "why", "why-not", "check-proof"),
+        *("check", "fmt", "graph", "plan", "run", "query", "why", "why-not", "repair", "check-proof"),
         *("stream", "impact", "pipeline", "store", "bench", "completion"),
     ]
     assert completed("pi") == ["pipeline"]

@@ -95,3 +95,21 @@ def test_a_change_that_is_refused_names_the_cycle(chain: Path) -> None:
 def test_what_cannot_be_looked_at(words: list[str], code: str, chain: Path) -> None:
     result = holdfast("impact", chain, *words)
     assert (result.code, f"error[{code}]" in result.err) == (2, True)
+
+
+def test_facts_as_well_as_rules(chain: Path) -> None:
+    out = holdfast("impact", chain, "--insert", "e(7, 8)", "--delete", "stop(2)", "--delete", "stop(9)").out
+    direct = [line.split()[-1] for line in out.splitlines() if "* " in line]
+    assert direct == ["e", "stop"]
+    assert "b: 2 facts would be added" in out and "stop: 1 fact would be removed" in out
+    both = holdfast("impact", chain, "--insert", "e(7, 8)", "--add", "far(x) :- e(x, 8).").out
+    assert "far: 1 fact would be added\n  + 7" in both
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [(("--insert", "e(x, 8)"), "E0941"), (("--delete", "q(1)"), "E0901"), (("--insert", 'e("a", 8)'), "E0606")],
+)
+def test_facts_that_are_not_facts(chain: Path, change: tuple[str, str], code: str) -> None:
+    result = holdfast("impact", chain, *change)
+    assert result.code == 2 and f"error[{code}]" in result.err

@@ -1,4 +1,4 @@
-"""`holdfast why`, `why-not` and `check-proof` on the command line."""
+"""`holdfast why`, `why-not`, `check-proof`, `repair` and `stream --why` on the command line."""
 
 from __future__ import annotations
 
@@ -61,3 +61,72 @@ def test_exit_codes(program: str, capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_tree_is_cut(program: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["why", program, "path(1, 3)", "--depth", "1"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 3
+
+
+def test_all_ways_and_supports(program: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["why", program, "path(1, 3)", "--all"]) == 0
+    assert capsys.readouterr().out.startswith("path(1, 3)  in 1 way:")
+    assert run(["why", program, "path(1, 3)", "--all", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["finalConclusion"] == "path(1, 3)"
+    assert run(["why", program, "path(1, 3)", "--all", "--format", "dot"]) == 0
+    assert capsys.readouterr().out.startswith("digraph")
+    assert run(["why", program, "path(1, 3)", "--supports", "2"]) == 0
+    assert capsys.readouterr().out == "1. edge(1, 2), edge(2, 3)\n"
+    assert run(["why", program, "path(1, 3)", "--supports", "2", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["complete"]
+    assert run(["why", program, "path(3, 1)", "--supports", "2"]) == 1
+    assert run(["why", program, "path(3, 1)", "--all"]) == 1
+
+
+def test_a_line_for_each_derived_fact(program: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["why", program, "--all-facts"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    proofs = [json.loads(line) for line in lines]
+    assert [proof["finalConclusion"] for proof in proofs] == ["path(1, 2)", "path(1, 3)", "path(2, 3)"]
+    proof = tmp_path / "proof.json"
+    for line in lines:
+        proof.write_text(line)
+        assert run(["check-proof", program, str(proof)]) == 0
+    capsys.readouterr()
+    assert run(["why", program, "--all-facts", "--seconds", "0"]) == 0
+    assert "E0806" in capsys.readouterr().out
+    assert run(["why", program]) == 2
+    assert run(["why", program, "path(1, 2)", "--all-facts"]) == 2
+
+
+def test_repairs(program: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["repair", program, "--make", "path(3, 1)", "--limit", "1"]) == 0
+    assert capsys.readouterr().out.startswith("1. insert edge(3, 1)")
+    assert run(["repair", program, "--unmake", "path(1, 3)", "--may-insert", "none", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["complete"]
+    words = ["repair", program, "--make", "path(3, 1)", "--may-insert", "none", "--may-delete", "edge"]
+    assert run(words) == 1
+    assert "no repair was found" in capsys.readouterr().out
+    assert run(["repair", program]) == 2
+    assert run(["repair", program, "--make", "path(3, 1)", "--seconds", "0"]) == 3
+
+
+def test_a_stream_says_why(program: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    updates = tmp_path / "updates.jsonl"
+    updates.write_text(
+        '{"insert": {"edge": [[3, 4]]}}\n{"delete": {"edge": [[1, 2]]}}\n{"add_rules": ["loop(x) :- edge(x, x)."]}\n'
+    )
+    for lookahead in ("auto", "none", "window", "marks"):
+        assert run(["stream", program, "--updates", str(updates), "--why", "--lookahead", lookahead]) == 0
+        first, second, third = map(json.loads, capsys.readouterr().out.splitlines())
+        assert {"fact": "path(1, 4)", "change": "added", "causes": {"insert": ["edge(3, 4)"]}} in first["why"]
+        assert {each["change"] for each in second["why"]} == {"removed"}
+        assert all(each["causes"] == {"delete": ["edge(1, 2)"]} for each in second["why"])
+        assert third["why"] == []
+
+
+def test_an_impact_says_why(program: str, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["impact", program, "--insert", "edge(3, 4)", "--delete", "edge(1, 2)"]
+    assert run([*words, "--why", "path(2, 4)", "--why", "path(1, 3)", "--why", "path(2, 3)"]) == 0
+    out = capsys.readouterr().out
+    assert "path(2, 4) came because the update inserted edge(3, 4)" in out
+    assert "path(1, 3) went because the update deleted edge(1, 2)" in out
+    assert "path(2, 3) would neither come nor go" in out
+    assert run([*words, "--why", "path(2, 4)", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["why"]["path(2, 4)"]["causes"] == {"insert": ["edge(3, 4)"]}
+    assert run(["impact", program]) == 2

@@ -86,7 +86,8 @@ class _Beside(io.TextIOBase):
 
 
 def normal(text: str) -> str:
-    """Without what differs from run to run: seconds, the compiler's line, blank ends of lines."""
+    """Without what differs from run to run: seconds, times, the compiler's line, blank ends of lines."""
     text = text.replace(COMPILING + "\n", "")
+    text = re.sub(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", "<time>", text)
     text = re.sub(r"\d+\.\d+ s\b", "… s", text)
     return "\n".join(line.rstrip() for line in text.splitlines()).strip("\n")

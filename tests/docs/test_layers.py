@@ -29,6 +29,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("modules",),
     ("maintenance",),
     ("backends/memory",),  # what implements the protocol: no algorithm may import it
+    ("backends/parted",),
     ("backends/spark",),
     ("relation_view",),
     ("updates",),

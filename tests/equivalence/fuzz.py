@@ -7,8 +7,12 @@ from __future__ import annotations
 
 import argparse
 import time
+from functools import partial
 from itertools import count
 
+import holdfast
+
+from .. import amounts
 from ..grammar import fuzz as grammar
 from .runs import KINDS, Kind
 
@@ -18,9 +22,16 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="the first seed; each run takes the next one")
     parser.add_argument("--seconds", type=float, default=60, help="how long to go on; 0 for one run only")
     parser.add_argument("--only", choices=[kind.name for kind in KINDS], help="scripts of one kind")
+    parser.add_argument("--engine", default="memory", help="what maintains the scripts: memory, parted[3] …")
     parser.add_argument("--every", type=int, default=1_000, help="print a line after so many seeds")
     options = parser.parse_args()
-    if options.only is None and grammar.run(options.seed, options.seconds / 2)[1] is not None:
+    if options.engine != "memory":
+        on_engine(options.engine)
+    if (
+        options.only is None
+        and options.engine == "memory"
+        and grammar.run(options.seed, options.seconds / 2)[1] is not None
+    ):
         return 1
     seconds = options.seconds if options.only else options.seconds / 2
     kinds = [kind for kind in KINDS if options.only in (None, kind.name)]
@@ -40,6 +51,13 @@ def main() -> int:
         if is_last:
             break
     return 0
+
+
+def on_engine(engine: str) -> None:
+    """Programs that say nothing about their engine have this one; the reference stays in memory."""
+    amounts.ENGINE = engine.partition("[")[0]
+    for name in ("from_text", "open"):
+        setattr(holdfast, name, partial(getattr(holdfast, name), engine=engine))
 
 
 def report(kind: Kind, seed: int, error: Exception) -> None:

@@ -791,16 +791,16 @@ STREAM_MUTANTS = [
     Mutant(
         "support is that of the first state",
         window.WindowStratum._supported,
-        "words = np.where(known[places] == ids, moved[places], words)",
+        "words = with_changes(words, ids, *base[name])",
         "pass",
         WINDOW,
     ),
     Mutant(
-        "two changed atoms count twice", window.WindowStratum._sources, "Read.OLD: U - P", "Read.OLD: U", WINDOW, hint=7
+        "two changed atoms count twice", window.WindowStratum.sources, "Read.OLD: U - P", "Read.OLD: U", WINDOW, hint=7
     ),
     Mutant(
         "two changed negations count twice",
-        window.WindowStratum._sources,
+        window.WindowStratum.sources,
         "Read.ABSENT_OLD: U",
         "Read.ABSENT_OLD: I - P",
         WINDOW,
@@ -808,7 +808,7 @@ STREAM_MUTANTS = [
     ),
     Mutant(
         "changed facts are not absent",
-        window.WindowStratum._sources,
+        window.WindowStratum.sources,
         "Read.ABSENT: I - P",
         "Read.ABSENT: U",
         WINDOW,

@@ -15,7 +15,7 @@ from holdfast.modules import MODULES
 from .. import amounts
 from .checking import run
 from .lanes import POLICIES, STRATEGIES, Lane
-from .scripts import Script, closure_writer, random_script, record_writer, shuffled
+from .scripts import Script, closure_writer, random_script, record_writer, shuffled, witness_writer
 from .shape_runs import LANES as SHAPE_LANES
 from .shape_runs import run_shaped
 from .shape_runs import script_of as shaped_script
@@ -117,15 +117,24 @@ def script_of_records(seed: int) -> Script:
     return random_script(random, writer=record_writer(random))
 
 
+def script_of_witnesses(seed: int) -> Script:
+    """A script whose rules use witnesses of min and max."""
+    random = Random(seed)
+    return random_script(random, writer=witness_writer(random))
+
+
 RECORDS = Kind("records", script_of_records, on_lanes, LANES)
+WITNESSES = Kind("witnesses", script_of_witnesses, on_lanes, LANES)
 SHAPES = Kind("shapes", shaped_script, run_shaped, SHAPE_LANES)
 KINDS = (
     Kind("rules", script_of, on_lanes, LANES),
     Kind("closures", lambda seed: script_of(-seed - 1), _closures, LANES),
     SHAPES,
     RECORDS,
+    WITNESSES,
 )
-"""All that `make fuzz` runs: any rules, closures beside any rules, closures of every shape in every way, records."""
+"""All that `make fuzz` runs: any rules, closures beside any rules, closures of every shape in every way, records,
+witnesses of min and max."""
 
 
 # --- cutting down ------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from ..judges.programs import (
     RECORDS,
     STRUCTURES,
     TYPES,
+    WITNESSES,
     Features,
     Predicate,
     RuleBuilder,
@@ -241,6 +242,13 @@ def layered_writer(random: Random) -> Writer:
 def record_writer(random: Random) -> Writer:
     """Any kind of rules over records and algebraic data types, in layers."""
     writer = Writer(random, STRUCTURED)
+    writer.layers()
+    return writer
+
+
+def witness_writer(random: Random) -> Writer:
+    """Rules that use variables of the bodies of min and max outside, in layers."""
+    writer = Writer(random, replace(WITNESSES, types=random.choice((("number",), WITNESSES.types)), any_columns=False))
     writer.layers()
     return writer
 

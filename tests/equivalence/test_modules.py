@@ -11,7 +11,7 @@ import pytest
 from ..amounts import amount
 from .runs import take
 
-PARTS, STEPS = 4, 400
+PARTS, STEPS = 4, 200
 
 
 @pytest.mark.parametrize("part", range(PARTS))

@@ -1,4 +1,4 @@
-"""Random scripts: with those of closures 4,800 updates, compared with from-scratch evaluation, some with the oracle.
+"""Random scripts: with those of closures 2,400 updates, compared with from-scratch evaluation, some with the oracle.
 
 Every algorithm takes part, the same one all the way, another one each step, another one for each predicate; both ways
 to take rules out; and one lane of each script has its rules and their bodies in another order.
@@ -13,7 +13,7 @@ from ..amounts import amount
 from . import test_modules as closures
 from .runs import RECORDS, take
 
-PARTS, STEPS = 4, 800
+PARTS, STEPS = 4, 400
 
 
 @pytest.mark.parametrize("part", range(PARTS))
@@ -24,11 +24,11 @@ def test_maintenance_agrees_with_evaluation_from_scratch(part: int) -> None:
 @pytest.mark.skipif(amounts.ENGINE == "spark", reason="the spark engine has no records")
 @pytest.mark.parametrize("part", range(2))
 def test_records_are_maintained(part: int) -> None:
-    steps, seed = amount(400, 2), part * 1_000
+    steps, seed = amount(200, 2), part * 1_000
     while steps > 0:
         steps -= RECORDS.steps(seed)
         seed += 1
 
 
 def test_there_are_enough_steps() -> None:
-    assert PARTS * STEPS + closures.PARTS * closures.STEPS >= 4_800
+    assert PARTS * STEPS + closures.PARTS * closures.STEPS >= 2_400

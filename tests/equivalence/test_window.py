@@ -34,7 +34,7 @@ def in_windows(
         reference = Reference(script.text(script.rules))
     except HoldfastError:
         return 0  # an unsound program
-    if lane.kb.program.has_limits:
+    if lane.kb.program.recursive_limits:
         return 0  # which is refused
     facts, steps = set(script.facts), list(script.steps)
     while steps:

@@ -8,6 +8,7 @@ from random import Random
 import holdfast
 from holdfast.explanations.proof import fact_text
 from holdfast.knowledge.facade import KnowledgeBase
+from holdfast.knowledge.relations import written_name
 from holdfast.language import parse
 from holdfast.values import Row
 
@@ -24,14 +25,15 @@ def judge(kb: KnowledgeBase, dice: Random, most: int) -> tuple[int, int]:
     rules, given, proofs, absences = parse(kb.rules_text(), "<rules>"), explicit(kb), 0, 0
     for name in kb.relations:
         rows = sorted(kb[name], key=str)
+        written = written_name(name, len(kb[name].types), kb.program)
         for row in dice.sample(rows, min(most, len(rows))):
-            text = fact_text((name, row))
+            text = fact_text((written, row))
             proof = kb.why(text, seconds=None)
             assert proof is not None, text
             assert holdfast.check_proof(proof.to_json(), rules, given) == text
             proofs += 1
         for row in missing(rows, dice, most):
-            text = fact_text((name, row))
+            text = fact_text((written, row))
             assert kb.why(text, seconds=None) is None
             absence = kb.why_not(text, seconds=None)
             assert absence is not None

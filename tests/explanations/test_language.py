@@ -102,6 +102,11 @@ PROGRAMS = {
         b(x, m, k) :- e(x, _), m = max y : { e(x, y) }, k = count : { e(z, m) ; e(m, z) }.
         c(x, median(y)) :- e(x, y).
     """,
+    "shared names": """
+        'e'(1, 2).  'e'(1, 2, 3).  'e'(4, 5).
+        p(x) :- 'e'(x, y), 'e'(x, y, _).
+        q(x) :- 'e'(x, _), !'e'(x, _, _).
+    """,
     "names": """
         .decl 'a1:takes'(x: number)
         .decl nothing()

@@ -69,9 +69,11 @@ class Features:
     string_order: bool = True
     any_columns: bool = True  # in programs with declarations
     outer_in_aggregate: bool = True  # an aggregate's body may compare with an outer variable
+    witnesses: bool = False  # variables of the body of a min or max may be used outside, its target among them
 
 
 EVERYTHING = Features()
+WITNESSES = replace(EVERYTHING, aggregates=("min", "max", "min", "max", "count"), witnesses=True)
 RECORDS = Features(types=("number", "number", "symbol", *STRUCTURES))
 COUNTABLE = Features(aggregates=(), head_aggregates=False, disjunction=False)
 FOR_CLINGO = Features(
@@ -314,6 +316,30 @@ class RuleBuilder:
         if type_ == "number" and function not in ("mean", "median"):
             self.body += [f"{new} <= {BOUND}", f"-{BOUND} <= {new}"]
         self.bind(new, "float" if function in ("mean", "median") else type_)
+        if self.features.witnesses and function in ("min", "max"):
+            self.witness({t: [name for name in names if name in arguments] for t, names in local.items()}, target[1:])
+
+    def witness(self, local: dict[str, list[str]], target: str) -> None:
+        """Use the target of a min or max outside, and perhaps other variables of its body."""
+        for type_, names in local.items():
+            for name in names:
+                if self.chance(70 if name == target else 40):
+                    self.bind(name, type_)
+                    self.use(name, type_)
+
+    def use(self, name: str, type_: str) -> None:
+        """A literal with a variable, or nothing: then the head may have it."""
+        holders = [p for p in self.here if type_ in p.types]
+        others = [other for other in self.bound[type_] if other != name]
+        match self.draw(0, 5):
+            case 0 if holders:
+                self.body.append(self.holder(holders, type_, name))
+            case 1 if others:
+                self.body.append(f"{name} {self.pick(('=', '!='))} {self.pick(others)}")
+            case 2 if others and type_ == "number":
+                self.body.append(f"{name} = {self.pick(others)} {self.pick('+-')} {self.pick('01')}")
+            case 3 if type_ == "number":
+                self.body.append(f"{name} {self.pick(('<', '>=', '='))} {self.pick(('1', '2'))}")
 
     def other_side(self) -> str:
         """What an aggregate's body compares with.

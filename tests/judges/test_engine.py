@@ -42,7 +42,7 @@ def expected_facts(result: Result, sketch: Sketch) -> dict[str, set[object]]:
     return {p.name: set(result.facts.get(p.name, set())) for p in sketch.predicates}
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=100, deadline=None, suppress_health_check=SLOW)
 @given(sketches(EVERYTHING))
 def test_engine_and_oracle_agree(sketch: Sketch) -> None:
     kb = holdfast.from_text(sketch.text, facts=sketch.facts)
@@ -66,7 +66,7 @@ def test_the_sum_of_no_floats_is_a_float() -> None:
     )
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=100, deadline=None, suppress_health_check=SLOW)
 @given(sketches(COUNTABLE), st.booleans(), st.sampled_from([0, 1, 4]))
 def test_counters_agree(sketch: Sketch, large: bool, late: int) -> None:
     """`large`: with what is else only done where there are many facts, rules that wait and heads that are tallied."""

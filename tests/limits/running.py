@@ -10,6 +10,7 @@ import holdfast
 from holdfast import HoldfastError, KnowledgeBase, Limits, Update
 from holdfast.errors import ProgramError
 
+from .ranks import ranked, unfounded
 from .rules import Fact, NoEnd, Rule, World, naive
 from .scripts import ARITY, Script, Step
 
@@ -64,6 +65,7 @@ class Run:
             self._endless(error, truth)
             return None
         self._same(world(kb), truth, "at first")
+        self._ranked(kb, rules, facts)
         return kb
 
     def _endless(self, error: HoldfastError, truth: World | None) -> None:
@@ -112,9 +114,15 @@ class Run:
         if tried != change:
             raise Mismatch("what_if and apply differ")
         self._same(world(kb), truth, f"after {update}")
+        self._ranked(kb, new_rules, new_facts)
         self._net(change, before, truth or {})
         self._note(change, step, before, truth or {})
         return new_rules, new_facts
+
+    def _ranked(self, kb: KnowledgeBase, rules: list[Rule], facts: dict[str, set[Fact]]) -> None:
+        if (wrong := unfounded(kb, rules, facts, world(kb))) is not None:
+            raise Mismatch(f"wrong ranks: {wrong}")
+        self.met["ranked"] += bool(ranked(kb))
 
     def _net(self, change: holdfast.Change, before: World, after: World) -> None:
         for name in ARITY:
@@ -132,6 +140,7 @@ class Run:
                 self.met[f"{figures.algorithm}: {figures.why}"] += 1
                 self.met["overdeleted"] += figures.overdeleted > 0
                 self.met["came back"] += figures.rederived > 0
+        self.met["updates"] += 1
         self.met["rule changes"] += bool(step.add or step.remove)
         gone, come = before.get("l", set()) - after.get("l", set()), after.get("l", set()) - before.get("l", set())
         self.met["value changed"] += bool(gone and come)

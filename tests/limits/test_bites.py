@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast.backends.memory import limits as memory
+from holdfast.backends.memory import ranks
 from holdfast.maintenance import limits
 from holdfast.plans import limits as plans
 from holdfast.program import limits as program
@@ -22,7 +23,7 @@ MAKERS = {PATHS: paths_script, SUPPORTING: supporting_script, "": random_script}
 MUTANTS = [
     Mutant("explicit facts prove nothing", limits._unfounded, "(facts & s.E) - s.E_minus", "facts & s.E_minus", ""),
     Mutant("deleted explicit facts prove", limits._unfounded, "(facts & s.E) - s.E_minus", "facts & s.E", ""),
-    Mutant("what is negated reads the new state", limits._unfounded, "s.I | s.A, S", "s.I, S", ""),
+    Mutant("what is negated reads the new state", limits._unfounded, "s.I | s.A", "s.I", ""),
     Mutant("deleted facts prove", limits._unfounded, "s.I - (s.D - s.A)", "s.I", ""),
     Mutant("only explicit facts are rederived", limits.rederive, "return explicit | N", "return explicit", ""),
     Mutant("explicit facts are not rederived", limits.rederive, "return explicit | N", "return N", ""),
@@ -56,6 +57,10 @@ MUTANTS = [
         'frozenset(("up", "down"))',
         SUPPORTING,
     ),
+    Mutant("facts come in without ranks", limits.Improvement._take, "self._ranks.enter(Δ)", "pass", ""),
+    Mutant("ranks of other regimes are right", limits.insert, "s.is_ranked and known.levelled", "s.is_ranked", ""),
+    Mutant("ranks are right without levels", limits.recompute, "_ranks(s.planner, s.backend, known)", "s", ""),
+    Mutant("equal ranks prove", ranks.MemoryRanking._judged, "highest < self", "highest <= self", ""),
     Mutant("groups are not looked up", memory.MemoryGroups._look_up, "if len(keys):", "if False:", ""),
     Mutant("the last offer wins", memory._Best.winners, "keys == self._offered[groups]", "keys == keys", ""),
     Mutant("a replaced value stays in mind", memory._Best.replaced, "self.put(offers, ids)", "pass", ""),

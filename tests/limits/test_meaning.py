@@ -105,7 +105,7 @@ def test_positive_steps_overdelete_exactly_what_changes() -> None:
     ]
     kb = holdfast.from_text("dist(0, 0). dist(y, min(d + w)) :- dist(x, d), edge(x, y, w).", facts={"edge": edges})
     changed = 0
-    for _ in range(amount(10, 1)):
+    for _ in range(amount(10, 3)):
         gone = random.sample(edges, 5)
         change = kb.apply(Update(delete={"edge": gone}))
         here = len(change.removed.get("dist", ()))

@@ -33,6 +33,7 @@ SHAPES = (
     "negated atom",
     "no end: E0704",
     "overdeleted",
+    "ranked",
     "refused",
     "rule changes",
     "two recursive atoms",

@@ -166,7 +166,7 @@ def spoil_ranks(kb: KnowledgeBase, random: Random, *, all_of_them: bool) -> None
         beside.of("path")[ids] = [random.randrange(50) for _ in ids]
 
 
-@pytest.mark.only_in_memory("Spark keeps no ranks")
+@pytest.mark.only_in_memory("Spark keeps no ranks", also=("parted",))
 def test_ranks_begin_anew_before_there_are_too_many() -> None:
     kb = ring()
     from holdfast.backends.abilities import Ranking
@@ -190,7 +190,7 @@ def test_engines_without_ranks_refuse_by_name(monkeypatch: pytest.MonkeyPatch) -
     assert {node.algorithm for node in change.figures} == {"counting", "dred-counting"}
 
 
-@pytest.mark.only_in_memory("the statistics must know the smallest step")
+@pytest.mark.only_in_memory("the statistics must know the smallest step", also=("parted",))
 def test_auto_counts_where_recursion_cannot_run_in_circles() -> None:
     rules = """
     .decl b(x: number, w: number)

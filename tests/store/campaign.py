@@ -12,6 +12,8 @@ import time
 from collections import Counter
 from pathlib import Path
 
+from holdfast.store.writing import Store
+
 from . import damage, faults, kills
 from .histories import history
 
@@ -24,7 +26,9 @@ def main() -> None:
     options.add_argument("--damages", type=int, default=500)
     options.add_argument("--seed", type=int, default=1)
     options.add_argument("--seconds", type=float, default=float("inf"))
+    options.add_argument("--cache", action="store_true", help="keep a cache of conclusions, however small")
     asked = options.parse_args()
+    Store.worth_caching = 0.0 if asked.cache else Store.worth_caching
     end = time.monotonic() + asked.seconds
     with tempfile.TemporaryDirectory(prefix="holdfast-faults-") as folder:
         tmp, actions = Path(folder), history(asked.updates, asked.seed)
@@ -32,7 +36,8 @@ def main() -> None:
         print(f"{asked.updates} updates, {len(calls)} calls: {dict(Counter(calls))}", flush=True)
         print(f"crashes: {faults.crashes(actions, tmp, lambda _: True, asked.seed)} folders recovered", flush=True)
         print(f"damage: {Counter(damage.damages(tmp, asked.damages, asked.seed))}", flush=True)
-        _until(end, "kills", asked.kills, lambda number: str(kills.killed(tmp / f"kill{number}", asked.seed + number)))
+        half = time.monotonic() + (end - time.monotonic()) / 2  # the other half is for errors
+        _until(half, "kills", asked.kills, lambda number: str(kills.killed(tmp / f"kill{number}", asked.seed + number)))
         places = random.Random(asked.seed).sample(range(len(calls)), len(calls))
         _until(end, "errors", len(places), lambda number: ",".join(faults.errors(actions, tmp, [places[number]])))
 

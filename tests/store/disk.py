@@ -55,6 +55,8 @@ class Folder:
 class Disk(Files):
     """Counts the calls; `fault` says for a call by its number and name what goes wrong with it."""
 
+    syncs_aside = False  # the calls have numbers
+
     def __init__(self, root: Path, fault: Callable[[int, str], str | None] | None = None) -> None:
         self.root, self.tree = root, Folder()
         self.calls: list[str] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -186,7 +187,7 @@ def on_disk(folder: Path) -> tuple[int, State]:
     }
     nothing: frozenset[object] = frozenset()
     state = State(rows.get("edge", nothing), rows.get("bad", nothing), "two(" in stored.manifest.program)  # type: ignore[arg-type]
-    for logged in (logged for record in stored.log.applied() for logged in unpack(record.content)):
+    for logged in (logged for record in stored.log.applied() for logged in unpack(record.content).updates):
         facts = ({name: list(map(tuple, rows)) for name, rows in part.items()} for part in _parts(logged.update))  # type: ignore[arg-type]
         state = state.after(Update(*facts, logged.update.add_rules, logged.update.remove_rules))
     return stored.version, state
@@ -216,11 +217,14 @@ def _made(kb: KnowledgeBase, action: Action) -> Iterator[object]:
 
 
 class _short_logs:  # noqa: N801  used like a function
+    """Snapshots are soon due, and whether there is a cache does not depend on how busy the machine is."""
+
     def __init__(self, smallest: int) -> None:
-        self._smallest, self._was = smallest, Store.smallest
+        self._smallest, self._was = smallest, (Store.smallest, Store.worth_caching)
 
     def __enter__(self) -> None:
         Store.smallest = self._smallest
+        Store.worth_caching = math.inf if Store.worth_caching else 0.0
 
     def __exit__(self, *_: object) -> None:
-        Store.smallest = self._was
+        Store.smallest, Store.worth_caching = self._was

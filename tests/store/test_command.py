@@ -57,7 +57,7 @@ def test_an_incomplete_record_is_no_damage(store: Path) -> None:
 
 def test_log(store: Path) -> None:
     lines = holdfast("store", "log", store).out.split("\n")
-    assert [line.split() for line in lines[2:] if line] == [
+    assert [line.split()[:5] for line in lines[2:] if line] == [
         ["1", "1", "1", "1", "0"],
         ["3", "2", "0", "301", "0"],
         ["4", "1", "0", "0", "1"],
@@ -89,7 +89,7 @@ def test_restore_an_earlier_state_of_a_damaged_store(
         assert (kb.version, set(kb.explicit("edge"))) == (version, edges)
 
 
-@pytest.mark.parametrize("version", [2, 5])
+@pytest.mark.parametrize("version", [-1, 5])
 def test_states_that_there_are_not(version: int, store: Path, tmp_path: Path) -> None:
     result = holdfast("store", "restore", store, tmp_path / "new", "--update", version)
     assert (result.code, "E1309" in result.err) == (2, True)

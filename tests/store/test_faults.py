@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.store.writing import Store
+
 from .damage import damages
 from .faults import KINDS, calls, crashes, errors
 from .histories import history
@@ -16,12 +18,19 @@ ACTIONS = history(14, seed=3)
 
 def test_every_kind_of_call_is_in_the_sample(tmp_path: Path) -> None:
     assert {action.way for action in history(40, seed=3)} >= {"apply", "net", "all", "window", "stream", "rules"}
-    names = {"create", "write", "sync", "sync folder", "replace", "unlink", "mkdir", "rmdir"}
+    names = {"create", "write", "sync", "truncate", "sync folder", "replace", "unlink", "mkdir", "rmdir"}
     assert set(calls(ACTIONS, tmp_path)) == names
 
 
 def test_a_crash_before_any_call_loses_nothing_that_was_acknowledged(tmp_path: Path) -> None:
     assert crashes(ACTIONS, tmp_path, lambda _: True) > 200
+
+
+def test_a_crash_while_the_cache_is_written_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Store, "worth_caching", 0.0)
+    number = len(calls(ACTIONS, tmp_path))
+    assert crashes(ACTIONS, tmp_path, lambda call: call % 7 == 0) > number // 7
+    errors(ACTIONS, tmp_path, range(3, number, 40), ["full", "full for good"])
 
 
 @pytest.mark.parametrize("kind", KINDS)

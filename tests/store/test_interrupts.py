@@ -18,17 +18,17 @@ from tests.atomic.scenes import Scene, scenes
 SCENES = [scene for scene in scenes() if scene.name in ("dred, both", "rules", "net", "window")]
 
 
-def kept(scene: Scene, folder: Path) -> KnowledgeBase:
+def kept(scene: Scene, folder: Path, sync: str = "os") -> KnowledgeBase:
     """The knowledge base of a scene, in a store."""
     kb = scene.opened()
     kb.attach(create_store(folder, kb.stored_as("")), lambda _: kb)
-    kb.sync = "os"
+    kb.sync = sync
     return kb
 
 
-def events_in_the_store(scene: Scene, folder: Path) -> list[int]:
+def events_in_the_store(scene: Scene, folder: Path, sync: str) -> list[int]:
     """The numbers of the events that happen in the store's code."""
-    kb, shot, numbers = kept(scene, folder), by_exception(0), list[int]()
+    kb, shot, numbers = kept(scene, folder, sync), by_exception(0), list[int]()
 
     def noting(frame: FrameType, event: str, argument: object) -> None:
         shot(frame, event, argument)
@@ -49,13 +49,14 @@ def events_in_the_store(scene: Scene, folder: Path) -> list[int]:
 @pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.name)
 def test_the_store_has_the_state(scene: Scene, rotates: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Store, "is_due", rotates)
-    events_in_the_store(scene, tmp_path / "first")  # what is imported only once is behind us
-    numbers = events_in_the_store(scene, tmp_path / "counted")
+    sync = "os" if rotates else "full"
+    events_in_the_store(scene, tmp_path / "first", sync)  # what is imported only once is behind us
+    numbers = events_in_the_store(scene, tmp_path / "counted", sync)
     step = max(1, len(numbers) // 12)
     assert len(numbers) > 10
     for number in numbers[::step]:
         folder = tmp_path / f"kb{number}"
-        kb = kept(scene, folder)
+        kb = kept(scene, folder, sync)
         shot_at(by_exception(number), lambda kb=kb: scene.action(kb))  # type: ignore[misc]
         for update in scene.later if number % 2 else ():
             try:

@@ -170,17 +170,17 @@ def test_names_that_no_file_can_have(tmp_path: Path) -> None:
 @pytest.mark.parametrize("goes_on", [False, True])
 def test_a_logged_update_that_did_not_happen_is_not_there(goes_on: bool, tmp_path: Path) -> None:
     kb = holdfast.from_text(REACH, FACTS, store=tmp_path / "kb")
-    log = kb._state.log
+    log = kb._state.begin_log
     assert log is not None
 
-    def cut_short(commit: Any) -> None:
-        log(commit)
+    def cut_short(commit: Any) -> Any:
+        log(commit).finish()
         raise RecursionError  # as another thread may put into this one
 
-    kb._state.log = cut_short
+    kb._state.begin_log = cut_short
     with pytest.raises(RecursionError):
         kb.apply(Update(insert={"edge": [(3, 4)]}))
-    kb._state.log = log
+    kb._state.begin_log = log
     if goes_on:
         kb.apply(Update(insert={"edge": [(5, 6)]}))
     assert ((3, 4) in kb["edge"], kb.version) == (False, int(goes_on))

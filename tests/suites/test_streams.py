@@ -1,14 +1,16 @@
 """The update streams of data/kb (315) and data/marking (51): number and digest of all facts after every update.
 
-Every stream is maintained by `auto`; every third one, and every one of marking, once more by one of the other
-algorithms in turn, over its first updates where the rules are many.  What this cannot catch: negation, aggregates and
-rule changes; there are none.
+Every second stream is maintained by `auto`; every sixth one, and every second one of marking, once more by one of the
+other algorithms in turn, over its first updates where the rules are many.  `pytest -m slow` takes the rest.  What this
+cannot catch: negation, aggregates and rule changes; there are none.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,6 +27,11 @@ IN_TURN = [(kb, stream, OTHERS[i % len(OTHERS)]) for i, (kb, stream) in enumerat
 MARKING_IN_TURN = [(stream, OTHERS[i % len(OTHERS)]) for i, stream in enumerate(MARKING)]
 FIRST_ONES = {"relations": 3, "family": 6, "claros": 8, "lubm": 15}  # updates for another algorithm
 _replays: dict[Path, Replay] = {}  # with no facts in them; one that failed does not come back
+
+
+def halved(cases: Sequence[Any]) -> list[Any]:
+    """Every second case; the others only among what is slow."""
+    return [pytest.param(*case, marks=pytest.mark.slow) if i % 2 else case for i, case in enumerate(cases)]
 
 
 def replay(rules: Path, stream: Path, expected: list[list[object]], algorithm: str, most: int | None = None) -> None:
@@ -55,12 +62,12 @@ def replay_marking(stream: str, algorithm: str) -> None:
     replay(folder / "rules" / f"{program}.dl", folder / "streams" / f"{stream}.jsonl.gz", MARKING[stream], algorithm)
 
 
-@pytest.mark.parametrize(("kb", "stream"), STREAMS)
+@pytest.mark.parametrize(("kb", "stream"), halved(STREAMS))
 def test_every_state_of_a_stream(kb: str, stream: str) -> None:
     replay_kb(kb, stream, "auto")
 
 
-@pytest.mark.parametrize(("kb", "stream", "algorithm"), IN_TURN)
+@pytest.mark.parametrize(("kb", "stream", "algorithm"), halved(IN_TURN))
 def test_another_algorithm(kb: str, stream: str, algorithm: str) -> None:
     replay_kb(kb, stream, algorithm, FIRST_ONES.get(kb))
 
@@ -70,7 +77,7 @@ def test_every_state_of_a_marking_stream(stream: str) -> None:
     replay_marking(stream, "auto")
 
 
-@pytest.mark.parametrize(("stream", "algorithm"), MARKING_IN_TURN)
+@pytest.mark.parametrize(("stream", "algorithm"), halved(MARKING_IN_TURN))
 def test_another_algorithm_on_a_marking_stream(stream: str, algorithm: str) -> None:
     replay_marking(stream, algorithm)
 

@@ -12,16 +12,20 @@ nothing needs tidying), a function here gives that behaviour: `virtual_relations
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import field
 from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.backends.protocol import Backend, Bag, Counters, Facts, SummableBag
+from holdfast.backends.protocol import Backend, Bag, Counters, Facts, SummableBag, Watch
 from holdfast.plans import Plan, Read
-from holdfast.program.model import Rule
+from holdfast.plans.profile import PlanProfile
+from holdfast.program.model import Program, Relation, Rule
+from holdfast.quick_dataclass import dataclass
 from holdfast.values.dictionary import Codes
 
 A = TypeVar("A")
@@ -242,6 +246,64 @@ class Scratching(Protocol):
         ...
 
 
+# --- versions ------------------------------------------------------------------------------------------
+
+
+class HeldRelation(Protocol):
+    """A relation of one version, held for a moment."""
+
+    def matching(self, key: tuple[int, ...], values: Codes) -> Codes:
+        """The facts that have the values of one row in some columns, ascending."""
+        ...
+
+
+class PinnedFacts(Protocol):
+    """The facts of one version.  They stay as they are, whatever is committed later."""
+
+    def relation(self, relation: Relation) -> ImplicitRelation:
+        """The facts of a relation."""
+        ...
+
+    def explicit(self, relation: Relation) -> ImplicitRelation:
+        """The explicit facts of a relation."""
+        ...
+
+    def matching(self, relation: Relation, key: tuple[int, ...], values: Codes) -> Codes:
+        """The facts that have the values of one row in some columns, ascending."""
+        ...
+
+
+class Versioned(Protocol):
+    """Lets threads read the facts of the last commit, and of earlier ones, while an update is computed."""
+
+    commit_lock: threading.RLock
+    """Every commit holds it, and a reader for a moment."""
+
+    def pin(self) -> PinnedFacts:
+        """The facts of the last commit."""
+        ...
+
+    def hold(self, relation: Relation) -> HeldRelation:
+        """A relation of the last commit, until it is released."""
+        ...
+
+    def release(self, held: HeldRelation) -> None:
+        """It is no longer read."""
+        ...
+
+    def reading(
+        self, facts: PinnedFacts, relations: Iterable[Relation], watch: Watch
+    ) -> AbstractContextManager[Backend]:
+        """A backend of its own for one query over some relations of a version."""
+        ...
+
+
+def committing(backend: Backend) -> AbstractContextManager[object]:
+    """What a commit holds while it changes the facts."""
+    versions = backend.ability(Versioned)
+    return nullcontext() if versions is None else versions.commit_lock
+
+
 # --- facts in ------------------------------------------------------------------------------------------
 
 
@@ -292,6 +354,47 @@ def packings(backend: Backend) -> int:
     return 0 if prepared is None else prepared.packings
 
 
+# --- places --------------------------------------------------------------------------------------------
+
+
+class Arranging(Protocol):
+    """Places facts by how rules join them."""
+
+    def arrange(self, program: Program) -> None:
+        """Rules of this program will read the facts; there are none yet."""
+        ...
+
+
+def arrange(backend: Backend, program: Program) -> None:
+    """Tell a backend which rules will read its facts, where that is of use."""
+    arranging = backend.ability(Arranging)
+    if arranging is not None:
+        arranging.arrange(program)
+
+
+# --- saving --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SavedTable:
+    """The facts of a predicate as arrays and numbers whose meaning is the backend's own affair."""
+
+    arrays: Mapping[str, NDArray[Any]]
+    numbers: Mapping[str, int | None]
+
+
+class Saving(Protocol):
+    """Gives what it holds between two updates as arrays, and takes it up again: facts, counters and ranks."""
+
+    def save(self, predicate: str) -> SavedTable:
+        """All of a predicate; the arrays are not copies."""
+        ...
+
+    def restore_saved(self, tables: Mapping[str, SavedTable], rounds: int) -> None:
+        """Take up predicates that have no facts yet, and the highest rank; the arrays are the backend's own then."""
+        ...
+
+
 # --- costs ---------------------------------------------------------------------------------------------
 
 
@@ -312,6 +415,12 @@ _PLAIN = _Plain()
 def tuning(backend: Backend) -> Tuning:
     """How a backend wants to be driven."""
     return backend.ability(Tuning) or _PLAIN
+
+
+class Profiling(Protocol):
+    """Can say what each plan took, from when it is given a profile."""
+
+    profile: PlanProfile | None
 
 
 class Housekeeping(Protocol):

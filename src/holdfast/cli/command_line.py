@@ -8,13 +8,14 @@ from __future__ import annotations
 import difflib
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from types import UnionType
 from typing import Any, TypeAlias, get_args, get_type_hints
 
 from holdfast.cli import codes
 from holdfast.errors import Diagnostic, UsageError
+from holdfast.quick_dataclass import dataclass
 
 Function: TypeAlias = Callable[..., None]
 
@@ -35,7 +36,7 @@ class Positional:
     help: str
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True)
 class Option:
     """A named parameter: `-F`, `--facts`; by default its name is that of the Python parameter."""
 

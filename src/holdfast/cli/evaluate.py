@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,20 +24,20 @@ def evaluate(
     macro: Sequence[str] = (),
     include: Sequence[Path] = (),
     functors: Sequence[Path] = (),
+    profile: bool = False,
 ) -> KnowledgeBase:
     """The materialised program.  The progress line is removed in any case."""
-    _import_engine()
+    from holdfast import from_text  # imports NumPy, in the quick way
+
     text = files.read_text(program)
     given = options.preprocessing(macro, include)
     options.load_functors([files.existing_file(path) for path in functors])
     for path in facts:
         files.existing(path)
     modules = options.modules(no_module)
-    import holdfast
-
     watcher = progress.for_this_terminal()
     try:
-        return holdfast.from_text(
+        return from_text(
             text,
             _sources(facts),
             engine=engine,
@@ -49,21 +48,10 @@ def evaluate(
             output=output,
             macros=given.macros,
             include=given.folders,
+            profile=profile,
         )
     finally:
         watcher.finished()
-
-
-def _import_engine() -> None:
-    """Keep NumPy from starting threads for matrix products: none are needed, and they take a tenth of a start."""
-    asked = "OPENBLAS_NUM_THREADS"
-    if asked in os.environ:
-        return
-    os.environ[asked] = "1"
-    try:
-        from holdfast import from_text  # noqa: F401
-    finally:
-        del os.environ[asked]  # other processes may want them
 
 
 def _sources(facts: Sequence[Path]) -> Path | list[Path] | None:

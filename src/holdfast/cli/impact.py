@@ -13,8 +13,9 @@ from holdfast.cli.query import answer_as_json, rows_as_text
 from holdfast.errors import Diagnostic, UsageError
 
 if TYPE_CHECKING:
-    from holdfast import Impact, RelationView
+    from holdfast import Impact, KnowledgeBase, RelationView
     from holdfast.program.impact import Impacted
+    from holdfast.values import Row
 
 EXAMPLE = "holdfast impact examples/policy/policy.dl -F examples/policy/facts --remove r2"
 ROWS_SHOWN = 5
@@ -36,6 +37,23 @@ def impact(
             help="A rule to remove, by name or text; may be given several times.",
         ),
     ] = [],  # noqa: B006
+    insert: Annotated[
+        list[str],
+        Option("--insert", metavar="FACT", show_default=False, help="A fact to insert; several may be given."),
+    ] = [],  # noqa: B006
+    delete: Annotated[
+        list[str],
+        Option("--delete", metavar="FACT", show_default=False, help="A fact to delete; several may be given."),
+    ] = [],  # noqa: B006
+    why: Annotated[
+        list[str],
+        Option(
+            "--why",
+            metavar="FACT",
+            show_default=False,
+            help="Say what would cause this fact to come or go; several may be given.",
+        ),
+    ] = [],  # noqa: B006
     limit_facts: options.LimitFacts = None,
     limit_rounds: options.LimitRounds = None,
     limit_seconds: options.LimitSeconds = None,
@@ -46,21 +64,34 @@ def impact(
     functors: options.FunctorFiles = [],  # noqa: B006  it is copied
     json: options.AsJson = False,
 ) -> None:
-    """Show what adding or removing rules would do.
+    """Show what changing rules or facts would do.
 
     Shows the hyper-nodes that the update would maintain, those it affects directly, and the facts that would change.
     """
-    if not add and not remove:
-        raise UsageError(Diagnostic(codes.BAD_USAGE, "no rule change is given", help="give --add or --remove"))
+    if not (add or remove or insert or delete):
+        help = "give --add, --remove, --insert or --delete"
+        raise UsageError(Diagnostic(codes.BAD_USAGE, "no change is given", help=help))
     limits = (limit_facts, limit_rounds, limit_seconds, limit_memory)
     base = evaluate(program, facts, limits, no_module, macro=macro, include=include, functors=functors)
     from holdfast import Update
 
-    found = base.impact(Update(add_rules=add, remove_rules=remove))
+    update = Update(_facts(base, delete), _facts(base, insert), add, remove)
+    found = base.impact(update)
+    causes = {fact: found.change.why(fact) for fact in why}
     if json:
-        terminal.json(_as_json(found))
-    else:
-        _show(found)
+        shown = {fact: each and each.as_json() for fact, each in causes.items()}
+        terminal.json({**_as_json(found), **({"why": shown} if why else {})})
+        return
+    _show(found)
+    for fact, each in causes.items():
+        terminal.text(f"\n{each or f'{fact} would neither come nor go'}")
+
+
+def _facts(base: KnowledgeBase, texts: list[str]) -> dict[str, list[Row]]:
+    found: dict[str, list[Row]] = {}
+    for name, row in map(base.parsed_fact, texts):
+        found.setdefault(name, []).append(row)
+    return found
 
 
 def _as_json(found: Impact) -> dict[str, object]:

@@ -25,6 +25,7 @@ COMMANDS: Final = {
     "query": "query.query",
     "why": "why.why",
     "why-not": "why_not.why_not",
+    "repair": "repair.repair",
     "check-proof": "check_proof.check_proof",
     "stream": "stream.stream",
     "impact": "impact.impact",

@@ -98,7 +98,7 @@ NoModules = Annotated[
 ]
 EngineOption = Annotated[
     str,
-    Option("--engine", metavar="NAME", help="The engine: memory, in this process, or spark."),
+    Option("--engine", metavar="NAME", help="The engine: memory or parted, in this process, or spark."),
 ]
 Master = Annotated[
     str | None,

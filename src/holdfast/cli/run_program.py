@@ -49,6 +49,18 @@ def run_program(
         Path | None,
         Option("--stats", metavar="FILE", show_default=False, help="Write figures of the run to this file, as JSON."),
     ] = None,
+    profile: Annotated[
+        bool, Option("--profile", help="Say at the end what each rule took, the slowest first.")
+    ] = False,
+    profile_to: Annotated[
+        Path | None,
+        Option(
+            "--profile-to",
+            metavar="FILE",
+            show_default=False,
+            help="Write what each rule took to this file: a page if it ends in .html, JSON if in .json, else text.",
+        ),
+    ] = None,
     json: options.AsJson = False,
 ) -> None:
     """Derive what follows; print it or write files.
@@ -56,8 +68,9 @@ def run_program(
     Facts come from <relation>.facts and similar files in the folder, or from RDF files.
     """
     files.writable_folder(output)
-    files.writable_file(stats)
-    files.refuse_overwriting(stats, [program, *functors])
+    for path in (stats, profile_to):
+        files.writable_file(path)
+        files.refuse_overwriting(path, [program, *functors])
     base = evaluate(
         program,
         facts,
@@ -68,11 +81,15 @@ def run_program(
         macro=macro,
         include=include,
         functors=functors,
+        profile=profile or profile_to is not None,
     )
     terminal.diagnostics([] if json else base.program.warnings)
     written = write_all(base, output, stats, _figures(base), functors)
+    if profile_to is not None:
+        _write_profile(base, profile_to)
     if json:
-        terminal.json(_as_json(base, written, output is None))
+        shown = {"profile": base.profile().as_json()} if profile else {}
+        terminal.json({**_as_json(base, written, output is None), **shown})
         return
     _print_sizes(base)
     if output is None:
@@ -81,7 +98,25 @@ def run_program(
         for name in _printed(base):
             _print_rows(base.relations[name])
         _tell_written(program, output, written)
+    if profile:
+        terminal.text(str(base.profile()))
     terminal.note(_summary(base))
+
+
+def _write_profile(base: KnowledgeBase, path: Path) -> None:
+    from holdfast.formats.staging import all_or_none, write_bytes
+
+    files.refuse_overwriting(path, base.files)
+    found = base.profile()
+    match path.suffix:
+        case ".html":
+            text = found.to_html()
+        case ".json":
+            text = found.to_json(indent=2)
+        case _:
+            text = str(found)
+    with all_or_none() as staged:
+        write_bytes(path, [text.encode() + b"\n"], replacing=staged.replacing)
 
 
 def write_all(

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from holdfast.cli import options, terminal
 from holdfast.cli.command_line import Option, Positional
 from holdfast.errors import DamagedData
 
 if TYPE_CHECKING:
+    from holdfast.store.commits import CommitInfo
     from holdfast.store.reading import StoreContents
-    from holdfast.store.records import LogRecord
 
 EXAMPLE = "holdfast store check kb"
 
@@ -38,7 +39,7 @@ def check(store: StoreFolder, json: options.AsJson = False) -> None:
     commits = terminal.counted(len(found.log.applied()), "commits")
     snapshot = f"snapshot of version {found.manifest.version} with {facts}"
     terminal.line(f"ok: version {found.version}; {snapshot}, {commits} since")
-    if found.log_size > found.log.end:
+    if found.is_incomplete:
         terminal.note(
             "the log ends in an incomplete record, which was never acknowledged; it goes when the store is opened"
         )
@@ -66,28 +67,31 @@ def _figures(stored: StoreContents) -> dict[str, object]:
 
 
 def log(store: StoreFolder, json: options.AsJson = False) -> None:
-    """List the commits since the last snapshot: versions, and how many facts each deletes and inserts."""
+    """List the commits since the last snapshot: versions, how many facts each deletes and inserts, when, and notes."""
+    from holdfast.store.commits import commits
     from holdfast.store.reading import read_store
 
     stored = read_store(store)
-    commits = [_commit(record) for record in stored.log.applied()]
+    listed = commits(stored)
     if json:
-        for commit in commits:
-            terminal.json_line(commit)
+        for commit in listed:
+            terminal.json_line({**commit._asdict(), "time": _time(commit, "milliseconds"), "notes": list(commit.notes)})
         return
-    if not commits:
+    if not listed:
         terminal.line(f"there are no commits since the snapshot of version {stored.manifest.version}")
         return
-    columns = ("version", "updates", "delete", "insert", "rules")
-    terminal.table(columns, [[str(commit[column]) for column in columns] for commit in commits])
+    columns = ("version", "updates", "delete", "insert", "rules", "time", "note")
+    rows = [[*map(str, commit[:5]), _time(commit), "; ".join(map(_fields, commit.notes))] for commit in listed]
+    width = len(columns) if any(commit.notes for commit in listed) else len(columns) - 1
+    terminal.table(columns[:width], [row[:width] for row in rows])
 
 
-def _commit(record: LogRecord) -> dict[str, object]:
-    from holdfast.store.contents import size_of
+def _time(commit: CommitInfo, precision: str = "seconds") -> str:
+    return commit.time.isoformat(timespec=precision)
 
-    delete, insert, rules = size_of(record.content)
-    updates = record.version - record.base
-    return {"version": record.version, "updates": updates, "delete": delete, "insert": insert, "rules": rules}
+
+def _fields(note: Mapping[str, Any]) -> str:
+    return ", ".join(f"{key}: {value}" for key, value in note.items())
 
 
 def compact(store: StoreFolder) -> None:

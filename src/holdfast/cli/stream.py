@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,6 +13,7 @@ from holdfast.cli.choice import Asked
 from holdfast.cli.command_line import Exit, Option
 from holdfast.cli.evaluate import evaluate
 from holdfast.cli.run_program import write_all
+from holdfast.cli.stream_causes import change_causes
 from holdfast.cli.stream_figures import StreamFigures
 from holdfast.cli.stream_files import open_changes, open_updates, refuse_overwriting
 from holdfast.errors import Diagnostic, ExitCode, UsageError
@@ -53,6 +54,9 @@ def stream(
     strategy: options.Strategy = "counters",
     explain_choice: Annotated[
         bool, Option("--explain-choice", help="Show the algorithm of each hyper-node and the reason.")
+    ] = False,
+    why: Annotated[
+        bool, Option("--why", help="Say with each change which parts of the update caused each derived fact of it.")
     ] = False,
     keep_going: Annotated[
         bool, Option("--keep-going", help="Skip refused updates; exit code 1 if there were any.")
@@ -99,15 +103,8 @@ def stream(
         Lookahead(lookahead, window, coalesce),
         UpdateQueue(queue),
     )
-    if str(program) == str(updates) == "-":
-        raise UsageError(Diagnostic(codes.BAD_USAGE, "program and updates cannot both be on standard input"))
-    refuse_overwriting(updates, changes)
+    _refuse_clashes(program, updates, changes, stats, functors)
     files.writable_folder(output)
-    for path in (stats, changes):
-        files.writable_file(path)
-        files.refuse_overwriting(path, [program, updates, *functors])
-    if stats is not None and changes is not None and stats.resolve() == changes.resolve():
-        raise UsageError(Diagnostic(codes.BAD_USAGE, f"{stats} cannot be both --stats and --changes"))
     with ExitStack() as opened:
         longest = None if limit_memory is None else options.bytes_of(limit_memory) // 8  # its objects take more
         feed(incoming, opened.enter_context(open_updates(updates, longest)))
@@ -126,18 +123,37 @@ def stream(
         for path in (stats, changes):
             files.refuse_overwriting(path, base.files)
         sink = opened.enter_context(open_changes(changes))
-        run = _Run(base, asked, incoming, sink, explain_choice, keep_going, json)
+        run = _Run(base, asked, incoming, sink, explain_choice, keep_going, json, why)
         run.all(ahead)
     others = files.each_file([updates, *functors, *([] if changes is None else [changes])])
     written = write_all(base, output, stats, run.figures.to_json(), others)
-    if json:
-        terminal.json_line({"ok": not run.figures.skipped, **run.figures.totals(), "written": list(map(str, written))})
-    else:
-        for path in written:
-            terminal.note(f"wrote {path}")
-        terminal.note(run.figures.summary())
+    _report(run.figures, written, json)
     if run.figures.skipped:
         raise Exit(ExitCode.CHECK_FAILED)
+
+
+def _refuse_clashes(
+    program: Path, updates: Path, changes: Path | None, stats: Path | None, functors: Sequence[Path]
+) -> None:
+    """No file is read and written, or written twice."""
+    if str(program) == str(updates) == "-":
+        raise UsageError(Diagnostic(codes.BAD_USAGE, "program and updates cannot both be on standard input"))
+    refuse_overwriting(updates, changes)
+    for path in (stats, changes):
+        files.writable_file(path)
+        files.refuse_overwriting(path, [program, updates, *functors])
+    if stats is not None and changes is not None and stats.resolve() == changes.resolve():
+        raise UsageError(Diagnostic(codes.BAD_USAGE, f"{stats} cannot be both --stats and --changes"))
+
+
+def _report(figures: StreamFigures, written: Sequence[Path], json: bool) -> None:
+    """What the whole stream came to."""
+    if json:
+        terminal.json_line({"ok": not figures.skipped, **figures.totals(), "written": list(map(str, written))})
+        return
+    for path in written:
+        terminal.note(f"wrote {path}")
+    terminal.note(figures.summary())
 
 
 class _Run:
@@ -152,10 +168,11 @@ class _Run:
         explains: bool,
         keeps_going: bool,
         quiet: bool,
+        causes: bool,
     ) -> None:
         self.base, self.asked, self.queue, self.sink = base, asked, queue, sink
         self.figures = StreamFigures(base, queue)
-        self._explains, self._keeps_going, self._quiet = explains, keeps_going, quiet
+        self._explains, self._keeps_going, self._quiet, self._causes = explains, keeps_going, quiet, causes
         self._warned: list[Diagnostic] = []
 
     def all(self, lookahead: Lookahead) -> None:
@@ -188,7 +205,8 @@ class _Run:
             self.figures.passed_over(answer)
         else:
             self.figures.add(answer, answer.change)
-            self._say(change_line(answer.number, answer.change, answer.merged))
+            causes = change_causes(answer.change, self.base) if self._causes else None
+            self._say(change_line(answer.number, answer.change, answer.merged, causes))
             self._warn()
             self._explain(answer.number, answer.change, relations)
 

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 from holdfast.cli import codes, options, terminal
 from holdfast.cli.command_line import Exit, Option, Positional
 from holdfast.cli.evaluate import evaluate
-from holdfast.errors import Diagnostic, ExitCode, UsageError
+from holdfast.errors import Diagnostic, ExitCode, LimitReached, UsageError
 
 if TYPE_CHECKING:
+    from holdfast import KnowledgeBase
     from holdfast.explanations.proof import Proof
 
 EXAMPLE = "holdfast why examples/reachability/reachability.dl -F examples/reachability/facts 'path(1, 4)'"
@@ -22,10 +23,19 @@ Seconds = Annotated[float, Option("--seconds", metavar="S", min=0, help="Stop th
 
 def why(
     program: options.ProgramFile,
-    fact: FactText,
+    fact: FactText = "",
     facts: options.FactsOption = [],  # noqa: B006  it is copied
     format: ExplanationFormat = "tree",
     depth: Annotated[int | None, Option("--depth", metavar="N", min=0, help="Show so many levels of a tree.")] = None,
+    all_ways: Annotated[bool, Option("--all", help="Show all ways, of the fact and of those below it.")] = False,
+    limit: Annotated[int, Option("--limit", metavar="N", min=1, help="With --all, show so many ways.")] = 100,
+    supports: Annotated[
+        int | None,
+        Option("--supports", metavar="N", min=1, help="Show N minimal sets of given facts that suffice."),
+    ] = None,
+    all_facts: Annotated[
+        bool, Option("--all-facts", help="Write a proof of each derived fact, as lines of JSON.")
+    ] = False,
     seconds: Seconds = 5.0,
     no_module: options.NoModules = [],  # noqa: B006  it is copied
     macro: options.MacrosOption = [],  # noqa: B006  it is copied
@@ -37,15 +47,61 @@ def why(
     A proof of the least height, from facts that were given.  Exit code 1 if the fact does not hold.
     """
     check_format(format, FORMATS)
+    if bool(fact) == all_facts:
+        message = "a fact, or --all-facts, is needed, and not both"
+        raise UsageError(Diagnostic(codes.BAD_USAGE, message, help="holdfast why PROGRAM 'path(1, 4)'"))
     limits = (None, None, None, None)
     base = evaluate(program, facts, limits, no_module, macro=macro, include=include, functors=functors)
-    proof = base.why(fact, seconds=seconds)
-    if proof is not None:
-        terminal.text(_shown(proof, format, depth))
+    if all_facts:
+        _all_facts(base, seconds)
+        return
+    shown = _explained(base, fact, format, depth, limit if all_ways else None, supports, seconds)
+    if shown is not None:
+        terminal.text(shown)
         return
     absence = base.why_not(fact, seconds=0)
     terminal.note(f"{str(absence).splitlines()[0]}: holdfast why-not says more")
     raise Exit(ExitCode.CHECK_FAILED)
+
+
+def _explained(
+    base: KnowledgeBase,
+    fact: str,
+    format: str,
+    depth: int | None,
+    most_ways: int | None,
+    supports: int | None,
+    seconds: float,
+) -> str | None:
+    """The answer as text; None if the fact does not hold."""
+    if supports is not None:
+        found = base.supports(fact, limit=supports, seconds=seconds)
+        return None if found is None else found.to_json(indent=2) if format == "json" else str(found)
+    if most_ways is not None:
+        ways = base.why(fact, ways="all", limit=most_ways, seconds=seconds)
+        if ways is None:
+            return None
+        return ways.to_json(indent=2) if format == "json" else ways.to_dot() if format == "dot" else str(ways)
+    proof = base.why(fact, seconds=seconds)
+    return None if proof is None else _shown(proof, format, depth)
+
+
+def _all_facts(base: KnowledgeBase, seconds: float) -> None:
+    """A line for each fact of a relation that rules derive; what is not found within the limits says so."""
+    from holdfast.explanations.proof import fact_text
+    from holdfast.knowledge.relations import written_name
+
+    derived = {rule.predicate for rule in base.program.rules} | {rule.predicate for rule in base.program.aggregates}
+    for name in (name for name in base.relations if name in derived):
+        view = base[name]
+        for row in view.sorted_rows():
+            text = fact_text((written_name(name, len(view.types), base.program), row))
+            try:
+                proof = base.why(text, seconds=seconds)
+                terminal.json_line({} if proof is None else proof.as_json())
+            except LimitReached as limit:
+                errors = [found.to_json() for found in limit.diagnostics]
+                terminal.json_line({"finalConclusion": text, "error": errors})
 
 
 def _shown(proof: Proof, format: str, depth: int | None) -> str:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from itertools import islice
-from typing import Any
+from typing import Any, Protocol
 
 from holdfast.errors import LimitReached
 from holdfast.explanations.matching import ANY, Binding, Fact, FactPattern, Matcher, RuleHead, formulas
@@ -97,6 +97,10 @@ class Absence:
         return f"<pre>{escape(str(self))}</pre>"
 
 
+class _Valued(Protocol):
+    def value(self, term: tree.Term, b: Binding) -> Any: ...
+
+
 def reasons(source: Matcher, goal: Fact) -> dict[Fact, tuple[Obstacle, ...]]:
     """Where the rules for a fact fail, and the rules for what they miss, breadth first."""
     found: dict[Fact, tuple[Obstacle, ...]] = {}
@@ -142,19 +146,19 @@ def _failure(source: Matcher, item: tree.Formula, given: list[Binding]) -> tuple
     b = given[0]
     values = ", ".join(f"{name} = {text_of(b[name])}" for name in sorted(variables(item)) if name in b)
     match item:
-        case tree.Atom() if (pattern := _pattern(source, item, b)) is not None:
+        case tree.Atom() if (pattern := known_pattern(source, item, b)) is not None:
             missing = source.name(item.name), pattern
-            some = [p for other in given[:NEAREST] if (p := _pattern(source, item, other)) is not None]
+            some = [p for other in given[:NEAREST] if (p := known_pattern(source, item, other)) is not None]
             near = nearest(source, missing[0], some)
             return f"there is no {fact_text(missing)}", near, missing
-        case tree.Negation(operand=tree.Atom() as atom) if (pattern := _pattern(source, atom, b)) is not None:
+        case tree.Negation(operand=tree.Atom() as atom) if (pattern := known_pattern(source, atom, b)) is not None:
             name = source.name(atom.name)
             row = next(iter(next(iter(source.lookup(name, [pattern], True)))), pattern)
             return f"{fact_text((name, row))} holds, and the rule wants that it does not", (), None
     return f"{show_formula(item)} fails" + (f" with {values}" if values else ""), (), None
 
 
-def _pattern(source: Matcher, atom: tree.Atom, b: Binding) -> FactPattern | None:
+def known_pattern(source: _Valued, atom: tree.Atom, b: Binding) -> FactPattern | None:
     """What is known of an atom under a binding."""
     try:
         return tuple(

@@ -58,8 +58,12 @@ class _Checker(Matcher):
         super().__init__(program)
         self.given, self.proved = given, set[Fact]()
         self.explicit: dict[str, list[FactPattern]] = {}
-        for name, row in {*self.asserted, *((n, self._row(n, row)) for n, rows in facts.items() for row in rows)}:
-            self.explicit.setdefault(name, []).append(row)
+        written = {name for rule in self.rules for name, _ in self._reads(rule.body, False)}
+        written |= {name for name, _ in self.heads} | self.columns.keys()
+        given_facts = {(n, self._row(n, row)) for n, rows in facts.items() for row in rows}
+        for name, row in self.asserted | given_facts:
+            plain = name if name in written else name.removesuffix(f"/{len(row)}")  # of relations that share a name
+            self.explicit.setdefault(plain, []).append(row)
         self._indexes: dict[tuple[str, tuple[bool, ...]], dict[FactPattern, list[FactPattern]]] = {}
         self.premises: list[Fact] | None = None  # of the inference that is being checked
         self.complete: dict[Fact, list[FactPattern]] = {}

@@ -67,6 +67,8 @@ class Matcher:
                 else:
                     self.rules.append(RuleHead(called, head, rule.body, rule))
         self.heads: dict[tuple[str, int], list[RuleHead]] = {}
+        self._lasting = {id(item) for each in self.rules for item in formulas(each.body)}  # ids that stay theirs
+        self._chosen: dict[tuple[object, ...], tree.Formula] = {}
         for each in self.rules:
             self.heads.setdefault((self.name(each.head.name), len(each.head.arguments)), []).append(each)
 
@@ -174,6 +176,14 @@ class Matcher:
 
     def next_formula(self, waiting: list[tree.Formula], bound: frozenset[str], around: frozenset[str]) -> tree.Formula:
         """The cheapest formula that is ready: a test, then an atom with few unknown columns."""
+        if not self._lasting.issuperset(map(id, waiting)):
+            return self._cheapest(waiting, bound, around)
+        place = (*map(id, waiting), bound, around)
+        if place not in self._chosen:
+            self._chosen[place] = self._cheapest(waiting, bound, around)
+        return self._chosen[place]
+
+    def _cheapest(self, waiting: list[tree.Formula], bound: frozenset[str], around: frozenset[str]) -> tree.Formula:
         costs = []
         for place, item in enumerate(waiting):
             others = around | closure([other for other in waiting if other is not item], bound)
@@ -447,7 +457,8 @@ def formulas(formula: tree.Formula) -> list[tree.Formula]:
 
 def fits(row: FactPattern, pattern: FactPattern) -> bool:
     """Whether a fact has the values that a pattern asks for."""
-    return all(wanted is ANY or value == wanted for value, wanted in zip(row, pattern, strict=True))
+    matching = all(wanted is ANY or value == wanted for value, wanted in zip(row, pattern, strict=False))
+    return matching and len(row) == len(pattern)  # relations of several widths may share a name
 
 
 def only(b: Binding, names: Iterable[str]) -> Binding:

@@ -49,6 +49,7 @@ class ProofStep:
     substitution: Mapping[str, Any] | None = None
     premises: tuple[Fact, ...] = ()
     absent: tuple[Fact, ...] = ()
+    note: str = ""  # what a tree says of it, if not how it is proved
 
     @property
     def is_asserted(self) -> bool:
@@ -169,6 +170,8 @@ class Proof:
                 stack.append((child, rest + ("└─ " if last else "├─ "), rest + ("   " if last else "│  "), level + 1))
 
     def _note(self, inference: ProofStep, again: bool, cut: bool) -> str:
+        if inference.note:
+            return f"  {inference.note}"
         if inference.is_asserted:
             return "  given"
         more = "  (shown above)" if again else "  …" if cut else ""
@@ -195,10 +198,10 @@ class Proof:
         lines = ["digraph proof {", "  rankdir=BT;", "  node [shape=box, fontname=sans];"]
         for each in self._reached:
             style = ", style=filled, fillcolor=lightgrey" if each.is_asserted else ""
-            lines.append(f"  {places[each.conclusion]} [label={_quoted(fact_text(each.conclusion))}{style}];")
+            lines.append(f"  {places[each.conclusion]} [label={quoted(fact_text(each.conclusion))}{style}];")
             if not each.is_asserted:
                 rule = f"r{places[each.conclusion]}"
-                lines.append(f"  {rule} [label={_quoted(each.rule_name)}, shape=ellipse];")
+                lines.append(f"  {rule} [label={quoted(each.rule_name)}, shape=ellipse];")
                 lines.append(f"  {rule} -> {places[each.conclusion]};")
                 lines += [f"  {places[premise]} -> {rule};" for premise in each.premises]
         return "\n".join([*lines, "}"])
@@ -232,5 +235,6 @@ def _listed(texts: Sequence[str]) -> str:
     return texts[0] if len(texts) == 1 else ", ".join(texts[:-1]) + " and " + texts[-1] if texts else "nothing more"
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
+    """A text for Graphviz."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

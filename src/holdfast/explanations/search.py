@@ -32,6 +32,7 @@ class FactSource(Protocol):
     premises: Sequence[Fact] | None
     asked: dict[Fact, bool]
     absent: dict[Fact, None]
+    exact: dict[Fact, None]
 
     def name(self, name: tree.Name) -> str:
         """The predicate of a written name."""
@@ -77,10 +78,14 @@ class SearchLimit:
         self.seconds, self.size = seconds, size
         self._end = None if seconds is None else time.monotonic() + seconds
 
+    def reached(self, what: str) -> LimitReached:
+        """The error that says that time has run out."""
+        return _not_found(what, f"{self.seconds or 0:g} seconds", "seconds")
+
     def check(self, size: int, what: str) -> None:
         """Raise if it is reached."""
         if self._end is not None and time.monotonic() > self._end:
-            raise _not_found(what, f"{self.seconds:g} seconds", "seconds")
+            raise self.reached(what)
         if self.size is not None and size > self.size:
             raise _not_found(what, f"{self.size:,} facts", "size")
 
@@ -93,8 +98,8 @@ def _not_found(what: str, limit: str, name: str) -> LimitReached:
 class Search:
     """Searches proofs of facts that hold.  What one search learns, the next one uses."""
 
-    def __init__(self, source: FactSource, limit: SearchLimit) -> None:
-        self._source, self._limit = source, limit
+    def __init__(self, source: FactSource, limit: SearchLimit, *, chains: bool = True) -> None:
+        self._source, self._limit, self._chains = source, limit, chains
         self.rank: dict[Fact, int] = {}
         self.best: dict[Fact, Instance] = {}
         self._instances: dict[Fact, list[Instance]] = {}
@@ -168,7 +173,7 @@ class Search:
         found: dict[Fact, list[Instance]] = {goal: [] for goal in goals}
         by_relation: dict[tuple[str, int], list[Fact]] = {}
         for goal in goals:
-            if (chained := self._chained(goal)) is not None:
+            if self._chains and (chained := self._chained(goal)) is not None:
                 found[goal] = [chained]
                 continue
             by_relation.setdefault((goal[0], len(goal[1])), []).append(goal)
@@ -239,6 +244,15 @@ class Explainer:
             self._inferences = {fact: self._inference(fact)[0] for fact in self._from(goal, {})}
             return Proof(goal, tuple(self._inferences.values()), limit=limit)
         return Proof(goal, tuple(self._ordered(goal)), tuple(self._complete.items()))
+
+    def steps(self, goal: Fact) -> list[ProofStep]:
+        """The inferences of a proof, premises first, without the lists that a checker needs.
+
+        The source's `exact` has then the patterns that negation and aggregates in them looked up.
+        """
+        self._search.prove(goal)
+        self._source.exact = {}
+        return [self._inference(fact)[0] for fact in self._from(goal, {})]
 
     def complete(self, pattern: Fact) -> tuple[tuple[ProofStep, ...], tuple[tuple[Fact, tuple[Fact, ...]], ...]]:
         """The inferences and lists which show that a pattern has just the facts that it has."""

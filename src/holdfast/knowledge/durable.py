@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from holdfast.errors import HoldfastError
+from holdfast.knowledge.derived_cache import cached_state
 from holdfast.knowledge.materialisation import Commit, Materialisation
 from holdfast.knowledge.stored_facts import stored_relations
 from holdfast.knowledge.views import Views, visible_relations
@@ -21,6 +22,22 @@ if TYPE_CHECKING:
     from holdfast.knowledge.facade import KnowledgeBase
 
 
+class InLog:
+    """A commit that is in the log, and has not happened yet."""
+
+    def __init__(self, store: Store, state: Materialisation, base: int) -> None:
+        self._store, self._state, self._base = store, state, base
+
+    def finish(self) -> None:
+        """Wait until it is durable."""
+        self._store.finish(self._base)
+
+    def retract(self) -> None:
+        """Say in the log that it has not happened, unless it has.  If that fails, the store is closed for writing."""
+        with suppress(HoldfastError):
+            self._store.retract(self._state.version)
+
+
 class Durable:
     """Keeps a materialisation in a store from now on."""
 
@@ -29,16 +46,23 @@ class Durable:
     ) -> None:
         self._state, self._views, self.store, self.earlier = state, views, store, earlier
         self._next_try = 0  # bytes of log before a snapshot that failed is tried again
-        state.log, state.after_commit = self._log, self._keep_short
+        state.log, state.begin_log, state.after_commit = self._log, self._begin_log, self._committed
         self._closing = weakref.finalize(self, _close, store, weakref.ref(state))
+        store.publish(state.version)
 
     def _log(self, commit: Commit) -> None:
-        base = commit.version - len(commit.updates)
         if commit.updates:
-            self.store.append(base, commit.version, pack(commit.explicit))
+            self._begin_log(commit).finish()
 
-    def _keep_short(self) -> None:
-        """Write a snapshot when the log is long.  If that fails, the update is durable anyway."""
+    def _begin_log(self, commit: Commit) -> InLog:
+        base = commit.version - len(commit.updates)
+        notes = [update.note for update in commit.updates]
+        self.store.begin(base, commit.version, pack(commit.explicit, notes))
+        return InLog(self.store, self._state, base)
+
+    def _committed(self) -> None:
+        """Let readers know, and write a snapshot when the log is long.  If that fails, the update is durable anyway."""
+        self.store.publish(self._state.version)
         if self.store.is_due and self.store.is_open and self.store.log_size > self._next_try:
             with suppress(HoldfastError, MemoryError):
                 self.compact()
@@ -47,11 +71,20 @@ class Durable:
     def compact(self) -> None:
         """Write a snapshot of the state and begin a new log."""
         self.store.rotate(snapshot_of(self._state, self._views, self.store.manifest.source))
+        keep_derived(self._state, self.store)
 
     def close(self) -> None:
         """Let the store go; the state stays, and cannot change any more."""
         if self._closing.detach() is not None:
             self.store.close(self._state.version)
+
+
+def keep_derived(state: Materialisation, store: Store) -> None:
+    """Keep what follows from the facts of a snapshot, whose state this is, if evaluating it takes long."""
+    seconds = sum(cost.seconds for cost in state.maintainer.chooser.costs.entries().values())
+    cached = cached_state(state) if seconds >= store.worth_caching else None
+    if cached is not None:
+        store.cache(cached)
 
 
 def snapshot_of(state: Materialisation, views: Views, source: str) -> Snapshot:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,15 +20,17 @@ if TYPE_CHECKING:
 
     from holdfast.spark_session import SparkOptions
 
-ENGINES = ("memory", "spark")
+ENGINES = ("memory", "parted", "spark")
 EngineChoice: TypeAlias = "str | SparkOptions | SparkSession | Factory"
+_PARTED = re.compile(r"parted(?:\[([0-9]{1,4})\])?")
 _SILENCE = 2.0  # seconds of compiling before the user is notified
 
 
 def backend_factory(engine: EngineChoice, progress: Progress) -> Factory:
     """What makes the backend; Spark, or the kernels, are loaded now."""
     if not _is_engine(engine):
-        help = similar(str(engine), ENGINES) or "an engine is memory, spark, a Spark session, or a factory of backends"
+        kinds = "memory, parted, parted[4], spark, a Spark session, or a factory of backends"
+        help = similar(str(engine), ENGINES) or f"an engine is {kinds}"
         raise UsageError(Diagnostic("E0916", f"unknown engine {engine}", help=help))
     if callable(engine):
         return engine
@@ -35,6 +38,10 @@ def backend_factory(engine: EngineChoice, progress: Progress) -> Factory:
         with patience(progress):
             from holdfast.backends.memory.store import MemoryBackend
         return MemoryBackend
+    if isinstance(engine, str) and (parted := _PARTED.fullmatch(engine)):
+        with patience(progress):
+            from holdfast.backends.parted.store import PartedBackend, default_shards
+        return partial(PartedBackend, int(parted[1]) if parted[1] else default_shards())
     from holdfast.spark_session import spark_session
 
     session = spark_session(None if isinstance(engine, str) else engine)
@@ -45,12 +52,13 @@ def backend_factory(engine: EngineChoice, progress: Progress) -> Factory:
 
 def keeps_frames(engine: EngineChoice) -> bool:
     """Whether facts that are given as Spark DataFrames stay what they are."""
-    return not (engine == "memory" or callable(engine))
+    return not (engine == "memory" or callable(engine) or (isinstance(engine, str) and _PARTED.fullmatch(engine)))
 
 
 def _is_engine(engine: object) -> bool:
     if isinstance(engine, str):
-        return engine in ENGINES
+        parted = _PARTED.fullmatch(engine)
+        return engine in ENGINES or (parted is not None and int(parted[1]) > 0)
     from holdfast.spark_session import SparkOptions
 
     return isinstance(engine, SparkOptions) or hasattr(engine, "newSession") or callable(engine)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from holdfast.backends.abilities import given_facts, housekeeping, module_budget, relation_size, tuning
+from holdfast.backends.abilities import arrange, given_facts, housekeeping, module_budget, relation_size, tuning
 from holdfast.backends.protocol import Backend
 from holdfast.backends.protocol import Engine as Factory
 from holdfast.knowledge.engines import patience
@@ -20,6 +20,9 @@ from holdfast.plans import Planner
 from holdfast.program.graph import gathered
 from holdfast.program.model import HyperNode, Program
 from holdfast.quick_dataclass import dataclass
+
+if TYPE_CHECKING:
+    from holdfast.knowledge.derived_cache import Derived
 
 _T = TypeVar("_T")
 
@@ -89,6 +92,7 @@ def evaluate_program(loaded: Loaded, make_backend: Factory, watch: Watch, module
 def _evaluated(loaded: Loaded, make_backend: Factory, watch: Watch, modules: tuple[Module, ...]) -> Evaluated:
     program, progress = loaded.program, watch.progress
     backend = make_backend(program.relations, loaded.dictionary, watch)
+    arrange(backend, program)
     _put_facts(loaded, backend, watch)
     progress.started(len(program.nodes))
     if program.size_limits or len(backend.explicit) > module_budget(backend).most_for_modules:
@@ -98,6 +102,8 @@ def _evaluated(loaded: Loaded, make_backend: Factory, watch: Watch, modules: tup
         with patience(progress):
             import holdfast.modules.graph_kernels  # noqa: F401
     nodes = _nodes(program, served, backend, watch)
+    if loaded.derived is not None:
+        nodes = _not_restored(loaded.derived, nodes, served, backend, watch)
     figures = evaluate(nodes, backend, watch, served=served, enough=program.size_limits)
     progress.finished()
     housekeeping(backend).tidy(backend.deleted)
@@ -105,6 +111,16 @@ def _evaluated(loaded: Loaded, make_backend: Factory, watch: Watch, modules: tup
     statistics = _statistics(program, backend, watch, figures, served.states)
     watch.rest(watch.facts)
     return Evaluated(backend, modules, served.states, statistics)
+
+
+def _not_restored(
+    derived: Derived, nodes: Iterable[HyperNode], served: Served, backend: Backend, watch: Watch
+) -> list[HyperNode]:
+    """Take what follows from a cache; gives the hyper-nodes that are evaluated anyway."""
+    nodes = list(nodes)
+    by_modules = [name for node in nodes if served.allotments[node.index].services for name in node.predicates]
+    again = derived.restore(backend, by_modules, watch)
+    return [node for node in nodes if not again.isdisjoint(node.predicates)]
 
 
 def _put_facts(loaded: Loaded, backend: Backend, watch: Watch) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -19,9 +19,11 @@ from holdfast.explanations.matching import ANY, Fact, FactPattern, Matcher, fits
 from holdfast.explanations.proof import Proof
 from holdfast.explanations.search import Explainer, SearchLimit
 from holdfast.explanations.terms import FUNCTIONS, Float, NoValue, Unknown, value_of
+from holdfast.explanations.ways import Derivations, Supports, derivations, supports
 from holdfast.knowledge.loading import load
-from holdfast.knowledge.materialisation import Materialisation
-from holdfast.knowledge.relations import drop_relations, the_relation
+from holdfast.knowledge.materialisation import ReadState
+from holdfast.knowledge.origins import Rules
+from holdfast.knowledge.relations import drop_relations, the_relation, written_name
 from holdfast.language import tree
 from holdfast.plans import Plan, Read
 from holdfast.plans.planner import make_plan
@@ -30,6 +32,7 @@ from holdfast.program.model import Apply, Atom, Column, Const, Relation, Rule, V
 from holdfast.values import Row, Type, Value
 from holdfast.values.dictionary import Codes, Dictionary, EncodingError
 from holdfast.values.model import Record
+from holdfast.values.structures import Kind
 
 NOT_A_FACT, NOT_EXPLAINED = "E0941", "E0942"
 _KEY = "?key"
@@ -38,14 +41,15 @@ _KEY = "?key"
 class StoredFacts(Matcher):
     """The written rules of a materialisation over its facts.  Used as a context: it leaves nothing in the backend."""
 
-    def __init__(self, state: Materialisation) -> None:
-        super().__init__(state.tree)
-        self.program = state.program
+    def __init__(self, state: ReadState, rules: Rules | None = None) -> None:
+        written, self.program = rules or (state.tree, state.program)
+        super().__init__(written)
         self._state, self._backend, self._dictionary = state, state.backend, state.dictionary
         self._known: dict[tuple[str, int], dict[FactPattern, list[FactPattern]]] = {}
         self._plans: dict[tuple[str, tuple[int, ...]], Plan] = {}
+        self._codes_of: dict[tuple[Kind, Any], int | None] = {}
         self._added: list[Relation] = []
-        own = [item for item in state.program.declared if isinstance(item, tree.FunctorDeclaration)]
+        own = [item for item in self.program.declared if isinstance(item, tree.FunctorDeclaration)]
         self._results = {name: functor.result for name, functor in FUNCTORS.items()}
         self._results |= {f"@{item.name.lstrip('@')}": _type_named(item.result) for item in own}
         self.premises: Sequence[Fact] | None = None
@@ -56,7 +60,10 @@ class StoredFacts(Matcher):
         self.absent: dict[Fact, None] = {}
         """Patterns that were looked up exactly and have no facts."""
 
-    def __enter__(self) -> StoredFacts:
+        self.exact: dict[Fact, None] = {}
+        """Patterns of any relation that were looked up exactly."""
+
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
@@ -67,7 +74,7 @@ class StoredFacts(Matcher):
 
     def relation(self, name: str, arity: int) -> Relation | None:
         """A relation; several may share a name and differ in their number of columns."""
-        relations = self._state.program.relations
+        relations = self.program.relations
         found = (relations.get(name), relations.get(f"{name}/{arity}"))
         return next((relation for relation in found if relation is not None and relation.arity == arity), None)
 
@@ -80,6 +87,7 @@ class StoredFacts(Matcher):
                 self.asked[name, pattern] = exact or self.asked.get((name, pattern), False)
         found = self.facts(name, patterns)
         if exact:
+            self.exact |= {(name, pattern): None for pattern in patterns}
             self.absent |= {(name, p): None for p, rows in zip(patterns, found, strict=True) if not rows}
         return found
 
@@ -175,15 +183,24 @@ class StoredFacts(Matcher):
 
     def _codes(self, relation: Relation, columns: tuple[int, ...], patterns: Iterable[FactPattern]) -> Codes:
         """The codes of the columns of patterns; a pattern with a value that no fact has is left out."""
+        kinds, known = relation.kinds, self._codes_of
         rows = []
         for pattern in patterns:
-            try:
-                row = [self._dictionary.find_value(raw(pattern[i]), relation.kinds[i]) for i in columns]
-            except EncodingError:
-                continue
+            row = []
+            for i in columns:
+                place = (kinds[i], pattern[i])
+                if place not in known:
+                    known[place] = self._code(*place)
+                row.append(known[place])
             if None not in row:
                 rows.append(row)
         return np.array(rows, np.int64).reshape(len(rows), len(columns))
+
+    def _code(self, kind: Kind, value: Any) -> int | None:
+        try:
+            return self._dictionary.find_value(raw(value), kind)
+        except EncodingError:
+            return None
 
     def _decoded(self, relation: Relation, rows: Any) -> list[FactPattern]:
         codes = rows if isinstance(rows, np.ndarray) else rows.codes()
@@ -210,7 +227,7 @@ class StoredFacts(Matcher):
         return self._plans[place]
 
 
-def why(text: str, state: Materialisation, seconds: float | None, size: int | None) -> Proof | None:
+def why(text: str, state: ReadState, seconds: float | None, size: int | None) -> Proof | None:
     """A proof of a fact, None if it does not hold."""
     with StoredFacts(state) as source:
         fact = asked_fact(text, source)
@@ -219,7 +236,27 @@ def why(text: str, state: Materialisation, seconds: float | None, size: int | No
         return Explainer(source, SearchLimit(seconds, size)).proof(fact)
 
 
-def why_not(text: str, state: Materialisation, seconds: float | None, size: int | None) -> Absence | None:
+def all_ways(text: str, state: ReadState, limit: int, seconds: float | None) -> Derivations | None:
+    """The derivations of a fact and of the facts below it; None if it does not hold."""
+    with StoredFacts(state) as source:
+        fact = asked_fact(text, source)
+        if not source.facts(fact[0], [fact[1]])[0]:
+            return None
+        return derivations(source, fact, limit, SearchLimit(seconds, None))
+
+
+def minimal_supports(
+    text: str, state: ReadState, limit: int | None, seconds: float | None, *, rules: bool
+) -> Supports | None:
+    """Minimal sets of explicit facts that a fact follows from; None if it does not hold."""
+    with StoredFacts(state) as source:
+        fact = asked_fact(text, source)
+        if not source.facts(fact[0], [fact[1]])[0]:
+            return None
+        return supports(source, fact, limit, SearchLimit(seconds, None), rules=rules)
+
+
+def why_not(text: str, state: ReadState, seconds: float | None, size: int | None) -> Absence | None:
     """A certificate that a fact, or all facts of a pattern, are absent; None if one holds."""
     with StoredFacts(state) as source:
         goal = asked_fact(text, source, whole=False)
@@ -247,7 +284,17 @@ def asked_fact(text: str, source: StoredFacts, *, whole: bool = True) -> Fact:
         named = the_relation(name.strip("<>"), source.program)
         raise UsageError(Diagnostic(NOT_A_FACT, f"{named.display} has {named.arity} columns, and {text} {len(row)}"))
     kinds = [type.value for type in relation.types]
-    return name, tuple(value_of(value, kind) for value, kind in zip(row, kinds, strict=True))
+    written = written_name(relation.name, relation.arity, source.program)
+    return written, tuple(value_of(value, kind) for value, kind in zip(row, kinds, strict=True))
+
+
+def parsed_fact(text: str, state: ReadState) -> tuple[str, Row]:
+    """The relation and the row of a fact that is written as in a program."""
+    with StoredFacts(state) as source:
+        name, row = asked_fact(text, source)
+        relation = source.relation(name, len(row))
+        assert relation is not None, "asked_fact has looked"
+        return relation.name, tuple(map(raw, row))
 
 
 def given_facts(rules: tree.Program, facts: Sequence[Path]) -> dict[str, list[Row]]:

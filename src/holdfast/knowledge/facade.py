@@ -5,58 +5,85 @@ The methods take the lock (`exclusive.py`) and leave the work to the parts that 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from holdfast.arguments import expect, missing_method
+from holdfast.backends.abilities import Versioned
 from holdfast.boundary import public
 from holdfast.errors import Diagnostic, UsageError
-from holdfast.exclusive import Guard, exclusive
-from holdfast.knowledge.evaluation import Statistics, explicit_sizes
+from holdfast.exclusive import Guard, exclusive, reading
+from holdfast.knowledge.evaluation import Statistics
+from holdfast.knowledge.group_commit import GroupCommit
 from holdfast.knowledge.materialisation import Materialisation
 from holdfast.knowledge.outputs import Outputs
-from holdfast.knowledge.queries import answers
-from holdfast.knowledge.relations import find_relation, the_relation
-from holdfast.knowledge.updating import Updater, chosen, expect_updates
-from holdfast.knowledge.views import Views, ViewsByName, visible_relations
+from holdfast.knowledge.queries import Question
+from holdfast.knowledge.readable import Readable
+from holdfast.knowledge.reading import FactReader, Readers, VersionReader
+from holdfast.knowledge.relations import the_relation
+from holdfast.knowledge.undoing import UndoStack
+from holdfast.knowledge.updating import Updater, changes_rules, chosen, expect_updates, refuse_size_limits
+from holdfast.knowledge.views import Views
 from holdfast.knowledge.windows import ChangeWindow, change_window
-from holdfast.language.printer import show
 from holdfast.maintenance.algorithms import AUTO, Choice
 from holdfast.program.model import Program
-from holdfast.relation_view import RelationView, signature
-from holdfast.updates import Change, Impact, Update, Updating
-from holdfast.values import Row
+from holdfast.relation_view import RelationView
+from holdfast.updates import Change, Impact, Note, Update, Updating, the_note
+from holdfast.values import Row, Value
 
 if TYPE_CHECKING:
-    from holdfast.explanations.absence import Absence
-    from holdfast.explanations.proof import Proof
     from holdfast.formats.staging import Staged
     from holdfast.knowledge.durable import Durable
+    from holdfast.knowledge.following import Following
+    from holdfast.knowledge.materialisation import Commit
+    from holdfast.knowledge.profiling import Profile
+    from holdfast.knowledge.repairs import Repairs
+    from holdfast.knowledge.snapshots import KnowledgeSnapshot
+    from holdfast.knowledge.watches import QueryWatch
+    from holdfast.knowledge.watching import Watches
     from holdfast.maintenance.marking import Marking
-    from holdfast.program.graph_views import GraphView
+    from holdfast.plans import SizeStatistics
+    from holdfast.store.commits import CommitInfo
     from holdfast.store.writing import Snapshot, Store
     from holdfast.streaming.driver import Lookahead, Stream
     from holdfast.streaming.queue import UpdateQueue
 
 
-class KnowledgeBase:
+class KnowledgeBase(Readable):
     """A program with everything that follows from its facts; made by `holdfast.open` and `holdfast.from_text`.
 
     `kb["path"]` is a relation, `kb.query("path(1, x)")` answers a query.  `kb.update()` and `kb.apply` change facts and
-    rules, `kb.what_if` and `kb.impact` try a change, and `kb.stream` applies many.  Calls from several threads run one
-    at a time.
+    rules, `kb.what_if` and `kb.impact` try a change, and `kb.stream` applies many.  Any number of threads may read
+    while one updates; `kb.snapshot()` is one version to read.
     """
 
+    _noun = "knowledge base"
+
     def __init__(self, state: Materialisation, statistics: Statistics, files: Sequence[Path]) -> None:
-        self._state, self._guard = state, Guard(self._mend)
-        self._backend, self._maintainer, self._dictionary = state.backend, state.maintainer, state.dictionary
-        self._views = Views(state, self._guard)
-        self._updater = Updater(state, self._views)
+        self._guard = Guard(self._mend, allows_readers=state.backend.ability(Versioned) is not None)
+        self._watching: Watches | None = None
+        self._hold(state)
         self.statistics = statistics
         self.files = tuple(files)
         """The files that were read: the program, if it is a file, and the facts."""
         self._durable: Durable | None = None
+        self._following: Following | None = None
+        self._writers = GroupCommit(lambda updates: self.apply_all(updates))
+
+    def _hold(self, state: Materialisation) -> None:
+        """Have a state from now on.  Readers have the one before or this one, since they go through one object."""
+        self._state = state
+        self._backend, self._maintainer, self._dictionary = state.backend, state.maintainer, state.dictionary
+        self._views = Views(state, self._guard)
+        self._updater = Updater(state, self._views)
+        self._readers = Readers(state, self._views, self._guard)
+        self._undo = UndoStack()
+        state.observers.append(self._undo.note)
+        if self._watching is not None:
+            self._watching.end()
+            self._watching = None
 
     if not TYPE_CHECKING:  # a type checker knows what there is
 
@@ -66,53 +93,32 @@ class KnowledgeBase:
     def _mend(self) -> None:
         self._updater.mend()
 
-    # --- relations and queries -------------------------------------------------------------------------
+    # --- reading ---------------------------------------------------------------------------------------
+
+    def _reader(self) -> FactReader:
+        return self._readers.last()
+
+    def _question(self, text: str) -> Question:
+        return self._readers.question(text)
+
+    def _answer(self, question: Question, parameters: Mapping[str, Value]) -> RelationView:
+        return self._readers.answer(question, parameters)
 
     @property
     def program(self) -> Program:
         """The checked program as it is now."""
         return self._state.program
 
-    @property
-    def warnings(self) -> tuple[Diagnostic, ...]:
-        """The warnings of the checker."""
-        return self.program.warnings
+    @reading
+    def snapshot(self) -> KnowledgeSnapshot:
+        """The knowledge base as it is now, to be read whatever is updated later."""
+        from holdfast.knowledge.snapshots import KnowledgeSnapshot
 
-    @property
-    def relations(self) -> Mapping[str, RelationView]:
-        """All relations by name, without auxiliary ones; each is read on access."""
-        return ViewsByName(visible_relations(self.program), self.__getitem__)
-
-    def __iter__(self) -> Iterator[str]:
-        """The names of the relations."""
-        return iter(self.relations)
-
-    @exclusive
-    def __getitem__(self, name: str) -> RelationView:
-        return self._views.all_facts(the_relation(name, self.program))
-
-    def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and find_relation(name, self.program) is not None
-
-    @exclusive
-    def explicit(self, name: str) -> RelationView:
-        """The explicit facts of a relation: those that were loaded or inserted."""
-        return self._views.explicit_facts(the_relation(name, self.program))
-
-    @exclusive
-    def sizes(self) -> dict[str, int]:
-        """The number of facts of each relation."""
-        return self._views.sizes()
-
-    def rules_text(self) -> str:
-        """The current declarations and rules as text, with the names of the rules."""
-        return show(self._state.tree)
-
-    @exclusive
-    def query(self, text: str) -> RelationView:
-        """Answer a query, which is the body of a rule: `path(1, x), !blocked(x)`."""
-        expect(text, str, "a query is a text", "kb.query('path(1, x)')")
-        return answers(text, self._state, self._views)
+        reader = self._readers.last()
+        if not isinstance(reader, VersionReader):
+            message = "this engine keeps no versions, so there are no snapshots; the memory engine keeps them"
+            raise UsageError(Diagnostic("E0917", message, help="read what you need in one query"))
+        return KnowledgeSnapshot(reader, self._guard)
 
     @exclusive
     def counters(self, name: str) -> dict[Row, tuple[int, int]]:
@@ -123,45 +129,70 @@ class KnowledgeBase:
         rows = self._dictionary.decode_rows(codes, relation.types)
         return dict(zip(rows, zip(nonrecursive, recursive, strict=True), strict=True))
 
-    def graph(self) -> GraphView:
-        """The graph of hyper-nodes: a picture in a notebook, text elsewhere."""
-        from holdfast.program.graph_views import GraphView
-
-        return GraphView(self.program)
-
-    # --- explanations ----------------------------------------------------------------------------------
+    @property
+    def size_statistics(self) -> SizeStatistics:
+        """The sizes that join orders are chosen by (internal)."""
+        return self._backend.statistics
 
     @exclusive
-    def why(self, fact: str, *, seconds: float | None = 5.0, size: int | None = None) -> Proof | None:
-        """A proof of a fact, `kb.why("path(1, 4)")`, of the least height there is; None if the fact does not hold.
+    def profile(self) -> Profile:
+        """What each rule and delta rule took, the slowest first; needs `holdfast.open(…, profile=True)`."""
+        from holdfast.knowledge.profiling import profile_of
 
-        Raises `LimitReached` if none is found within so many seconds, or by looking at so many facts.
-        """
-        from holdfast.knowledge.explaining import why
-
-        return why(fact, self._state, seconds, size)
+        return profile_of(self._backend, self.program, self.statistics.nodes)
 
     @exclusive
-    def why_not(self, fact: str, *, seconds: float | None = 5.0, size: int | None = None) -> Absence | None:
-        """Why a fact does not hold, or no fact of a pattern such as `path(4, _)`; None if one does.
+    def repair(
+        self,
+        make: Sequence[str] = (),
+        unmake: Sequence[str] = (),
+        *,
+        may_insert: Sequence[str] | None = None,
+        may_delete: Sequence[str] | None = None,
+        limit: int | None = 5,
+        edits: int = 3,
+        seconds: float | None = 5.0,
+    ) -> Repairs:
+        """Insertions and deletions of explicit facts that make facts true or false; each was tried out.
 
-        Raises `LimitReached` as `why` does.
+        The fewest edits come first, then the fewest side effects.  Relations that may be edited are named, or are all
+        that no rule derives.  Raises `LimitReached` if no repair is found within so many seconds.
         """
-        from holdfast.knowledge.explaining import why_not
+        from holdfast.knowledge.repairing import RepairSearch, goals
 
-        return why_not(fact, self._state, seconds, size)
+        refuse_size_limits(self.program)
+        asked = goals(self._state, make, unmake, may_insert, may_delete)
+        return RepairSearch(self._state, self.what_if, asked, seconds).repairs(limit, edits)
+
+    @reading
+    def parsed_fact(self, fact: str) -> tuple[str, Row]:
+        """The relation and the row of a fact that is written as in a program (internal)."""
+        from holdfast.knowledge.explaining import parsed_fact
+
+        return parsed_fact(fact, self._state)
 
     # --- updates ---------------------------------------------------------------------------------------
 
     @public
-    def update(self, *, algorithm: str | Choice = AUTO) -> Updating:
-        """Collect an update in a `with` block and apply it at the end; `u.change` is then its change."""
-        chosen(algorithm)  # errors are raised before the block
-        return Updating(lambda update: self.apply(update, algorithm=algorithm))
+    def update(self, *, algorithm: str | Choice = AUTO, note: Note | None = None) -> Updating:
+        """Collect an update in a `with` block and apply it at the end; `u.change` is then its change.
 
-    @exclusive
+        A store keeps the fields of a `note` with the update: `kb.update(note={"who": "ann"})`.
+        """
+        chosen(algorithm)  # errors are raised before the block
+        return Updating(lambda update: self.apply(update, algorithm=algorithm), the_note(note or {}))
+
+    @public
     def apply(self, update: Update, *, algorithm: str | Choice = AUTO) -> Change:
         """Apply an update and return the exact change.  If this raises, nothing has changed."""
+        if self._durable is None or self._guard.is_mine:
+            return self._apply(update, algorithm)
+        is_plain = isinstance(update, Update) and not changes_rules(update)
+        may_join = is_plain and algorithm == AUTO and not self._state.takes_one_by_one
+        return self._writers.apply(update, lambda: self._apply(update, algorithm), may_join=may_join)
+
+    @exclusive
+    def _apply(self, update: Update, algorithm: str | Choice) -> Change:
         return self._updater.apply(update, algorithm, keep=True)
 
     @exclusive
@@ -172,7 +203,10 @@ class KnowledgeBase:
         nothing has changed.  The figures of the pass are in the first change.
         """
         expect_updates(updates)
-        return self.window(updates, seconds=seconds).all() if updates else []
+        if not updates:
+            return []
+        parts = self._state, self._updater, self._views, self._guard
+        return change_window(updates, seconds, *parts, at_once=True).all()
 
     @exclusive
     def window(self, updates: Sequence[Update], *, seconds: float | None = None) -> ChangeWindow:
@@ -230,6 +264,57 @@ class KnowledgeBase:
         """Whether a stream must apply updates one by one: limits hold for each, or the backend computes no windows."""
         return self._state.takes_one_by_one
 
+    @exclusive
+    def undo(self) -> Change:
+        """Undo the last update that is not undone, by an update of its own, and return the change.
+
+        The last 32 updates since the knowledge base was opened can be undone, one after the other.
+        """
+        return self._undo.undo(lambda update: self._updater.apply(update, AUTO, keep=True))
+
+    @exclusive
+    def watch(self, text: str, parameters: Mapping[str, Value] | None = None, *, initial: bool = False) -> QueryWatch:
+        """Watch a query: iterate over the exact changes of its answers, in this thread or another.
+
+        With `initial`, the first change has the answers there are now.
+        """
+        from holdfast.knowledge.watches import QueryWatch
+
+        question, values = self._question(text), {} if parameters is None else parameters
+        watch = QueryWatch(partial(self.query, text, values), self._tidy_watches)
+        self._watches.add(question, values, watch, initial=initial)
+        return watch
+
+    @property
+    def _watches(self) -> Watches:
+        from holdfast.knowledge.watching import Watches
+
+        if self._readers.versions is None:
+            message = "this engine keeps no versions, so its queries cannot be watched; the memory engine's can"
+            raise UsageError(Diagnostic("E0917", message, help="use kb.apply, whose change has all facts"))
+        if self._watching is None:
+            self._watching = Watches(self._state, self._readers.last)
+        return self._watching
+
+    @exclusive
+    def _tidy_watches(self) -> None:
+        if self._watching is not None:
+            self._watching.tidy()
+
+    # --- asyncio ---------------------------------------------------------------------------------------
+
+    async def apply_async(self, update: Update, *, algorithm: str | Choice = AUTO) -> Change:
+        """`apply` in another thread.  The update is applied even if the task is cancelled meanwhile."""
+        from asyncio import to_thread
+
+        return await to_thread(self.apply, update, algorithm=algorithm)
+
+    async def query_async(self, text: str, parameters: Mapping[str, Value] | None = None) -> RelationView:
+        """`query` in another thread."""
+        from asyncio import to_thread
+
+        return await to_thread(self.query, text, parameters)
+
     # --- the store -------------------------------------------------------------------------------------
 
     @property
@@ -262,19 +347,40 @@ class KnowledgeBase:
         expect(folder, (str, Path), "a backup goes to a folder")
         copy_store(self._kept.store.folder, Path(folder))
 
+    @exclusive
+    def commits(self) -> list[CommitInfo]:
+        """The commits since the last snapshot of the store, the oldest first: versions, sizes, times and notes."""
+        from holdfast.store.commits import commits
+        from holdfast.store.reading import read_store
+
+        folder = self._kept.store.folder if self._following is None else self._following.folder
+        return commits(read_store(folder, check_facts=False))
+
     @public
     def at(self, version: int) -> KnowledgeBase:
         """The knowledge base as it was at a version since the last snapshot.  It is evaluated anew and has no store."""
         expect(version, int, "a version is a number")
-        return self._kept.earlier(version)
+        return (self._following or self._kept).earlier(version)
+
+    @exclusive
+    def refresh(self) -> int:
+        """Apply what another process has committed since a store was opened with `read_only=True`; gives the version.
+
+        If the writer has replaced the log that this was following, the state is loaded anew.
+        """
+        if self._following is None:
+            help = 'holdfast.open("kb", read_only=True) follows a store that another process writes'
+            raise UsageError(Diagnostic("E1308", "this knowledge base does not follow a store", help=help))
+        return self._following.refresh()
 
     @public
     def close(self) -> None:
         """Close the store: others can open it then.  Facts can still be read, and updates raise.  Without a store,
         nothing happens."""
         with self._guard.lock:
-            if self._durable is not None:
-                self._durable.close()
+            for kept in (self._durable, self._following):
+                if kept is not None:
+                    kept.close()
 
     def __enter__(self) -> KnowledgeBase:
         return self
@@ -284,6 +390,8 @@ class KnowledgeBase:
 
     @property
     def _kept(self) -> Durable:
+        if self._following is not None:
+            raise self._following.refusal()
         if self._durable is None:
             help = 'open it with one: holdfast.open("rules.dl", facts="facts/", store="kb")'
             raise UsageError(Diagnostic("E1308", "this knowledge base has no store", help=help))
@@ -295,6 +403,18 @@ class KnowledgeBase:
 
         self._durable = Durable(self._state, self._views, store, earlier)
 
+    def follow(self, following: Following) -> None:
+        """Follow a store from now on; `holdfast.open` does it."""
+        self._following = following
+
+    def log_with(self, log: Callable[[Commit], None]) -> None:
+        """Call this before each commit; if it raises, the commit does not happen."""
+        self._state.log = log
+
+    def become(self, other: KnowledgeBase) -> None:
+        """Have the state of another knowledge base, which is not used any more."""
+        self._hold(other._state)
+
     @exclusive
     def stored_as(self, source: str) -> Snapshot:
         """What a store has to keep of this; `source` is the hash of the program."""
@@ -302,9 +422,17 @@ class KnowledgeBase:
 
         return snapshot_of(self._state, self._views, source)
 
+    @exclusive
+    def keep_derived(self, store: Store) -> None:
+        """Keep what follows in the cache of a store whose snapshot this is; `holdfast.open` does it."""
+        from holdfast.knowledge.durable import keep_derived
+
+        keep_derived(self._state, store)
+
     def start_at(self, version: int) -> None:
         """Count updates from a version that a store has."""
         self._state.version = version
+        self._undo.clear()
 
     # --- files and notebooks ---------------------------------------------------------------------------
 
@@ -324,33 +452,9 @@ class KnowledgeBase:
         """Like `write_outputs`, together with other files of a run; `others` are not overwritten either."""
         return self._outputs().stage(Path(folder), staged, (*self.files, *others))
 
-    @exclusive
+    @reading
     def _outputs(self) -> Outputs:
-        named = [r for r in self.program.relations.values() if any(io.kind == "output" for io in r.io)]
-        views = {relation.name: self._views.all_facts(relation) for relation in named}
-        return Outputs(self.program, views, self._dictionary)
-
-    def __repr__(self) -> str:
-        return f"<knowledge base: {_counted(*self._counts())}>"
-
-    def _repr_html_(self) -> str:
-        from holdfast.notebook import table
-
-        explicit, sizes = self._counts()
-        rows = [
-            (relation.display, signature(relation), f"{sizes[name]:,}", f"{explicit.get(name, 0):,}")
-            for name, relation in self.program.relations.items()
-            if name in sizes
-        ]
-        caption = f"knowledge base: {_counted(explicit, sizes)}"
-        return table(caption, ("relation", "columns", "facts", "explicit"), rows)
-
-    @exclusive
-    def _counts(self) -> tuple[Mapping[str, int], Mapping[str, int]]:
-        """The numbers of explicit facts and of all facts, by relation, as they are now."""
-        return explicit_sizes(self.program, self._backend), self._views.sizes()
-
-
-def _counted(explicit: Mapping[str, int], sizes: Mapping[str, int]) -> str:
-    facts = sum(explicit.get(name, 0) for name in sizes)
-    return f"{facts:,} fact{'' if facts == 1 else 's'}, {sum(sizes.values()) - facts:,} derived"
+        reader = self._reader()
+        named = [r for r in reader.program.relations.values() if any(io.kind == "output" for io in r.io)]
+        views = {relation.name: reader.all_facts(relation) for relation in named}
+        return Outputs(reader.program, views, self._dictionary)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -32,6 +32,9 @@ from holdfast.quick_dataclass import dataclass
 from holdfast.values import Type
 from holdfast.values.dictionary import Codes, Dictionary
 
+if TYPE_CHECKING:
+    from holdfast.knowledge.derived_cache import Derived
+
 GivenFacts: TypeAlias = str | Path | Sequence[str | Path] | Mapping[str, FactData] | None
 """A folder, RDF files, several of these, or data by relation name."""
 
@@ -49,6 +52,7 @@ class Loaded:
     dictionary: Dictionary
     frames: Mapping[str, Sequence[Any]] = field(default_factory=dict)  # Spark's, which stay what they are
     files: tuple[Path, ...] = ()  # that facts were read from
+    derived: Derived | None = None  # what follows, from a cache; `rows` are what is not in it
 
 
 def load(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from holdfast.backends.protocol import Backend
 from holdfast.deadline import within
@@ -35,6 +35,52 @@ class Commit:
     explicit: Sequence[ExplicitChange] = ()  # what they delete and insert; of updates that were merged, one
 
 
+class ReadState(Protocol):
+    """The rules and facts of a state, for one thread to read."""
+
+    @property
+    def tree(self) -> tree.Program:
+        """The written rules."""
+        ...
+
+    @property
+    def program(self) -> Program:
+        """The checked rules."""
+        ...
+
+    @property
+    def backend(self) -> Backend:
+        """The facts."""
+        ...
+
+    @property
+    def dictionary(self) -> Dictionary:
+        """The codes of the facts."""
+        ...
+
+
+@dataclass(frozen=True)
+class VersionState:
+    """The state of a version."""
+
+    tree: tree.Program
+    program: Program
+    backend: Backend
+    dictionary: Dictionary
+
+
+class LoggedAhead(Protocol):
+    """A commit that is in the log before it happens."""
+
+    def finish(self) -> None:
+        """Wait until it is durable; it may happen then."""
+        ...
+
+    def retract(self) -> None:
+        """It is not going to happen."""
+        ...
+
+
 class Materialisation:
     """The rules, the facts, and what keeps them.
 
@@ -60,13 +106,17 @@ class Materialisation:
         """Makes a commit durable before it happens; if it raises, nothing has changed.  A commit that was logged but
         did not happen, because its thread was killed in between, is followed by another with the same version, which
         replaces it."""
+        self.begin_log: Callable[[Commit], LoggedAhead] | None = None
+        """Begins to make a commit durable while its consequences are computed."""
         self.after_commit: Callable[[], None] | None = None
         """What is to be done when a commit has happened; it does not raise."""
+        self.observers: list[Callable[[Sequence[Change]], None]] = []
+        """Receive the changes of each commit when it has happened, one after the other; they do not raise."""
 
     @property
     def takes_one_by_one(self) -> bool:
         """Whether updates cannot share a pass: limits hold for each, or the backend or the program has no windows."""
-        return self.limits != Limits() or self.backend.ability(Windows) is None or self.program.has_limits
+        return self.limits != Limits() or self.backend.ability(Windows) is None or bool(self.program.recursive_limits)
 
     def within_seconds(self) -> AbstractContextManager[None]:
         """The limit on seconds, for what happens before a run begins."""
@@ -93,8 +143,19 @@ class Materialisation:
         if self.log is not None:
             self.log(Commit(self.version + len(updates), updates, changes, explicit()))
 
-    def committed(self) -> None:
-        """A commit has happened."""
+    def log_ahead(
+        self, updates: Sequence[Update], explicit: Callable[[], Sequence[ExplicitChange]]
+    ) -> LoggedAhead | None:
+        """Begin to log updates of facts whose consequences are about to be computed; None if that is not done: they
+        may be refused yet, and what is in the log when the process dies happens when the store is opened."""
+        if self.begin_log is None or self.limits != Limits() or not self.program.cannot_fail:
+            return None
+        return self.begin_log(Commit(self.version + len(updates), updates, (), explicit()))
+
+    def committed(self, changes: Sequence[Change]) -> None:
+        """A commit with some changes has happened."""
+        for observe in self.observers:
+            observe(changes)
         if self.after_commit is not None:
             self.after_commit()
 

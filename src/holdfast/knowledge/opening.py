@@ -10,6 +10,7 @@ from pathlib import Path
 from types import NoneType
 
 from holdfast.arguments import expect, refuse_kind
+from holdfast.backends.protocol import Engine as Factory
 from holdfast.boundary import public
 from holdfast.deadline import within
 from holdfast.errors import Diagnostic, Diagnostics, UsageError
@@ -50,6 +51,8 @@ def open(
     include: Iterable[str | Path] = (),
     store: str | Path | None = None,
     migrate: bool = False,
+    profile: bool = False,
+    read_only: bool = False,
 ) -> KnowledgeBase:
     """Read a program file, load its facts and compute everything that follows.
 
@@ -65,11 +68,16 @@ def open(
     `store` is a folder that keeps the knowledge base.  A new one is made from the program and the facts; an existing
     one gives the knowledge base that it keeps, and `facts` are not read.  If the program is another one than
     before, that raises unless `migrate` is true.  A store can also be opened by itself, in place of a program.
+    With `profile`, `kb.profile()` says what each rule took.
+    With `read_only`, another process may write it meanwhile, and `kb.refresh()` takes up what it has committed.
     """
     expect(program, (str, Path), "a program is the path of a file", "from_text takes the program itself")
     path = Path(program)
     if os.path.isdir(path) and store is None:  # noqa: PTH112  # a name that is too long is no folder
-        return _from_folder(path, facts, engine, limits, progress, modules, output)
+        return _from_folder(path, facts, engine, limits, progress, modules, output, profile, read_only=read_only)
+    if read_only:
+        message = "read_only is for a store that is opened by itself, by its folder"
+        raise UsageError(Diagnostic("E0926", message, help='write holdfast.open("kb", read_only=True)'))
     return from_text(
         read_program(path),
         facts,
@@ -83,6 +91,7 @@ def open(
         include=include,
         store=store,
         migrate=migrate,
+        profile=profile,
     )
 
 
@@ -101,6 +110,7 @@ def from_text(
     include: Iterable[str | Path] = (),
     store: str | Path | None = None,
     migrate: bool = False,
+    profile: bool = False,
 ) -> KnowledgeBase:
     """Like `open`, for a program given as text.
 
@@ -115,13 +125,13 @@ def from_text(
     expect(store, (str, Path, NoneType), "a store is a folder")
     with within(limits.seconds if limits else None):
         tree_program = parse(text, name, Preprocessing(macros or {}, tuple(map(Path, include))))
-        evaluate = _evaluation(facts, engine, limits, progress, modules, output, name)
+        evaluate = _evaluation(facts, engine, limits, progress, modules, output, name, profile)
         if store is None:
             return evaluate(tree_program)
         from holdfast.knowledge.storing import with_store
 
         _refuse_elsewhere(engine)
-        resume = _evaluation(None, engine, limits, progress, modules, output, name)
+        resume = _evaluation(None, engine, limits, progress, modules, output, name, profile)
         return with_store(tree_program, Path(store), evaluate, resume, migrate=migrate)
 
 
@@ -133,8 +143,12 @@ def _from_folder(
     progress: Progress | None,
     modules: Iterable[str | Module],
     output: str | Path | None,
+    profile: bool,
+    *,
+    read_only: bool,
 ) -> KnowledgeBase:
     """The knowledge base that a store keeps."""
+    from holdfast.knowledge.following import following
     from holdfast.knowledge.storing import from_store
 
     _expect_settings(limits, progress, output)
@@ -143,7 +157,8 @@ def _from_folder(
         message = "a store that is opened by itself has its facts, and takes no others"
         raise UsageError(Diagnostic("E0926", message, help="give facts when the store is made, or in an update"))
     with within(limits.seconds if limits else None):
-        return from_store(folder, _evaluation(None, engine, limits, progress, modules, output, folder.as_posix()))
+        settings = engine, limits, progress, modules, output, folder.as_posix(), profile
+        return (following if read_only else from_store)(folder, _evaluation(None, *settings))
 
 
 def _refuse_elsewhere(engine: EngineChoice) -> None:
@@ -160,9 +175,10 @@ def _evaluation(
     modules: Iterable[str | Module],
     output: str | Path | None,
     name: str,
+    profile: bool,
 ) -> Evaluate:
     """Evaluates a program with the settings of a call."""
-    settings = engine, limits or Limits(), progress or Silent(), named(modules), output, name
+    settings = engine, limits or Limits(), progress or Silent(), named(modules), output, name, profile
 
     def given(program: tree.Program, dictionary: Dictionary) -> Loaded:
         return load(program, facts, dictionary, keeps_frames=keeps_frames(engine))
@@ -197,8 +213,11 @@ def _opened(
     modules: tuple[Module, ...],
     output: str | Path | None,
     name: str,
+    profile: bool,
 ) -> KnowledgeBase:
     make_backend = backend_factory(engine, progress)
+    if profile:
+        make_backend = _profiled(make_backend)
     watch = Watch(limits, progress)  # the time to load the engine does not count
     loaded = loader(tree_program, Dictionary(watch))
     tree_program = instantiated(tree_program, Diagnostics())
@@ -221,7 +240,15 @@ def _materialisation(
 
     figures = evaluated.statistics.nodes
     maintainer = Maintainer(loaded.program, evaluated.backend, evaluated.modules, evaluated.states, figures)
+    if loaded.derived is not None:
+        loaded.derived.note(maintainer)
     return Materialisation(tree_program, loaded.program, loaded.dictionary, maintainer, watch, limits)
+
+
+def _profiled(make_backend: Factory) -> Factory:
+    from holdfast.knowledge.profiling import profiled
+
+    return profiled(make_backend)
 
 
 def _warned_of_compiling(loaded: Loaded) -> Loaded:

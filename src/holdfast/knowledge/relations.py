@@ -34,6 +34,19 @@ def the_relation(name: str, program: Program) -> Relation:
     return relation
 
 
+def written_name(predicate: str, arity: int, program: Program) -> str:
+    """The name that rules write: of two relations with the same name, one is `edge/3` inside."""
+    base = predicate.removesuffix(f"/{arity}")
+    shared = program.relations.get(base)
+    return base if shared is not None and shared.arity != arity else predicate
+
+
+def predicate_of(name: str, arity: int, program: Program) -> str:
+    """The relation that a rule means by a name with so many arguments."""
+    shared = program.relations.get(name)
+    return name if shared is None or shared.arity == arity else f"{name}/{arity}"
+
+
 def missing(old: Program, new: Program) -> dict[str, Relation]:
     """The relations of one program that another does not have."""
     return {name: relation for name, relation in old.relations.items() if name not in new.relations}

@@ -24,6 +24,7 @@ class EditedRules:
 
     def __init__(self, state: Materialisation, new_tree: tree.Program, program: Program) -> None:
         self._state, self._tree, self._program = state, new_tree, program
+        self.rules = (new_tree, program)
         self.during = with_relations(program, missing(state.program, program))
         """The new rules, with all relations that were there before."""
 

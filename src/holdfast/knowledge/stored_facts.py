@@ -8,6 +8,7 @@ from pathlib import Path
 
 from holdfast.errors import DamagedData, Diagnostic
 from holdfast.formats.parquet import read_parquet
+from holdfast.knowledge.derived_cache import Derived
 from holdfast.knowledge.loading import Loaded
 from holdfast.knowledge.views import visible_relations
 from holdfast.language import tree
@@ -34,8 +35,17 @@ def load_stored(
     relations: Iterable[StoredRelation],
     facts: Mapping[str, Path],
     dictionary: Dictionary,
+    derived: Derived | None = None,
 ) -> Loaded:
-    """What a snapshot holds, checked and encoded."""
+    """What a snapshot holds, checked and encoded; with a cache of what follows, only what that does not have."""
+    program = _stored_program(tree_program, relations)
+    if derived is not None:
+        return Loaded(program, derived.given(program, dictionary), dictionary, derived=derived)
+    rows = {name: read_parquet(path, program.relations[name], dictionary) for name, path in facts.items()}
+    return Loaded(program, rows, dictionary)
+
+
+def _stored_program(tree_program: tree.Program, relations: Iterable[StoredRelation]) -> Program:
     known = {relation.name: relation for relation in relations}
     types = {(name, i): Type(type) for name, r in known.items() for i, (_, type, _) in enumerate(r.columns)}
     program = maintainable(check(tree_program, types))
@@ -44,8 +54,7 @@ def load_stored(
     named = {name: _named_as_stored(relation, known.get(name)) for name, relation in program.relations.items()}
     program = replace(program, relations=named)
     refuse_other_types(program, {name: [type for _, type, _ in r.columns] for name, r in known.items()})
-    rows = {name: read_parquet(path, program.relations[name], dictionary) for name, path in facts.items()}
-    return Loaded(program, rows, dictionary)
+    return program
 
 
 def refuse_other_types(program: Program, types: Mapping[str, Iterable[str]]) -> None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from holdfast.errors import Diagnostic, UsageError
+from holdfast.knowledge.derived_cache import Derived, StaleCacheError
 from holdfast.knowledge.facade import KnowledgeBase
-from holdfast.knowledge.loading import load
+from holdfast.knowledge.loading import Loaded, load
 from holdfast.knowledge.recipes import Evaluate
 from holdfast.knowledge.relations import missing
 from holdfast.knowledge.stored_facts import load_stored, refuse_other_types
@@ -18,12 +21,14 @@ from holdfast.language.printer import show, show_rule
 from holdfast.program import check
 from holdfast.program.impact import impact
 from holdfast.program.maintainable import maintainable, with_relations
-from holdfast.store.contents import LoggedUpdate, unpack
+from holdfast.store.contents import LoggedCommit, unpack
+from holdfast.store.derived import read_cache
 from holdfast.store.manifests import damaged
 from holdfast.store.reading import StoreContents, read_store
 from holdfast.store.records import LogRecord
-from holdfast.store.writing import create_store, exists, open_store
+from holdfast.store.writing import Store, create_store, exists, open_store
 from holdfast.updates import Update
+from holdfast.values.dictionary import Dictionary
 
 _SHOWN = 8  # rules in a message
 
@@ -38,11 +43,13 @@ def with_store(
     source = source_hash(program)
     if not exists(folder):
         kb = evaluate(program)
-        kb.attach(create_store(folder, kb.stored_as(source)), _earlier(folder, resume))
+        store = create_store(folder, kb.stored_as(source))
+        kb.keep_derived(store)
+        kb.attach(store, earlier(folder, resume))
         return kb
     store, stored = open_store(folder)
     try:
-        kb = resumed(stored, evaluate)
+        kb = resumed(stored, evaluate, store)
         if stored.manifest.source != source:
             if not migrate:
                 raise _other_program(folder, kb, program)
@@ -50,7 +57,8 @@ def with_store(
             kb = evaluate(program, lambda tree, dictionary: load(tree, facts, dictionary))
             kb.start_at(version + 1)
             store.rotate(kb.stored_as(source))
-        kb.attach(store, _earlier(folder, resume))
+            kb.keep_derived(store)
+        kb.attach(store, earlier(folder, resume))
         return kb
     except BaseException:
         store.release()
@@ -61,35 +69,53 @@ def from_store(folder: Path, evaluate: Evaluate) -> KnowledgeBase:
     """The knowledge base that a store keeps, with its own program."""
     store, stored = open_store(folder)
     try:
-        kb = resumed(stored, evaluate)
-        kb.attach(store, _earlier(folder, evaluate))
+        kb = resumed(stored, evaluate, store)
+        kb.attach(store, earlier(folder, evaluate))
     except BaseException:
         store.release()
         raise
     return kb
 
 
-def _earlier(folder: Path, resume: Evaluate) -> Callable[[int], KnowledgeBase]:
+def earlier(folder: Path, resume: Evaluate) -> Callable[[int], KnowledgeBase]:
     """Gives the states of versions that a store has."""
     return lambda version: resumed(read_store(folder).at(version), resume)
 
 
-def resumed(stored: StoreContents, evaluate: Evaluate) -> KnowledgeBase:
-    """The last state that a store has: the snapshot evaluated, then the updates since."""
-    manifest = stored.manifest
-    facts = {file.relation: stored.folder / file.path for file in manifest.facts}
-    program = parse(manifest.program, manifest.path)
-    kb = evaluate(program, lambda tree, dictionary: load_stored(tree, manifest.relations, facts, dictionary))
-    _replay(kb, stored.log.applied(), stored.folder)
+def resumed(stored: StoreContents, evaluate: Evaluate, store: Store | None = None) -> KnowledgeBase:
+    """The last state that a store has: the snapshot evaluated, then the updates since.  `store` keeps a cache of it."""
+    kb = _snapshot(stored, evaluate, store)
+    replay(kb, stored.log.applied(), stored.folder)
     kb.start_at(stored.version)
     return kb
 
 
-def _replay(kb: KnowledgeBase, records: Sequence[LogRecord], folder: Path) -> None:
+def _snapshot(stored: StoreContents, evaluate: Evaluate, store: Store | None) -> KnowledgeBase:
+    """The state of the snapshot: from the cache of what follows, if there is one that can be used, or evaluated."""
+    manifest = stored.manifest
+    facts = {file.relation: stored.folder / file.path for file in manifest.facts}
+    program = parse(manifest.program, manifest.path)
+
+    def from_cache(given: tree.Program, dictionary: Dictionary) -> Loaded:
+        limit = partial(dictionary.memory.check, "facts that are loaded")
+        state = read_cache(stored.folder / manifest.derived, manifest.to_bytes(), limit)
+        if state is None:
+            raise StaleCacheError
+        return load_stored(given, manifest.relations, facts, dictionary, Derived(state))
+
+    with suppress(StaleCacheError):
+        return evaluate(program, from_cache)
+    kb = evaluate(program, lambda given, dictionary: load_stored(given, manifest.relations, facts, dictionary))
+    if store is not None:
+        kb.keep_derived(store)
+    return kb
+
+
+def replay(kb: KnowledgeBase, records: Sequence[LogRecord], folder: Path) -> None:
     """Apply logged updates; those of facts several at a time, passing over the states between them."""
     waiting: list[Update] = []
     for record in records:
-        for logged in _logged(record, folder):
+        for logged in _logged(record, folder).updates:
             if changes_rules(logged.update) or len(waiting) == MOST_TOGETHER:
                 _apply(kb, waiting)
                 waiting = []
@@ -106,7 +132,7 @@ def _apply(kb: KnowledgeBase, updates: Sequence[Update]) -> None:
         kb.apply_net(updates)
 
 
-def _logged(record: LogRecord, folder: Path) -> list[LoggedUpdate]:
+def _logged(record: LogRecord, folder: Path) -> LoggedCommit:
     try:
         return unpack(record.content)
     except (ValueError, KeyError, TypeError, AttributeError) as error:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
@@ -10,12 +11,14 @@ from holdfast.arguments import expect
 from holdfast.backends.abilities import Linking, housekeeping
 from holdfast.backends.protocol import Facts as FactSet
 from holdfast.errors import Diagnostic, UsageError
-from holdfast.knowledge.materialisation import Materialisation
+from holdfast.exclusive import Guard
+from holdfast.knowledge.materialisation import LoggedAhead, Materialisation
+from holdfast.knowledge.origins import ChangeOrigin, Moved
 from holdfast.knowledge.prepared_updates import FactChange, Prefetcher, UpdateEncoder, looked_up, looked_up_each
 from holdfast.knowledge.relations import own_relations, the_relation
 from holdfast.knowledge.rule_changes import EditedRules, rule_change
-from holdfast.knowledge.views import Views
-from holdfast.maintenance.algorithms import Choice
+from holdfast.knowledge.views import MakeOrigin, Views
+from holdfast.maintenance.algorithms import AUTO, Choice
 from holdfast.program.impact import Impacted, impact
 from holdfast.program.model import Program
 from holdfast.updates import Change, Update, the_update
@@ -56,6 +59,21 @@ class Updater:
             insertions = (insertions - each.deletions) | each.insertions
         net = FactChange(deletions, insertions, sum(each.given for each in prepared))
         return self._run(net, self._choice(algorithm, self._state.program), updates, keep=True)
+
+    def origin(self, later: int, rules: EditedRules | None = None, *, is_applied: bool = True) -> MakeOrigin:
+        """Makes the origin of a change that will be the state so many updates from now."""
+        state = self._state
+        before = state.tree, state.program
+        after = before if rules is None else rules.rules
+
+        def make(explicit: Moved, guard: Guard) -> ChangeOrigin:
+            version = state.version + later
+            return ChangeOrigin(state, guard, self._try, explicit, (before, after), version, is_applied=is_applied)
+
+        return make
+
+    def _try(self, update: Update) -> Change:
+        return self.apply(update, AUTO, keep=False)
 
     def impact(self, update: Update) -> tuple[Impacted, ...]:
         """The hyper-nodes that an update would bring up to date."""
@@ -132,13 +150,18 @@ class Updater:
             return [self._views.explicit_change(facts, during, None if rules is None else updates[0])]
 
         def report(outcome: Outcome) -> tuple[Change, FactSet]:
-            change = self._views.change(outcome, during, facts.given - outcome.explicit)
-            if keep:
+            origin = self.origin(len(updates) if keep else 0, rules, is_applied=keep)
+            no_ops = facts.given - sum(map(len, outcome.explicit))
+            change = self._views.change(outcome, during, no_ops, origin)
+            if ahead is not None:
+                ahead.finish()
+            elif keep:
                 state.log_commit(updates, (change,), explicit)
             return change, outcome.removed
 
         steps = [*([] if rules is None else [rules.adopt]), state.next_version(updates)]
-        with state.limited(keep=keep) as watch:
+        ahead = state.log_ahead(updates, explicit) if keep and rules is None else None
+        with retracted_if_it_fails(ahead), state.limited(keep=keep) as watch:
             change, removed = state.maintainer.run(
                 facts.deletions,
                 facts.insertions,
@@ -151,7 +174,7 @@ class Updater:
             )
         if keep:
             housekeeping(state.backend).tidy(removed)
-            state.committed()
+            state.committed((change,))
         return change
 
     def _choice(self, algorithm: str | Choice, program: Program) -> Choice:
@@ -165,6 +188,17 @@ class Updater:
     def _forget_prefetched(self) -> None:
         if self._prefetcher is not None:
             self._prefetcher.forget()
+
+
+@contextmanager
+def retracted_if_it_fails(ahead: LoggedAhead | None) -> Iterator[None]:
+    """What was logged ahead does not happen if the block raises."""
+    try:
+        yield
+    except BaseException:
+        if ahead is not None:
+            ahead.retract()
+        raise
 
 
 def chosen(algorithm: str | Choice) -> Choice:

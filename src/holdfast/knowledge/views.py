@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from holdfast.backends.abilities import virtual_relations
 from holdfast.backends.protocol import Facts as FactSet
@@ -17,8 +17,12 @@ from holdfast.relation_view import RelationView
 from holdfast.updates import Change, Update
 
 if TYPE_CHECKING:
+    from holdfast.knowledge.origins import ChangeOrigin
     from holdfast.maintenance.transaction import Outcome
     from holdfast.store.contents import ExplicitChange
+
+MakeOrigin: TypeAlias = Callable[[tuple[dict[str, RelationView], dict[str, RelationView]], Guard], "ChangeOrigin"]
+"""Makes the origin of a change from the explicit facts that go and come."""
 
 
 class Views:
@@ -47,10 +51,11 @@ class Views:
         }
         return {name: sizes.get(name, 0) for name in visible_relations(self._state.program)}
 
-    def change(self, outcome: Outcome, program: Program, no_ops: int) -> Change:
+    def change(self, outcome: Outcome, program: Program, no_ops: int, origin: MakeOrigin) -> Change:
         """What an update did, or is about to do, under the rules of a program."""
         added, removed = (self._by_relation(facts, program) for facts in (outcome.added, outcome.removed))
-        return Change(added, removed, outcome.figures, no_ops)
+        deleted, inserted = (self._by_relation(facts, program) for facts in outcome.explicit)
+        return Change(added, removed, outcome.figures, no_ops, origin((deleted, inserted), self._guard))
 
     def explicit_change(self, facts: FactChange, program: Program, update: Update | None = None) -> ExplicitChange:
         """What an update deletes and inserts under the rules of a program, for a log; with the rules it changes."""

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 from holdfast.backends.abilities import housekeeping
 from holdfast.errors import Diagnostic, UsageError
 from holdfast.exclusive import Guard, exclusive
-from holdfast.knowledge.materialisation import Materialisation
+from holdfast.knowledge.materialisation import LoggedAhead, Materialisation
 from holdfast.knowledge.prepared_updates import FactChange
-from holdfast.knowledge.updating import Updater
+from holdfast.knowledge.updating import Updater, retracted_if_it_fails
 from holdfast.knowledge.views import Views
 from holdfast.maintenance.commit import CommitStep, commit
 from holdfast.maintenance.windows import Windows
+from holdfast.program.show import shown_names
 from holdfast.updates import Change, Update
 
 if TYPE_CHECKING:
     from holdfast.maintenance.window_transaction import Window
+    from holdfast.store.contents import ExplicitChange
 
 
 class ChangeWindow:
@@ -28,14 +30,17 @@ class ChangeWindow:
     def __init__(
         self,
         state: Materialisation,
+        updater: Updater,
         views: Views,
         guard: Guard,
         updates: Sequence[Update],
         facts: Sequence[FactChange],
         window: Window,
+        ahead: LoggedAhead | None = None,
     ) -> None:
-        self._state, self._views, self._guard = state, views, guard
-        self._updates, self._facts, self._window = updates, facts, window
+        """`ahead`: they are in the log already, and are to become the state at once."""
+        self._state, self._updater, self._views, self._guard = state, updater, views, guard
+        self._updates, self._facts, self._window, self._ahead = updates, facts, window, ahead
 
     @property
     @exclusive
@@ -54,17 +59,23 @@ class ChangeWindow:
 
     def all(self) -> list[Change]:
         """All that are left, at once."""
-        return self._advanced(len(self._updates))
+        with retracted_if_it_fails(self._ahead):
+            return self._advanced(len(self._updates))
 
     def _advanced(self, number: int) -> list[Change]:
         state, window = self._state, self._window
         updates = self._updates[window.done : number]
         outcomes = [window.outcome(i) for i in range(window.done, number)]
         no_ops = window.no_ops[window.done : number]
-        changes = [self._views.change(each, state.program, n) for each, n in zip(outcomes, no_ops, strict=True)]
+        changes = [
+            self._views.change(each, state.program, n, self._updater.origin(later))
+            for later, (each, n) in enumerate(zip(outcomes, no_ops, strict=True), 1)
+        ]
         facts = state.watch.facts + sum(len(outcome.added) - len(outcome.removed) for outcome in outcomes)
-        given = self._facts[window.done : number]
-        state.log_commit(updates, changes, lambda: [self._views.explicit_change(f, state.program) for f in given])
+        if self._ahead is not None:
+            self._ahead.finish()
+        else:
+            state.log_commit(updates, changes, _explicit(self._facts[window.done : number], state, self._views))
         steps: list[CommitStep] = [
             partial(window.advance, number),
             partial(state.watch.rest, facts),
@@ -74,7 +85,7 @@ class ChangeWindow:
         if number == len(self._updates):  # row ids change: only when they are no longer needed
             for i in range(number):
                 housekeeping(state.backend).tidy(window.outcome(i).removed)
-        state.committed()
+        state.committed(changes)
         return changes
 
 
@@ -85,20 +96,33 @@ def change_window(
     updater: Updater,
     views: Views,
     guard: Guard,
+    *,
+    at_once: bool = False,
 ) -> ChangeWindow:
-    """The states after several updates of facts; it is abandoned after this number of `seconds` of processor time."""
+    """The states after several updates of facts; it is abandoned after this number of `seconds` of processor time.
+
+    If they are to become the state `at_once`, they may be logged while they are computed.
+    """
     from holdfast.maintenance.window_transaction import window
 
-    if state.program.has_limits:
-        message = "a program with min or max in the head of a rule does not take several updates in one pass"
+    if state.program.recursive_limits:
+        shown = shown_names(state.program.recursive_limits, state.program.relations)
+        message = f"{', '.join(shown)}: a recursion through min or max does not take several updates in one pass"
         raise UsageError(Diagnostic("E0931", message, help="apply them one by one, or merged by apply_net"))
     if state.backend.ability(Windows) is None:
         message = "this engine does not compute windows of updates; the memory engine does"
         raise UsageError(Diagnostic("E0917", message, help="apply them one by one, or merged by apply_net"))
     prepared = updater.prepared(updates)
-    with state.limited(keep=False) as watch:
+    ahead = state.log_ahead(updates, _explicit(prepared, state, views)) if at_once and seconds is None else None
+    with retracted_if_it_fails(ahead), state.limited(keep=False) as watch:
         if seconds is not None:
             watch.give_up_after(seconds)
         facts = [(each.deletions, each.insertions) for each in prepared]
         computed = window(state.maintainer, facts, [each.given for each in prepared], watch)
-    return ChangeWindow(state, views, guard, tuple(updates), prepared, computed)
+    return ChangeWindow(state, updater, views, guard, tuple(updates), prepared, computed, ahead)
+
+
+def _explicit(
+    facts: Sequence[FactChange], state: Materialisation, views: Views
+) -> Callable[[], Sequence[ExplicitChange]]:
+    return lambda: [views.explicit_change(each, state.program) for each in facts]

@@ -7,13 +7,13 @@ no text can send it too deep, a clause that nests deeper than anybody writes is 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from holdfast.errors import Diagnostics, SourceText
 from holdfast.language.failure import span_of
 from holdfast.language.recovery import BEGINS_ITEM
 from holdfast.language.token import Token
+from holdfast.quick_dataclass import dataclass
 
 DEEPEST: Final = 100
 _OPENS: Final = frozenset({"LPAR", "LBRACE", "LSQB"})

@@ -13,7 +13,6 @@ these:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from holdfast.deadline import look_at_the_clock
@@ -42,6 +41,7 @@ from holdfast.language.vocabulary import (
     QUALIFIERS,
     SCANNER,
 )
+from holdfast.quick_dataclass import dataclass
 
 _ANGLES: Final = {"<": "LESS", ">": "GREATER"}  # around the parameters of a component
 _OFTEN = 256  # tokens between two looks at the clock

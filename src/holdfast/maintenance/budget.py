@@ -34,6 +34,12 @@ class FullCost:
 
     instances: float
     seconds: float
+    facts: float = 0.0  # that its rules read and derive; known where the cost goes by these
+
+    def for_facts(self, facts: float) -> FullCost:
+        """Of so many facts, each of which takes as long as before."""
+        share = facts / self.facts if self.facts else 1.0
+        return FullCost(self.instances * share, self.seconds * share, facts)
 
     def after(self, figures: Figures) -> FullCost:
         """After an update, or during one: what is met from then on."""
@@ -65,6 +71,14 @@ class FullCosts:
         """Hyper-nodes were evaluated."""
         self._known |= {name: FullCost(found.instances, found.work) for name, found in nodes}
 
+    def by_facts(self, predicates: tuple[str, ...], facts: float) -> None:
+        """What a hyper-node takes goes by the facts that it reads and derives, which are so many.
+
+        In a recursion through min or max an instance may be met more than once, so that updates do not tell.
+        """
+        if (known := self._known.get(predicates)) is not None:
+            self._known[predicates] = FullCost(known.instances, known.seconds, facts)
+
     def maintained(self, predicates: tuple[str, ...], figures: Figures) -> None:
         """A hyper-node was brought up to date, perhaps from scratch."""
         if figures.is_anew:
@@ -81,7 +95,10 @@ class Budget:
     """What one hyper-node may cost during one update, as a context: inside it, `watch` looks at this often."""
 
     def __init__(self, full: FullCost, figures: Figures, watch: Watch, *, in_jobs: bool = False) -> None:
-        """If the backend works `in_jobs`, elsewhere, and their time says little of what they visit: instances count."""
+        """If the backend works `in_jobs`, whose time says little of what they visit, only instances count.
+
+        A cost that goes by facts is that of the facts after the update.
+        """
         self._full, self._figures, self._watch, self._in_jobs = full, figures, watch, in_jobs
 
     def __enter__(self) -> None:
@@ -96,6 +113,7 @@ class Budget:
         seconds = self._stopwatch.work
         if seconds <= _SLACK and not self._in_jobs:
             return
-        full, looked = self._full.after(self._figures), self._figures.instances
+        full = self._full if self._full.facts else self._full.after(self._figures)
+        looked = self._figures.instances
         if looked > max(_FEW, full.instances) if self._in_jobs else seconds > _SLACK + _SHARE * full.seconds:
             raise AbandonedError(self._figures, seconds, full)

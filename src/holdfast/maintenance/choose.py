@@ -232,7 +232,8 @@ class Chooser:
 
     def learn(self, node: HyperNode, figures: Figures, statistics: SizeStatistics) -> None:
         """Take note of what an update took; only deletions tell algorithms apart."""
-        self.costs.maintained(node.predicates, figures)
+        if not node.limits or figures.is_anew:
+            self.costs.maintained(node.predicates, figures)
         record = self._records.get(node.predicates)
         if record is not None:
             record.took(figures, figures.algorithm, figures.work - figures.work_abandoned)

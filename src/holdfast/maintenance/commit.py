@@ -1,8 +1,8 @@
 """The commit: the computed result becomes the state, in steps that are not interrupted.
 
-Signals wait meanwhile (`interrupts.py`), and no step has a checkpoint or a limit.  If a lack of memory or an exception
-from another thread nevertheless interrupts a step, the step is repeated: each step is idempotent.  If the backend
-cannot repeat it, the knowledge base refuses all later calls.
+Signals wait meanwhile (`interrupts.py`), and so do threads that are about to read the last version.  No step has a
+checkpoint or a limit.  If a lack of memory or an exception from another thread nevertheless interrupts a step, the
+step is repeated: each step is idempotent.  If the backend cannot repeat it, the knowledge base refuses all later calls.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
+from holdfast.backends.abilities import committing
 from holdfast.backends.protocol import Backend
 from holdfast.exclusive import InterruptedCommitError
 from holdfast.interrupts import shielded
@@ -21,7 +22,7 @@ CommitStep: TypeAlias = Callable[[], None]
 def commit(backend: Backend, steps: Sequence[CommitStep]) -> None:
     """Do all steps; what cuts one short is raised when all are done."""
     cut: BaseException | None = None
-    with shielded():
+    with shielded(), committing(backend):
         for step in steps:
             try:
                 step()

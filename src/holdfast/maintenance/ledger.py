@@ -86,7 +86,8 @@ class Ledger:
         modular = algorithm.with_modules(plan.allotment.services) is not None
         keeps_recursive = algorithm.keeps_recursive or modular
         self._note(plan.predicates, Cn=algorithm.keeps_nonrecursive, Cr=keeps_recursive, served=not modular)
-        self.note_ranks(plan, right=algorithm.keeps_ranks and not modular)
+        if not plan.node.limits:  # whose algorithm says so itself
+            self.note_ranks(plan, right=algorithm.keeps_ranks and not modular)
 
     def ranks_are_right(self, plan: NodePlan) -> bool:
         """Whether ranks and Cw of a hyper-node are right; they are not if it had other predicates before."""
@@ -116,6 +117,12 @@ class Ledger:
 
     # --- all counters ----------------------------------------------------------------------------------
 
+    def lose_counts(self, predicates: Iterable[str]) -> None:
+        """Cn and Cr of some predicates were not kept."""
+        names = set(predicates)
+        self._Cn_unknown |= names
+        self._Cr_unknown |= names
+
     def lose_recursive(self, predicates: Iterable[str]) -> None:
         """Cr and ranks of some predicates were not kept."""
         names = set(predicates)
@@ -132,8 +139,7 @@ class Ledger:
     def lose_all(self, predicates: Iterable[str]) -> None:
         """Nothing is known of some predicates, and nothing is deferred."""
         self._deferred_counts = None
-        for unknown in (self._Cn_unknown, self._Cr_unknown):
-            unknown.update(predicates)
+        self.lose_counts(predicates)
         self._ranked.clear()
 
     def without_modules(self, served: Set[str]) -> None:

@@ -1,10 +1,14 @@
 """DRed^v: limit relations, whose facts are the best of what their rules and explicit facts offer.
 
 An offer is *tight* if it is the fact of its group.  OVERDELETE looks at tight instances only: what loses one is deleted
-unless another one is left that proves it by facts on a better level, or by none of this hyper-node.  REDERIVE collects
-all that is left for the groups that lost their fact, and INSERT takes the best of each group for as long as there is
-a better one.  Where looking at tight instances is not enough (`program/limits.py`) the hyper-node is recomputed when
-anything at all is lost.  No counters are kept.
+unless another one is left that proves it by none of this hyper-node, by facts on a better level, or by facts with lower
+ranks.  REDERIVE collects all that is left for the groups that lost their fact, and INSERT takes the best of each group
+for as long as there is a better one.  Where looking at tight instances is not enough (`program/limits.py`) the
+hyper-node is recomputed when anything at all is lost.  No counters are kept.
+
+Ranks are kept where there are levels, by backends that have them: a fact enters with a rank above all others.  So every
+fact has a derivation from facts that come before it, first by level and then by rank.  When a fact gets better, that
+stays true of what it derives, since it comes to a better level.
 
 The explicit facts of a limit relation are offers too: E is no part of I here.
 """
@@ -17,21 +21,19 @@ from operator import or_
 
 import numpy as np
 
+from holdfast.backends.abilities import Ranking
 from holdfast.backends.limits import OfferGroups, groups_of
 from holdfast.backends.protocol import Backend, Facts
 from holdfast.errors import Diagnostic, EvaluationError
+from holdfast.maintenance.circles import History, codes_of
 from holdfast.maintenance.seminaive import NodeFigures, reached
-from holdfast.maintenance.stratum import Stratum
-from holdfast.maintenance.watch import Watch
+from holdfast.maintenance.stratum import Figures, Stratum
+from holdfast.maintenance.watch import Stopwatch, Watch
 from holdfast.plans import Planner, Read
 from holdfast.program.limits import Regime, regime
 from holdfast.program.model import HyperNode, Limit, Rule
 from holdfast.program.show import shown_names
-from holdfast.values.dictionary import Codes
 from holdfast.values.model import Type
-
-_FALLS = {"min": "smaller", "max": "larger"}
-
 
 # --- one improvement after the other -------------------------------------------------------------------
 
@@ -47,19 +49,25 @@ class Improvement:
         known: Regime,
         J: Callable[[], Facts],
         replace: Callable[[Facts, Facts], None],
+        figures: Figures,
         *,
         none_yet: bool = False,
+        ranked: bool = True,
     ) -> None:
         self._planner, self._backend, self._watch, self._regime = planner, backend, watch, known
+        self._figures, self._ranks = figures, _ranks(planner, backend, known) if ranked else None
         self._J, self._replace = J, replace
         self.groups = groups_of(planner, backend, none_yet=none_yet)
         limits = planner.node.limits if planner.node.is_recursive else {}
+        self._history = History(planner, backend)
         self._floats = [n for n, limit in limits.items() if backend.relations[n].types[limit.column] is Type.FLOAT]
-        self.instances = self.rounds = 0
+        self.rounds = 0
+        self._rules: Sequence[Rule] = ()
         self._enough = 0  # groups that there are at least
 
     def run(self, N: Facts, rules: Sequence[Rule], wanted: Mapping[str, int] | None = None) -> None:
         """INSERT: `N` are offers; `wanted` says when to stop early."""
+        self._rules = rules
         while W := self.groups.better(N, self._J()):
             Δ, waiting = self.groups.front(W) if self._regime.best_first else (W, None)
             self._take(Δ)
@@ -72,29 +80,34 @@ class Improvement:
         for name in self._floats:
             _refuse_nan(name, Δ, self._backend, self._planner.node)
         self._replace(self.groups.rivals(Δ, self._J()), Δ)
+        if self._ranks is not None:
+            self._ranks.enter(Δ)
         self._watch.round(len(Δ))
         self.rounds += 1
-        if self._regime.additive and not self._regime.best_first and self.rounds > self._enough + 1:
+        if self._regime.additive and not self._regime.best_first:
             self._look_for_circles(Δ)
 
     def _offers(self, Δ: Facts, rules: Sequence[Rule]) -> Facts:
         """Π_r⟦J : Δ⟧."""
         J, plans = self._J(), self._planner.recursive(Δ.sizes(), rules)
         offers, count = self.groups.offers(plans, {Read.ALL: J, Read.OLD: J - Δ, Read.DELTA: Δ, Read.ABSENT: J}, J)
-        self.instances += count
+        self._figures.insertion += count
         return offers
 
     def _look_for_circles(self, Δ: Facts) -> None:
         """A proof that is longer than there are groups improves some group by itself, and so for ever."""
-        J, limits = self._J(), self._planner.node.limits
-        self._enough = sum(J.size(name) for name in limits)
+        self._history.came(Δ)
+        if self.rounds <= self._enough + 1:
+            return
+        J = self._J()
+        self._enough = sum(J.size(name) for name in self._planner.node.limits)
         if self.rounds > self._enough + 1:
-            raise _endless(next(iter(Δ.sizes())), Δ, self._backend, limits, self._planner.node.recursive)
+            raise self._history.endless(J, self._rules)
 
 
 def _refuse_nan(predicate: str, Δ: Facts, backend: Backend, node: HyperNode) -> None:
     """NaN is neither better nor worse than a number: `d > 5` fails for it, whatever it took the place of."""
-    codes = _codes(backend, predicate, Δ)[:, node.limits[predicate].column]
+    codes = codes_of(backend, predicate, Δ)[:, node.limits[predicate].column]
     if np.isnan(np.ascontiguousarray(codes).view(np.float64)).any():
         rule = next(rule for rule in (*node.recursive, *node.nonrecursive) if rule.predicate == predicate)
         message = f"rule {rule.name} has no value for some facts: NaN has no place in a recursion through min or max"
@@ -102,35 +115,12 @@ def _refuse_nan(predicate: str, Δ: Facts, backend: Backend, node: HyperNode) ->
         raise EvaluationError(Diagnostic("E0701", message, rule.span, help=help))
 
 
-def _codes(backend: Backend, predicate: str, facts: Facts) -> Codes:
-    rows = backend.rows(predicate, facts)
-    return rows if isinstance(rows, np.ndarray) else rows.codes()
-
-
-def _endless(
-    predicate: str, Δ: Facts, backend: Backend, limits: Mapping[str, Limit], rules: Sequence[Rule]
-) -> EvaluationError:
-    relation, limit = backend.relations[predicate], limits[predicate]
-    codes = _codes(backend, predicate, Δ)
-    keys = [
-        tuple(value for column, value in enumerate(row) if column != limit.column)
-        for row in backend.dictionary.decode_rows(codes, relation.types)
-    ]
-    shown = [str(value) for value in min(keys, key=lambda key: tuple(map(str, key)))]
-    shown.insert(limit.column, "_")
-    message = f"{relation.display}({', '.join(shown)}) gets {_FALLS[limit.function]} for ever"
-    note = "there is a circle of facts along which its rules add up to a better value each time; nothing has changed"
-    help = "mend the facts, or keep those out that make such a circle"
-    span = next(rule.span for rule in rules if rule.predicate == predicate)
-    return EvaluationError(Diagnostic("E0704", message, span, notes=(note,), help=help))
-
-
 # --- from scratch ------------------------------------------------------------------------------------
 
 
 def materialise(planner: Planner, backend: Backend, watch: Watch, wanted: Mapping[str, int]) -> NodeFigures:
     """Everything that follows in one hyper-node with limit relations; earlier nodes are complete."""
-    begun, node, before = watch.seconds, planner.node, watch.facts
+    stopwatch, node, before = Stopwatch(), planner.node, watch.facts
     E, I = backend.explicit, backend.materialisation
     shown = shown_names(node.predicates, backend.relations)
     watch.node(", ".join(shown))
@@ -140,18 +130,20 @@ def materialise(planner: Planner, backend: Backend, watch: Watch, wanted: Mappin
         I -= rivals
         I |= Δ
 
-    known = _regime_of(planner)
-    improvement = Improvement(planner, backend, watch, known, lambda: I, replace, none_yet=True)
+    known, figures = _regime_of(planner), Figures()
+    improvement = Improvement(planner, backend, watch, known, lambda: I, replace, figures, none_yet=True)
     N, instances = improvement.groups.offers(planner.whole(node.nonrecursive), {Read.ALL: I, Read.ABSENT: I}, I)
     improvement.run(E.of(node.predicates) | N, node.recursive, wanted)
     watch.facts = before
     facts = len(I.of(node.predicates))
     watch.batch(max(0, facts - len(E.of(node.predicates))))
-    return NodeFigures(shown, watch.rounds, instances + improvement.instances, facts, watch.seconds - begun)
+    seconds = stopwatch.seconds, stopwatch.work
+    return NodeFigures(shown, watch.rounds, instances + figures.insertion, facts, *seconds)
 
 
 def recompute(s: Stratum) -> None:
     """The hyper-node's new facts from scratch, then the difference to the old."""
+    s.watch.budget = None  # which is what this takes
     I, D, A, new = s.I, s.D, s.A, s.backend.proved
     J = s.backend.elsewhere(s.O, new, (I - D) | A)
 
@@ -161,12 +153,13 @@ def recompute(s: Stratum) -> None:
         new |= Δ
 
     known = _regime_of(s.planner)
-    improvement = Improvement(s.planner, s.backend, s.watch, known, lambda: J, replace, none_yet=True)
+    improvement = Improvement(s.planner, s.backend, s.watch, known, lambda: J, replace, s.figures, none_yet=True)
     plans = s.planner.whole(s.node.nonrecursive)
     N, instances = improvement.groups.offers(plans, {Read.ALL: J, Read.ABSENT: J}, J)
+    s.figures.insertion += instances
     explicit = (s.of_node(s.E) - s.E_minus) | s.E_plus
     improvement.run(explicit | N, s.node.recursive)
-    s.figures.insertion += instances + improvement.instances
+    s.figures.is_anew, s.is_ranked = True, _ranks(s.planner, s.backend, known) is not None
     old, found = s.of_node(I), s.of_node(new).snapshot()
     D |= old - found
     A |= found - I
@@ -177,6 +170,16 @@ def _regime_of(planner: Planner) -> Regime:
     node = planner.node
     rules = (*node.nonrecursive, *node.recursive)
     return regime(rules, node.limits, node.predicates, planner.statistics.smallest)
+
+
+def _ranks(planner: Planner, backend: Backend, known: Regime) -> Ranking | None:
+    """Ranks put facts on the same level in order, where there are levels."""
+    return backend.ability(Ranking) if known.levelled and planner.node.is_recursive else None
+
+
+def are_ranked(planner: Planner) -> bool:
+    """Whether evaluation, if it gives ranks to a hyper-node, gives it the right ones."""
+    return not planner.node.limits or _regime_of(planner).levelled
 
 
 # --- an update ---------------------------------------------------------------------------------------
@@ -223,7 +226,8 @@ def overdelete(s: Stratum, N: Facts, known: Regime) -> None:
     proving = [*s.kept.nonrecursive]
     proving += [plans.founded(rule, below) for rule in s.kept.recursive] if below is not None else []
     rules = tuple(proving)
-    while Δ := _unfounded(s, (N & I) - D, rules):
+    ranks = _ranks(s.planner, s.backend, known) if s.is_ranked and not known.climbs else None
+    while Δ := _unfounded(s, (N & I) - D, rules, ranks):
         instances = s.recursive_heads(s.kept.recursive, I - (D - A), I | A, Δ)
         s.figures.deletion += len(instances)
         s.figures.overdeleted += len(Δ)
@@ -231,14 +235,22 @@ def overdelete(s: Stratum, N: Facts, known: Regime) -> None:
         D |= Δ
 
 
-def _unfounded(s: Stratum, facts: Facts, rules: Sequence[Rule]) -> Facts:
-    """Those of some facts that no explicit fact and no instance of the proving rules supports."""
+def _unfounded(s: Stratum, facts: Facts, rules: Sequence[Rule], ranks: Ranking | None) -> Facts:
+    """Those of some facts that no explicit fact and no instance of the proving rules supports, nor one of facts with
+    lower ranks."""
     S = (facts - ((facts & s.E) - s.E_minus)).snapshot()
     if not S:
         return S
-    instances = s.derived_goals(rules, s.I - (s.D - s.A), s.I | s.A, S)
+    Ip, In = s.I - (s.D - s.A), s.I | s.A
+    instances = s.derived_goals(rules, Ip, In, S)
     s.figures.backward += len(instances)
-    return (S - instances.support()).snapshot()
+    S = (S - instances.support()).snapshot()
+    if ranks is None or not S:
+        return S
+    plans = s.planner.bodies_too.heads(s.kept.recursive, S.sizes())
+    instances, founded = ranks.apply_ranked(plans, {Read.ALL: Ip, Read.DELTA: S, Read.ABSENT: In})
+    s.figures.backward += len(instances)
+    return (S - founded.support()).snapshot()
 
 
 def rederive(s: Stratum, groups: OfferGroups) -> Facts:
@@ -273,7 +285,8 @@ def insert(s: Stratum, R: Facts) -> None:
     if s.added:
         bags.append(s.instances(s.added.rules, now()))
     N = reduce(or_, (bag.support() for bag in bags), R | s.E_plus).snapshot()
-    improvement = Improvement(s.planner, s.backend, s.watch, known, now, replace)
+    s.figures.insertion += sum(map(len, bags))
+    improvement = Improvement(s.planner, s.backend, s.watch, known, now, replace, s.figures, ranked=s.is_ranked)
     improvement.run(N, (*s.kept.recursive, *s.added.recursive))
-    s.figures.insertion += sum(map(len, bags)) + improvement.instances
+    s.is_ranked = s.is_ranked and known.levelled
     s.figures.rederived += len((D & A).of(s.O))

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from holdfast.backends.abilities import housekeeping, virtual_relations
 from holdfast.backends.protocol import Backend, Facts
+from holdfast.maintenance import limits
 from holdfast.maintenance.agenda import Agenda
 from holdfast.maintenance.algorithms import Choice
 from holdfast.maintenance.budget import FullCost
@@ -20,7 +21,7 @@ from holdfast.maintenance.module_adapter import States
 from holdfast.maintenance.node_plans import NodePlan, changed_plans, node_plans, plans_after_edit
 from holdfast.maintenance.seminaive import NodeFigures
 from holdfast.maintenance.transaction import Outcome, Transactions
-from holdfast.maintenance.walk import Walk, explicit_change
+from holdfast.maintenance.walk import Walk, explicit_change, facts_around
 from holdfast.maintenance.watch import Watch
 from holdfast.modules import Module
 from holdfast.program.model import Program
@@ -50,7 +51,9 @@ class Maintainer:
         if len(figures) == len(program.nodes):
             self.chooser.costs.materialised(zip((node.predicates for node in program.nodes), figures, strict=True))
         for plan in self.nodes:  # evaluation has set the ranks, where no module took part
-            self.ledger.note_ranks(plan, right=not plan.allotment.services)
+            self.ledger.note_ranks(plan, right=not plan.allotment.services and limits.are_ranked(plan.planner))
+            if plan.node.limits:
+                self.chooser.costs.by_facts(plan.node.predicates, facts_around(plan))
         self.marking: Marking | None = None  # if the next update may be looked at
 
     def counted(self) -> None:
@@ -120,8 +123,7 @@ class Maintainer:
     def _outcome(self, walk: Walk, program: Program | None) -> Outcome:
         agenda = self._agenda if program is None else Agenda(self._edited(program))
         figures, D, A = walk.through(agenda), self.backend.deleted, self.backend.added
-        explicit = len(walk.E_minus) + len(walk.E_plus)
-        return Outcome((D - A).snapshot(), (A - D).snapshot(), tuple(figures), explicit)
+        return Outcome((D - A).snapshot(), (A - D).snapshot(), tuple(figures), (walk.E_minus, walk.E_plus))
 
     # --- rules change ----------------------------------------------------------------------------------
 

@@ -109,6 +109,7 @@ class Stratum:
     states: States = field(default_factory=States)
     keeps_nonrecursive: bool = True  # Cn
     keeps_recursive: bool = True  # Cr
+    is_ranked: bool = False  # the ranks of a recursion through min or max are right: before, and then after
 
     def __post_init__(self) -> None:
         backend = self.backend

@@ -28,7 +28,7 @@ class Outcome:
     removed: Facts
     added: Facts
     figures: tuple[Figures, ...]
-    explicit: int = 0  # the facts among them that became explicit, or are no longer
+    explicit: Move  # what E loses and gains
 
 
 class Transactions:

@@ -10,7 +10,7 @@ from holdfast.backends.abilities import tuning, virtual_relations
 from holdfast.backends.protocol import Backend, Facts
 from holdfast.maintenance import recompute
 from holdfast.maintenance.agenda import Agenda
-from holdfast.maintenance.algorithms import ALGORITHMS, AUTO, Algorithm, Choice
+from holdfast.maintenance.algorithms import ALGORITHMS, AUTO, LIMITS_ANEW, Algorithm, Choice
 from holdfast.maintenance.budget import AbandonedError, Budget, FullCost
 from holdfast.maintenance.choose import Chooser, Request
 from holdfast.maintenance.ledger import Ledger
@@ -30,6 +30,11 @@ RECOMPUTE = ALGORITHMS["recompute"]
 def explicit_change(deletions: Facts, insertions: Facts, E: Facts) -> tuple[Facts, Facts]:
     """E- and E+: what goes and what comes; a fact that is deleted and inserted stays."""
     return (deletions & E) - insertions, insertions - E
+
+
+def facts_around(plan: NodePlan) -> float:
+    """How many facts a hyper-node reads and derives."""
+    return sum(map(plan.planner.statistics.size, plan.reads | plan.predicates))
 
 
 @dataclass(frozen=True)
@@ -55,10 +60,11 @@ class Walk:
         return [self._maintained(plan) for plan in due]
 
     def _maintained(self, plan: NodePlan) -> Figures:
-        stopwatch = Stopwatch()
-        algorithm, why = self.chooser.chosen(plan, self._request(plan), self.backend)
+        stopwatch, request = Stopwatch(), self._request(plan)
+        algorithm, why = self.chooser.chosen(plan, request, self.backend)
         full = self.chooser.costs.of(plan.node.predicates) if self.choice.named(plan.node) == AUTO else None
-        full = None if plan.node.limits else full  # to start over they have a way of their own
+        if full is not None and plan.node.limits:
+            full = full.for_facts(facts_around(plan) + request.inserted - request.deleted)
         try:
             figures, why = self._run(plan, algorithm, why, full)
         except AbandonedError as abandoned:
@@ -66,13 +72,15 @@ class Walk:
             self._take_back(plan)
             abandoned.figures.work = stopwatch.work
             self.chooser.gave_up(plan.node, algorithm, abandoned.figures)
-            algorithm = RECOMPUTE
+            algorithm = LIMITS_ANEW if plan.node.limits else RECOMPUTE
             figures, why = self._run(plan, algorithm, why, None)
             figures.abandoned, figures.work_abandoned = abandoned.figures.instances, abandoned.figures.work
         self.ledger.maintained(plan, algorithm)
         figures.algorithm, figures.seconds, figures.work = algorithm.name, stopwatch.seconds, stopwatch.work
         figures.why = f"{why}; {figures.why}" if figures.why else why
         self.chooser.learn(plan.node, figures, self.backend.statistics)
+        if plan.node.limits and figures.is_anew:
+            self.chooser.costs.by_facts(plan.node.predicates, facts_around(plan) + request.inserted - request.deleted)
         return figures
 
     def _request(self, plan: NodePlan) -> Request:
@@ -104,8 +112,11 @@ class Walk:
             figures.given = sum(map(len, (s.E_minus, s.E_plus, s.removed_inputs, s.added_inputs)))
             figures.deletes = bool(s.E_minus or s.removed_inputs)
             figures.inserts = bool(s.E_plus or s.added_inputs)
+            s.is_ranked = self.ledger.ranks_are_right(plan)
             maintain(s)
-        figures.is_anew = maintain is recompute.maintain or algorithm.counts_anew
+        if plan.node.limits:
+            self.ledger.note_ranks(plan, right=s.is_ranked)
+        figures.is_anew = figures.is_anew or maintain is recompute.maintain or algorithm.counts_anew
         return figures, why
 
     def _take_back(self, plan: NodePlan) -> None:

@@ -62,7 +62,14 @@ class Watch:
 
     def rest(self, facts: int) -> None:
         """A run is over and left so many facts; until the next one nothing is limited."""
-        self.limits, self.progress, self.facts = _UNLIMITED, _SILENT, facts
+        self.limits, self.progress, self.facts, self._before = _UNLIMITED, _SILENT, facts, facts
+
+    def beside(self, limits: Limits) -> Watch:
+        """A watch for a run in another thread: facts and bytes count with those that are there between runs."""
+        other = Watch(limits)
+        other.facts = other._before = self._before
+        other.grown("before", sum([*self._bytes.values()]))
+        return other
 
     @property
     def seconds(self) -> float:
@@ -120,7 +127,8 @@ class Watch:
 
     def check(self, what: str, nbytes: int) -> None:
         """Raise if this number of additional bytes would exceed the limit."""
-        if self._most is not None and sum(self._bytes.values()) + nbytes > self._most:
+        # a list at once: another thread may add a table meanwhile
+        if self._most is not None and sum([*self._bytes.values()]) + nbytes > self._most:
             divisor, unit = (2**20, "MiB") if self._most >= 2**20 else (1, "bytes")
             self._stop("E0804", f"{what} take more than {self._most / divisor:,.0f} {unit}")
 

@@ -43,7 +43,8 @@ class Window:
     def outcome(self, number: int) -> Outcome:
         """What one of the updates does, the first being 0; the figures of the pass stand with that."""
         removed, added = self._computed.changes[number]
-        return Outcome(removed, added, tuple(node.figures for node in self._computed.nodes) if not number else ())
+        figures = () if number else tuple(node.figures for node in self._computed.nodes)
+        return Outcome(removed, added, figures, self._computed.explicit[number])
 
     def advance(self, number: int) -> None:
         """Make the state after so many updates the present one, by those between."""
@@ -74,6 +75,8 @@ class Window:
         """Put the counters where the state is: only when they are needed."""
         for node in self._computed.nodes:
             node.put_counts(self._done)
+            if node.node.limits:
+                self._transactions.ledger.lose_counts(node.node.predicates)
             if node.node.is_recursive and node.service is None:
                 self._transactions.ledger.lose_recursive(node.node.predicates)
 
@@ -117,4 +120,5 @@ class _Node:
         plan, alone = self.plan, self.service is not None
         rows = plan.reads - plan.predicates if alone and not self.is_read else plan.reads | plan.predicates
         virtual_relations(self.maintainer.backend).materialise_rows(rows)
-        self.maintainer.ledger.make_right(plan, recursive=alone)
+        if not plan.node.limits:  # they have no counters
+            self.maintainer.ledger.make_right(plan, recursive=alone)

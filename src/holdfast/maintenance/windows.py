@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 from holdfast.backends.protocol import Facts
@@ -12,6 +11,7 @@ from holdfast.maintenance.stratum import Figures
 from holdfast.maintenance.watch import Watch
 from holdfast.modules import Service
 from holdfast.program.model import HyperNode
+from holdfast.quick_dataclass import dataclass
 
 Move: TypeAlias = tuple[Facts, Facts]
 """The facts that go and those that come from one state to the next."""

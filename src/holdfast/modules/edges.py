@@ -32,20 +32,20 @@ class Numbering:
 
     def __init__(self) -> None:
         self.values: Numbers = NONE  # by number
-        self._sorted: Numbers = NONE
-        self._numbers: Numbers = NONE
+        self._numbers: tuple[Numbers, Numbers] = NONE, NONE  # of sorted values; replaced together, for other threads
 
     @property
     def nbytes(self) -> int:
         """The memory that it takes."""
-        return self.values.nbytes + self._sorted.nbytes + self._numbers.nbytes
+        return self.values.nbytes + sum(array.nbytes for array in self._numbers)
 
     def numbers(self, values: Numbers) -> Numbers:
         """The numbers of some values, -1 for those that have none."""
-        if not len(self._sorted):
+        known, numbers = self._numbers
+        if not len(known):
             return np.full(values.shape, -1, np.int64)
-        places = np.minimum(np.searchsorted(self._sorted, values), len(self._sorted) - 1)
-        return np.where(self._sorted[places] == values, self._numbers[places], -1)
+        places = np.minimum(np.searchsorted(known, values), len(known) - 1)
+        return np.where(known[places] == values, numbers[places], -1)
 
     def enter(self, values: Numbers) -> Numbers:
         """The same, after giving a number to those that have none."""
@@ -53,11 +53,10 @@ class Numbering:
             return values
         found = self.numbers(values)
         if (found < 0).any():
-            new = distinct(values[found < 0])
-            places = np.searchsorted(self._sorted, new)
-            self._numbers = np.insert(self._numbers, places, np.arange(len(self.values), len(self.values) + len(new)))
-            self._sorted = np.insert(self._sorted, places, new)
-            self.values = np.concatenate([self.values, new])
+            new, (known, numbers) = distinct(values[found < 0]), self._numbers
+            places, first = np.searchsorted(known, new), len(self.values)
+            self.values = np.concatenate([self.values, new])  # first: a number that can be found has a value
+            self._numbers = np.insert(known, places, new), np.insert(numbers, places, first + np.arange(len(new)))
             found = self.numbers(values)
         return found
 

@@ -18,6 +18,7 @@ from holdfast.plans.model import (
     Unnest,
 )
 from holdfast.plans.planner import plan_node
+from holdfast.plans.statistics import SizeStatistics
 from holdfast.program.model import HyperNode, Program
 from holdfast.program.show import show_literal, show_rule, show_term
 
@@ -35,22 +36,29 @@ Lines = Callable[[HyperNode], Iterable[str]]
 Data = Callable[[HyperNode], Mapping[str, object]]
 
 
-def explain(program: Program, remarks: Lines = lambda _: ()) -> str:
-    """How each hyper-node is evaluated, for a person to read, with what else there is to say of it."""
-    return "\n".join(line for node in program.nodes if _has_rules(node) for line in _node_lines(node, program, remarks))
+def explain(program: Program, remarks: Lines = lambda _: (), sizes: SizeStatistics | None = None) -> str:
+    """How each hyper-node is evaluated, for a person to read, with what else there is to say of it.
+
+    With the sizes of facts, in the order that these suggest, and with the rows that each step is expected to give.
+    """
+    nodes = [node for node in program.nodes if _has_rules(node)]
+    return "\n".join(line for node in nodes for line in _node_lines(node, program, remarks, sizes))
 
 
-def explain_json(program: Program, remarks: Data = lambda _: {}) -> dict[str, object]:
+def explain_json(
+    program: Program, remarks: Data = lambda _: {}, sizes: SizeStatistics | None = None
+) -> dict[str, object]:
     """The same as data."""
-    return {"nodes": [{**_node_json(node, program), **remarks(node)} for node in program.nodes if _has_rules(node)]}
+    nodes = [node for node in program.nodes if _has_rules(node)]
+    return {"nodes": [{**_node_json(node, program, sizes), **remarks(node)} for node in nodes]}
 
 
 def _has_rules(node: HyperNode) -> bool:
     return bool(node.recursive or node.nonrecursive or node.aggregates)
 
 
-def _node_lines(node: HyperNode, program: Program, remarks: Lines) -> Iterator[str]:
-    plans, relations = plan_node(node), program.relations
+def _node_lines(node: HyperNode, program: Program, remarks: Lines, sizes: SizeStatistics | None) -> Iterator[str]:
+    plans, relations = plan_node(node, sizes), program.relations
     kind = "recursive" if node.is_recursive else "nonrecursive"
     if all(relations[name].auxiliary for name in node.predicates):
         kind += ", made for an aggregate"
@@ -58,34 +66,59 @@ def _node_lines(node: HyperNode, program: Program, remarks: Lines) -> Iterator[s
     yield from (f"  {line}" for line in remarks(node))
     for plan in plans.nonrecursive:
         yield f"  {plan.rule.name}: {show_rule(plan.rule, relations)}"
-        yield from (f"    {line}" for line in _plan_lines(plan, program))
+        yield from (f"    {line}" for line in _sized_lines(plan, program, sizes))
     for plan in plans.recursive:
         yield f"  {plan.rule.name}, new facts of {_delta_text(plan, program)}: {show_rule(plan.rule, relations)}"
-        yield from (f"    {line}" for line in _plan_lines(plan, program))
+        yield from (f"    {line}" for line in _sized_lines(plan, program, sizes))
     yield ""
 
 
-def _node_json(node: HyperNode, program: Program) -> dict[str, object]:
-    plans = plan_node(node)
+def _node_json(node: HyperNode, program: Program, sizes: SizeStatistics | None) -> dict[str, object]:
+    plans = plan_node(node, sizes)
     return {
         "index": node.index,
         "predicates": [_name(p, program) for p in node.predicates],
         "recursive": node.is_recursive,
-        "plans": [_plan_json(plan, program) for plan in (*plans.nonrecursive, *plans.recursive)],
+        "plans": [_plan_json(plan, program, sizes) for plan in (*plans.nonrecursive, *plans.recursive)],
     }
 
 
-def _plan_json(plan: AnyPlan, program: Program) -> dict[str, object]:
+def _plan_json(plan: AnyPlan, program: Program, sizes: SizeStatistics | None) -> dict[str, object]:
     delta = None if isinstance(plan, AggregatePlan) else plan.delta_predicate
+    expected = {} if sizes is None else {"expectedRows": expected_rows(plan, sizes)}
     return {
         "rule": plan.rule.name,
         "text": show_rule(plan.rule, program.relations),
         "delta": delta and _name(delta, program),
-        "steps": list(_plan_lines(plan, program)),
+        "steps": list(plan_lines(plan, program)),
+        **expected,
     }
 
 
-def _plan_lines(plan: AnyPlan, program: Program) -> Iterator[str]:
+def _sized_lines(plan: AnyPlan, program: Program, sizes: SizeStatistics | None) -> Iterator[str]:
+    lines = plan_lines(plan, program)
+    if sizes is None or isinstance(plan, AggregatePlan):
+        yield from lines
+        return
+    for line, rows in zip(lines, [*expected_rows(plan, sizes), None], strict=True):
+        yield line if rows is None else f"{line}  (about {rows:,.0f} rows)"
+
+
+def expected_rows(plan: AnyPlan, sizes: SizeStatistics) -> list[float]:
+    """The rows that each step is expected to give, if all facts of the delta are new; tests keep all of them."""
+    found: list[float] = []
+    for step in () if isinstance(plan, AggregatePlan) else plan.steps:
+        rows = found[-1] if found else 1.0
+        if isinstance(step, Scan | Join):
+            atom = step.atom
+            known = sizes.fanout(atom.predicate, step.key, len(atom.arguments)) if step.key else None
+            rows *= sizes.size(atom.predicate) if known is None else known
+        found.append(rows)
+    return found
+
+
+def plan_lines(plan: AnyPlan, program: Program) -> Iterator[str]:
+    """The steps of a plan, numbered, the head last."""
     if isinstance(plan, AggregatePlan):
         yield f"1. group {_name(plan.rule.source, program)}, take the {plan.rule.function} of each group"
         return

@@ -24,7 +24,7 @@ class InstancePlanner(Planner):
     def make(self, rule: Rule, pivot: int | None, order: Sequence[int], changing: Collection[str] | None) -> Plan:
         """The head, then each atom; run backwards, without the goal that the body begins with."""
         atoms = [literal for literal in rule.body if isinstance(literal, Atom | Negated)]
-        is_backward = any(rule is known for known in self._backward.values())
+        is_backward = any(rule is known for known in self._backward.values()) or self.limits.starts_from_groups(rule)
         outputs: list[Output] = [(rule.predicate, rule.arguments)]
         outputs += [(atom.predicate, _terms(atom.arguments)) for atom in atoms[is_backward:]]
         return make_plan(rule, pivot, order, changing, tuple(outputs), counts_goals=False)
@@ -38,16 +38,22 @@ class BodyPlanner(Planner):
         self._named: dict[int, tuple[Rule, Rule]] = {}  # by id; the rule is held, so that its id stays its own
 
     def _plan(self, rule: Rule, pivot: int | None, delta: float, *, within: bool) -> Plan:
+        if self._is_backward(rule):
+            return super()._plan(rule, pivot, delta, within=within)
         known = self._named.get(id(rule))
         if known is None:
             known = self._named[id(rule)] = rule, named_rule(rule)
         return super()._plan(known[1], pivot, delta, within=within)
 
     def make(self, rule: Rule, pivot: int | None, order: Sequence[int], changing: Collection[str] | None) -> Plan:
-        """The head, then each positive atom of the hyper-node."""
+        """The head, then each positive atom of the hyper-node; run backwards, without the goal."""
         own = [atom for atom in rule.body if isinstance(atom, Atom) and atom.predicate in self._own]
+        own = own[self._is_backward(rule) :]
         outputs = ((rule.predicate, rule.arguments), *((atom.predicate, _terms(atom.arguments)) for atom in own))
         return make_plan(rule, pivot, order, changing, outputs, counts_goals=False)
+
+    def _is_backward(self, rule: Rule) -> bool:
+        return any(rule is known for known in self._backward.values())
 
 
 def body_atoms(plan: Plan) -> list[Atom | Negated]:
@@ -58,7 +64,7 @@ def body_atoms(plan: Plan) -> list[Atom | Negated]:
 
 def named_rule(rule: Rule) -> Rule:
     """The rule with names for the wildcards of its positive atoms."""
-    return Rule(rule.name, rule.predicate, rule.arguments, tuple(named_body(rule)), rule.span)
+    return Rule(rule.name, rule.predicate, rule.arguments, tuple(named_body(rule)), rule.span, rule.limit)
 
 
 def _terms(arguments: tuple[Argument, ...]) -> tuple[Term, ...]:

@@ -46,6 +46,10 @@ class LimitPlans:
             known = self._by_group[id(rule)] = rule, _by_group(rule)
         return known[1]
 
+    def starts_from_groups(self, rule: Rule) -> bool:
+        """Whether `by_group` made a rule."""
+        return any(rule is made for _, made in self._by_group.values())
+
     def founded(self, rule: Rule, below: str) -> Rule:
         """A rule whose instances read only values that are `below` what they offer."""
         known = self._founded.get((id(rule), below))

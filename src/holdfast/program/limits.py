@@ -49,6 +49,8 @@ class Regime:
     best_first: bool = False  # what is derived from a value is never better
     additive: bool = False  # every offer is a value plus something: a proof longer than there are groups has no end
     why: str = ""
+    levelled: bool = False  # no offer is better than a value that it is made of
+    climbs: bool = False  # and each is worse
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,8 @@ def regime(
     if len(functions) == 1 and _NATURAL[function] in directions and _same_type(rules, limits):
         numeric = all(offer.term.type in _NUMERIC for offer in recursive)
         nearer = "<" if function == "min" else ">"
-        return Regime(True, nearer, numeric, additive, "no offer is better than what it is made of")
+        why, climbs = "no offer is better than what it is made of", _climbs(recursive, rules, limits, own, least)
+        return Regime(True, nearer, numeric, additive, why, levelled=True, climbs=climbs)
     if strict:
         below = next((sign for way, sign in (("up", "<"), ("down", ">")) if way in directions), None)
         return Regime(
@@ -138,6 +141,26 @@ def _directions(
         for v in offer.values:
             found &= frozenset() if v is None else growth(offer.term, v, known)
     return found
+
+
+def _climbs(
+    recursive: Sequence[_Offer],
+    rules: Sequence[Rule],
+    limits: Mapping[str, Limit],
+    own: frozenset[str],
+    smallest: Smallest,
+) -> bool:
+    """Whether each offer is an integer that is above, or below under `max`, every value that it is made of."""
+    values = _own_values(rules, limits, own, smallest)
+    for offer in recursive:
+        known = _intervals(offer.rule, limits, own, smallest, values)
+        for v in offer.values:
+            if v is None or offer.term.type is Type.FLOAT or not is_added(offer.term, v):
+                return False
+            low, high = interval(offer.term, {**known, v: (0.0, 0.0)})
+            if not (low > 0 if limits[offer.rule.predicate].function == "min" else high < 0):
+                return False
+    return True
 
 
 def _own_values(

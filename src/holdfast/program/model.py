@@ -288,9 +288,19 @@ class Program:
         return limits
 
     @cached_property
-    def has_limits(self) -> bool:
-        """Whether there are limit relations."""
-        return any(rule.limit is not None for rule in self.rules)
+    def recursive_limits(self) -> tuple[str, ...]:
+        """The limit relations that depend on themselves."""
+        return tuple(name for node in self.nodes if node.is_recursive for name in node.limits)
+
+    @cached_property
+    def cannot_fail(self) -> bool:
+        """Whether no rule computes a value: then an update fails for nothing but a limit, or a lack of memory."""
+        literals = [literal for rule in self.rules for literal in rule.body]
+        terms = [term for rule in self.rules for term in rule.arguments]
+        terms += [term for each in literals if isinstance(each, Compare) for term in (each.left, each.right)]
+        computing = any(isinstance(each, Test | Assign | Range) for each in literals)
+        sums = any(rule.function not in ("count", "min", "max") for rule in self.aggregates)
+        return not computing and not sums and not any(isinstance(term, Apply) for term in terms)
 
     def node_of(self, predicate: str) -> HyperNode:
         """The hyper-node that a predicate belongs to."""

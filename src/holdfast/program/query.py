@@ -12,6 +12,7 @@ from holdfast.program.inference import Inference
 from holdfast.program.model import Program
 from holdfast.program.names import KnownRelation, Names, add_functor, check_arity, formula_atoms, unknown_relation
 from holdfast.program.nominal import check_nominal
+from holdfast.program.parameters import PARAMETERS, is_parameter, with_parameters
 from holdfast.program.rdf_views import check_query_views
 from holdfast.program.records import with_record_types
 from holdfast.program.safety import check_safety
@@ -21,19 +22,29 @@ from holdfast.program.typing import Typer
 _MOST_NAMES = 12
 
 
-def check_query(formula: tree.Formula, program: Program) -> tuple[tuple[str, ...], Program]:
+def check_query(
+    formula: tree.Formula, program: Program, *, answer_parameters: bool = False
+) -> tuple[tuple[str, ...], Program]:
     """The query's columns, and what must be evaluated on top of the program to answer it.
 
     The columns are the variables in order of appearance, without those that occur only inside aggregates or only
     inside a negated atom.  The answers are the facts of the relation `?`.  The program returned has all relations
-    of the one below it, but only the query's own rules and hyper-nodes.
+    of the one below it, but only the query's own rules and hyper-nodes.  If the query has parameters, their values are
+    the facts of the relation `?parameters`; with `answer_parameters` they are also the last columns of the answers.
     """
     diagnostics = Diagnostics()
     scope = _scope(program, diagnostics)
     _check_atoms(formula, scope)
     check_query_views(formula, program, scope)
     diagnostics.raise_errors()
-    columns = _columns(formula)
+    formula, parameters = with_parameters(formula, scope.types.branches)
+    if parameters:
+        names = tuple(f"${name}" for name in parameters)
+        unknown = (None,) * len(names)
+        scope.relations[PARAMETERS] = KnownRelation(
+            PARAMETERS, PARAMETERS, names, unknown, formula.span, auxiliary=True
+        )
+    columns = (*_columns(formula), *(f"${name}" for name in parameters if answer_parameters))
     core = with_record_types(_core(formula, columns, scope), scope, diagnostics)
     check_safety(core, diagnostics)
     check_nominal(core, scope, diagnostics)
@@ -79,7 +90,8 @@ def _those_there(scope: Names) -> str:
 
 def _columns(formula: tree.Formula) -> tuple[str, ...]:
     lonely = {name for name, uses in _uses(formula).items() if uses == ["negated"]}
-    return tuple(n for n in dict.fromkeys(v.name for v in formula_variables(formula)) if n not in lonely)
+    names = dict.fromkeys(v.name for v in formula_variables(formula))
+    return tuple(name for name in names if name not in lonely and not is_parameter(name))
 
 
 def _uses(formula: tree.Formula, negated: bool = False) -> dict[str, list[str]]:

@@ -1,15 +1,18 @@
 """The updates of a record as bytes: JSON, with few facts as rows and many as Arrow tables.
 
 4 bytes     length of the JSON
-JSON        [{"delete": {"edge": [[1, 2]]}, "insert": {"node": {"arrow": [0, 1234]}}, "add_rules": […]}, …]
+JSON        {"time": "2026-11-16T15:40:00.123+00:00", "notes": [{"who": "ann"}, …], "updates":
+             [{"delete": {"edge": [[1, 2]]}, "insert": {"node": {"arrow": [0, 1234]}}, "add_rules": […]}, …]}
 Arrow IPC   streams, at the places that the JSON tells
 """
 
 from __future__ import annotations
 
+import json
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from holdfast.formats.fact_data import FactData, FactParts
@@ -17,7 +20,7 @@ from holdfast.formats.json_lines import from_json, load_json, to_json
 from holdfast.lazy import lazily
 from holdfast.quick_dataclass import dataclass
 from holdfast.relation_view import RelationView
-from holdfast.updates import Update
+from holdfast.updates import Note, Update
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -50,7 +53,25 @@ class LoggedUpdate:
     types: Mapping[str, Sequence[str]]
 
 
-def pack(changes: Iterable[ExplicitChange]) -> bytes:
+@dataclass(frozen=True)
+class LoggedCommit:
+    """What a record holds: its updates (one, if they were merged), when they were logged, and the note of each."""
+
+    updates: Sequence[LoggedUpdate]
+    time: datetime
+    notes: Sequence[Note]
+
+    def sizes(self) -> tuple[int, int, int]:
+        """How many facts it deletes and inserts, and how many rules it changes."""
+        updates = [logged.update for logged in self.updates]
+        delete, insert = (
+            sum(len(part) for update in updates for facts in getattr(update, key).values() for part in _parts(facts))
+            for key in ("delete", "insert")
+        )
+        return delete, insert, sum(len(update.add_rules) + len(update.remove_rules) for update in updates)
+
+
+def pack(changes: Iterable[ExplicitChange], notes: Sequence[Note] = (), now: datetime | None = None) -> bytes:
     """The content of a record."""
     tables: list[bytes] = []
     place = 0
@@ -78,26 +99,34 @@ def pack(changes: Iterable[ExplicitChange]) -> bytes:
             "types": change.types,
         }
         items.append({key: value for key, value in item.items() if value})
-    text = to_json(items).encode()
+    time = (now or datetime.now(UTC)).isoformat(timespec="milliseconds")
+    content = {"time": time, **({"notes": list(map(dict, notes))} if any(notes) else {}), "updates": items}
+    text = to_json(content).encode()
     return b"".join((_LENGTH.pack(len(text)), text, *tables))
 
 
-def unpack(content: bytes) -> list[LoggedUpdate]:
-    """The updates of a record."""
+def unpack(content: bytes) -> LoggedCommit:
+    """What a record holds."""
     [length] = _LENGTH.unpack_from(content)
     start = _LENGTH.size + length
     tables = memoryview(content)[start:]
-    return [_update(item, tables) for item in load_json(content[_LENGTH.size : start].decode())]
+    read = load_json(content[_LENGTH.size : start].decode())
+    updates = [_update(item, tables) for item in read["updates"]]
+    return LoggedCommit(updates, datetime.fromisoformat(read["time"]), read.get("notes", ()))
 
 
-def size_of(content: bytes) -> tuple[int, int, int]:
-    """How many facts a record deletes and inserts, and how many rules it changes."""
-    updates = [logged.update for logged in unpack(content)]
-    delete, insert = (
-        sum(len(part) for update in updates for facts in getattr(update, key).values() for part in _parts(facts))
-        for key in ("delete", "insert")
-    )
-    return delete, insert, sum(len(update.add_rules) + len(update.remove_rules) for update in updates)
+def first_of(content: bytes, number: int, total: int) -> bytes | None:
+    """The content of a record with the first of its updates only; None if they were merged, and are not so many."""
+    [length] = _LENGTH.unpack_from(content)
+    start = _LENGTH.size + length
+    read = json.loads(content[_LENGTH.size : start])
+    if len(read["updates"]) != total:
+        return None
+    read["updates"] = read["updates"][:number]
+    if "notes" in read:
+        read["notes"] = read["notes"][:number]
+    text = json.dumps(read, ensure_ascii=False).encode()
+    return b"".join((_LENGTH.pack(len(text)), text, content[start:]))
 
 
 def _parts(facts: FactData | FactParts) -> tuple[FactData, ...]:

@@ -52,8 +52,7 @@ def _copied(stored: StoreContents, to: Path, files: Files) -> StoreContents:
         files.write_file(to / path, (stored.folder / path).read_bytes())
         files.sync_folder((to / path).parent)
     data = (stored.folder / manifest.path).read_bytes()
-    log = (stored.folder / manifest.log).read_bytes()[: stored.log.end]
-    for path, content in ((manifest.path, data), (manifest.log, log)):
+    for path, content in ((manifest.path, data), (manifest.log, stored.log_bytes())):
         files.make_folder((to / path).parent)
         files.write_file(to / path, content)
         files.sync_folder((to / path).parent)

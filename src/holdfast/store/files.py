@@ -13,6 +13,9 @@ _PIECE: Final = 1 << 23  # bytes that one call writes
 class Files:
     """The calls as the system has them; each raises `OSError`, and `write` may write less than it is given."""
 
+    syncs_aside = True
+    """Whether a sync may run in another thread while this one goes on."""
+
     def create(self, path: Path) -> int:
         """A new, empty file, open for reading and writing; what was at the path is cut to nothing."""
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
@@ -59,7 +62,7 @@ class Files:
 
     # --- made of these -----------------------------------------------------------------------------------
 
-    def write_all(self, handle: int, data: bytes, offset: int) -> None:
+    def write_all(self, handle: int, data: bytes | memoryview, offset: int) -> None:
         """Write everything."""
         view = memoryview(data)
         while view:

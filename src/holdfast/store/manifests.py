@@ -5,6 +5,7 @@ CURRENT              the number of the snapshot that counts, and the hash of its
 manifests/12.json    what makes up the snapshot of version 12: rules, relations, files with hashes
 facts/12/edge.parquet    the explicit facts of a relation
 log/12.hfl           the updates since
+derived/12/          a cache of what follows from the facts (`derived.py`)
 CLOSED               where the log ends, if the store was closed; gone before it is written to
 lock                 locked while a process writes
 """
@@ -64,6 +65,11 @@ class StoreManifest:
     def log(self) -> str:
         """Where the updates since are."""
         return f"log/{self.version}.hfl"
+
+    @property
+    def derived(self) -> str:
+        """Where a cache of what follows is, if there is one."""
+        return f"derived/{self.version}"
 
     def to_bytes(self) -> bytes:
         """The text of the file."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -9,11 +11,13 @@ from typing import NamedTuple
 
 from holdfast.errors import DamagedData, Diagnostic, UsageError
 from holdfast.quick_dataclass import dataclass
+from holdfast.store.contents import first_of
 from holdfast.store.files import file_digest
 from holdfast.store.manifests import StoreManifest, cannot, damaged, read_identity, unsealed
-from holdfast.store.records import BEGINNING, FIRST, LogKey, StoreLog, read_log
+from holdfast.store.records import BEGINNING, FIRST, LogKey, LogRecord, StoreLog, encoded, read_log
 
 _TRIES = 20  # to read while another process writes
+_TICK = 0.02  # seconds in which the time of a file that is written to changes
 
 
 class Pointer(NamedTuple):
@@ -31,8 +35,9 @@ class StoreContents:
     id: str
     manifest: StoreManifest
     log: StoreLog
-    log_size: int  # with an incomplete record at the end
+    log_size: int  # of the file: with spare zeros, or an incomplete record, at the end
     closed: bool  # whether the writer closed it
+    is_incomplete: bool = False  # whether something is behind the records that is not zeros
 
     @property
     def version(self) -> int:
@@ -42,13 +47,44 @@ class StoreContents:
 
     def at(self, version: int) -> StoreContents:
         """The store as it was at a version; raises if it does not have that version."""
-        log = StoreLog() if version == self.manifest.version else self.log.until(version)
+        log = StoreLog() if version == self.manifest.version else self.log.until(version) or self._inside(version)
         if log is None:
             first, last = self.manifest.version, self.version
             message = f"the store {self.folder.as_posix()} does not have version {version}"
             note = f"its snapshot is that of version {first}, and its last version is {last}"
             raise UsageError(Diagnostic("E1309", message, notes=(note,), help="`holdfast store log` lists them"))
-        return replace(self, log=log, log_size=log.end, closed=False)
+        return replace(self, log=log, log_size=log.end, closed=False, is_incomplete=False)
+
+    def _inside(self, version: int) -> StoreLog | None:
+        """The log up to an update in the middle of a record that has several; None if it has no such update."""
+        records = self.log.applied()
+        place = next((i for i, record in enumerate(records) if record.base < version < record.version), None)
+        if place is None:
+            return None
+        whole = records[place]
+        content = first_of(whole.content, version - whole.base, whole.version - whole.base)
+        if content is None:
+            return None
+        cut = LogRecord(whole.kind, whole.base, version, content)
+        return read_log(_logged_again([*records[:place], cut], self.key), self.key)
+
+    @property
+    def key(self) -> LogKey:
+        """That of the log."""
+        return LogKey(self.id, self.manifest.version)
+
+    def log_bytes(self) -> bytes:
+        """The log as a file."""
+        return _logged_again(self.log.records, self.key)
+
+
+def _logged_again(records: Sequence[LogRecord], key: LogKey) -> bytes:
+    """A log with some records."""
+    data, last = [BEGINNING], FIRST
+    for record in records:
+        data.append(encoded(record, last, key))
+        last = data[-1][-len(FIRST) :]
+    return b"".join(data)
 
 
 def read_store(folder: Path, *, check_facts: bool = True, readable: bool = False) -> StoreContents:
@@ -57,13 +93,17 @@ def read_store(folder: Path, *, check_facts: bool = True, readable: bool = False
     With `readable`, what can be read of a log that is damaged; the snapshot has to be intact.  If another process
     writes meanwhile, the files are read again.
     """
-    for _ in range(_TRIES):
+    quiet: list[tuple[str, int, int]] | None = None  # the files, if none was written to for a while
+    for attempt in range(_TRIES):
         before = _moment(folder)
-        with suppress(DamagedData):
+        try:
             return _read_once(folder, check_facts=check_facts, readable=readable)
-        if _moment(folder) == before:
-            break
-    return _read_once(folder, check_facts=check_facts, readable=readable)
+        except DamagedData:
+            if attempt == _TRIES - 1 or before == quiet == _moment(folder):
+                raise
+        time.sleep(_TICK)
+        quiet = before if _moment(folder) == before else None
+    raise AssertionError("the last attempt returns or raises")
 
 
 def _read_once(folder: Path, *, check_facts: bool, readable: bool) -> StoreContents:
@@ -83,6 +123,14 @@ def _moment(folder: Path) -> list[tuple[str, int, int]]:
             status = (folder / name).stat()
             found.append((name, status.st_size, status.st_mtime_ns))
     return found
+
+
+def current_snapshot(folder: Path) -> int:
+    """The version of the snapshot that counts."""
+    try:
+        return _pointer(folder).version
+    except OSError as error:
+        raise cannot(folder, "read", error) from error
 
 
 def is_unfinished(folder: Path) -> bool:
@@ -106,12 +154,13 @@ def _read(folder: Path, id: str, *, check_facts: bool, readable: bool) -> StoreC
             _check(folder, file.path, file.sha256)
     data = _bytes(folder, manifest.log)
     log = read_log(data, LogKey(id, manifest.version))
+    is_incomplete = bool(data[log.end :].strip(b"\0"))
     if readable:
-        return StoreContents(folder, id, manifest, log, len(data), closed=False)
+        return StoreContents(folder, id, manifest, log, len(data), False, is_incomplete)
     if log.fault is not None:
         raise damaged(folder, f"{manifest.log}: {log.fault}")
     closed = _closed(folder, manifest, log, len(data))
-    return StoreContents(folder, id, manifest, log, len(data), closed)
+    return StoreContents(folder, id, manifest, log, len(data), closed, is_incomplete)
 
 
 def _pointer(folder: Path) -> Pointer:

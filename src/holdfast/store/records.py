@@ -105,8 +105,13 @@ def read_log(data: bytes, key: LogKey) -> StoreLog:
     """The records of a log up to the first that is incomplete; if that is not the end of it, with the fault."""
     if data[: len(BEGINNING)] != BEGINNING:
         return StoreLog(fault="it does not begin as a log")
+    return read_records(data, (len(BEGINNING), FIRST), key)
+
+
+def read_records(data: bytes, place: tuple[int, bytes], key: LogKey) -> StoreLog:
+    """The records from a place on: where the one before it ends, and its checksum."""
     records: list[LogRecord] = []
-    ends = [(len(BEGINNING), FIRST)]
+    ends = [place]
     while (found := _record(data, ends[-1][0], key)) is not None:
         record, before, check, end = found
         if before != ends[-1][1]:

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from holdfast.errors import Diagnostic, HoldfastError, UsageError
 from holdfast.lazy import lazily
 from holdfast.quick_dataclass import dataclass
+from holdfast.store.derived import CachedState, write_cache
 from holdfast.store.files import Files
+from holdfast.store.log_tail import START, LogPlace, LogTail
 from holdfast.store.manifests import (
     FactsFile,
     StoredRelation,
@@ -25,8 +27,9 @@ from holdfast.store.manifests import (
     sealed,
 )
 from holdfast.store.naming import file_names
+from holdfast.store.publishing import publish
 from holdfast.store.reading import StoreContents, closing, is_unfinished, read_store
-from holdfast.store.records import BEGINNING, FIRST, TAKEN_BACK, UPDATES, LogKey, LogRecord, encoded
+from holdfast.store.records import BEGINNING, TAKEN_BACK, UPDATES, LogKey, LogRecord
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -59,22 +62,28 @@ class Store:
     """
 
     smallest = SMALLEST
+    worth_caching = 0.2
+    """Seconds that evaluating the program takes; for less, what follows is not kept."""
 
     def __init__(self, folder: Path, stored: StoreContents, lock: int, files: Files) -> None:
         self.folder, self.id, self.manifest, self.sync = folder, stored.id, stored.manifest, "full"
         self.version = stored.version
         self._files, self._lock = files, lock
-        self._tail = stored.log.end, stored.log.last  # one attribute: an exception may come between two assignments
-        self._is_incomplete = stored.log_size > stored.log.end
         self._is_sealed = stored.closed
         self._why_closed: str | None = None
         self._process = os.getpid()
-        self._log = files.open(folder / stored.manifest.log)
+        self._log = self._tail(stored.manifest, (stored.log.end, stored.log.last))
+        self._log.found(stored.log_size, is_dirty=stored.is_incomplete)
+
+    def _tail(self, manifest: StoreManifest, place: LogPlace = START) -> LogTail:
+        """The log of a snapshot, open."""
+        handle = self._files.open(self.folder / manifest.log)
+        return LogTail(self._files, handle, LogKey(self.id, manifest.version), place)
 
     @property
     def log_size(self) -> int:
-        """Bytes in the log."""
-        return self._tail[0]
+        """Bytes of records in the log."""
+        return self._log.place[0]
 
     @property
     def is_open(self) -> bool:
@@ -84,13 +93,22 @@ class Store:
     @property
     def is_due(self) -> bool:
         """Whether the log has grown to three times a snapshot."""
-        snapshot = sum(file.size for file in self.manifest.facts)
-        return self.log_size > 3 * max(snapshot, self.smallest)
+        return self.log_size > self._most
+
+    @property
+    def _most(self) -> int:
+        """Bytes that the log may have."""
+        return 3 * max(sum(file.size for file in self.manifest.facts), self.smallest)
 
     # --- records -----------------------------------------------------------------------------------------
 
     def append(self, base: int, version: int, content: bytes) -> None:
         """Make a commit durable; if this raises, the state stays as it was."""
+        self.begin(base, version, content)
+        self.finish(base)
+
+    def begin(self, base: int, version: int, content: bytes) -> None:
+        """Write a commit to the log, and begin to make it durable; it is when `finish` returns."""
         before, self.version = self.version, version  # from now on it may be in the log
         try:
             self._write(LogRecord(UPDATES, base, version, content))
@@ -98,29 +116,37 @@ class Store:
             self.version = before
             raise
 
+    def finish(self, base: int) -> None:
+        """Wait until the commit that was begun is durable; if this raises, the version stays that before it."""
+        try:
+            self._sure(self._log.settle)
+        except HoldfastError:
+            self.version = base
+            raise
+
+    def retract(self, version: int) -> None:
+        """What was logged after a version did not happen."""
+        if self.version > version and self.is_open and self._process == os.getpid():
+            self._write(LogRecord(TAKEN_BACK, version, version, b""))
+            self._sure(self._log.settle)
+            self.version = version
+
     def _write(self, record: LogRecord) -> None:
         self._refuse_closed()
+        self._sure(self._log.settle)
         self._unseal()
-        end, last = self._tail
-        data = encoded(record, last, LogKey(self.id, self.manifest.version))
         try:
-            if self._is_incomplete:  # by whatever went wrong before
-                self._files.truncate(self._log, end)
-            self._is_incomplete = True
-            self._files.write_all(self._log, data, end)
+            self._log.begin(record, self._most, sync=self.sync == "full")
         except OSError as error:
-            self._cut_back()
+            with suppress(HoldfastError):  # the reason is that of the first error
+                self._sure(self._log.cut_back)
             raise cannot(self.folder, "written", error) from error
-        if self.sync == "full":
-            self._sure(lambda: self._files.sync(self._log))
-        self._tail = end + len(data), data[-len(FIRST) :]
-        self._is_incomplete = False
 
-    def _cut_back(self) -> None:
-        """Take back what was written of a record."""
-        with suppress(HoldfastError):  # the reason is that of the first error
-            self._sure(lambda: self._files.truncate(self._log, self.log_size))
-            self._is_incomplete = False
+    def publish(self, version: int) -> None:
+        """The state has this version now: readers may follow, unless more than that is in the log."""
+        if self.is_open and self._process == os.getpid() and self.version == version:
+            with suppress(OSError):
+                publish(self._lock, self.manifest.version, self._log.place[0])
 
     def _unseal(self) -> None:
         """The log is about to grow: where it ended is no longer true."""
@@ -156,10 +182,11 @@ class Store:
         self._refuse_closed()
         if snapshot.version == self.manifest.version:
             return
+        self._sure(self._log.settle)
         self._unseal()
         try:
             manifest, data = write_snapshot(self.folder, snapshot, self._files)
-            log = self._files.open(self.folder / manifest.log)
+            log = self._tail(manifest)
         except OSError as error:
             self._sweep()
             raise cannot(self.folder, "written", error) from error
@@ -167,23 +194,28 @@ class Store:
         try:
             self._sure(lambda: switch(self.folder, manifest.version, data, self._files))
         except HoldfastError:
-            os.close(log)
+            log.close()
             raise
         old, self._log = self._log, log
         self.manifest, self.version = manifest, manifest.version
-        self._tail, self._is_incomplete = (len(BEGINNING), FIRST), False
         self._why_closed = None
-        os.close(old)
+        self.publish(self.version)
+        old.close()
         self._sweep()
 
     def _sweep(self) -> None:
         """Delete what the snapshot does not name; what cannot be deleted now can be later."""
-        needed = {self.manifest.path, self.manifest.log, f"facts/{self.manifest.version}"}
-        for name in ("manifests", "log", "facts"):
+        needed = {self.manifest.path, self.manifest.log, f"facts/{self.manifest.version}", self.manifest.derived}
+        for name in ("manifests", "log", "facts", "derived"):
             for path in (self.folder / name).glob("*"):
                 if f"{name}/{path.name}" not in needed:
                     with suppress(OSError):
                         self._files.remove(path)
+
+    def cache(self, cached: CachedState) -> None:
+        """Keep what follows from the facts of the snapshot.  If it cannot be written, there is no cache."""
+        with suppress(OSError):
+            write_cache(self.folder / self.manifest.derived, cached, self.manifest.to_bytes(), self._files)
 
     # --- the end -----------------------------------------------------------------------------------------
 
@@ -191,8 +223,7 @@ class Store:
         """Note where the log ends, and let others write; `version` is that of the state."""
         try:
             if self._why_closed is None and self._process == os.getpid():
-                if self.version > version:  # logged, and then it did not happen
-                    self._write(LogRecord(TAKEN_BACK, version, version, b""))
+                self.retract(version)
                 self._seal()
         finally:
             self.release()
@@ -200,10 +231,9 @@ class Store:
     def _seal(self) -> None:
         if self._is_sealed:
             return
-        if self._is_incomplete:
-            self._sure(lambda: self._files.truncate(self._log, self.log_size))
-        self._sure(lambda: self._files.sync(self._log))
-        content = sealed(closing(self.manifest.version, *self._tail))
+        self._sure(self._log.seal)
+        self.publish(self.version)
+        content = sealed(closing(self.manifest.version, *self._log.place))
         try:
             self._files.replace_file(self.folder / "CLOSED", content)
         except OSError as error:
@@ -215,10 +245,10 @@ class Store:
         self._why_closed = self._why_closed or "it was closed"
         if self._lock >= 0 and self._process == os.getpid():  # a copy of the process may have it open as well
             fcntl.flock(self._lock, fcntl.LOCK_UN)
-        for handle in (self._log, self._lock):
-            with suppress(OSError):
-                os.close(handle)
-        self._log = self._lock = -1
+        self._log.close()
+        with suppress(OSError):
+            os.close(self._lock)
+        self._lock = -1
 
 
 # --- opening and making ------------------------------------------------------------------------------

@@ -10,8 +10,9 @@ In bulk, strings go through pyarrow, so that only distinct ones become Python ob
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -54,6 +55,7 @@ else:
 
 __all__ = ["Codes", "Dictionary", "EncodingError", "distinct", "encode_distinct", "float_codes"]
 
+_ALONE = nullcontext()
 _SIGN = np.int64(MIN_NUMBER)
 _Id = TypeVar("_Id", int, int | None)
 
@@ -68,6 +70,10 @@ class Dictionary:
     def __len__(self) -> int:
         return len(self._ids.values)
 
+    def one_thread(self) -> AbstractContextManager[Any]:
+        """Inside a `with`, no other thread that shares the dictionary uses it: for functions of users."""
+        return _ALONE
+
     @property
     def longest(self) -> int:
         """The characters of the longest value."""
@@ -77,6 +83,11 @@ class Dictionary:
     def nbytes(self) -> int:
         """The bytes that the values take."""
         return self._ids.nbytes
+
+    @property
+    def ids(self) -> ValueIds:
+        """The values and their ids."""
+        return self._ids
 
     # --- one value -----------------------------------------------------------------------------------
 

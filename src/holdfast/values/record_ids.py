@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,13 +30,15 @@ class RecordIds:
 
     def add(self, record: Record) -> int:
         """The id of a record, which it gets now with all that is in it."""
-        made = self._walk(record, self._ids.id_of_number, self._add_row)
+        with self._ids.lock:
+            made = self._walk(record, self._ids.id_of_number, self._add_row)
         assert made is not None
         return made
 
     def make(self, form: RecordForm, rows: Codes) -> Codes:
         """The ids of the records whose fields have these ids."""
-        return self._table(form).ids(rows, lambda new: self._add_rows(new, form))
+        with self._ids.lock:
+            return self._table(form).ids(rows, lambda new: self._add_rows(new, form))
 
     def have_form(self, form: RecordForm, ids: Codes) -> npt.NDArray[np.bool_]:
         """Which ids are records of this form."""
@@ -46,10 +48,19 @@ class RecordIds:
         """The ids of a field of records; of what has another form, ids that mean nothing."""
         return self._table(form).field(ids, number)
 
+    def listed(self) -> Iterator[tuple[int, RecordForm, list[int]]]:
+        """Each record: its id, its form, and the ids of its fields."""
+        for form, table in self._tables.items():
+            for id, row in table.listed():
+                yield id, form, row
+
+    def restore(self, form: RecordForm, row: Sequence[int]) -> None:
+        """A record that has the next id."""
+        self._add_row(tuple(row), form)
+
     def _table(self, form: RecordForm) -> RecordTable:
-        if form not in self._tables:
-            self._tables[form] = RecordTable(form.arity)
-        return self._tables[form]
+        found = self._tables.get(form)
+        return self._tables.setdefault(form, RecordTable(form.arity)) if found is None else found
 
     def _walk(
         self,

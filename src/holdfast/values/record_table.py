@@ -6,7 +6,7 @@ columns: from rows of fields to ids, and from ids to a field.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import cast
 
 import numpy as np
@@ -86,6 +86,10 @@ class RecordTable:
             make(distinct[[place for place, id in enumerate(found) if id is None]])
             found = list(map(self._ids.get, keys))
         return np.array(found, np.int64)[places]
+
+    def listed(self) -> Iterator[tuple[int, list[int]]]:
+        """The id and the fields of each record."""
+        return zip(self._numbers[: len(self)].tolist(), self._rows[: len(self)].tolist(), strict=True)
 
     def places(self, ids: FieldIds) -> tuple[FieldIds, npt.NDArray[np.bool_]]:
         """The places of the records with some ids, and which ids are such records."""

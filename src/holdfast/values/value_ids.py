@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import threading
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeVar
@@ -35,10 +36,14 @@ class ValueIds:
 
     Invariant: `values[i]` is the value with id i, and each kind of value has its own table from value to id,
     because Python holds 1, 1.0 and True for the same key.
+
+    Any thread may look values up.  Only one at a time adds some, under the lock: it looks again whether they are new,
+    and an id can be found only when it has a value.
     """
 
     def __init__(self, memory: Memory = UNLIMITED) -> None:
         self.memory = memory
+        self.lock = threading.RLock()
         self.longest = 0  # characters of the longest value
         self.nbytes = self._reported = 0
         self.values: list[Value] = []
@@ -54,7 +59,11 @@ class ValueIds:
     def id_of(self, value: Value) -> int:
         """The id of a value, given to it now if it is new."""
         id = self.find(value)
-        return self._add(value) if id is None else id
+        if id is not None:
+            return id
+        with self.lock:
+            id = self.find(value)
+            return self._add(value) if id is None else id
 
     def find(self, value: Value) -> int | None:
         """The id of a value, or None if the dictionary has never seen it."""
@@ -81,8 +90,9 @@ class ValueIds:
     def id_of_number(self, value: Value) -> int:
         """Like `id_of`; an unsigned number in a record may be larger than one in a column of type `any`."""
         if isinstance(value, int) and value > MAX_NUMBER:
-            known = self._integers.get(value)
-            return self._put(self._integers, value, value) if known is None else known
+            with self.lock:
+                known = self._integers.get(value)
+                return self._put(self._integers, value, value) if known is None else known
         return self.id_of(value)
 
     def _add(self, value: Value) -> int:
@@ -140,8 +150,10 @@ class ValueIds:
         ids: list[int | None] = list(map(self._strings.get, strings))
         if None not in ids:
             return np.array(ids, np.int64)
-        new = list(dict.fromkeys(string for string, id in zip(strings, ids, strict=True) if id is None))
-        self._add_together(self._strings, new, new)
+        with self.lock:
+            unknown = (string for string, id in zip(strings, ids, strict=True) if id is None)
+            new = [string for string in dict.fromkeys(unknown) if string not in self._strings]
+            self._add_together(self._strings, new, new)
         return np.fromiter(map(self._strings.__getitem__, strings), np.int64, len(strings))
 
     def encode_distinct_strings(self, strings: Sequence[str]) -> Codes:
@@ -153,6 +165,12 @@ class ValueIds:
         return self._encode_new(self._iris, iris, lambda new: list(map(Iri, new)))
 
     def _encode_new(
+        self, table: dict[str, int], keys: Sequence[str], make: Callable[[list[str]], Sequence[Value]]
+    ) -> Codes:
+        with self.lock:
+            return self._encode_locked(table, keys, make)
+
+    def _encode_locked(
         self, table: dict[str, int], keys: Sequence[str], make: Callable[[list[str]], Sequence[Value]]
     ) -> Codes:
         ids: list[int | None] = list(map(table.get, keys))

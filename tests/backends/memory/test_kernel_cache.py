@@ -134,6 +134,7 @@ def test_kernels_take_helpers_from_their_own_folder_only() -> None:
         assert [name for name in taken if name != "holdfast.compilation" and not name.startswith(own)] == []
 
 
+@pytest.mark.only_with_numba("pytest --kernels numba runs it")
 def test_a_program_runs_with_nothing_to_write_to(package: Path, tmp_path: Path) -> None:
     program = tmp_path / "reach.dl"
     program.write_text("edge(1, 2). edge(2, 3). two(x, z) :- edge(x, y), edge(y, z).\n", encoding="utf-8")

@@ -71,7 +71,7 @@ def evaluate(term: Term, given: Bindings) -> Codes:
             return given.dictionary.take_field(form_of(form), evaluate(record, given), number, term.type)
         case Apply(function=function, arguments=()):
             functor = registered(function)
-            value = _given(functor, (), _called(functor, [()], ())[0], term.type, given.dictionary)
+            value = _given(functor, (), _called(functor, [()], (), given.dictionary)[0], term.type, given.dictionary)
             return np.full(len(given), value, np.int64)
         case Apply(function=function, arguments=arguments):
             columns = [evaluate(argument, given) for argument in arguments]
@@ -224,7 +224,7 @@ def _by_user(
     values, places = _distinct(columns, types, dictionary)
     rows = list(zip(*values, strict=True))
     typed_rows = [row for row in rows if _is_typed(row, types)]
-    results = dict(zip(typed_rows, _called(functor, typed_rows, types), strict=True))
+    results = dict(zip(typed_rows, _called(functor, typed_rows, types, dictionary), strict=True))
     otherwise = "" if type.in_dictionary else 0
     codes = [_given(functor, row, results.get(row, otherwise), type, dictionary) for row in rows]
     return np.array(codes, np.int64)[places]
@@ -234,15 +234,17 @@ def _is_typed(row: tuple[Value, ...], types: Sequence[Type]) -> bool:
     return all(isinstance(value, str) for value, type in zip(row, types, strict=True) if type is Type.SYMBOL)
 
 
-def _called(functor: UserFunctor, rows: list[tuple[Value, ...]], types: Sequence[Type]) -> list[Value]:
+def _called(
+    functor: UserFunctor, rows: list[tuple[Value, ...]], types: Sequence[Type], dictionary: Dictionary
+) -> list[Value]:
     """What a functor of the user gives for some arguments."""
     try:
         if not functor.vectorised or not types:
-            with foreign():
+            with dictionary.one_thread(), foreign():
                 return [functor.function(*row) for row in rows]
         columns = zip(*rows, strict=True) if rows else [()] * len(types)
         arrays = [np.array(c, object if t.in_dictionary else None) for c, t in zip(columns, types, strict=True)]
-        with foreign():
+        with dictionary.one_thread(), foreign():
             results = [plain(value) for value in functor.function(*arrays)]
     except Exception as error:
         raise Undefined(f"@{functor.name} raised {error.__class__.__name__}: {error}") from error

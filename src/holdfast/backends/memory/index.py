@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -109,6 +110,16 @@ class Index:
         direct = np.zeros(min(2 * (largest + 1), _PLACES * self.keys), np.int32)
         direct[values] = np.arange(1, self.keys + 1, dtype=np.int32)
         self.direct = direct
+
+    def copy(self) -> Index:
+        """The same rows by the same keys, in arrays of its own."""
+        other = copy(self)
+        other.slots, other.direct = self.slots.copy(), self.direct.copy()
+        other.tail_key, other.following = self.tail_key.copy(), self.following.copy()
+        other.entries = enlarged(self.entries[: self.keys], len(self.entries))
+        other.ids = enlarged(self.ids[: self.settled], len(self.ids))
+        other.values = enlarged(self.values[: self.settled], len(self.values))
+        return other
 
     @property
     def nbytes(self) -> int:

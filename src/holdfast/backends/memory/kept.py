@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from holdfast.backends.protocol import Facts
 
 class Kept(Lasting):
     """A set that stays: a bit of a byte beside each row."""
+
+    changing: Callable[[Mapping[str, Ids], np.uint8, bool], None] | None = None
+    """Called before rows enter the set (True) or leave it (False), with its bit."""
 
     def __init__(self, tables: Tables, bit: int, column: str = "status") -> None:
         super().__init__(tables)
@@ -54,6 +57,14 @@ class Kept(Lasting):
         prefix = self._prefixes.get(predicate, 0)
         return None if prefix is None else (0, prefix)
 
+    def prefix(self, predicate: str) -> int | None:
+        """How many rows of a table are in the set, if they are the first ones."""
+        return self._prefixes.get(predicate, 0)
+
+    def take_over(self, predicate: str, prefix: int | None) -> None:
+        """A table was put in the place of another, with its bits."""
+        self._prefixes[predicate] = prefix
+
     def forget(self, predicate: str) -> None:
         """A table was dropped; another may take its name."""
         self._prefixes.pop(predicate, None)
@@ -64,6 +75,8 @@ class Kept(Lasting):
 
     def __ior__(self, more: Facts) -> Kept:
         added = own(more).snapshot()
+        if self.changing is not None:
+            self.changing(added.rows, self.bit, True)
         added.restatus(NO_BITS, self.bit, self._column)
         for predicate in added.rows:
             prefix = self._prefixes.get(predicate, 0)
@@ -74,6 +87,8 @@ class Kept(Lasting):
 
     def __isub__(self, fewer: Facts) -> Kept:
         removed = own(fewer).snapshot()
+        if self.changing is not None:
+            self.changing(removed.rows, self.bit, False)
         removed.restatus(self.bit, NO_BITS, self._column)
         self._prefixes.update(dict.fromkeys((p for p, ids in removed.rows.items() if len(ids)), None))
         return self

@@ -35,6 +35,12 @@ class HashedRows:
         """The memory it takes."""
         return self.slots.nbytes
 
+    def copy(self) -> HashedRows:
+        """The same rows in slots of its own."""
+        other = HashedRows(self.slots.copy(), may_be_gridded=self.may_be_gridded)
+        other.size = self.size
+        return other
+
     def has_capacity(self, more: int) -> bool:
         """Whether this number of rows fits in addition."""
         return self.size + more <= FULL * len(self.slots)

@@ -171,6 +171,18 @@ class MemoryRanking:
         numbers = (beside.of(predicate)[ids].tolist() for beside in (self._rank, self.founded))
         return self._backend.tables[predicate].rows[ids], *numbers
 
+    def saved(self, predicate: str) -> tuple[RowNumbers, ...]:
+        """The ranks and Cw of a table's rows; nothing if it has none, or if a rule was deferred."""
+        if self.deferred or predicate not in self.founded.arrays:
+            return ()
+        return self._rank.of(predicate), self.founded.of(predicate)
+
+    def restore(self, predicate: str, numbers: Sequence[RowNumbers]) -> None:
+        """Take up what was saved."""
+        self._rank.drop(predicate)
+        for beside, saved in zip((self._rank, self.founded), numbers, strict=False):
+            beside.arrays[predicate] = saved
+
     # --- tables ----------------------------------------------------------------------------------------
 
     def keep_only(self, predicate: str, ids: Ids) -> None:
@@ -224,12 +236,24 @@ class MemoryRanking:
         some = np.s_[:] if there.all() else np.flatnonzero(there)
         highest: RowNumbers = np.zeros(1, np.int32)
         for (predicate, _), body in zip(atoms, bodies, strict=True):
-            found = backend.tables[predicate].find(body[some])
-            highest = np.maximum(highest, self._rank.of(predicate)[found])
+            highest = np.maximum(highest, self.highest(predicate, body[some]))
+        heads = ids[some]
+        return ids, heads[self._is_above(head, spans, heads, highest)]
+
+    def highest(self, predicate: str, facts: Rows) -> RowNumbers:
+        """The ranks of some facts."""
+        ranks: RowNumbers = self._rank.of(predicate)[self._backend.tables[predicate].find(facts)]
+        return ranks
+
+    def is_founded(self, plan: Plan, ids: Ids, highest: NDArray[np.integer]) -> NDArray[np.bool_]:
+        """Of each instance of a plan, whether it is founded: by its head and the highest rank in its body."""
+        return self._is_above(plan.outputs[0][0], self._spans(plan.rule), ids, highest.astype(np.int32))
+
+    def _is_above(self, head: str, spans: Spans, ids: Ids, highest: RowNumbers) -> NDArray[np.bool_]:
         for first, last in spans:
             highest[(highest >= first) & (highest <= last)] = last
-        heads = ids[some]
-        return ids, heads[highest < self._rank.of(head)[heads]]
+        above: NDArray[np.bool_] = highest < self._rank.of(head)[ids]
+        return above
 
     def _spans(self, rule: Rule) -> Spans:
         if not self.deferred:

@@ -41,6 +41,7 @@ class MemoryScratch:
         self._real, self._names = backend, tuple(predicates)
         own = {name: backend.relations[name] for name in self._names}
         self.backend = MemoryBackend(own, backend.dictionary, _Quiet(backend.watch))
+        self.backend.profile = backend.profile
         others = {name: table for name, table in backend.tables.items() if name not in own}
         self.backend.tables.update(others)
         self.backend.relations.update({name: backend.relations[name] for name in others})

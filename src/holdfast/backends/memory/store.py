@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from functools import cached_property
+from time import perf_counter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeVar, cast
 
@@ -11,14 +15,20 @@ import numpy as np
 
 from holdfast.backends.abilities import (
     Able,
+    HeldRelation,
     Housekeeping,
     ImplicitRelation,
     Linking,
+    PinnedFacts,
     PreparedFacts,
+    Profiling,
     Ranking,
+    SavedTable,
+    Saving,
     Scratch,
     Scratching,
     Tuning,
+    Versioned,
     VirtualRelations,
 )
 from holdfast.backends.limits import Grouping, OfferGroups
@@ -26,12 +36,14 @@ from holdfast.backends.memory.aggregates import aggregate, source_rows
 from holdfast.backends.memory.arrays import Ids, Rows
 from holdfast.backends.memory.bags import HeadBuffer, MemoryBag
 from holdfast.backends.memory.counters import MemoryCounters
-from holdfast.backends.memory.execution.buffers import NO_WEIGHTS
+from holdfast.backends.memory.execution.buffers import NO_WEIGHTS, Weights
 from holdfast.backends.memory.execution.run import CompiledPlan, naming_the_rule
-from holdfast.backends.memory.execution.views import Seen, own_snapshot
+from holdfast.backends.memory.execution.views import ReadViews, Seen, own_snapshot
 from holdfast.backends.memory.facts import ByPredicate, FactSet, Momentary, Support
+from holdfast.backends.memory.frozen import FrozenRelation
 from holdfast.backends.memory.kept import Kept, Listed
 from holdfast.backends.memory.pages import in_small_pages
+from holdfast.backends.memory.reading import CommittedFacts, PinnedVersion
 from holdfast.backends.memory.statistics import TableStatistics
 from holdfast.backends.memory.table import Table
 from holdfast.backends.memory.truth import NO_IDS
@@ -40,6 +52,7 @@ from holdfast.backends.protocol import Facts, Watch
 from holdfast.maintenance.windows import Windows
 from holdfast.plans import Planner
 from holdfast.plans.model import AggregatePlan, AnyPlan, Plan, Read
+from holdfast.plans.profile import PlanFigures, PlanProfile, timed
 from holdfast.program.model import Relation
 from holdfast.values.dictionary import Dictionary
 
@@ -58,7 +71,18 @@ _FEW = 4_096  # rows of deleted facts that do not matter
 
 
 class MemoryBackend(
-    Able, VirtualRelations, PreparedFacts, Tuning, Housekeeping, Linking, Windows, Scratching, Grouping
+    Able,
+    VirtualRelations,
+    PreparedFacts,
+    Tuning,
+    Profiling,
+    Housekeeping,
+    Linking,
+    Windows,
+    Scratching,
+    Grouping,
+    Saving,
+    Versioned,
 ):
     """Facts in this process."""
 
@@ -79,12 +103,14 @@ class MemoryBackend(
         self._virtual = VirtualTables(self.tables, self.materialisation, dictionary)
         self.virtual = self._virtual.facts
         self.statistics = TableStatistics(self.tables, self.virtual)
+        self.commit_lock = threading.RLock()
         self.packings = 0  # how often row ids have changed
         self._removed: dict[str, int] = {}  # rows of each table whose facts were deleted since it was packed
         self._pipelines: dict[Plan, CompiledPlan] = {}
         self.no_heads = MemoryBag(self.tables, {})
         self._window_planners: Planners | None = None
         self._ranking: MemoryRanking | None = None
+        self.profile: PlanProfile | None = None
         for relation in relations.values():
             self.add_relation(relation)
 
@@ -116,6 +142,8 @@ class MemoryBackend(
 
     def drop_relation(self, name: str) -> None:
         """Forget a relation and its facts."""
+        if self._has_readers:
+            self._committed.dropping(name)
         self.watch.grown(name, 0)
         self.tables.pop(name, None)
         self.explicit.forget(name)
@@ -135,15 +163,63 @@ class MemoryBackend(
             self._removed[name] = self._removed.get(name, 0) + count
             table = self.tables[name]
             if self._removed[name] > max(_FEW, table.size // 2):
-                del self._removed[name]
-                self.packings += 1
-                kept: Ids = np.flatnonzero(table.status[: table.size]).astype(np.int32)
-                self.ranking.keep_only(name, kept)
-                table.keep_only(kept)
-                self.explicit.forget(name)
-                self.materialisation.forget(name)
-                self.explicit |= Momentary(self.tables, {name: self.explicit.ids(name)})
-                self.materialisation |= Momentary(self.tables, {name: self.materialisation.ids(name)})
+                with self.commit_lock:
+                    self._pack(name)
+
+    def _pack(self, name: str) -> None:
+        """Drop the rows of deleted facts."""
+        table = self.tables[name]
+        del self._removed[name]
+        self.packings += 1
+        kept: Ids = np.flatnonzero(table.status[: table.size]).astype(np.int32)
+        self.ranking.keep_only(name, kept)
+        table.keep_only(kept)
+        if self._has_readers:
+            self._committed.forget((name,))
+        self.explicit.forget(name)
+        self.materialisation.forget(name)
+        self.explicit |= Momentary(self.tables, {name: self.explicit.ids(name)})
+        self.materialisation |= Momentary(self.tables, {name: self.materialisation.ids(name)})
+
+    # --- versions --------------------------------------------------------------------------------------
+
+    @cached_property
+    def _committed(self) -> CommittedFacts:
+        """For readers; from the first of them on it is notified of changes."""
+        committed = CommittedFacts(self.tables, self.virtual, self.commit_lock)
+        self.explicit.changing = self.materialisation.changing = committed.changing
+        return committed
+
+    @property
+    def _has_readers(self) -> bool:
+        return self.explicit.changing is not None
+
+    def pin(self) -> PinnedVersion:
+        """The facts of the last commit."""
+        with self.commit_lock:
+            return self._committed.pin()
+
+    def hold(self, relation: Relation) -> FrozenRelation:
+        """A relation of the last commit, until it is released."""
+        with self.commit_lock:
+            held = self._committed.latest(relation.name, relation.arity)
+            held.pins += 1
+            return held
+
+    def release(self, held: HeldRelation) -> None:
+        """It is no longer read."""
+        assert isinstance(held, FrozenRelation)
+        with self.commit_lock:
+            held.pins -= 1
+
+    def reading(
+        self, facts: PinnedFacts, relations: Iterable[Relation], watch: Watch
+    ) -> AbstractContextManager[MemoryBackend]:
+        """A backend of its own for one query over some relations of a version."""
+        assert isinstance(facts, PinnedVersion)
+        return facts.backend(MemoryBackend({}, self.dictionary, watch), relations)
+
+    # --- repairs ---------------------------------------------------------------------------------------
 
     def mend(self) -> None:
         """An update was interrupted at an unknown point: trust E, I and the rows; rebuild or empty everything else.
@@ -154,6 +230,8 @@ class MemoryBackend(
             del self.tables[name]
         for table in self.tables.values():
             table.mend(self.explicit.bit | self.materialisation.bit)
+        if self._has_readers:
+            self._committed.forget(tuple(self.tables))
         for kept in (self.explicit, self.materialisation, *self._of_updates):
             kept.mend()
         for counters in (self.nonrecursive, self.recursive, self.ranking.founded):
@@ -252,16 +330,37 @@ class MemoryBackend(
         pipelines = self.pipelines(plans)
         for plan in plans:
             if isinstance(plan, AggregatePlan):
-                heads[plan.rule.predicate].add(self._aggregate(plan, sources), NO_WEIGHTS)
+                ids = self._aggregate(plan, sources) if self.profile is None else self._timed_aggregate(plan, sources)
+                heads[plan.rule.predicate].add(ids, NO_WEIGHTS)
         with self.seen(pipelines, sources) as views:
             for pipeline in pipelines:
-                for predicate, ids, weights in pipeline.run(views, quotas.get(pipeline.plan, NO_IDS)):
+                for predicate, ids, weights in self._run(pipeline, views, quotas):
                     heads[predicate].add(ids, weights)
         return MemoryBag(
             self.tables,
             {name: found.ids[: found.size] for name, found in heads.items()},
             {name: found.weights[: found.size] for name, found in heads.items() if len(found.weights)},
         )
+
+    def _run(
+        self, pipeline: CompiledPlan, views: ReadViews, quotas: Mapping[Plan, Ids]
+    ) -> Iterator[tuple[str, Ids, Weights]]:
+        run = pipeline.run(views, quotas.get(pipeline.plan, NO_IDS))
+        if self.profile is None:
+            return run
+        figures = self.profile.of(pipeline.plan)
+        pipeline.counts = figures.rows
+        return _profiled(run, figures, self.tables)
+
+    def _timed_aggregate(self, plan: AggregatePlan, sources: Mapping[Read, Facts]) -> Ids:
+        assert self.profile is not None
+        figures, before, begun = self.profile.of(plan), self.tables[plan.rule.predicate].size, perf_counter()
+        ids = self._aggregate(plan, sources)
+        figures.seconds += perf_counter() - begun
+        figures.instances += len(ids)
+        figures.heads += len(ids)
+        figures.new += self.tables[plan.rule.predicate].size - before
+        return ids
 
     def emitted(self, plans: Sequence[AnyPlan], sources: Mapping[Read, Facts]) -> Iterator[tuple[str, Rows]]:
         """The heads of all instances of some plans, a batch at a time, each to be looked at before the next: predicates
@@ -273,8 +372,15 @@ class MemoryBackend(
         with self.seen(pipelines, sources) as views:
             for pipeline in pipelines:
                 with naming_the_rule(pipeline.plan.rule):
-                    for rows in pipeline.instances(views):
+                    for rows in self._instances(pipeline, views):
                         yield pipeline.plan.outputs[0][0], rows[0]
+
+    def _instances(self, pipeline: CompiledPlan, views: ReadViews) -> Iterator[list[Rows]]:
+        if self.profile is None:
+            return pipeline.instances(views)
+        figures = self.profile.of(pipeline.plan)
+        pipeline.counts = figures.rows
+        return timed(pipeline.instances(views), figures, _note_instances)
 
     def groups(self, planner: Planner, *, none_yet: bool) -> OfferGroups:
         """The groups of limit relations, by their keys."""
@@ -331,6 +437,20 @@ class MemoryBackend(
             self._window_planners = Planners(self)
         return compute(self._window_planners, self, nodes, updates, given, states, watch)
 
+    def save(self, predicate: str) -> SavedTable:
+        """A table as arrays."""
+        from holdfast.backends.memory.saving import saved_table
+
+        return saved_table(self, predicate)
+
+    def restore_saved(self, tables: Mapping[str, SavedTable], rounds: int) -> None:
+        """Take up tables that were saved, and the highest rank."""
+        from holdfast.backends.memory.saving import restore_table
+
+        for name, saved in tables.items():
+            restore_table(self, name, saved)
+        self.ranking.rounds = rounds
+
     def able(self, plans: Iterable[_AnyPlan], sources: Mapping[Read, Facts]) -> list[_AnyPlan]:
         """The plans that have facts to start from."""
         return [plan for plan in plans if self._can_start(plan, sources)]
@@ -358,3 +478,24 @@ class MemoryBackend(
         ids = table.intern(result)
         self.watch.batch(table.size - before)
         return ids
+
+
+def _profiled(
+    run: Iterator[tuple[str, Ids, Weights]], figures: PlanFigures, tables: Mapping[str, Table]
+) -> Iterator[tuple[str, Ids, Weights]]:
+    """What a plan emits, with the time that it takes, the instances and the rows that are new."""
+    heads = tables[figures.plan.rule.predicate]
+    before = heads.size
+    yield from timed(run, figures, _note_heads)
+    figures.new += heads.size - before
+
+
+def _note_heads(figures: PlanFigures, found: tuple[str, Ids, Weights]) -> None:
+    _, ids, weights = found
+    figures.heads += len(ids)
+    figures.instances += int(weights.sum()) if len(weights) else len(ids)
+
+
+def _note_instances(figures: PlanFigures, found: list[Rows]) -> None:
+    figures.heads += len(found[0])
+    figures.instances += len(found[0])

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.backends.memory import kernels
-from holdfast.backends.memory.arrays import Ids, Rows, enlarged, padded
+from holdfast.backends.memory.arrays import Ids, Rows, enlarged, padded, zeros
 from holdfast.backends.memory.index import Index
 from holdfast.backends.memory.membership import GriddedRows, HashedRows, hashed, suitable_grid
 
@@ -88,6 +88,19 @@ class Table:
         self._columns, self.size, self.membership, self._indexes = columns, len(ids), membership, {}
         self._grown(self.nbytes)
 
+    def take_over(
+        self,
+        rows: Rows,
+        status: NDArray[np.uint8],
+        nonrecursive: NDArray[np.int32],
+        recursive: NDArray[np.int32],
+        membership: HashedRows | GriddedRows,
+    ) -> None:
+        """Have these rows, in place of none."""
+        self._columns = rows, status, zeros((len(rows),), np.uint8), nonrecursive, recursive
+        self.size, self.membership = len(rows), membership
+        self._grown(self.nbytes)
+
     def mend(self, lasting: np.uint8) -> None:
         """A change was interrupted: trust only rows, counters and the `lasting` bits of the status."""
         self.membership, self._indexes = hashed(self.rows[: self.size], may_be_gridded=True), {}
@@ -132,7 +145,7 @@ class Table:
         """The number of rows that the index on some columns does not cover; without an index, all."""
         index = self._indexes.get(columns)
         covered = 0 if index is None else index.covered
-        return self.size - covered if len(columns) < self.arity else 0
+        return max(0, self.size - covered) if len(columns) < self.arity else 0
 
     @property
     def nbytes(self) -> int:

@@ -80,6 +80,8 @@ class Functions:
 
     def term(self, term: Term, columns: ColumnNames, rule: Rule) -> str:
         """A term in a query."""
+        if term.type is Type.RECORD:
+            _refuse(term, rule)
         match term:
             case Var():
                 return columns[term]
@@ -91,7 +93,7 @@ class Functions:
                 a, b = self.term(left, columns, rule), self.term(right, columns, rule)
                 return _NATIVE[function].format(a=a, b=b, refused=self._refused(function, a, b, rule))
             case Apply():
-                _refuse_ord(term, rule)
+                _refuse(term, rule)
                 return self._call(term, term.type, _evaluate, spark_type(term.type), columns, rule)
 
     def _refused(self, function: str, a: str, b: str, rule: Rule) -> str:
@@ -117,7 +119,7 @@ class Functions:
                 # all symbols begin with the same letter, and Spark compares strings by their bytes, as we do
                 return f"{self.term(left, columns, rule)} {operator} {self.term(right, columns, rule)}"
         for term in (condition.left, condition.right) if isinstance(condition, Compare) else condition.arguments:
-            _refuse_ord(term, rule)
+            _refuse(term, rule)
         return self._call(condition, Type.NUMBER, _holds, "BOOLEAN", columns, rule)
 
     def range(self, range: Range, columns: ColumnNames, rule: Rule) -> str:
@@ -159,18 +161,24 @@ def _used(what: Term | Compare | Test | Range) -> Iterator[Var]:
         yield from variables(term)
 
 
-def _refuse_ord(term: Term, rule: Rule) -> None:
+def _refuse(term: Term, rule: Rule) -> None:
+    """Raise for what has no meaning without the dictionary and the process of the driver."""
+    if term.type is Type.RECORD:
+        raise _unsupported(f"rule {rule.name} uses records, which the spark engine does not support", rule)
     if isinstance(term, Apply):
         if term.function.startswith("@"):
-            message = f"rule {rule.name} uses {term.function}; the spark engine does not support user functors"
-            raise UsageError(Diagnostic("E0917", message, rule.span, help='use engine="memory" for this program'))
-        if term.function == "ord":
-            message = (
-                f"rule {rule.name} uses ord, which the spark engine does not support: symbols have no numbers there"
+            raise _unsupported(
+                f"rule {rule.name} uses {term.function}; the spark engine does not support user functors", rule
             )
-            raise UsageError(Diagnostic("E0917", message, rule.span, help='use engine="memory" for this program'))
+        if term.function == "ord":
+            what = "ord, which the spark engine does not support: symbols have no numbers there"
+            raise _unsupported(f"rule {rule.name} uses {what}", rule)
         for argument in term.arguments:
-            _refuse_ord(argument, rule)
+            _refuse(argument, rule)
+
+
+def _unsupported(message: str, rule: Rule) -> UsageError:
+    return UsageError(Diagnostic("E0917", message, rule.span, help='use engine="memory" for this program'))
 
 
 def arrow_function(function: Callable[..., pa.Array], returns: str) -> Any:

@@ -20,10 +20,11 @@ from holdfast.program.model import Compare, Const, Term, Var
 from holdfast.values.dictionary import Dictionary
 
 
-def compiled(plan: Plan, tables: Mapping[str, Table], dictionary: Dictionary) -> list[Runnable]:
-    """The steps of a plan; the last one writes the head where it can."""
+def compiled(
+    plan: Plan, tables: Mapping[str, Table], dictionary: Dictionary, before: tuple[Var, ...] = ()
+) -> list[Runnable]:
+    """The steps of a plan, which begins with bindings of some variables; the last one writes the head where it can."""
     steps: list[Runnable] = []
-    before: tuple[Var, ...] = ()
     if len(plan.outputs) > 1:
         head: tuple[Term, ...] = plan.live[-1]
     else:

@@ -13,6 +13,7 @@ import numpy as np
 
 from holdfast.backends.memory.arithmetic import Undefined
 from holdfast.backends.memory.arrays import Ids, Rows
+from holdfast.backends.memory.execution import buffers
 from holdfast.backends.memory.execution.buffers import NO_WEIGHTS, Weights
 from holdfast.backends.memory.execution.compiling import compiled
 from holdfast.backends.memory.execution.join import NO_IDS, JoinStep, LookupStep
@@ -22,7 +23,7 @@ from holdfast.backends.memory.table import Table
 from holdfast.backends.protocol import Watch
 from holdfast.errors import Diagnostic, EvaluationError
 from holdfast.plans.model import GOAL, AntiJoin, Join, Plan, Scan
-from holdfast.program.model import AggregateRule, Rule
+from holdfast.program.model import AggregateRule, Rule, Var
 from holdfast.values.dictionary import Dictionary
 
 _ONE_BINDING: Rows = np.empty((1, 0), np.int64)
@@ -47,16 +48,25 @@ class naming_the_rule:  # noqa: N801  it reads as a function; a generator takes 
 class CompiledPlan:
     """One plan over some tables."""
 
-    def __init__(self, plan: Plan, tables: Mapping[str, Table], dictionary: Dictionary, watch: Watch) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        tables: Mapping[str, Table],
+        dictionary: Dictionary,
+        watch: Watch,
+        before: tuple[Var, ...] = (),
+    ) -> None:
+        """It begins with one empty binding, or with bindings of the variables `before`."""
         self.plan = plan
         self.tables = tables
         self.watch = watch
-        self.steps = compiled(plan, tables, dictionary)
-        last = plan.live[-1] if plan.steps else ()
+        self.steps = compiled(plan, tables, dictionary, before)
+        last = plan.live[-1] if plan.steps else before
         self.projections = (
             [ProjectStep(last, terms, dictionary) for _, terms in plan.outputs] if len(plan.outputs) > 1 else []
         )
         self.tallying = self._tallying()
+        self.counts: list[int] | None = None  # the bindings that each step gives, for a profile
         self.walked = [(step.read, step.atom.predicate) for step in plan.steps if isinstance(step, Scan)]
         self.probed = [(step.read, step.atom.predicate) for step in plan.steps if isinstance(step, Join | AntiJoin)]
 
@@ -107,6 +117,13 @@ class CompiledPlan:
         finally:
             self.tallying.may_tally = True
 
+    def continued(self, views: ReadViews, bindings: Rows) -> Iterator[list[Rows]]:
+        """Like `instances`, from some bindings on."""
+        for step in self.steps:
+            step.prepare(views)
+        batches = (bindings[begin : begin + buffers.BATCH] for begin in range(0, len(bindings), buffers.BATCH))
+        yield from map(self._outputs, self._in_turn(batches, self.steps, -1))
+
     def _limited(self, quota: Ids) -> JoinStep | LookupStep | None:
         """The last step, given the quota, if it is one that can stop early; else all instances are met."""
         last = self.steps[-1]
@@ -139,17 +156,22 @@ class CompiledPlan:
         for place, step in enumerate(steps):
             batches = step.run(batch)
             if not isinstance(batches, tuple):
-                return self._in_turn(iter(batches), steps[place + 1 :])
+                return self._in_turn(iter(batches), steps[place + 1 :], place)
             if not batches:
                 return ()
             batch = batches[0]
+            if self.counts is not None:
+                self.counts[place] += len(batch)
         return (batch,)
 
-    def _in_turn(self, batches: Iterator[Rows], steps: Sequence[Runnable]) -> Iterator[Rows]:
-        """Pass each batch through all steps before the next; on an explicit stack, for rules of any length."""
-        running = [batches]
+    def _in_turn(self, batches: Iterator[Rows], steps: Sequence[Runnable], place: int) -> Iterator[Rows]:
+        """Pass each batch, which the step at a place gives, through all steps after it before the next; on an explicit
+        stack, for rules of any length."""
+        running, place = [batches], place - 1
         while running:
             batch = next(running[-1], None)
+            if self.counts is not None and batch is not None:
+                self.counts[place + len(running)] += len(batch)
             if batch is None:
                 running.pop()
             elif len(running) > len(steps):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +11,7 @@ from holdfast.backends.memory import kernels
 from holdfast.backends.memory.arrays import Rows
 from holdfast.plans.model import GOAL
 from holdfast.program.model import Argument, Const, Term, Var, Wildcard
+from holdfast.quick_dataclass import dataclass
 from holdfast.values.dictionary import Dictionary
 
 CodeArray = NDArray[np.int64]

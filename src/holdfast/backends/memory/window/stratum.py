@@ -12,7 +12,7 @@ kept.  Where a module serves all recursive rules (`module.py`), it goes from sta
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,8 +22,9 @@ from numpy.typing import NDArray
 from holdfast.backends.memory.arrays import Ids
 from holdfast.backends.memory.facts import Momentary
 from holdfast.backends.memory.store import MemoryBackend
+from holdfast.backends.memory.window.limits import best_in_each_state
 from holdfast.backends.memory.window.module import ServedInWindow
-from holdfast.backends.memory.window.versions import HeadWords, Versions, Words
+from holdfast.backends.memory.window.versions import HeadWords, Versions, Words, by_or, with_changes
 from holdfast.backends.protocol import Facts
 from holdfast.maintenance.stratum import Figures
 from holdfast.maintenance.watch import Watch
@@ -95,6 +96,9 @@ class WindowStratum:
         read |= {rule.source for rule in node.aggregates}
         self.P = self.versions.changed(read)  # what changed in earlier hyper-nodes, read positively or negated
         self.figures.given = len(self.P) + sum(len(ids) for ids, _ in self.E.values())
+        if node.limits:
+            self._put(best_in_each_state(self))
+            return
         base = self._counted()
         if self.served is not None:
             self.served.follow(base, self.versions, self.watch)
@@ -110,7 +114,7 @@ class WindowStratum:
             plans = self.planner.heads(node.recursive, overdeleted.sizes())
             found = self._met(plans, {Read.ALL: U, Read.DELTA: overdeleted, Read.ABSENT: I - self.P}, "backward")
             grown.append(self._grow(found))
-        grown.append(self._grow(self._met(self._changed_plans(), self._sources(), "insertion")))  # INSERT
+        grown.append(self._grow(self._met(self._changed_plans(), self.sources(), "insertion")))  # INSERT
         Δ = _union(grown)
         while Δ:
             self.watch.round(len(Δ))
@@ -129,7 +133,7 @@ class WindowStratum:
         """For the facts whose nonrecursive derivations change: in which states they have one."""
         versions, node = self.versions, self.planner.node
         plans = self.planner.changed(node.nonrecursive, self.P.sizes(), self.P.sizes())
-        met = versions.instances(plans, self._sources()) if plans else []
+        met = versions.instances(plans, self.sources()) if plans else []
         for rule in node.aggregates:
             if len(self.P.ids(rule.source)):
                 met += versions.aggregated(rule, self.P)
@@ -171,7 +175,7 @@ class WindowStratum:
         }
         overdeleted = [self._lose(lost, base)]
         first = self._changed_plans()
-        sources = {**self._sources(), Read.ALL: I, Read.OLD: I - self.P}
+        sources = {**self.sources(), Read.ALL: I, Read.OLD: I - self.P}
         Δ = _union([*overdeleted, self._lose(self._losses(first, sources), base)])
         overdeleted.append(Δ)
         while Δ:
@@ -190,7 +194,7 @@ class WindowStratum:
             lost = np.where(words & 1, self.versions.every & ~words, np.int64(0))
             some = lost != 0
             found.append((name, ids[some], lost[some]))
-        return _by_or(found)
+        return by_or(found)
 
     def _lose(self, lost: HeadWords, base: HeadWords) -> Momentary:
         """Take states from words, unless a nonrecursive derivation holds there; gives the facts that lost one."""
@@ -207,15 +211,13 @@ class WindowStratum:
         """The states in which facts have nonrecursive derivations."""
         words = np.where(self.backend.nonrecursive.of(name)[ids] > 0, self.versions.every, np.int64(0))
         if name in base:
-            known, moved = base[name]
-            places = np.minimum(np.searchsorted(known, ids), len(known) - 1)
-            words = np.where(known[places] == ids, moved[places], words)
+            words = with_changes(words, ids, *base[name])
         return words
 
     def _changed_plans(self) -> tuple[Plan, ...]:
         return self.planner.changed(self.planner.node.recursive, self.P.sizes(), self.P.sizes())
 
-    def _sources(self) -> dict[Read, Facts]:
+    def sources(self) -> dict[Read, Facts]:
         """Π⟦… : P, P⟧ over all facts that hold in some state; what always holds is never absent."""
         I, P = self.backend.materialisation, self.P
         U = I | self.backend.added
@@ -232,7 +234,7 @@ class WindowStratum:
         """Heads of instances, and the states in which they hold."""
         met = self.versions.instances(plans, sources) if plans else []
         setattr(self.figures, phase, getattr(self.figures, phase) + sum(len(ids) for _, ids, _ in met))
-        return _by_or(met)
+        return by_or(met)
 
     def _grow(self, heads: HeadWords) -> Momentary:
         """Add states to words; gives the facts that gained one."""
@@ -249,20 +251,6 @@ class WindowStratum:
         """Facts hold in some state: they can be read."""
         A = self.backend.added
         A |= Momentary(self.backend.tables, {name: ids}) - self.backend.materialisation
-
-
-def _by_or(met: Iterable[tuple[str, Ids, Words]]) -> HeadWords:
-    """Each head once, with the states of all its instances."""
-    parts: dict[str, list[tuple[Ids, Words]]] = {}
-    for name, ids, words in met:
-        parts.setdefault(name, []).append((ids, words))
-    heads = {}
-    for name, found in parts.items():
-        ids, inverse = np.unique(np.concatenate([i for i, _ in found]), return_inverse=True)
-        words = np.zeros(len(ids), np.int64)
-        np.bitwise_or.at(words, inverse, np.concatenate([w for _, w in found]))
-        heads[name] = ids, words
-    return heads
 
 
 def _atoms(rule: Rule) -> set[str]:

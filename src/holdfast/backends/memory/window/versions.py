@@ -6,13 +6,14 @@ difference to that, in an array beside the rows, whose pages are not touched unt
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.backends.memory.aggregates import aggregate, in_groups
-from holdfast.backends.memory.arrays import Ids, padded
+from holdfast.backends.memory.arrays import Ids, Rows, padded
 from holdfast.backends.memory.execution.run import CompiledPlan, naming_the_rule
 from holdfast.backends.memory.execution.views import ReadViews
 from holdfast.backends.memory.facts import Momentary
@@ -23,6 +24,7 @@ from holdfast.plans.instances import body_atoms
 from holdfast.plans.model import Plan, Read
 from holdfast.program.model import AggregateRule, Negated
 
+_T = TypeVar("_T")
 Words = NDArray[np.int64]
 HeadWords = dict[str, tuple[Ids, Words]]
 """Facts of each predicate, each once, with words."""
@@ -86,19 +88,35 @@ class Versions:
     def instances(self, plans: Sequence[Plan], sources: Mapping[Read, Facts]) -> list[tuple[str, Ids, Words]]:
         """Heads of instances, and in which states all of the body holds: its facts' words, those of negated ones
         turned round, by bitwise *and*."""
+        return self._each(plans, sources, self.intern)
+
+    def emitted(self, plans: Sequence[Plan], sources: Mapping[Read, Facts]) -> list[tuple[str, Rows, Words]]:
+        """The same as rows, of which not all need become facts."""
+        return self._each(plans, sources, lambda _, rows: rows)
+
+    def _each(
+        self, plans: Sequence[Plan], sources: Mapping[Read, Facts], kept: Callable[[str, Rows], _T]
+    ) -> list[tuple[str, _T, Words]]:
         backend = self.backend
         pipelines = [backend._pipeline(plan) for plan in plans if backend._can_start(plan, sources)]
-        found = list[tuple[str, Ids, Words]]()
+        found = list[tuple[str, _T, Words]]()
         if pipelines:
             with backend.seen(pipelines, sources) as views:
                 for pipeline in pipelines:
-                    found += self._run(pipeline, views)
+                    found += ((name, kept(name, rows), words) for name, rows, words in self._run(pipeline, views))
         return found
 
-    def _run(self, pipeline: CompiledPlan, views: ReadViews) -> Iterator[tuple[str, Ids, Words]]:
+    def intern(self, predicate: str, rows: Rows) -> Ids:
+        """The ids of rows, new ones among them."""
+        table = self.backend.tables[predicate]
+        before = table.size
+        ids = table.intern(np.ascontiguousarray(rows))
+        self.backend.watch.batch(table.size - before)
+        return ids
+
+    def _run(self, pipeline: CompiledPlan, views: ReadViews) -> Iterator[tuple[str, Rows, Words]]:
         plan = pipeline.plan
         atoms = body_atoms(plan)
-        table = self.backend.tables[plan.rule.predicate]
         with naming_the_rule(plan.rule):
             for head, *body in pipeline.instances(views):
                 words = np.full(len(head), self.every)
@@ -107,14 +125,11 @@ class Versions:
                     words &= ~held if isinstance(atom, Negated) else held
                 holds = np.flatnonzero(words)
                 if len(holds):
-                    before = table.size
-                    ids = table.intern(np.ascontiguousarray(head[holds]))
-                    self.backend.watch.batch(table.size - before)
-                    yield plan.rule.predicate, ids, words[holds]
+                    yield plan.rule.predicate, head[holds], words[holds]
 
     def aggregated(self, rule: AggregateRule, changes: Momentary) -> Iterator[tuple[str, Ids, Words]]:
         """The results of an aggregate in each state, of the groups that a changed fact belongs to."""
-        backend, source, head = self.backend, self.backend.tables[rule.source], self.backend.tables[rule.predicate]
+        backend, source = self.backend, self.backend.tables[rule.source]
         types = backend.relations[rule.source].types, backend.relations[rule.predicate].types
         groups = Table(rule.predicate, len(rule.group))
         groups.intern(np.ascontiguousarray(backend.rows(rule.source, changes)[:, list(rule.group)]))
@@ -123,8 +138,7 @@ class Versions:
         for state in range(self.last + 1):
             with naming_the_rule(rule):
                 results = aggregate(rule, source.rows[ids[(words >> state) & 1 == 1]], *types, backend.dictionary)
-            before, found = head.size, head.intern(results)
-            backend.watch.batch(head.size - before)
+            found = self.intern(rule.predicate, results)
             yield rule.predicate, found, np.full(len(found), np.int64(1 << state))
 
     def _beside(self, predicate: str) -> Words:
@@ -134,6 +148,26 @@ class Versions:
         elif len(known) < capacity:
             known = self._differences[predicate] = padded(known, capacity)
         return known
+
+
+def by_or(met: Iterable[tuple[str, Ids, Words]]) -> HeadWords:
+    """Each head once, with the states of all its instances."""
+    parts: dict[str, list[tuple[Ids, Words]]] = {}
+    for name, ids, words in met:
+        parts.setdefault(name, []).append((ids, words))
+    heads = {}
+    for name, found in parts.items():
+        ids, inverse = np.unique(np.concatenate([i for i, _ in found]), return_inverse=True)
+        words = np.zeros(len(ids), np.int64)
+        np.bitwise_or.at(words, inverse, np.concatenate([w for _, w in found]))
+        heads[name] = ids, words
+    return heads
+
+
+def with_changes(words: Words, ids: Ids, known: Ids, changed: Words) -> Words:
+    """The words of some facts, those of `known` ones, which are in order, replaced."""
+    places = np.minimum(np.searchsorted(known, ids), len(known) - 1)
+    return np.where(known[places] == ids, changed[places], words)
 
 
 def _some(backend: MemoryBackend, rows: Mapping[str, Ids]) -> Momentary:

@@ -1,0 +1,193 @@
+"""What the driver says to the shards: commands in a queue, and the sizes that come back.
+
+Commands are sent when an answer is needed.  `apply` is sent at once and is the last of its batch: what fails, fails
+there, and what was queued before it is done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import count
+from typing import Any
+
+from holdfast.backends.memory.pages import in_small_pages
+from holdfast.backends.parted.exchange import Crew
+from holdfast.backends.parted.handles import HeldFacts, NoFacts
+from holdfast.backends.parted.partition import AnyParted
+from holdfast.backends.parted.placement import Placement
+from holdfast.backends.parted.shard import LASTING, FactCounts, SetTree, Shard, ShardCommand, summed
+from holdfast.plans.model import Read
+
+_MAKING = frozenset({"let", "zero"})  # commands that hold a set and give its sizes
+_CHANGING = frozenset({"put", "take", "clear"})  # commands that change kept sets
+_AGAIN = frozenset({"roll_back", "clear_undo", "remember", "clear", "free", "forget_plans"})  # what ends an update
+_MANY = 1_000  # freed sets that are not worth a message of their own
+
+
+class Driver:
+    """The queue of commands, and what is known of the shards without asking them."""
+
+    def __init__(self, crew: Crew[Shard], placement: Placement) -> None:
+        self._crew, self._placement = crew, placement
+        self._queue: list[ShardCommand] = []
+        self._needed: list[HeldFacts] = []  # by changes of E and I that wait
+        self._numbers = count()
+        self._sizes: dict[int, FactCounts] = {}  # of held sets, until they are asked for
+        self._lasting: dict[str, FactCounts] | None = {name: {} for name in LASTING}  # None: to be asked for
+        self._spread: dict[int, set[str]] = {}  # by the number of a held set: the copies that it was brought to
+        self.freed: list[int] = []
+        self.changes = 0  # of kept sets
+        self.nothing = NoFacts(self)
+
+    # --- commands --------------------------------------------------------------------------------------
+
+    def do(self, *command: Any) -> None:
+        """Queue a command."""
+        self._queue.append(command)
+        if command[0] in _CHANGING:
+            self.changes += 1
+
+    def flush(self) -> None:
+        """Have all shards do what is queued."""
+        if self._queue or len(self.freed) > _MANY:
+            self.ask()
+
+    def ask(self, *command: Any) -> list[Any]:
+        """Have all shards do what is queued and then a command; what each answers to it."""
+        commands, self._queue = [*self._queue, *([command] if command else ())], []
+        freed = self._taken_freed()
+        if freed:
+            commands.append(("free", freed))
+        try:
+            answers = self._asked(commands)
+        except BaseException:
+            self._failed(commands)
+            raise
+        for place, done in enumerate(commands):
+            self._learn(done, [answer[place] for answer in answers])
+        for number in freed:
+            self._sizes.pop(number, None)
+        self._needed.clear()
+        at = len(commands) - 1 - bool(freed)
+        return [answer[at] for answer in answers] if command else []
+
+    @in_small_pages
+    def _asked(self, commands: Sequence[ShardCommand]) -> list[list[Any]]:
+        return self._crew.ask(lambda shard: shard.obey(commands))
+
+    def sum(self, command: ShardCommand) -> FactCounts:
+        """The sizes of a set that all shards have a part of."""
+        return summed(self.ask(*command))
+
+    def _taken_freed(self) -> list[int]:
+        taken = []
+        while self.freed:
+            taken.append(self.freed.pop())
+            self._spread.pop(taken[-1], None)
+        return taken
+
+    def _learn(self, command: ShardCommand, answers: Sequence[Any]) -> None:
+        match command:
+            case ("let" | "zero", number, *_):
+                self._sizes[number] = summed(answers)
+            case ("put" | "take" as moved, name, _) if self._lasting is not None and name in LASTING:
+                known, change = self._lasting[name], summed(answers)
+                for predicate, size in change.items():
+                    known[predicate] = known.get(predicate, 0) + (size if moved == "put" else -size)
+                    if not known[predicate]:
+                        del known[predicate]
+
+    def _failed(self, commands: Sequence[ShardCommand]) -> None:
+        """Some shards have done more than others.  What may be done again is queued again, and completed by that: the
+        changes of E and I, and what ends an update."""
+        made = {command[1] for command in commands if command[0] in _MAKING}
+        again = [c for c in commands if c[0] in _AGAIN or (_is_of_state(c) and c[2] not in made)]
+        brought = [(c[2], sorted(self._spread[c[2]])) for c in again if _is_of_state(c) and c[2] in self._spread]
+        self._queue = [*([("spread", brought)] if brought else ()), *again]
+        self._lasting = None
+        self._spread.clear()
+        self.changes += 1
+
+    def forget(self) -> None:
+        """Nothing waits, and nothing is known of the shards."""
+        self._queue, self._needed, self._lasting = [], [], None
+        self._sizes.clear()
+        self._spread.clear()
+        self.changes += 1
+
+    # --- sets ------------------------------------------------------------------------------------------
+
+    def let(self, tree: SetTree) -> HeldFacts:
+        """A set as it is now."""
+        return self._held("let", tree)
+
+    def zero(self, counters: str, tree: SetTree) -> HeldFacts:
+        """Those of some facts whose number is 0."""
+        return self._held("zero", counters, tree)
+
+    def given(self, rows: Mapping[str, Sequence[Any]], *, known: bool) -> HeldFacts:
+        """Rows, by predicate and shard, as a set of facts; at once, since it may fail for lack of memory."""
+        number = next(self._numbers)
+        return HeldFacts(self, number, summed(self.ask("given", number, rows, known)))
+
+    def _held(self, command: str, *arguments: Any) -> HeldFacts:
+        number = next(self._numbers)
+        self.do(command, number, *arguments)
+        return HeldFacts(self, number)
+
+    def sizes_of(self, number: int) -> FactCounts:
+        """The sizes of a held set."""
+        if number not in self._sizes:
+            self.flush()
+        if number not in self._sizes:  # an error came between
+            return self.sum(("sizes", ("held", number)))
+        return self._sizes.pop(number)
+
+    def change(self, command: str, name: str, facts: HeldFacts) -> None:
+        """Put facts into a kept set or take them out."""
+        self.do(command, name, facts.number)
+        if name in LASTING:
+            self._needed.append(facts)
+
+    def lasting_sizes(self, name: str) -> FactCounts:
+        """The sizes of E or I."""
+        self.flush()
+        return self.sizes_before_queue(name)
+
+    def sizes_before_queue(self, name: str) -> FactCounts:
+        """The sizes of E or I without the changes that wait."""
+        if self._lasting is None:
+            self._lasting = {each: self.sum(("sizes", ("kept", each))) for each in LASTING}
+        return self._lasting[name]
+
+    def drop(self, name: str) -> None:
+        """A relation is gone."""
+        for sizes in (self._lasting or {}).values():
+            sizes.pop(name, None)
+
+    # --- copies ----------------------------------------------------------------------------------------
+
+    def spread_to_copies(self, facts: HeldFacts) -> None:
+        """Bring a set to all copies of its relations: it is about to change a kept set."""
+        if self._placement.copies:
+            self._bring(facts, self._placement.copies_of(facts.sizes()))
+
+    def bring_to_readers(self, sources: Mapping[Read, Iterable[HeldFacts]], plans: Iterable[AnyParted]) -> None:
+        """Bring sets to the copies that plans read them from."""
+        for read, table in {place for parted in plans for place in parted.reads}:
+            for leaf in sources.get(read, ()):
+                self._bring(leaf, [table])
+
+    def _bring(self, facts: HeldFacts, tables: Sequence[str]) -> None:
+        there = self._spread.setdefault(facts.number, set())
+        lacking = [table for table in tables if table not in there]
+        if lacking:
+            there.update(lacking)
+            if not self._queue or self._queue[-1][0] != "spread":
+                self.do("spread", [])
+            self._queue[-1][1].append((facts.number, lacking))  # all in one exchange
+
+
+def _is_of_state(command: ShardCommand) -> bool:
+    """Whether a command changes E or I."""
+    return command[0] in ("put", "take") and command[1] in LASTING

@@ -1,0 +1,49 @@
+"""The choice of the column that each relation is placed by."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from holdfast.program.model import Atom, Negated, Program, Rule, Var
+
+_RECURSIVE = 4  # times as often as others is a recursive rule evaluated, about
+
+
+def primaries(program: Program) -> dict[str, int]:
+    """For each relation the column that joins and groups ask for most."""
+    votes: dict[str, Counter[int]] = {}
+    for predicate, column, weight in _votes(program):
+        votes.setdefault(predicate, Counter())[column] += weight
+    found = {name: max(sorted(counted), key=counted.__getitem__) for name, counted in votes.items()}
+    for _ in range(3):  # a relation that nothing joins is placed where a rule that derives it is evaluated
+        for rule in program.rules:
+            if rule.predicate not in votes and len(rule.arguments) > 1:
+                _place_with_body(rule, found)
+    return found
+
+
+def _votes(program: Program) -> Iterator[tuple[str, int, int]]:
+    for node in program.nodes:
+        weighted = [*((rule, 1) for rule in node.nonrecursive), *((rule, _RECURSIVE) for rule in node.recursive)]
+        for rule, weight in weighted:
+            atoms = [literal for literal in rule.body if isinstance(literal, Atom | Negated)]
+            uses = Counter(v for atom in atoms for v in {v for v in atom.arguments if isinstance(v, Var)})
+            for atom in atoms:
+                for column, term in enumerate(atom.arguments):
+                    if isinstance(term, Var) and uses[term] > 1:
+                        yield atom.predicate, column, weight
+        for aggregate in node.aggregates:
+            for column in aggregate.group[:1]:
+                yield aggregate.source, column, 1
+        for name, limit in node.limits.items():
+            for column in limit.group(len(program.relations[name].columns))[:1]:
+                yield name, column, _RECURSIVE
+
+
+def _place_with_body(rule: Rule, found: dict[str, int]) -> None:
+    first = next((literal for literal in rule.body if isinstance(literal, Atom)), None)
+    if first is not None and first.arguments:
+        at = first.arguments[found.get(first.predicate, 0)]
+        if isinstance(at, Var) and at in rule.arguments:
+            found.setdefault(rule.predicate, rule.arguments.index(at))

@@ -1,0 +1,290 @@
+"""Π on one shard: segments of plans, and the exchanges between them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.backends.memory.arrays import Ids, Rows, padded
+from holdfast.backends.memory.bags import HeadBuffer, MemoryBag
+from holdfast.backends.memory.execution.buffers import NO_WEIGHTS
+from holdfast.backends.memory.execution.join import JoinStep
+from holdfast.backends.memory.execution.run import CompiledPlan, naming_the_rule
+from holdfast.backends.memory.execution.views import ReadViews
+from holdfast.backends.memory.facts import FactSet, Momentary
+from holdfast.backends.memory.table import Table
+from holdfast.backends.parted.partition import (
+    BINDINGS,
+    HERE,
+    Hop,
+    PartedAggregate,
+    PartedPlan,
+    RankedPlan,
+    Route,
+    Segment,
+    routed,
+)
+from holdfast.backends.protocol import Watch
+from holdfast.plans.model import Read, Scan
+from holdfast.values.dictionary import Dictionary
+
+if TYPE_CHECKING:
+    from holdfast.backends.parted.shard import Shard
+
+_SAMPLE = 1_024  # heads that show whether many are alike
+_ALIKE = 0.5  # distinct ones of all; with more it does not pay to look for those that are alike
+_MOST = 2**31 - 1
+
+
+class SegmentRun(CompiledPlan):
+    """A segment over the tables of a shard.  What it emits goes elsewhere, so it is not tallied by row id."""
+
+    def __init__(self, segment: Segment, tables: Any, dictionary: Dictionary, watch: Watch) -> None:
+        super().__init__(segment.plan, tables, dictionary, watch, segment.before)
+        self.routes = segment.routes
+
+    def _tallying(self) -> JoinStep | None:
+        return None
+
+
+class HeadSums:
+    """Heads that leave this shard, each once, and how often it was emitted."""
+
+    def __init__(self, arity: int) -> None:
+        self._arity = arity
+        self._empty()
+
+    def _empty(self) -> None:
+        self._table = Table("heads", self._arity)
+        self._times: NDArray[np.int64] = np.zeros(0, np.int64)
+
+    def add(self, rows: Rows) -> None:
+        """More of them."""
+        ids = self._table.intern(np.ascontiguousarray(rows))
+        if self._table.size > len(self._times):
+            self._times = padded(self._times, 2 * self._table.size)
+        self._times[: self._table.size] += np.bincount(ids, minlength=self._table.size)
+
+    def taken(self) -> Iterator[Rows]:
+        """All of them, with a column that says how often; a number is at most as large as a counter."""
+        rows, times = self._table.rows[: self._table.size], self._times[: self._table.size]
+        self._empty()
+        while len(rows):
+            yield np.hstack([rows, np.minimum(times, _MOST)[:, None]])
+            rows, times = rows[times > _MOST], times[times > _MOST] - _MOST
+
+
+def distinct_share(rows: Rows) -> float:
+    """The part of some heads that are distinct, by the first of them."""
+    sample = Table("sample", rows.shape[1])
+    sample.intern(np.ascontiguousarray(rows[:_SAMPLE]))
+    return sample.size / min(len(rows), _SAMPLE)
+
+
+class Round:
+    """One call of Π on one shard."""
+
+    def __init__(self, shard: Shard, sources: Mapping[Read, FactSet]) -> None:
+        self.shard, self._sources = shard, sources
+        self._aggregates: list[PartedAggregate] = []
+        self._local: list[CompiledPlan] = []
+        self._moving: list[tuple[PartedPlan, list[SegmentRun]]] = []
+        self._heads = defaultdict[str, HeadBuffer](HeadBuffer)
+        self._boxes: list[list[tuple[str | int, Rows]]] = [[] for _ in range(shard.parts)]
+        self._sums: dict[tuple[str, Route], HeadSums | None] = {}  # None: its heads are hardly ever alike
+        self._bindings = defaultdict[int, list[Rows]](list)  # by the number of the plan that they are for
+
+    def bag(self, plans: Sequence[PartedPlan | PartedAggregate]) -> MemoryBag:
+        """The heads that belong to this shard."""
+        self._aggregates = [parted for parted in plans if isinstance(parted, PartedAggregate)]
+        for parted in plans:
+            if isinstance(parted, PartedPlan) and not parted.is_local:
+                self._moving.append((parted, self.shard.pieces(parted)))
+            elif isinstance(parted, PartedPlan) and self._can_start(parted):
+                self._local.append(self.shard.pipeline(parted))
+        self._run()
+        return self._bag(self._heads)
+
+    def _bag(self, heads: Mapping[str, HeadBuffer]) -> MemoryBag:
+        return MemoryBag(
+            self.shard.tables,
+            {name: found.ids[: found.size] for name, found in heads.items()},
+            {name: found.weights[: found.size] for name, found in heads.items() if len(found.weights)},
+        )
+
+    def _run(self) -> None:
+        """All phases.  Whether rows are exchanged after one depends on the plans alone, never on what is found here."""
+        for aggregated in self._aggregates:  # before rows are marked for the views
+            rows = self.shard.aggregated(aggregated, self._sources)
+            self._emit(aggregated.plan.rule.predicate, rows, aggregated.route)
+        if any(aggregated.route != HERE for aggregated in self._aggregates):
+            self._exchange()
+        pieces = [piece for _, some in self._moving for piece in some]
+        with self.shard.seen([*self._local, *pieces], self._sources) as views:
+            for phase in range(max((self._phases(number) for number in range(len(self._moving))), default=0)):
+                for number, (parted, _) in enumerate(self._moving):
+                    if phase < self._phases(number):
+                        with naming_the_rule(parted.plan.rule):
+                            self._run_phase(number, phase, views)
+                if any(self._moves(number, phase) for number in range(len(self._moving))):
+                    self._exchange()
+            for pipeline in self._local:
+                for predicate, ids, weights in pipeline.run(views):
+                    self._heads[predicate].add(ids, weights)
+
+    def _phases(self, number: int) -> int:
+        """Of one of the plans that move something."""
+        return len(self._moving[number][0].segments)
+
+    def _moves(self, number: int, phase: int) -> bool:
+        """Whether a plan may send rows in a phase."""
+        segments = self._moving[number][0].segments
+        return phase < len(segments) and segments[phase].moves
+
+    def _can_start(self, parted: PartedPlan) -> bool:
+        """Whether there is something here to start from; that of a set of rows costs nothing to see."""
+        steps = parted.segments[0].plan.steps
+        if not parted.is_everywhere:
+            return self.shard.number == 0
+        if not steps or not isinstance(steps[0], Scan):
+            return True
+        facts = self._sources[steps[0].read]
+        return not isinstance(facts, Momentary) or steps[0].atom.predicate in facts.rows
+
+    def _run_phase(self, number: int, phase: int, views: ReadViews) -> None:
+        parted, pieces = self._moving[number]
+        piece = pieces[phase]
+        for rows in self._instances(number, parted, piece, phase, views):
+            for (name, _), some, route in zip(piece.plan.outputs, rows, piece.routes, strict=True):
+                self._emit(number if name == BINDINGS else name, some, route)
+
+    def _instances(
+        self, number: int, parted: PartedPlan, piece: SegmentRun, phase: int, views: ReadViews
+    ) -> Iterable[list[Rows]]:
+        if phase == 0:
+            return piece.instances(views) if self._can_start(parted) else ()
+        came = self._bindings.pop(number, None)
+        return piece.continued(views, np.concatenate(came)) if came is not None else ()
+
+    def _emit(self, what: str | int, rows: Rows, route: Route) -> None:
+        """Heads of a predicate, or bindings for the next phase of a plan."""
+        if not len(rows):
+            return
+        if isinstance(what, int):
+            self._send(what, rows, route)
+        elif route == HERE:
+            self._heads[what].add(self._interned(what, rows), NO_WEIGHTS)
+        else:
+            self._sum_or_send(what, rows, route)
+
+    def _sum_or_send(self, predicate: str, rows: Rows, route: Route) -> None:
+        """Heads that are alike go as one, with a number; where they are, which some of them show."""
+        place = predicate, route
+        if place not in self._sums and len(rows) >= _SAMPLE:
+            self._sums[place] = HeadSums(rows.shape[1]) if distinct_share(rows) < _ALIKE else None
+        sums = self._sums.get(place)
+        if sums is not None:
+            sums.add(rows)
+            self.shard.watch.batch(0)
+        else:
+            self._send(predicate, np.hstack([rows, np.ones((len(rows), 1), np.int64)]), route)
+
+    def _send(self, what: str | int, rows: Rows, route: Route) -> None:
+        match route.kind:
+            case "here":
+                self._receive(what, rows)
+            case "one":
+                self._boxes[route.number].append((what, rows.copy()))
+            case "all":
+                shared = rows.copy()
+                for box in self._boxes:
+                    box.append((what, shared))
+            case _:
+                for box, some in zip(self._boxes, routed(rows, route.number, self.shard.parts), strict=True):
+                    if len(some):
+                        box.append((what, some))
+
+    def _receive(self, what: str | int, rows: Rows) -> None:
+        """Bindings, or heads with a last column that says how often."""
+        if isinstance(what, int):
+            self._bindings[what].append(rows)
+            return
+        ids, times = self._interned(what, np.ascontiguousarray(rows[:, :-1])), rows[:, -1]
+        self._heads[what].add(ids, NO_WEIGHTS if (times == 1).all() else times.astype(np.int32))
+
+    def _interned(self, predicate: str, rows: Rows) -> Ids:
+        table = self.shard.tables[predicate]
+        before = table.size
+        ids = table.intern(rows)
+        self.shard.watch.batch(table.size - before)
+        return ids
+
+    def _exchange(self) -> None:
+        for (predicate, route), sums in self._sums.items():
+            if sums is not None:
+                for rows in sums.taken():
+                    self._send(predicate, rows, route)
+        boxes, self._boxes = self._boxes, [[] for _ in range(self.shard.parts)]
+        for box in self.shard.exchanged(boxes):
+            for what, rows in box:
+                self._receive(what, rows)
+
+
+class RankedRound(Round):
+    """One call of `apply_ranked` on one shard: segments as of any plan, then a hop for each fact of an instance."""
+
+    def __init__(self, shard: Shard, sources: Mapping[Read, FactSet]) -> None:
+        super().__init__(shard, sources)
+        self._founded = defaultdict[str, HeadBuffer](HeadBuffer)
+        self._hops: list[tuple[Hop, ...]] = []
+
+    def bags(self, plans: Sequence[RankedPlan]) -> tuple[MemoryBag, MemoryBag]:
+        """The heads that belong to this shard: of all instances, and of the founded ones."""
+        self._moving = [(ranked.parted, self.shard.pieces(ranked.parted)) for ranked in plans]
+        self._hops = [ranked.hops for ranked in plans]
+        self._run()
+        return self._bag(self._heads), self._bag(self._founded)
+
+    def _phases(self, number: int) -> int:
+        return super()._phases(number) + len(self._hops[number])
+
+    def _moves(self, number: int, phase: int) -> bool:
+        later = (
+            phase + 1 - super()._phases(number)
+        )  # the hop after this phase; the last segment has the way to the first
+        return super()._moves(number, phase) or (0 < later < len(self._hops[number]) and self._route(number, later))
+
+    def _route(self, number: int, hop: int) -> bool:
+        return self._hops[number][hop].route != HERE
+
+    def _run_phase(self, number: int, phase: int, views: ReadViews) -> None:
+        parted, pieces = self._moving[number]
+        place = phase - len(pieces)
+        if place >= 0:
+            came = self._bindings.pop(number, None)
+            if came is not None:
+                self._visit(number, place, np.concatenate(came))
+            return
+        piece = pieces[phase]
+        for [rows] in self._instances(number, parted, piece, phase, views):
+            is_last = place == -1  # then the rows are instances, with a column for the highest rank
+            some = np.hstack([rows, np.zeros((len(rows), 1), np.int64)]) if is_last else rows
+            self._emit(number, some, piece.routes[0])
+
+    def _visit(self, number: int, place: int, instances: Rows) -> None:
+        """Look a fact of each instance up."""
+        hops = self._hops[number]
+        hop, ranking = hops[place], self.shard.ranking
+        facts = np.ascontiguousarray(instances[:, hop.columns])
+        if place < len(hops) - 1:
+            np.maximum(instances[:, -1], ranking.highest(hop.predicate, facts), out=instances[:, -1])
+            self._emit(number, instances, hops[place + 1].route)
+            return
+        ids = self._interned(hop.predicate, facts)
+        is_founded = ranking.is_founded(self._moving[number][0].plan, ids, instances[:, -1])
+        self._heads[hop.predicate].add(ids, NO_WEIGHTS)
+        self._founded[hop.predicate].add(ids[is_founded], NO_WEIGHTS)

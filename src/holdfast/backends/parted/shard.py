@@ -1,0 +1,410 @@
+"""One shard: a memory backend with the facts that are placed on it, and the commands that it obeys.
+
+A set of facts is given as a *tree* over kept sets and held ones, which are sets and bags that a command has made and
+the driver knows by a number.  Trees are evaluated here and not on the driver: what is empty on one shard may be full on
+another.  A held set has the facts of primaries; those of copies are added by `do_spread`, where something reads them.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from holdfast.backends.memory.aggregates import aggregate, source_rows
+from holdfast.backends.memory.arrays import Rows
+from holdfast.backends.memory.bags import MemoryBag
+from holdfast.backends.memory.counters import MemoryCounters
+from holdfast.backends.memory.execution.run import CompiledPlan, naming_the_rule
+from holdfast.backends.memory.facts import ByPredicate, FactSet, Momentary
+from holdfast.backends.memory.kept import Kept
+from holdfast.backends.memory.store import MemoryBackend
+from holdfast.backends.parted.exchange import Exchange
+from holdfast.backends.parted.partition import (
+    AnyParted,
+    PartedAggregate,
+    PartedPlan,
+    RankedPlan,
+    routed,
+)
+from holdfast.backends.parted.placement import copy_name
+from holdfast.backends.parted.rounds import RankedRound, Round, SegmentRun
+from holdfast.backends.protocol import Watch
+from holdfast.plans.model import Read
+from holdfast.program.model import Relation, Rule
+from holdfast.values.dictionary import Dictionary
+
+SetTree: TypeAlias = tuple[Any, ...]
+"""A set of facts: ("kept", name), ("held", number), ("support", number), ("or" | "and" | "sub", tree, tree),
+("by", predicates, tree, tree) or ("of", tree, predicates)."""
+ShardCommand: TypeAlias = tuple[Any, ...]
+"""The name of a method, without its `do_`, and its arguments."""
+FactCounts: TypeAlias = dict[str, int]
+
+LASTING: Final = ("explicit", "materialisation")
+OF_UPDATES: Final = ("deleted", "added", "checked", "proved", "delayed")
+COUNTERS: Final = ("nonrecursive", "recursive")
+NO_SET: Final[SetTree] = ("of", ("kept", "explicit"), ())
+
+
+class Shard(MemoryBackend):
+    """The facts of one part."""
+
+    def __init__(self, number: int, parts: int, exchange: Exchange, dictionary: Dictionary, watch: Watch) -> None:
+        super().__init__({}, dictionary, watch)
+        self.number, self._parts, self._exchange = number, parts, exchange
+        self._copies: dict[str, tuple[str, int]] = {}  # by table: the relation, and the column that places its facts
+        self._held: dict[int, FactSet | MemoryBag] = {}
+        self._pieces: dict[PartedPlan, list[SegmentRun]] = {}
+
+    def obey(self, commands: Iterable[ShardCommand]) -> list[Any]:
+        """Do all commands; what each gives."""
+        return [getattr(self, f"do_{name}")(*arguments) for name, *arguments in commands]
+
+    # --- sets ------------------------------------------------------------------------------------------
+
+    def built(self, tree: SetTree) -> FactSet:
+        """A set as the memory backend has it."""
+        match tree:
+            case ("kept", name):
+                return self.kept(name)
+            case ("held", number):
+                return self.held(number)
+            case ("support", number):
+                return self._bag(number).support()
+            case ("or", left, right):
+                return self.built(left) | self.built(right)
+            case ("and", left, right):
+                return self.built(left) & self.built(right)
+            case ("sub", left, right):
+                return self.built(left) - self.built(right)
+            case ("of", of, names):
+                return self.built(of).of(names)
+            case ("by", names, here, rest):
+                copies = (table for table, (name, _) in self._copies.items() if name in names)
+                return ByPredicate({*names, *copies}, self.built(here), self.built(rest))
+        raise AssertionError(tree)
+
+    def kept(self, name: str) -> Kept:
+        """One of the kept sets."""
+        kept: Kept = getattr(self, name)
+        return kept
+
+    def held(self, number: int) -> Momentary:
+        """A set that a command has made."""
+        held = self._held[number]
+        assert isinstance(held, Momentary)
+        return held
+
+    def _bag(self, number: int) -> MemoryBag:
+        held = self._held[number]
+        assert isinstance(held, MemoryBag)
+        return held
+
+    def _primary(self, facts: FactSet) -> Momentary:
+        """The facts of a set, without those of copies."""
+        if not self._copies:
+            return facts.snapshot()
+        found = {name: facts.ids(name) for name in facts.predicates() if name not in self._copies}
+        return Momentary(self.tables, {name: ids for name, ids in found.items() if len(ids)})
+
+    def do_let(self, number: int, tree: SetTree) -> FactCounts:
+        """Hold a set as it is now."""
+        return self._hold(number, self._primary(self.built(tree)))
+
+    def _hold(self, number: int, facts: Momentary) -> FactCounts:
+        self._held[number] = facts
+        return dict(facts.sizes())
+
+    def do_zero(self, number: int, counters: str, tree: SetTree) -> FactCounts:
+        """Hold those of some facts whose number is 0."""
+        found = self._counters(counters).zero(self._primary(self.built(tree)))
+        return self._hold(number, found.snapshot())
+
+    def do_sizes(self, tree: SetTree) -> FactCounts:
+        """How many facts of each predicate there are."""
+        facts = self.built(tree)
+        return {name: n for name in facts.predicates() if name not in self._copies and (n := facts.size(name))}
+
+    def do_free(self, numbers: Iterable[int]) -> None:
+        """Sets and bags that the driver needs no more."""
+        for number in numbers:
+            self._held.pop(number, None)
+
+    def do_put(self, name: str, number: int) -> FactCounts:
+        """Put facts into a kept set; gives how many were not in it, if it is E or I."""
+        kept, more = self.kept(name), self.held(number)
+        new = self._differing(kept, more, 0) if name in LASTING else {}
+        kept |= more
+        return new
+
+    def do_take(self, name: str, number: int) -> FactCounts:
+        """Take facts out of a kept set; gives how many were in it, if it is E or I."""
+        kept, fewer = self.kept(name), self.held(number)
+        gone = self._differing(kept, fewer, int(kept.bit)) if name in LASTING else {}
+        kept -= fewer
+        return gone
+
+    def _differing(self, kept: Kept, facts: Momentary, now: int) -> FactCounts:
+        """How many facts of E or I change when a set is put into it or taken out."""
+        found = {}
+        for name, ids in facts.rows.items():
+            if name not in self._copies:
+                prefix, run = kept.run(name), facts.run(name)
+                if not now and prefix is not None and run is not None and run[0] >= prefix[1]:
+                    found[name] = len(ids)
+                else:
+                    found[name] = int(np.count_nonzero((self.tables[name].status[ids] & kept.bit) == now))
+        return found
+
+    def do_clear(self, name: str) -> None:
+        """Empty one of the sets of updates."""
+        getattr(self, name).clear()
+
+    # --- counters --------------------------------------------------------------------------------------
+
+    def _counters(self, name: str) -> MemoryCounters:
+        counters: MemoryCounters = self.ranking.founded if name == "founded" else getattr(self, name)
+        return counters
+
+    def do_count(self, name: str, what: SetTree | int, step: int) -> None:
+        """Count each fact of a set, or each occurrence in a bag, once more or less."""
+        counters = self._counters(name)
+        counted = self._bag(what) if isinstance(what, int) else self._primary(self.built(what))
+        if step > 0:
+            counters.add(counted)
+        else:
+            counters.subtract(counted)
+
+    def do_forget(self, name: str, predicates: Iterable[str]) -> None:
+        """Set numbers to 0."""
+        self._counters(name).forget(predicates)
+
+    def do_remember(self, name: str, remembers: bool) -> None:
+        """Record changes from now on, or no more."""
+        self._counters(name).remembers = remembers
+
+    def do_roll_back(self, name: str) -> None:
+        """Undo the recorded changes."""
+        self._counters(name).roll_back()
+
+    def do_clear_undo(self, name: str) -> None:
+        """Drop the record."""
+        self._counters(name).clear_undo()
+
+    # --- ranks -----------------------------------------------------------------------------------------
+
+    def do_rank_anew(self, predicates: Iterable[str]) -> None:
+        """A hyper-node is about to be evaluated from scratch."""
+        self.ranking.rank_anew(predicates)
+
+    def do_enter(self, tree: SetTree, rank: int) -> None:
+        """Facts enter in the round with this number, which is the same on all shards whatever failed before."""
+        self.ranking.rounds = rank - 1
+        self.ranking.enter(self._primary(self.built(tree)))
+
+    def do_defer_rule(self, rule: Rule, first: int, last: int) -> None:
+        """A rule saw the facts of some ranks together."""
+        self.ranking.defer_rule(rule, first, last)
+
+    def do_restart_ranks(self) -> None:
+        """No rank is believed any more."""
+        self.ranking.restart()
+
+    def do_ranks(self, predicate: str) -> tuple[Rows, list[int], list[int]]:
+        """The facts of I with their ranks and Cw."""
+        return self.ranking.ranks(predicate)
+
+    def do_deferred(self) -> Mapping[Any, Any]:
+        """The rules that were deferred."""
+        return self.ranking.deferred
+
+    def do_apply_ranked(
+        self, numbers: tuple[int, int], plans: Sequence[RankedPlan], sources: Mapping[Read, SetTree]
+    ) -> tuple[int, int]:
+        """Hold the heads of all instances, and of the founded ones; gives how many there are here."""
+        built = {read: self.built(tree) for read, tree in sources.items()}
+        if self._parts == 1:
+            bags = self.ranking.apply_ranked([ranked.parted.plan for ranked in plans], built)
+        else:
+            bags = RankedRound(self, built).bags(plans)
+        self._held.update(zip(numbers, bags, strict=True))
+        return len(bags[0]), len(bags[1])
+
+    # --- relations and facts ---------------------------------------------------------------------------
+
+    def do_add(self, relation: Relation) -> None:
+        """One more relation."""
+        self.add_relation(relation)
+
+    def do_drop(self, name: str) -> None:
+        """A relation is gone, if it was there."""
+        for table in [table for table, (of, _) in self._copies.items() if of == name]:
+            self.do_drop_copy(table)
+        if name in self.relations:
+            self.drop_relation(name)
+
+    def do_drop_copy(self, table: str) -> None:
+        """A copy is gone, if it was there."""
+        self._copies.pop(table, None)
+        if table in self.relations:
+            self.drop_relation(table)
+
+    def do_mend(self, relations: Mapping[str, Relation]) -> None:
+        """Trust E and I of the primaries, and that there are these relations."""
+        self._held.clear()
+        self._pieces.clear()
+        for name in [name for name in self.relations if name not in relations]:
+            self.do_drop(name)
+        self._copies.clear()
+        for name, relation in relations.items():
+            if name not in self.tables:
+                self.add_relation(relation)
+        self.mend()
+
+    def do_given(self, number: int, rows: Mapping[str, Sequence[Rows]], known: bool) -> FactCounts:
+        """Hold facts that were given, each shard its part."""
+        own = {name: parts[self.number] for name, parts in rows.items()}
+        return self._hold(number, self.facts(own, known=known).snapshot())
+
+    def do_rows(self, predicate: str, tree: SetTree) -> Rows:
+        """The rows of a set's facts."""
+        return self.rows(predicate, self.built(tree))
+
+    def do_derivations(self, predicate: str) -> tuple[Rows, list[int], list[int]]:
+        """The facts of I with their numbers."""
+        return self.derivations(predicate)
+
+    def do_keys(self, predicate: str, columns: tuple[int, ...]) -> tuple[int, float]:
+        """How many facts there are, and how many keys they have in some columns."""
+        table = self.tables[predicate]
+        if not table.size or len(columns) == table.arity:
+            return table.size, table.size
+        return table.size, table.size / self.do_fanout(predicate, columns)
+
+    def do_fanout(self, predicate: str, columns: tuple[int, ...]) -> float:
+        """How many facts share a key."""
+        return self.statistics.fanout(predicate, columns, self.tables[predicate].arity)
+
+    def do_unindexed(self, predicate: str, columns: tuple[int, ...]) -> float:
+        """How many facts an index would have to take in."""
+        return self.statistics.unindexed(predicate, columns)
+
+    def do_smallest(self, predicate: str, column: int) -> float:
+        """A lower bound of the numbers in a column."""
+        return self.statistics.smallest(predicate, column)
+
+    def do_forget_plans(self, plans: Iterable[AnyParted]) -> None:
+        """Some plans will not run again."""
+        for plan in plans:
+            if not isinstance(plan, PartedAggregate):
+                parted = plan.parted if isinstance(plan, RankedPlan) else plan
+                self._pieces.pop(parted, None)
+                self._pipelines.pop(parted.segments[0].plan, None)
+
+    def do_tidy(self, number: int) -> None:
+        """Pack tables that consist mostly of deleted facts."""
+        self.tidy(self.held(number))
+
+    def do_nbytes(self) -> int:
+        """The memory that facts, counters and indexes take."""
+        return self.nbytes
+
+    # --- copies ----------------------------------------------------------------------------------------
+
+    def do_copy(self, predicate: str, column: int) -> None:
+        """Place the facts of a relation by another column too."""
+        table, name = self.tables[predicate], copy_name(predicate, column)
+        self.add_relation(replace(self.relations[predicate], name=name))
+        self._copies[name] = predicate, column
+        ids = np.flatnonzero(table.status[: table.size] | table.proof[: table.size])
+        marks = np.stack([table.status[ids], table.proof[ids]], axis=1).astype(np.int64)
+        came = np.concatenate(self._sent(routed(np.hstack([table.rows[ids], marks]), column, self._parts)))
+        there = self.tables[name].intern(np.ascontiguousarray(came[:, : table.arity]))
+        for kept in map(self.kept, (*LASTING, *OF_UPDATES)):
+            byte = came[:, table.arity + (kept.column(name) == "proof")]
+            some = there[(byte & int(kept.bit)) != 0]
+            if len(some):
+                kept |= Momentary(self.tables, {name: some})
+
+    def do_spread(self, wanted: Sequence[tuple[int, Sequence[str]]]) -> None:
+        """Bring held sets to copies of their relations."""
+        boxes: list[list[tuple[int, str, Rows]]] = [[] for _ in range(self._parts)]
+        for number, tables in wanted:
+            for table in tables:
+                predicate, column = self._copies[table]
+                ids = self.held(number).ids(predicate)
+                for box, rows in zip(boxes, routed(self.tables[predicate].rows[ids], column, self._parts), strict=True):
+                    box.append((number, table, rows))
+        came = defaultdict[tuple[int, str], list[Rows]](list)
+        for box in self._sent(boxes):
+            for number, table, rows in box:
+                came[number, table].append(rows)
+        for number, tables in wanted:
+            ids_of = {table: self.tables[table].intern(np.concatenate(came[number, table])) for table in tables}
+            kept = {name: ids for name, ids in self.held(number).rows.items() if name not in ids_of}
+            self._held[number] = Momentary(self.tables, {**kept, **{t: ids for t, ids in ids_of.items() if len(ids)}})
+
+    def _sent(self, boxes: Sequence[Any]) -> Sequence[Any]:
+        return self._exchange.all_to_all(self.number, boxes)
+
+    # --- Π ---------------------------------------------------------------------------------------------
+
+    def do_apply(
+        self, number: int, plans: Sequence[PartedPlan | PartedAggregate], sources: Mapping[Read, SetTree]
+    ) -> int:
+        """Hold what all instances of some plans emit, each head on its shard; gives how many there are here."""
+        built = {read: self.built(tree) for read, tree in sources.items()}
+        bag = self._held[number] = Round(self, built).bag(plans)
+        return len(bag)
+
+    def do_expand(
+        self, numbers: tuple[int, int], plans: Sequence[PartedPlan], sources: Mapping[Read, SetTree], most: int
+    ) -> tuple[int, FactCounts]:
+        """Hold the outputs of a bounded number of instances for each goal, and the exhausted goals.  Of one shard."""
+        built = {read: self.built(tree) for read, tree in sources.items()}
+        bag, exhausted = self.expand([parted.plan for parted in plans], built, most)
+        self._held[numbers[0]] = bag
+        return len(bag), self._hold(numbers[1], exhausted.snapshot())
+
+    def pieces(self, parted: PartedPlan) -> list[SegmentRun]:
+        """What runs the segments of a plan."""
+        pieces = self._pieces.get(parted)
+        if pieces is None:
+            pieces = [SegmentRun(segment, self.tables, self.dictionary, self.watch) for segment in parted.segments]
+            self._pieces[parted] = pieces
+        return pieces
+
+    def aggregated(self, parted: PartedAggregate, sources: Mapping[Read, FactSet]) -> Rows:
+        """The facts of an aggregate, of the groups that are on this shard."""
+        rule = parted.plan.rule
+        types, head = self.relations[rule.source].types, self.relations[rule.predicate].types
+        rows = source_rows(rule, self.tables[rule.source], sources[Read.ALL], sources.get(Read.DELTA))
+        with naming_the_rule(rule):
+            return aggregate(rule, rows, types, head, self.dictionary)
+
+    def pipeline(self, parted: PartedPlan) -> CompiledPlan:
+        """What runs a plan of which nothing moves."""
+        return self._pipeline(parted.segments[0].plan)
+
+    @property
+    def parts(self) -> int:
+        """How many shards there are."""
+        return self._parts
+
+    def exchanged(self, boxes: Sequence[Any]) -> Sequence[Any]:
+        """What the shards have sent to this one, in exchange for what it sends to each."""
+        return self._sent(boxes)
+
+
+def summed(parts: Iterable[Mapping[str, int]]) -> FactCounts:
+    """The sizes of sets that are parts of one."""
+    total: FactCounts = {}
+    for part in parts:
+        for name, size in part.items():
+            if size:
+                total[name] = total.get(name, 0) + size
+    return total

@@ -1,0 +1,249 @@
+"""The partitioned backend: the protocol over shards, each a memory backend in a thread of its own.
+
+The algorithms run in the caller's thread as on any backend.  What they hold are handles (`handles.py`); what they do
+with them becomes commands for the shards (`driver.py`).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Container, Iterable, Mapping, Sequence
+from itertools import chain, count
+from threading import RLock
+from typing import TypeVar, cast
+
+import numpy as np
+
+from holdfast.backends.abilities import Able, Arranging, Housekeeping, Ranking, Tuning
+from holdfast.backends.parted.driver import Driver
+from holdfast.backends.parted.exchange import Crew, ShardWatch, ThreadExchange
+from holdfast.backends.parted.handles import (
+    HeldFacts,
+    KeptSet,
+    ListedSet,
+    LiveChoice,
+    PartedBag,
+    PartedCounters,
+    PartedFacts,
+    own,
+)
+from holdfast.backends.parted.partition import AnyParted, routed
+from holdfast.backends.parted.placement import Placement
+from holdfast.backends.parted.primaries import primaries
+from holdfast.backends.parted.ranking import PartedRanking
+from holdfast.backends.parted.shard import Shard
+from holdfast.backends.parted.statistics import PartedStatistics
+from holdfast.backends.protocol import Facts, Watch
+from holdfast.plans.model import AnyPlan, Plan, Read
+from holdfast.program.model import Const, Program, Relation
+from holdfast.values.dictionary import Codes, Dictionary
+from holdfast.values.shared_dictionary import SharedDictionary
+
+A = TypeVar("A")
+
+
+class PartedBackend(Able, Tuning, Housekeeping, Arranging):
+    """Facts on several shards of this process."""
+
+    reports_new_facts = True
+    most_at_once = 0
+    repeats = True
+
+    def __init__(self, parts: int, relations: Mapping[str, Relation], dictionary: Dictionary, watch: Watch) -> None:
+        self.dictionary = dictionary
+        self.relations: dict[str, Relation] = {}
+        self.placement = Placement(parts, self._code)
+        exchange, lock = ThreadExchange(parts), RLock()
+        shared = SharedDictionary(dictionary, lock) if parts > 1 else dictionary
+        watches = [ShardWatch(watch, n, exchange, lock) for n in range(parts)] if parts > 1 else [watch]
+        self._shards = [Shard(number, parts, exchange, shared, each) for number, each in enumerate(watches)]
+        self._driver = driver = Driver(Crew(self._shards, exchange), self.placement)
+        self.explicit, self.materialisation = KeptSet(driver, "explicit"), KeptSet(driver, "materialisation")
+        self.deleted, self.added = ListedSet(driver, "deleted"), ListedSet(driver, "added")
+        self.checked, self.proved = ListedSet(driver, "checked"), ListedSet(driver, "proved")
+        self.delayed = ListedSet(driver, "delayed")
+        self.nonrecursive, self.recursive = PartedCounters(driver, "nonrecursive"), PartedCounters(driver, "recursive")
+        self.statistics = PartedStatistics(driver, self.placement)
+        self._plans: dict[tuple[AnyPlan, bool], AnyParted] = {}  # ranked or not
+        self._numbers = count(start=-1, step=-1)  # of bags; those of sets count upwards
+        self.ranking = PartedRanking(self, driver, self._numbers)
+        for relation in relations.values():
+            self.add_relation(relation)
+
+    def ability(self, kind: type[A]) -> A | None:
+        """An ability of its own, or its ranks."""
+        return cast("A", self.ranking) if kind is Ranking else Able.ability(self, kind)
+
+    def _code(self, constant: Const) -> int:
+        return self.dictionary.encode_value(constant.value, constant.type)
+
+    # --- relations -------------------------------------------------------------------------------------
+
+    def arrange(self, program: Program) -> None:
+        """Place the facts of each relation by the column that the rules join it by."""
+        self.placement.wanted = primaries(program)
+        for relation in self.relations.values():
+            self.placement.add(relation)
+
+    def add_relation(self, relation: Relation) -> None:
+        """Begin to hold the facts of one more relation."""
+        try:
+            self._driver.ask("add", relation)
+        except BaseException:
+            self._driver.ask("drop", relation.name)
+            raise
+        self.placement.add(relation)
+        self.relations[relation.name] = relation
+
+    def drop_relation(self, name: str) -> None:
+        """Forget a relation and its facts."""
+        self._forget([place for place in self._plans if name in _predicates(place[0])])
+        self._driver.ask("drop", name)
+        self._driver.drop(name)
+        self.placement.drop(name)
+        self.statistics.forget(name)
+        del self.relations[name]
+
+    def forget_plans(self, heads: Container[str]) -> None:
+        """The rules with some heads have changed."""
+        self._forget([place for place in self._plans if place[0].rule.predicate in heads])
+
+    def _forget(self, places: Iterable[tuple[AnyPlan, bool]]) -> None:
+        dropped = [self._plans.pop(place) for place in places]
+        if dropped:
+            self._driver.do("forget_plans", dropped)
+
+    # --- facts -----------------------------------------------------------------------------------------
+
+    def facts(self, rows: Mapping[str, Codes], *, known: bool = False) -> HeldFacts:
+        """Encoded rows as a set of facts."""
+        parts, primary = self.placement.parts, self.placement.primary
+        if parts == 1:
+            return self._driver.given({name: [codes] for name, codes in rows.items()}, known=known)
+        return self._driver.given({p: routed(codes, primary[p], parts) for p, codes in rows.items()}, known=known)
+
+    def rows(self, predicate: str, facts: Facts) -> Codes:
+        """The encoded rows of a set's facts of one predicate."""
+        return np.concatenate(self._driver.ask("rows", predicate, own(facts, self._driver).tree))
+
+    def derivations(self, predicate: str) -> tuple[Codes, list[int], list[int]]:
+        """The rows of I of one predicate, and for each of them Cn and Cr."""
+        rows, nonrecursive, recursive = zip(*self._driver.ask("derivations", predicate), strict=True)
+        return np.concatenate(rows), [*chain(*nonrecursive)], [*chain(*recursive)]
+
+    def elsewhere(self, predicates: Iterable[str], here: Facts, rest: Facts) -> LiveChoice:
+        """One set for some predicates, another for all others."""
+        return LiveChoice(self._driver, predicates, own(here, self._driver), own(rest, self._driver))
+
+    # --- Π ---------------------------------------------------------------------------------------------
+
+    def apply(self, plans: Iterable[AnyPlan], sources: Mapping[Read, Facts]) -> PartedBag:
+        """The heads of all instances of the plans."""
+        read, able = self.prepared(plans, sources)
+        if not able:
+            return PartedBag(self._driver, None, 0)
+        number = next(self._numbers)
+        sizes = self._driver.ask("apply", number, able, {name: facts.tree for name, facts in read.items()})
+        return PartedBag(self._driver, number, sum(sizes))
+
+    def prepared(
+        self, plans: Iterable[AnyPlan], sources: Mapping[Read, Facts], *, ranked: bool = False
+    ) -> tuple[dict[Read, PartedFacts], list[AnyParted]]:
+        """What each read stands for, and the plans for shards; the copies have what these read from them."""
+        read = self._sources(sources)
+        able = [self._parted(plan, ranked=ranked) for plan in plans if _can_start(plan, read)]
+        self._driver.bring_to_readers({name: facts.leaves() for name, facts in read.items()}, able)
+        return read, able
+
+    def expand(self, plans: Sequence[Plan], sources: Mapping[Read, Facts], most: int) -> tuple[PartedBag, HeldFacts]:
+        """On one shard a bounded number of instances for each goal; on several, where goals meet many facts, all."""
+        read = self._sources(sources)
+        if self.placement.parts > 1:
+            return self.apply(plans, read), read[Read.DELTA].snapshot()
+        numbers = next(self._numbers), next(self._numbers)
+        trees = {name: facts.tree for name, facts in read.items()}
+        [(size, sizes)] = self._driver.ask("expand", numbers, [self._parted(plan) for plan in plans], trees, most)
+        return PartedBag(self._driver, numbers[0], size), HeldFacts(self._driver, numbers[1], sizes)
+
+    def _sources(self, sources: Mapping[Read, Facts]) -> dict[Read, PartedFacts]:
+        """What each read stands for; one that does not change is held."""
+        found = {read: own(facts, self._driver) for read, facts in sources.items()}
+        return {read: facts.snapshot() if facts.is_momentary else facts for read, facts in found.items()}
+
+    def _parted(self, plan: AnyPlan, *, ranked: bool = False) -> AnyParted:
+        parted = self._plans.get((plan, ranked))
+        if parted is None:
+            parted = self.placement.ranked(plan) if ranked and isinstance(plan, Plan) else self.placement.parted(plan)
+            for _, table in sorted(parted.reads, key=lambda read: read[1]):
+                self._copy(table)
+            self._plans[plan, ranked] = parted
+        return parted
+
+    def _copy(self, table: str) -> None:
+        """Make a copy unless there is one."""
+        predicate, _, number = table.rpartition("@")
+        column, copies = int(number), self.placement.copies.setdefault(predicate, set())
+        if column in copies:
+            return
+        try:
+            self._driver.ask("copy", predicate, column)
+        except BaseException:
+            self._driver.ask("drop_copy", table)
+            raise
+        copies.add(column)
+
+    # --- transactions ----------------------------------------------------------------------------------
+
+    def commit(self) -> None:
+        """The shards have done what was queued."""
+        self._driver.flush()
+
+    def restore(self) -> None:
+        """E and I change only at a commit, and the counters were rolled back.  What an update left in the queue may
+        fail, but no longer matters: what rolls it back is done again."""
+        try:
+            self._driver.flush()
+        except Exception:
+            self._driver.flush()
+
+    def mend(self) -> None:
+        """A call was interrupted: trust E and I of the primaries, and make everything else anew."""
+        self._driver.forget()
+        self._plans.clear()
+        self.placement.copies.clear()
+        self._driver.ask("mend", self.relations)
+        for kept in (self.deleted, self.added, self.checked, self.proved, self.delayed):
+            kept.is_cleared()
+        for counters in (self.nonrecursive, self.recursive, self.ranking.founded):
+            counters.is_mended()
+        self.statistics.clear()
+
+    def tidy(self, removed: Facts) -> None:
+        """Facts were deleted; each shard packs the tables that consist mostly of such rows."""
+        facts = own(removed, self._driver).snapshot()
+        if facts:
+            self._driver.spread_to_copies(facts)
+            self._driver.ask("tidy", facts.number)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that facts, counters and indexes take."""
+        return sum(self._driver.ask("nbytes"))
+
+
+def _can_start(plan: AnyPlan, sources: Mapping[Read, PartedFacts]) -> bool:
+    """A plan whose pivot has no facts has no instances."""
+    if not isinstance(plan, Plan) or plan.delta is None:
+        return True
+    read, predicate = plan.delta
+    facts = sources[read]
+    return not isinstance(facts, HeldFacts) or predicate in facts.predicates()
+
+
+def _predicates(plan: AnyPlan) -> Container[str]:
+    return plan.predicates if isinstance(plan, Plan) else (plan.rule.predicate, plan.rule.source)
+
+
+def default_shards() -> int:
+    """As many as there are cores."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,228 @@
+"""Edits of explicit facts that could lead to a wanted fact, or away from an unwanted one.
+
+Every repair has one of them: if a fact is to hold, some condition of some rule must come to hold; if it is not to hold,
+any proof of it must break.  A value that nothing determines is taken from the values that occur.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from heapq import heappop, heappush
+from itertools import combinations, islice, product
+from typing import Any, Protocol, TypeAlias
+
+from holdfast.explanations.absence import known_pattern
+from holdfast.explanations.matching import ANY, Binding, Fact, FactPattern, RuleHead, formulas
+from holdfast.explanations.scope import nodes, variables
+from holdfast.explanations.search import Explainer, FactSource, SearchLimit
+from holdfast.explanations.terms import TESTS, NoValue
+from holdfast.language import tree
+from holdfast.quick_dataclass import dataclass
+
+_LONG = 6  # conditions of a rule from which on at most two stay open beside the one that is looked at
+_MANY = 5_000  # facts of a relation that are not all tried where nothing determines which
+_VALUES = 1_000  # ways to fill in values that nothing determines
+
+
+@dataclass(frozen=True)
+class Edit:
+    """An explicit fact to insert or to delete."""
+
+    inserts: bool
+    fact: Fact
+
+
+class EditableFacts(FactSource, Protocol):
+    """Facts of a state, and what may be done to them."""
+
+    def started(self, head: tree.Atom, pattern: FactPattern, b: Binding) -> tuple[Binding, list[tree.Formula]] | None:
+        """What a pattern says of the head's variables, and the equations that are left of it."""
+        ...
+
+    def solve(
+        self, formula: tree.Formula, given: list[Binding], around: frozenset[str], used: frozenset[str]
+    ) -> list[Binding]:
+        """All ways to extend bindings so that a formula holds."""
+        ...
+
+    def value(self, term: tree.Term, b: Binding) -> Any:
+        """The value of a term whose variables are bound."""
+        ...
+
+
+_Task: TypeAlias = tuple[int, int, Callable[[], Iterator["Edit | _Step"]]]
+_Step: TypeAlias = tuple[int, Callable[[], Iterator["Edit | _Step"]]]
+Values: TypeAlias = Callable[[str, int, int], Sequence[Any]]
+"""The values that a column of a relation may get: of its name, its number of columns and its place."""
+
+
+class Candidates:
+    """The edits in one state; the likelier ones first."""
+
+    def __init__(self, source: EditableFacts, may: Callable[[Edit], bool], values: Values, limit: SearchLimit) -> None:
+        self._source, self._may, self._values, self._limit = source, may, values, limit
+        self._explainer = Explainer(source, limit)
+        self.is_complete = True
+        """Whether nothing was left out because there was too much of it."""
+
+    def toward(self, fact: Fact, *, wanted: bool) -> Iterator[Edit]:
+        """Edits that could make a fact hold, or keep it from holding; each once."""
+        self._met: set[tuple[bool, Fact]] = set()
+        given: set[Edit] = set()
+        waiting: list[_Task] = []
+        number = 0
+        tasks: list[_Step] = [(0, lambda: self._goal(fact, wanted))]
+        while True:
+            for openness, task in tasks:
+                number += 1
+                heappush(waiting, (openness, number, task))
+            if not waiting:
+                return
+            openness, _, run = heappop(waiting)
+            self._limit.check(0, "repair")
+            tasks = []
+            for found in run():
+                if not isinstance(found, Edit):
+                    tasks.append((openness + found[0], found[1]))
+                elif found not in given and self._may(found):
+                    given.add(found)
+                    yield found
+
+    def _goal(self, fact: Fact, wanted: bool) -> Iterator[Edit | _Step]:
+        if (wanted, fact) not in self._met:
+            self._met.add((wanted, fact))
+            yield from self._make(fact) if wanted else self._unmake(fact)
+
+    def _later(self, fact: Fact, wanted: bool) -> _Step:
+        return 0, lambda: self._goal(fact, wanted)
+
+    # --- away from a fact --------------------------------------------------------------------------------
+
+    def _unmake(self, fact: Fact) -> Iterator[Edit | _Step]:
+        """Break one proof: delete what it rests on, or give it what it wants absent or counts."""
+        steps = self._explainer.steps(fact)
+        exact = list(self._source.exact)
+        yield from (Edit(False, step.conclusion) for step in steps if step.is_asserted)
+        yield from (self._later(pattern, True) for pattern in exact)
+
+    # --- toward a fact -----------------------------------------------------------------------------------
+
+    def _make(self, goal: Fact) -> Iterator[Edit | _Step]:
+        name, pattern = goal
+        yield from (Edit(True, (name, row)) for row in self._filled(name, pattern))
+        for rule in self._source.heads.get((name, len(pattern)), ()):
+            start = self._source.started(rule.head, pattern, {})
+            if start is None:
+                continue
+            for items in _alternatives(rule.body):
+                yield from self._openings(rule, [*items, *start[1]], start[0])
+
+    def _filled(self, name: str, pattern: FactPattern) -> Iterator[FactPattern]:
+        """The facts that fit a pattern, over the values that occur."""
+        width = len(pattern)
+        if not self._may(Edit(True, (name, pattern))):
+            return
+        choices = [self._values(name, width, i) if v is ANY else (v,) for i, v in enumerate(pattern)]
+        rows = product(*choices)
+        yield from islice(rows, _VALUES)
+        self.is_complete &= next(rows, None) is None
+
+    def _openings(self, rule: RuleHead, items: list[tree.Formula], start: Binding) -> Iterator[_Step]:
+        """Each condition that may have to change, with each set of others that do not hold yet either."""
+        if any(isinstance(a, tree.HeadAggregate) for a in rule.head.arguments):
+            yield 0, lambda: self._touched(items, start)
+            return
+        editable = [item for item in items if _is_editable(item)]
+        most = len(editable) - 1 if len(editable) <= _LONG else 2
+        self.is_complete &= len(editable) <= _LONG
+        for item in editable:
+            others = [other for other in editable if other is not item]
+            for size in range(most + 1):
+                for opened in combinations(others, size):
+                    left = [other for other in items if other is not item and not any(other is o for o in opened)]
+                    yield size, lambda item=item, left=left: self._opened(item, left, start)  # type: ignore[misc]
+
+    def _opened(self, item: tree.Formula, left: list[tree.Formula], start: Binding) -> Iterator[Edit | _Step]:
+        """What a condition needs, for each way in which those that are left hold."""
+        for b in self._solved(self._anchored(left, start), start):
+            match item:
+                case tree.Atom():
+                    pattern = known_pattern(self._source, item, b)
+                    if pattern is not None:
+                        yield self._later((self._source.name(item.name), pattern), True)
+                case tree.Negation(operand=tree.Atom() as atom):
+                    yield from islice(self._gone(atom, b), 1)  # all must go, so the first must
+                case _:
+                    yield from self._touched([item], b)
+
+    def _touched(self, items: Sequence[tree.Formula], b: Binding) -> Iterator[_Step]:
+        """Everything that could change what an aggregate or a negated formula gives."""
+        atoms = [node for item in items for node in nodes(item) if isinstance(node, tree.Atom) and _is_relation(node)]
+        for atom in atoms:
+            pattern = known_pattern(self._source, atom, b)
+            if pattern is not None:
+                yield self._later((self._source.name(atom.name), pattern), True)
+                yield from self._gone(atom, b)
+
+    def _gone(self, atom: tree.Atom, b: Binding) -> Iterator[_Step]:
+        pattern = known_pattern(self._source, atom, b)
+        if pattern is not None:
+            name = self._source.name(atom.name)
+            for row in self._source.facts(name, [pattern])[0]:
+                yield self._later((name, row), False)
+
+    def _anchored(self, items: list[tree.Formula], start: Binding) -> list[tree.Formula]:
+        """Without large relations of which nothing is known."""
+        known, waiting, kept = {*start}, list(items), []
+        while joined := [item for item in waiting if variables(item) & known or not self._is_large(item)]:
+            kept += joined
+            waiting = [item for item in waiting if not any(item is other for other in joined)]
+            known.update(*(variables(item) for item in joined))
+        self.is_complete &= not waiting
+        return kept
+
+    def _is_large(self, item: tree.Formula) -> bool:
+        atoms = [node for node in nodes(item) if isinstance(node, tree.Atom) and _is_relation(node)]
+        return any(self._source.size(self._source.name(a.name), len(a.arguments)) > _MANY for a in atoms)
+
+    def _solved(self, items: list[tree.Formula], start: Binding) -> list[Binding]:
+        """The ways in which conditions hold; one whose variables are not bound says nothing yet."""
+        used = frozenset().union(*map(variables, items)) if items else frozenset[str]()
+        while items:
+            try:
+                return self._source.solve(
+                    tree.Conjunction(tuple(items), span=items[0].span), [start], frozenset(), used
+                )
+            except NoValue:
+                rest: list[tree.Formula] = [
+                    item for item in items if isinstance(item, tree.Atom) and _is_relation(item)
+                ]
+                items = rest if len(rest) < len(items) else []
+        return [start]
+
+
+def _is_relation(atom: tree.Atom) -> bool:
+    return atom.name.text not in TESTS or atom.name.kind is not tree.NameKind.PLAIN
+
+
+def _is_editable(item: tree.Formula) -> bool:
+    """Whether edits of facts can change whether it holds."""
+    return any(isinstance(node, tree.Atom) and _is_relation(node) for node in nodes(item))
+
+
+def _alternatives(body: tree.Formula) -> Iterator[list[tree.Formula]]:
+    """The conjunctions of which a body is the disjunction."""
+    items = formulas(body)
+    parts = [_choices(item) for item in items]
+    for chosen in product(*parts):
+        yield [literal for part in chosen for literal in part]
+
+
+def _choices(item: tree.Formula) -> list[list[tree.Formula]]:
+    if isinstance(item, tree.Disjunction):
+        return [literals for one in item.items for literals in _alternatives(one)]
+    if isinstance(item, tree.Conjunction):
+        return list(_alternatives(item))
+    if isinstance(item, tree.Negation) and isinstance(item.operand, tree.Negation):
+        return list(_alternatives(item.operand.operand))
+    return [[item]]

@@ -1,0 +1,125 @@
+"""A cache of what follows from a snapshot: arrays in files, each with a hash, and one file that names them.
+
+derived/12/index.json    the stamp, numbers, and the files with their hashes; it has its own hash, and is written last
+derived/12/0.npy …       arrays
+derived/12/values.arrow  the values of the dictionary
+
+It is never believed: with another stamp, or if anything is missing or not as it was written, there is no cache.  So
+nothing of it is synced.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import math
+import os
+import sys
+from collections.abc import Callable, Mapping
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.quick_dataclass import dataclass
+from holdfast.store.files import Files
+from holdfast.store.manifests import sealed, unsealed
+
+_THREADS = 2  # that read and hash
+
+
+@dataclass(frozen=True)
+class CachedState:
+    """Arrays by name, values, and numbers that JSON has."""
+
+    arrays: Mapping[str, NDArray[Any]]
+    values: bytes
+    about: Mapping[str, Any]
+
+
+def write_cache(folder: Path, cached: CachedState, manifest: bytes, files: Files) -> None:
+    """Write a cache in the place of any other; `OSError` if it cannot be written."""
+    files.remove(folder)
+    if not folder.parent.is_dir():
+        files.mkdir(folder.parent)
+    files.mkdir(folder)
+    paths = {name: f"{place}.npy" for place, name in enumerate(cached.arrays)}
+    written = {name: _write_array(folder / paths[name], array, files) for name, array in cached.arrays.items()}
+    _write(folder / "values.arrow", (cached.values,), files)
+    content = {
+        "stamp": stamp(manifest),
+        "about": dict(cached.about),
+        "arrays": {name: [paths[name], *entry] for name, entry in written.items()},
+        "values": hashlib.sha256(cached.values).hexdigest(),
+    }
+    _write(folder / "index.json", (sealed(content),), files)
+
+
+def read_cache(folder: Path, manifest: bytes, check: Callable[[int], None]) -> CachedState | None:
+    """A cache, if there is one for this manifest and it is as it was written; `check` may refuse its bytes."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    try:
+        content = unsealed((folder / "index.json").read_bytes())
+        if content["stamp"] != stamp(manifest):
+            return None
+        check(sum(math.prod(shape) * np.dtype(dtype).itemsize for *_, dtype, shape in content["arrays"].values()))
+        values = (folder / "values.arrow").read_bytes()
+        if hashlib.sha256(values).hexdigest() != content["values"]:
+            return None
+        with ThreadPoolExecutor(_THREADS) as pool:
+            arrays = pool.map(partial(_read_array, folder), content["arrays"].values())
+            return CachedState(dict(zip(content["arrays"], arrays, strict=True)), values, content["about"])
+    except (OSError, ValueError, KeyError, TypeError, RecursionError, EOFError):
+        return None
+
+
+def stamp(manifest: bytes) -> list[str]:
+    """What a cache was made from: the rules and facts, by the hash of their manifest, and the engine."""
+    return [hashlib.sha256(manifest).hexdigest(), engine_hash(), sys.byteorder]
+
+
+@cache
+def engine_hash() -> str:
+    """Tells one version of the engine from another, by its text."""
+    found = hashlib.sha256()
+    package = Path(__file__).parent.parent
+    for path in sorted(package.rglob("*.py")):
+        found.update(f"{path.relative_to(package).as_posix()}\n".encode() + path.read_bytes())
+    return found.hexdigest()
+
+
+def _write_array(path: Path, array: NDArray[Any], files: Files) -> tuple[int, str, str, list[int]]:
+    """Gives where its data begins, their hash, the type and the shape."""
+    array = np.ascontiguousarray(array)
+    head = io.BytesIO()
+    np.lib.format.write_array_header_1_0(head, np.lib.format.header_data_from_array_1_0(array))
+    data = _bytes(array)
+    _write(path, (head.getvalue(), data), files)
+    return head.tell(), hashlib.sha256(data).hexdigest(), array.dtype.str, list(array.shape)
+
+
+def _bytes(array: NDArray[Any]) -> memoryview:
+    return array.data.cast("B") if array.size else memoryview(b"")
+
+
+def _write(path: Path, parts: tuple[bytes | memoryview, ...], files: Files) -> None:
+    handle, place = files.create(path), 0
+    try:
+        for part in parts:
+            files.write_all(handle, part, place)
+            place += len(part)
+    finally:
+        os.close(handle)
+
+
+def _read_array(folder: Path, entry: tuple[str, int, str, str, list[int]]) -> NDArray[Any]:
+    """The head of the file is for others: it has no hash."""
+    path, start, expected, dtype, shape = entry
+    array: NDArray[Any] = np.fromfile(folder / path, dtype, math.prod(shape), offset=start)
+    array.shape = tuple(shape)  # in place: the array owns its memory
+    if hashlib.sha256(_bytes(array)).hexdigest() != expected:
+        raise ValueError("an array is not what was written")
+    return array

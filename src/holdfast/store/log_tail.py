@@ -1,0 +1,102 @@
+"""The end of a log, where records are appended.
+
+The file is longer than its records: behind them are zeros, which the next records overwrite.  So most syncs put only
+data on the disk, and not a new size of the file, which takes a file system about as long again.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from functools import partial
+from typing import Final, TypeAlias
+
+from holdfast.store.files import Files
+from holdfast.store.records import BEGINNING, FIRST, LogKey, LogRecord, encoded
+from holdfast.store.syncing import Syncer
+
+SPARE: Final = 1 << 18  # bytes of zeros that are written at a time
+
+
+LogPlace: TypeAlias = tuple[int, bytes]
+"""Where the records of a log end, and the checksum of the last."""
+START: Final[LogPlace] = len(BEGINNING), FIRST
+
+
+class LogTail:
+    """A log that is open for appending.  Calls of the system raise `OSError`."""
+
+    def __init__(
+        self, files: Files, handle: int, key: LogKey, place: tuple[int, bytes] = (len(BEGINNING), FIRST)
+    ) -> None:
+        self._files, self._handle, self._key = files, handle, key
+        self.place = place  # one attribute: an exception may come between two assignments
+        self._size = place[0]  # of the file
+        self._written: LogPlace | None = None  # the place behind a record that is being synced
+        self._is_dirty = False  # something other than records and zeros may be behind `place`
+        self._is_syncing = False
+        self._syncer = Syncer()
+
+    def found(self, size: int, *, is_dirty: bool) -> None:
+        """The file has so many bytes, which need not be zeros behind the last record."""
+        self._size, self._is_dirty = size, is_dirty
+
+    def begin(self, record: LogRecord, most: int, *, sync: bool) -> None:
+        """Write a record and begin to sync it; spare zeros do not go beyond `most`.  If it fails, `cut_back` is due."""
+        self.settle()
+        if self._is_dirty:
+            self.cut_back()
+        end, last = self.place
+        data = encoded(record, last, self._key)
+        after = end + len(data)
+        spare = max(0, min(after + SPARE, most) - after) if after > self._size else 0
+        self._is_dirty = True
+        self._files.write_all(self._handle, data + bytes(spare), end)
+        self._size = max(self._size, after + spare)
+        self._written = after, data[-len(FIRST) :]
+        if not sync:
+            self._adopt()
+        elif self._files.syncs_aside:
+            self._begin_sync()
+
+    def settle(self) -> None:
+        """Wait until what was written is on the disk."""
+        if self._written is None:
+            return
+        if not self._files.syncs_aside:
+            self._files.sync(self._handle)
+        else:
+            if not self._is_syncing:  # an exception came from elsewhere before it had begun
+                self._begin_sync()
+            self._is_syncing = False
+            self._syncer.wait()
+        self._adopt()
+
+    def _begin_sync(self) -> None:
+        self._syncer.begin(partial(self._files.sync, self._handle))
+        self._is_syncing = True
+
+    def _adopt(self) -> None:
+        """The record that was written is part of the log."""
+        assert self._written is not None
+        self.place, self._is_dirty, self._written = self._written, False, None
+
+    def cut_back(self) -> None:
+        """Take back everything behind the last record, spare zeros too."""
+        self._written = None
+        self._files.truncate(self._handle, self.place[0])
+        self._size, self._is_dirty = self.place[0], False
+
+    def seal(self) -> None:
+        """The file ends with its last record, on the disk."""
+        self.settle()
+        if self._size > self.place[0] or self._is_dirty:
+            self.cut_back()
+        self._files.sync(self._handle)
+
+    def close(self) -> None:
+        """Close the file as it is."""
+        self._syncer.close()
+        with suppress(OSError):
+            os.close(self._handle)
+        self._handle = -1

@@ -1,0 +1,54 @@
+"""Explanations on Spark are those of the memory engine, with few jobs; a profile is refused."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+import holdfast
+from holdfast.errors import UsageError
+from holdfast.updates import Update
+
+from .conftest import session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+RULES = """
+path(x, y) :- edge(x, y).
+path(x, z) :- path(x, y), edge(y, z).
+end(x) :- path(_, x), !edge(x, _).
+"""
+FACTS = {"edge": [(1, 2), (2, 3), (3, 4), (7, 8)]}
+
+
+@pytest.mark.parametrize("way", ["driver", "far"])
+def test_the_same_explanations_as_in_memory(spark: SparkSession, way: str) -> None:
+    kb = holdfast.from_text(RULES, facts=FACTS, engine=session(spark, way), modules=())
+    here = holdfast.from_text(RULES, facts=FACTS, modules=())
+    context, tracker = spark.sparkContext, spark.sparkContext.statusTracker()
+    context.setJobGroup(f"why, {way}", "counted")
+    try:
+        proof = kb.why("path(1, 4)", seconds=None)
+    finally:
+        context.setLocalProperty("spark.jobGroup.id", None)  # type: ignore[arg-type]
+    assert proof is not None
+    assert proof.to_json() == here.why("path(1, 4)").to_json()  # type: ignore[union-attr]
+    if way == "far":
+        return  # each look is a job, of which there are more; the rest would take minutes
+    assert len(tracker.getJobIdsForGroup(f"why, {way}")) <= 2 * proof.height + 5
+    absence = kb.why_not("path(4, 1)", seconds=None)
+    assert absence is not None
+    assert absence.to_json() == here.why_not("path(4, 1)").to_json()  # type: ignore[union-attr]
+    update = Update(insert={"edge": [(4, 5)]}, delete={"edge": [(7, 8)]})
+    change, other = kb.apply(update), here.apply(update)
+    for fact in ("path(1, 5)", "end(8)", "end(4)"):
+        assert change.why(fact, seconds=None).parts == other.why(fact).parts  # type: ignore[union-attr]
+    assert str(kb.supports("path(1, 5)", seconds=None)) == str(here.supports("path(1, 5)"))
+    assert kb.repair(make=["end(2)"], edits=1, seconds=None)[0].deletes == ("edge(2, 3)",)
+
+
+def test_a_profile_is_refused(spark: SparkSession) -> None:
+    with pytest.raises(UsageError, match="E0917"):
+        holdfast.from_text(RULES, facts=FACTS, engine=session(spark, "driver"), profile=True)

@@ -1,0 +1,40 @@
+"""Random programs around limit relations under random updates of facts and rules: each state and each net change
+against the oracle.  `python -m tests.limits.fuzz` goes on with other seeds."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from ..backends.model import ModelBackend
+from .judged import Judged
+from .wide import wide_script
+
+pytestmark = pytest.mark.only_in_memory("has its own engines")
+
+SHAPES = (
+    "came back",
+    "limits: min or max in its heads; every offer moves with its values",
+    "limits: min or max in its heads; no offer is better than what it is made of",
+    "limits: min or max in its heads; not recursive",
+    "limits: min or max in its heads; recomputed, since an offer may be better than what it is made of",
+    "limits: min or max in its heads; recomputed, since p is no limit relation",
+    "no end: E0704",
+    "overdeleted",
+    "refused",
+    "refused update",
+    "window",
+)
+
+
+def test_wide_scripts_agree_with_the_oracle() -> None:
+    met = Counter[str]()
+    for seed in range(120):
+        met.update(Judged(wide_script(seed), seed).all())
+    assert [shape for shape in SHAPES if not met[shape]] == [], dict(met)
+
+
+def test_wide_scripts_on_the_model_agree_with_the_oracle() -> None:
+    for seed in range(1_000, 1_025):
+        Judged(wide_script(seed), seed, ModelBackend).all()

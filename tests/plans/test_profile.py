@@ -1,0 +1,102 @@
+"""The profile counts what rules do: instances, rows of each step, new facts; and costs no answers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import holdfast
+from holdfast.cli.main import run
+from holdfast.errors import UsageError
+from holdfast.updates import Update
+
+RULES = """
+path(x, y) :- edge(x, y).
+path(x, z) :- path(x, y), edge(y, z).
+end(x) :- path(_, x), !edge(x, _).
+reach(x, n) :- edge(x, _), n = count : { path(x, _) }.
+"""
+EDGES = [(n, n + 1) for n in range(20)]
+
+
+@pytest.mark.parametrize("count", [20, 3000], ids=["few", "in batches"])
+def test_figures_of_rules(count: int) -> None:
+    edges = [(n, n % 7) for n in range(100, 100 + count)] + [(n % 7, 10 + n % 5) for n in range(35)]
+    kb = holdfast.from_text(RULES, facts={"edge": edges}, modules=(), profile=True)
+    profile = kb.profile()
+    plain = holdfast.from_text(RULES, facts={"edge": edges}, modules=())
+    assert {name: set(kb[name]) for name in kb} == {name: set(plain[name]) for name in plain}
+    assert sum(rule.instances for rule in profile.rules) == kb.statistics.instances
+    assert sum(rule.new_facts for rule in profile.rules if rule.rule in ("r1", "r2")) == len(kb["path"])
+    assert [rule.seconds for rule in profile.rules] == sorted((r.seconds for r in profile.rules), reverse=True)
+    first = next(rule for rule in profile.rules if rule.rule == "r1")
+    assert [step.rows for step in first.steps] == [len(set(edges)), None]
+    second = next(rule for rule in profile.rules if rule.rule == "r2" and rule.delta == "path")
+    assert second.steps[-2].rows == second.instances
+    assert any(step.expected is not None for rule in profile.rules for step in rule.steps)
+
+
+def test_updates_count_too() -> None:
+    kb = holdfast.from_text(RULES, facts={"edge": EDGES}, profile=True, modules=())
+    before = sum(rule.runs for rule in kb.profile().rules)
+    kb.apply(Update(insert={"edge": [(20, 21)]}))
+    after = kb.profile().rules
+    assert sum(rule.runs for rule in after) > before
+    assert any(rule.delta == "edge" for rule in after)
+
+
+def test_limit_relations_and_large_recomputation() -> None:
+    rules = "d(0, min(0)) :- edge(0, _, _).  d(y, min(k + w)) :- d(x, k), edge(x, y, w)."
+    kb = holdfast.from_text(rules, facts={"edge": [(n, n + 1, 1) for n in range(30)]}, profile=True)
+    assert sum(rule.instances for rule in kb.profile().rules if rule.rule == "r2") >= 30
+
+
+def test_forms_of_a_profile() -> None:
+    kb = holdfast.from_text(RULES, facts={"edge": EDGES}, profile=True, modules=())
+    profile = kb.profile()
+    assert "r2, from changed facts of path: path(x, z) :- path(x, y), edge(y, z)." in str(profile)
+    assert "hyper-nodes, when the program was evaluated" in str(profile)
+    found = json.loads(profile.to_json())
+    assert {"rule", "instances", "heads", "newFacts", "seconds", "steps"} <= found["rules"][0].keys()
+    page = profile.to_html()
+    assert page.startswith("<!DOCTYPE html>")
+    assert "http" not in page
+    assert "&lt;" in holdfast.from_text("p(x) :- q(x), x < 3.", facts={"q": [(1,)]}, profile=True).profile().to_html()
+
+
+def test_without_a_profile_there_is_none() -> None:
+    with pytest.raises(UsageError, match="E0945"):
+        holdfast.from_text(RULES, facts={"edge": EDGES}).profile()
+
+
+def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    program = tmp_path / "reach.dl"
+    program.write_text(RULES + " ".join(f"edge{edge}." for edge in EDGES))
+    assert run(["run", str(program), "--profile", "--no-module", "all"]) == 0
+    assert "r2, from changed facts of path" in capsys.readouterr().out
+    for name, start in (("p.html", "<!DOCTYPE"), ("p.json", "{"), ("p.txt", "0.")):
+        assert run(["run", str(program), "--profile-to", str(tmp_path / name)]) == 0
+        assert (tmp_path / name).read_text().startswith(start)
+    capsys.readouterr()
+    assert run(["run", str(program), "--profile", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["profile"]["rules"]
+    assert run(["run", str(program), "--profile-to", str(program)]) == 2
+
+
+def test_plans_for_real_sizes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    program = tmp_path / "join.dl"
+    program.write_text(
+        ".decl a(x: number)\n.decl b(x: number)\n.input a\n.input b\n.decl c(x: number)\nc(x) :- a(x), b(x).\n"
+    )
+    for large, small in (("a", "b"), ("b", "a")):
+        facts = tmp_path / large
+        facts.mkdir()
+        (facts / f"{large}.facts").write_text("".join(f"{n}\n" for n in range(3000)))
+        (facts / f"{small}.facts").write_text("1\n2\n")
+        assert run(["plan", str(program), "-F", str(facts)]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert f"    1. scan {small}(x): all facts  (about 2 rows)" in lines
+    assert run(["plan", str(program), "-F", str(facts), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["nodes"][-1]["plans"][0]["expectedRows"][0] == 2
