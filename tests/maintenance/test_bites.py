@@ -204,13 +204,6 @@ MUTANTS = [
     ),
     Mutant("a run has another rank", _Ranks.enter, "append((run, rank))", "append((run, 1))", "scripts"),
     Mutant("a run has its rank for ever", _Ranks.of, "self._unwritten.pop(predicate, None)", "pass", "scripts"),
-    Mutant(
-        "ranks of runs stay where rows were",
-        _Ranks.keep_only,
-        "if predicate in self._unwritten:",
-        "if False:",
-        "packed",
-    ),
     # maintenance/budget.py, and what is made of it
     Mutant("deleted instances are visited again", FullCost.after, "- figures.deletion", "", "costs"),
     Mutant("inserted instances are not visited", FullCost.after, "+ figures.insertion", "", "costs"),
