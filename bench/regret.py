@@ -2,29 +2,40 @@
 
 Each workload is updated by each algorithm and by `auto`, on a knowledge base of its own without modules, after a
 warm-up of other sizes: deletions, insertions and both, of 1 fact to a tenth of all.  The regret of `auto` is its time
-over that of the best fixed choice.  All times are processor time, so that a loaded machine matters less.
+over that of the best fixed choice.  All times are processor time, so that a loaded machine matters less.  An algorithm
+that takes several times as long as an evaluation is given up, and not asked for larger updates of the same kind.
 """
 
 from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from random import Random
+from typing import Literal
 
 import holdfast
-from bench.graphs import Row
+from bench.graphs import Facts, Row, chain, generations, modules, random_graph, weighted_dag
 from bench.workloads import SIZES, WORKLOADS, Size, Workload
 from holdfast import KnowledgeBase, Limits, Update
 from holdfast.errors import LimitReached
 
 FIXED = ("dred", "dred-counting", "dred-ranked", "backward-forward", "backward-forward-counting", "recompute")
 AUTO = "auto"
-NAMES = ("tc-random", "chain", "sspe", "same-generation", "points-to")
+MIDDLE: Mapping[str, Callable[[], Facts]] = {  # between the sizes small and paper: some minutes for all
+    "tc-random": lambda: random_graph(900, 2_250),
+    "chain": lambda: chain(900),
+    "sspe": lambda: weighted_dag(25_000, 250_000),
+    "same-generation": lambda: generations(12, 220),
+    "points-to": lambda: modules(35),
+}
+NAMES = tuple(MIDDLE)
 KINDS = ("delete", "insert", "mixed")
 _WARM_UP = (3, 30)
-_SLOWEST = 60.0  # seconds of one update; then it is given up
+_SLOWEST = 5  # times as long as an evaluation: then an update is given up
+_PATIENCE = 3.0  # seconds that it may take however quick the evaluation is
 _BLINK = 0.005  # seconds below which differences do not count
 
 Fact = tuple[str, Row]
@@ -41,7 +52,7 @@ class Case:
     @property
     def best(self) -> str:
         """The best fixed choice."""
-        return min(FIXED, key=lambda name: self.seconds.get(name, float("inf")))
+        return min(FIXED, key=lambda name: self.seconds.get(name, inf))
 
     @property
     def regret(self) -> float:
@@ -67,22 +78,30 @@ def sizes_of(facts: int) -> list[int]:
     return sorted({n for n in (1, 10, 100, 1_000, facts // 100, facts // 10) if 0 < n <= max(1, facts // 10)})
 
 
-def measure(workload: Workload, size: Size, algorithms: Sequence[str] = (*FIXED, AUTO)) -> tuple[float, list[Case]]:
+def measure(
+    workload: Workload, size: Size | Literal["middle"], algorithms: Sequence[str] = (*FIXED, AUTO)
+) -> tuple[float, list[Case]]:
     """The seconds of evaluation, and all cases."""
-    facts = workload.facts[size]()
+    facts = MIDDLE[workload.name]() if size == "middle" else workload.facts[size]()
     every = [(relation, row) for relation, rows in facts.items() for row in rows]
     cases: dict[tuple[str, int], Case] = {}
-    evaluation = 0.0
-    for name in algorithms:
-        begun = time.process_time()
-        kb = holdfast.from_text(workload.program, facts=facts, modules=(), limits=Limits(seconds=_SLOWEST))
-        evaluation = time.process_time() - begun
+    evaluation, limits = inf, Limits()
+    for name in sorted(algorithms, key=lambda name: name != "recompute"):  # which is never given up
+        begun, clock = time.process_time(), time.monotonic()
+        kb = holdfast.from_text(workload.program, facts=facts, modules=(), limits=limits)
+        evaluation = min(evaluation, time.process_time() - begun)
+        limits = Limits(seconds=max(limits.seconds or 0.0, _PATIENCE, _SLOWEST * (time.monotonic() - clock)))
+        given_up = set[str]()
         for _, _, before, update in updates(every, [n for n in _WARM_UP if n <= len(every) // 10], 7):
-            _timed(kb, before, name)
-            _timed(kb, update, name)
+            for one in (before, update):
+                _timed(kb, one, name)
         for kind, number, before, update in updates(every, sizes_of(len(every)), 1):
-            _timed(kb, before, name)
-            seconds = _timed(kb, update, name)
+            _timed(kb, before, "recompute" if given_up else name)
+            seconds = inf if kind in given_up else _timed(kb, update, name)
+            if kind in given_up:
+                kb.apply(update, algorithm="recompute")
+            if seconds == inf:
+                given_up.add(kind)
             if kind:
                 cases.setdefault((kind, number), Case(kind, number)).seconds[name] = seconds
     return evaluation, list(cases.values())
@@ -94,7 +113,7 @@ def _timed(kb: KnowledgeBase, update: Update, algorithm: str) -> float:
         kb.apply(update, algorithm=algorithm)
     except LimitReached:
         kb.apply(update, algorithm="recompute")
-        return float("inf")
+        return inf
     return time.process_time() - begun
 
 
@@ -132,7 +151,7 @@ def total(cases: Sequence[Case]) -> str:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(prog="python -m bench.regret", description=__doc__)
-    parser.add_argument("--size", choices=SIZES, default="small")
+    parser.add_argument("--size", choices=("middle", *SIZES), default="middle")
     parser.add_argument("--only", action="append", choices=NAMES)
     asked = parser.parse_args(arguments)
     every = list[Case]()

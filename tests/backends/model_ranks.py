@@ -35,7 +35,6 @@ class ModelRanking:
 
     def rank_anew(self, predicates: Iterable[str]) -> None:
         names = set(predicates)
-        self.founded.forget(names)
         self._put_deferred({key: spans for key, spans in self.deferred.items() if key[0] not in names})  # type: ignore[index]
 
     def enter(self, facts: Facts) -> None:

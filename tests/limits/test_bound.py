@@ -4,6 +4,7 @@ starting over is abandoned."""
 from __future__ import annotations
 
 from random import Random
+from types import SimpleNamespace
 
 import pytest
 
@@ -92,16 +93,11 @@ def test_what_was_abandoned_is_recomputed_and_says_so(monkeypatch: pytest.Monkey
     assert set(kb["dist"]) == {(i, i) for i in range(11)} | {(i, 30 + i) for i in range(20, 31)}
 
 
-@pytest.mark.parametrize(
-    ("figures", "is_spent"),
-    [(Figures(insertion=190_000), False), (Figures(insertion=110_000, backward=100_000), True)],
-)
-def test_a_cost_that_goes_by_facts(figures: Figures, is_spent: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Twice the facts take 200,000 instances and 2 s; what is inserted does not make starting over dearer."""
-    full = FullCost(100_000, 1.0, 50.0).for_facts(100.0)
-    made, now = Budget(full, figures, Watch()), iter((0.0, 2.1))
-    monkeypatch.setattr("holdfast.maintenance.budget.time.monotonic", lambda: next(now))
-    made.__enter__()
+@pytest.mark.parametrize(("seconds", "is_spent"), [(1.8, False), (1.9, True)])
+def test_a_cost_that_goes_by_facts(seconds: float, is_spent: bool) -> None:
+    """Twice the facts take 2 s; what is inserted does not make starting over dearer."""
+    made = Budget(FullCost(100_000, 1.0, 50.0).for_facts(100.0), Figures(insertion=190_000), Watch())
+    made._stopwatch = SimpleNamespace(work=seconds)  # type: ignore[assignment]
     if is_spent:
         with pytest.raises(AbandonedError):
             made.check()

@@ -135,6 +135,37 @@ def test_ranks_move_with_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     assert kb._backend.packings > packed  # type: ignore[attr-defined]
 
 
+@pytest.mark.only_in_memory("only there Cw is an array")
+@pytest.mark.parametrize("enough", [0, 50_000], ids=["in new tables", "in place"])
+@pytest.mark.parametrize("seed", range(4))
+def test_every_path_sets_ranks_and_cw(seed: int, enough: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of facts that are not there, and of all facts before an evaluation from scratch, may be anything."""
+    monkeypatch.setattr("holdfast.backends.memory.scratch.ENOUGH", enough)
+    kb, random = ring(), Random(seed)
+    for _ in range(12):
+        algorithm = random.choice(("dred-ranked", "dred-ranked", "recompute", "dred-counting"))
+        spoil_ranks(kb, random, all_of_them=algorithm == "recompute")
+        gone, come = random.sample(RING, 3), [(random.randrange(12), random.randrange(12)) for _ in range(3)]
+        update = Update(delete={"edge": gone}, insert={"edge": [*random.sample(RING, 2), *come]})
+        if random.random() < 0.3:
+            kb.what_if(update, algorithm=algorithm)
+        kb.apply(update, algorithm=algorithm)
+        assert wrong_ranks(kb) is None
+
+
+def spoil_ranks(kb: KnowledgeBase, random: Random, *, all_of_them: bool) -> None:
+    """Where the ledger does not call them right, and where they are about to be made anew, no rank may be read."""
+    [plan] = [plan for plan in kb._maintainer.nodes if plan.node.is_recursive]
+    ranking, table = kb._backend.ranking, kb._backend.tables["path"]  # type: ignore[attr-defined]
+    ids = [
+        row
+        for row in range(table.size)
+        if all_of_them or not kb._maintainer.ledger.ranks_are_right(plan) or not table.status[row] & 2
+    ]
+    for beside in (ranking._rank, ranking.founded):
+        beside.of("path")[ids] = [random.randrange(50) for _ in ids]
+
+
 @pytest.mark.only_in_memory("Spark keeps no ranks", also=("parted",))
 def test_ranks_begin_anew_before_there_are_too_many() -> None:
     kb = ring()
@@ -177,3 +208,16 @@ def test_ranks_count_as_memory() -> None:
     kb = ring()
     told = kb._maintainer.backend.watch._bytes  # type: ignore[attr-defined]
     assert told["ranks of path"] == 8 * len(kb["path"])
+
+
+@pytest.mark.parametrize("algorithm", ["backward-forward-counting", "dred-ranked"])
+def test_cw_proves_nothing_until_lower_ranks_are_settled(algorithm: str) -> None:
+    """f loses one founded derivation, and its other one stands on g, which goes in the same round.
+
+    B/F^c would keep f for ever if it took Cw[f] > 0 for a proof: what is proved is not looked at again.
+    """
+    rules = "t(x) :- e(x).  t(y) :- t(x), r(x, y)."
+    facts = {"e": [("a",)], "r": [("a", "g"), ("a", "h"), ("g", "f"), ("h", "f")]}
+    kb = holdfast.from_text(rules, facts=facts, modules=())
+    kb.apply(Update(delete={"r": [("a", "g"), ("h", "f")]}), algorithm=algorithm)
+    assert set(kb["t"]) == {("a",), ("h",)}

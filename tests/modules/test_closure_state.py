@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from holdfast.modules.closure_state import ClosureForm, State, keys_for, state_of
-from holdfast.program.patterns import Shape
+from holdfast.program.patterns import Shape, Slice
 
 REFLEXIVE = [(Shape.REFLEXIVE_SOURCE,), (Shape.REFLEXIVE_TARGET,), (Shape.REFLEXIVE_SOURCE, Shape.REFLEXIVE_TARGET)]
 SHAPES = [
@@ -56,3 +56,36 @@ def test_a_small_change_leaves_the_keys_where_they_are(shapes: frozenset[Shape])
     for changed in range(8):
         state = edited(state, {(100 * changed, 100 * changed + 1)}, {(100 * changed, 9_000 + changed)})
         assert state.graph.edges.keys is keys
+
+
+@pytest.mark.parametrize("sides", ["before", "after", "both"])
+@pytest.mark.parametrize("seed", range(20))
+def test_an_edited_doubled_graph_is_that_of_the_new_edges(sides: str, seed: int) -> None:
+    """The steps are other edges than B, so each value has two nodes."""
+    random, step = Random(seed), (Slice("s", (0, 1)),)
+    form = ClosureForm(frozenset(), False, step * (sides != "after"), step * (sides != "before"))
+    values = random.choice([3, 6, 30])
+
+    def some(number: int) -> set[Pair]:
+        return {(random.randrange(values), random.randrange(values)) for _ in range(number)}
+
+    sets = [some(5), some(20) if sides != "after" else set(), some(20) if sides != "before" else set()]
+    state = state_of(form, *map(rows, sets))
+    assert state.graph.stride == 2
+    for _ in range(12):
+        changes = []
+        for place, edges in enumerate(sets):
+            lost = {edge for edge in edges if random.random() < 0.2}
+            gained = some(random.randrange(4)) - edges if edges or place == 0 else set()
+            sets[place] = (edges - lost) | gained
+            changes.append((keys_for(state.numbering, rows(lost)), keys_for(state.numbering, rows(gained))))
+        state = state.edited(*changes)
+        if state.known is not None and state.known.stride == 2:
+            assert doubled_pairs(state) == doubled_pairs(state_of(form, *map(rows, sets)))
+
+
+def doubled_pairs(state: State) -> set[Pair]:
+    """The edges of the graph with two nodes for each value: twice the value, and one more for the second."""
+    keys = state.doubled(state.form.is_flipped).keys if state.known is None else state.known.keys
+    ends = np.column_stack([keys >> 32, keys & 0xFFFFFFFF])
+    return {(int(x), int(y)) for x, y in 2 * state.numbering.values[ends >> 1] + (ends & 1)}

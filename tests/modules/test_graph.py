@@ -65,6 +65,7 @@ def test_closures_and_differences(no_loops: bool, monkeypatch: pytest.MonkeyPatc
         for most_bits, patience in ((0, 0), (1 << 30, 0), (0, 99)):  # condensed, as bits, walked
             monkeypatch.setattr(graphs, "MOST_BITS", most_bits)
             monkeypatch.setattr(reachability, "_PATIENCE", patience)
+            monkeypatch.setattr(reachability, "_FEW", (0, 16)[seed % 2])
             old, new = (made(some, nodes, no_loops=no_loops) for some in (edges, later))
             assert listed(np.concatenate(list(closure(old, np.arange(nodes))))) == before
             assert sum(sizes(old)) == len(before)
@@ -91,6 +92,25 @@ def test_an_edge_with_a_detour_affects_nothing() -> None:
     assert not len(reachability.affected(made(ring, 9), made(ring - {(0, 2)}, 9)))
     assert not len(reachability.affected(made(ring - {(0, 2)}, 9), made(ring, 9)))
     assert len(reachability.affected(made(ring, 9), made(ring - {(2, 3)}, 9))) == 9
+
+
+def test_an_edge_affects_only_those_who_have_no_other_way_to_its_end() -> None:
+    """All nodes reach the edge (50, 51), and all but one have another way to 51; all that follows 51 hangs on it."""
+    edges = {(node, 50) for node in range(50)} | {(node, 51) for node in range(49)} | {(50, 51)}
+    edges |= {(node, node + 1) for node in range(51, 90)}
+    old, new = made(edges, 100), made(edges - {(50, 51)}, 100)
+    assert reachability.affected(old, new).tolist() == reachability.affected(new, old).tolist() == [49, 50]
+    edges = {(node, 50) for node in range(50)} | {(50, node) for node in range(51, 90)}
+    edges |= {(51, node) for node in range(52, 91)}
+    old, new = made(edges, 100), made(edges - {(50, 51)}, 100)
+    assert len(reachability.affected(old, new)) == 51
+    assert reachability.affected(old, new, backward=True).tolist() == [51, 90]
+
+
+def test_a_node_that_no_circle_leads_back_to_is_affected() -> None:
+    ring = {(node, (node + 1) % 30) for node in range(30)}
+    old, new = made(ring, 30), made(ring - {(29, 0)}, 30)
+    assert len(reachability.affected(old, new)) == len(reachability.affected(old, new, backward=True)) == 30
 
 
 def test_numbers_stay() -> None:

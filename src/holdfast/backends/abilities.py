@@ -186,7 +186,7 @@ class Ranking(Protocol):
         ...
 
     def rank_anew(self, predicates: Iterable[str]) -> None:
-        """A hyper-node is about to be evaluated from scratch: its Cw is 0, and none of its rules is deferred."""
+        """A hyper-node is about to be evaluated from scratch: none of its rules is deferred."""
         ...
 
     def enter(self, facts: Facts) -> None:
@@ -202,7 +202,7 @@ class Ranking(Protocol):
 
     def apply_ranked(self, plans: Iterable[Plan], sources: Mapping[Read, Facts]) -> tuple[Bag, Bag]:
         """As `apply`, for plans that emit the head and then the body's facts of its hyper-node (`BodyPlanner`): the
-        heads of all instances, and of the founded ones."""
+        heads of all instances, and of the founded ones.  Of a head that is not in (I \\ D) ∪ A none need be found."""
         ...
 
     def restart(self) -> None:

@@ -7,17 +7,15 @@ more is abandoned, and the hyper-node is recomputed.
 
 from __future__ import annotations
 
-import math
-import time
 from collections.abc import Iterable, Mapping
 
 from holdfast.maintenance.seminaive import NodeFigures
 from holdfast.maintenance.stratum import Figures
-from holdfast.maintenance.watch import Watch
+from holdfast.maintenance.watch import Stopwatch, Watch
 from holdfast.quick_dataclass import dataclass
 
-_SLACK = 0.05  # seconds that are not worth a change of mind, if more instances were visited than are worth it
-_LONG = 1.0  # seconds if not: a small update on a busy machine may take long, and a large join counts at its end
+_SLACK = 0.05  # seconds that are not worth a change of mind
+_SHARE = 0.9  # of the seconds that starting over takes: with as many again the update costs less than twice as much
 _FEW, _SECONDS = 10_000, 2e-7  # so few instances do not show what one takes; then it is this
 
 
@@ -32,7 +30,7 @@ class AbandonedError(Exception):
 
 @dataclass(frozen=True)
 class FullCost:
-    """What evaluating a hyper-node from scratch takes."""
+    """What evaluating a hyper-node from scratch takes: rule instances, and seconds of work."""
 
     instances: float
     seconds: float
@@ -71,7 +69,7 @@ class FullCosts:
 
     def materialised(self, nodes: Iterable[tuple[tuple[str, ...], NodeFigures]]) -> None:
         """Hyper-nodes were evaluated."""
-        self._known |= {name: FullCost(found.instances, found.seconds) for name, found in nodes}
+        self._known |= {name: FullCost(found.instances, found.work) for name, found in nodes}
 
     def by_facts(self, predicates: tuple[str, ...], facts: float) -> None:
         """What a hyper-node takes goes by the facts that it reads and derives, which are so many.
@@ -84,7 +82,7 @@ class FullCosts:
     def maintained(self, predicates: tuple[str, ...], figures: Figures) -> None:
         """A hyper-node was brought up to date, perhaps from scratch."""
         if figures.is_anew:
-            self._known[predicates] = FullCost(figures.insertion, figures.seconds - figures.seconds_abandoned)
+            self._known[predicates] = FullCost(figures.insertion, figures.work - figures.work_abandoned)
         elif (known := self._known.get(predicates)) is not None:
             self._known[predicates] = known.after(figures)
 
@@ -101,11 +99,10 @@ class Budget:
 
         A cost that goes by facts is that of the facts after the update.
         """
-        self._full, self._figures, self._watch = full, figures, watch
-        self._long = math.inf if in_jobs else _LONG
+        self._full, self._figures, self._watch, self._in_jobs = full, figures, watch, in_jobs
 
     def __enter__(self) -> None:
-        self._begun, self._worked = time.monotonic(), time.thread_time()
+        self._stopwatch = Stopwatch()
         self._watch.budget = self.check
 
     def __exit__(self, *_: object) -> None:
@@ -113,12 +110,10 @@ class Budget:
 
     def check(self) -> None:
         """Give up if starting over would have been cheaper."""
-        seconds = time.monotonic() - self._begun
-        if seconds <= _SLACK + self._full.seconds:
+        seconds = self._stopwatch.work
+        if seconds <= _SLACK and not self._in_jobs:
             return
         full = self._full if self._full.facts else self._full.after(self._figures)
-        visits_more = self._figures.instances > max(_FEW, full.instances)
-        if full.facts and not visits_more:  # limit relations count as they go, so only work counts, not a busy machine
-            seconds = time.thread_time() - self._worked
-        if seconds > (_SLACK if visits_more else self._long) + full.seconds:
+        looked = self._figures.instances
+        if looked > max(_FEW, full.instances) if self._in_jobs else seconds > _SLACK + _SHARE * full.seconds:
             raise AbandonedError(self._figures, seconds, full)

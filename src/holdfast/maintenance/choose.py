@@ -3,7 +3,9 @@ measured on it so far suggest."""
 
 from __future__ import annotations
 
+from bisect import bisect
 from dataclasses import field
+from math import exp, inf, log
 
 from holdfast.backends.abilities import Ranking
 from holdfast.backends.protocol import Backend
@@ -29,10 +31,13 @@ DRED = "dred-counting"
 RANKED = "dred-ranked"
 PROOF = "backward-forward-counting"
 RECOMPUTE = "recompute"
+DELETIONS, INSERTIONS, BOTH = "deletions", "insertions", "both"
 
 _WASTEFUL = 0.5  # of what was overdeleted came back: looking for proofs first may be cheaper
 _HOPELESS = 0.98  # nearly all came back: looking for proofs first is nearly always cheaper
 _CHEAP = 0.02  # seconds an update; a try that turns out badly then does not hurt
+_HARDLY = 0.002  # seconds that are not worth starting over
+_CERTAIN = 0.8  # of the seconds: what starting over takes is known, what DRed^w takes is guessed
 _MANY_GONE = 10_000  # facts, from which on it is worth a thought whether to recompute
 _MANY = 64  # facts overdeleted, below which nothing is worth a thought
 _CLEARLY = 0.8  # of the time: a difference worth a change of mind
@@ -40,6 +45,9 @@ _FORGETS = 0.7  # how much of the past remains in an average
 _RECOUNT = 1e-6  # seconds a fact: B/F^c does not keep Cr, so going back to DRed^c counts all derivations anew
 _WORSE = 1.5  # times as long as it took until it was abandoned
 _DOUBTS = 0.9  # each time an estimate keeps an algorithm from being tried, it is believed less
+_LEAST = 1e-6  # seconds: less is not measured
+_PLENTY = 1_000  # facts overdeleted, of which ranks would have kept one if there were such
+_OFTEN = 2  # deletions that ranks were useless in, until they are done without
 _HORIZON = 50  # updates over which that must pay
 
 
@@ -54,32 +62,52 @@ class Request:
 
 
 class Rates:
-    """Seconds that an algorithm took for a changed fact, by the size of updates."""
+    """Seconds that an algorithm took, by the number of changed facts."""
 
     def __init__(self) -> None:
-        self._of: dict[int, float] = {}
+        self._known: dict[int, tuple[float, float]] = {}  # by magnitude: facts and seconds, averages of logarithms
+        self._doubts: dict[int, int] = {}  # by magnitude, how often it was not tried
 
     def took(self, facts: int, seconds: float) -> None:
         """An update of so many facts took so long."""
-        size, rate = _magnitude(facts), seconds / max(1, facts)
-        past = self._of.get(size)
-        self._of[size] = rate if past is None else _FORGETS * past + (1 - _FORGETS) * rate
+        size, new = _magnitude(facts), (log(max(1, facts)), log(max(_LEAST, seconds)))
+        past = self._known.get(size, new)
+        self._known[size] = _mixed(past[0], new[0]), _mixed(past[1], new[1])
+        self._doubts.pop(size, None)
 
     def doubt(self, facts: int) -> None:
         """It was not tried: in time it is again."""
-        if (size := self._nearest(facts)) is not None:
-            self._of[size] *= _DOUBTS
+        self._doubts[_magnitude(facts)] = self._doubts.get(_magnitude(facts), 0) + 1
 
     def expected(self, facts: int) -> float:
-        """The seconds that so many facts should take; 0 if only smaller updates are known.
+        """The seconds that so many facts should take; 0 if nothing is known.
 
-        These tell nothing: much of what they take does not grow with the facts.
+        Between sizes that are known, seconds are a power of the facts; below them they are in proportion; above them
+        they grow as between the last two, but not faster than the facts nor slower than their root.
         """
-        size = self._nearest(facts)
-        return 0.0 if size is None else self._of[size] * facts
+        if not self._known:
+            return 0.0
+        x, points = log(max(1, facts)), sorted(self._known.values())
+        place = bisect(points, (x, inf))
+        near, far = points[max(0, place - 1)], points[min(place, len(points) - 1)]
+        power = _slope(near, far)
+        if place == len(points):
+            power = min(1.0, max(0.5, _slope(points[-2], near) if place > 1 else 0.0))
+        return exp(near[1] + power * (x - near[0])) * _DOUBTS ** self._doubts.get(_magnitude(facts), 0)
 
-    def _nearest(self, facts: int) -> int | None:
-        return min((size for size in self._of if size >= _magnitude(facts)), default=None)
+    def up_to(self, facts: int) -> float | None:
+        """The seconds of the largest update that had no more facts, if there was one."""
+        size = max((size for size in self._known if size <= _magnitude(facts)), default=None)
+        return None if size is None else exp(self._known[size][1])
+
+
+def _slope(near: tuple[float, float], far: tuple[float, float]) -> float:
+    """Between two points; 1 if they are one."""
+    return (far[1] - near[1]) / (far[0] - near[0]) if far[0] > near[0] else 1.0
+
+
+def _mixed(past: float, new: float) -> float:
+    return _FORGETS * past + (1 - _FORGETS) * new
 
 
 @dataclass
@@ -89,12 +117,42 @@ class _Record:
     present: str = DRED
     why: str = "recursive, and overdeletion has been cheap so far"
     seconds: dict[str, float] = field(default_factory=dict)
-    deletions: Rates = field(default_factory=lambda: Rates())  # of DRed^w
-    insertions: Rates = field(default_factory=lambda: Rates())
+    tried: dict[tuple[str, str], Rates] = field(default_factory=dict)  # by the algorithm and the kind of update
+    useless: int = 0  # deletions in a row in which ranks kept no fact; negative if they were missed
+    needs_ranks: bool = True
 
-    def rates(self, *, deletes: bool) -> Rates:
-        """Of updates that delete, whatever they insert, or of the others."""
-        return self.deletions if deletes else self.insertions
+    def rates(self, algorithm: str, kind: str) -> Rates:
+        """What is known of an algorithm."""
+        return self.tried.setdefault((algorithm, kind), Rates())
+
+    def took(self, figures: Figures, algorithm: str, seconds: float) -> None:
+        """An algorithm took so long."""
+        algorithm = RECOMPUTE if figures.is_anew else algorithm
+        self.rates(algorithm, _kind(figures.deletes, figures.inserts)).took(figures.given, seconds)
+
+    def judge_ranks(self, figures: Figures) -> None:
+        """Where facts have one derivation each, as in a chain or a tree, DRed^c overdeletes what goes, and ranks only
+        cost; where most of what it overdeletes comes back, they are missed."""
+        if figures.overdeleted + figures.kept_by_rank < _MANY or figures.is_anew:
+            return
+        if figures.algorithm == RANKED:
+            shown = 1 if figures.overdeleted < _PLENTY else _OFTEN
+            self.useless = self.useless + shown if not figures.kept_by_rank else min(self.useless, 0)
+            self.needs_ranks = self.useless < _OFTEN
+        elif figures.algorithm == DRED and not figures.inserts and 4 * figures.insertion > figures.deletion:
+            self.miss_ranks()
+
+    def miss_ranks(self) -> None:
+        """DRed^c overdeletes too much; it is not tried again soon."""
+        self.needs_ranks, self.useless = True, -8 * _OFTEN
+
+    def starting_over(self, kind: str, facts: int, full: float) -> float:
+        """The seconds that starting over should take after an update, if it took so long before.
+
+        Less is left after deletions, and more after insertions; smaller updates of the kind tell how much at least.
+        """
+        known = self.rates(RECOMPUTE, kind).up_to(facts)
+        return full if known is None else min(known, full) if kind == DELETIONS else max(known, full)
 
 
 class Chooser:
@@ -149,15 +207,20 @@ class Chooser:
         """Without modules, on a backend with ranks: DRed^w, unless it is expected to take longer than starting over."""
         if plan.planner.cannot_circle(plan.kept.recursive):
             return DRED, "its recursion cannot run in circles: counting derivations is exact"
-        if not request.is_ranked and not request.deleted and not plan.edited:
-            return PROOF, "insertions only, and its ranks are not known"
         record = self._records.setdefault(plan.node.predicates, _Record())
-        rates, given = record.rates(deletes=request.deleted > 0), request.deleted + request.inserted
-        full, expected = self.costs.of(plan.node.predicates), rates.expected(given)
-        if full is not None and expected > full.seconds + _CHEAP:
+        if record.needs_ranks and not request.is_ranked and not request.deleted and not plan.edited:
+            return PROOF, "insertions only, and its ranks are not known"
+        kind, given = _kind(request.deleted > 0, request.inserted > 0), request.deleted + request.inserted
+        name = RANKED if record.needs_ranks else DRED
+        rates, full = record.rates(name, kind), self.costs.of(plan.node.predicates)
+        expected = rates.expected(given)
+        anew = inf if full is None else record.starting_over(kind, given, full.seconds)
+        if expected > _HARDLY + _CERTAIN * anew:
             rates.doubt(given)
-            why = f"{given:,} changed facts should take {expected:.2f} s, starting over {full.seconds:.2f} s"
+            why = f"{given:,} changed facts should take {expected:.2f} s, starting over {anew:.2f} s"
             return RECOMPUTE, why
+        if name == DRED:
+            return DRED, "recursive, and no fact was kept by its rank so far"
         return RANKED, "recursive: only what has no founded derivation left is deleted"
 
     def choose(self, node: HyperNode) -> tuple[str, str]:
@@ -172,12 +235,13 @@ class Chooser:
         if not node.limits or figures.is_anew:
             self.costs.maintained(node.predicates, figures)
         record = self._records.get(node.predicates)
-        if record is not None and figures.algorithm == RANKED and not figures.is_anew:
-            record.rates(deletes=figures.deletes).took(figures.given, figures.seconds)
+        if record is not None:
+            record.took(figures, figures.algorithm, figures.work - figures.work_abandoned)
+            record.judge_ranks(figures)
         if record is None or figures.algorithm != record.present or not figures.deletion:
             return
-        seconds, past = figures.seconds / max(1, figures.given), record.seconds.get(record.present)
-        record.seconds[record.present] = seconds if past is None else _FORGETS * past + (1 - _FORGETS) * seconds
+        seconds = figures.work / max(1, figures.given)
+        record.seconds[record.present] = _mixed(record.seconds.get(record.present, seconds), seconds)
         if record.present == DRED:
             self._perhaps_prove(record, figures)
         else:
@@ -186,10 +250,13 @@ class Chooser:
     def gave_up(self, node: HyperNode, algorithm: Algorithm, figures: Figures) -> None:
         """An algorithm was abandoned: it takes longer than that."""
         record = self._records.setdefault(node.predicates, _Record())
-        if algorithm.name == RANKED:
-            record.rates(deletes=figures.deletes).took(figures.given, _WORSE * figures.seconds)
+        record.took(figures, algorithm.name, _WORSE * figures.work)
+        figures.algorithm = algorithm.name
+        record.judge_ranks(figures)
+        if algorithm.name == DRED and not record.needs_ranks:
+            record.miss_ranks()
         elif record.present == algorithm.name:
-            record.seconds[record.present] = _WORSE * figures.seconds / max(1, figures.given)
+            record.seconds[record.present] = _WORSE * figures.work / max(1, figures.given)
             record.present = PROOF if record.present == DRED else DRED
             record.why = f"{algorithm.name} took longer than starting over"
 
@@ -198,7 +265,7 @@ class Chooser:
         if figures.overdeleted < _MANY or came_back < _WASTEFUL:
             return
         tried, now = record.seconds.get(PROOF), record.seconds[DRED]
-        may_try = tried is None and (figures.seconds < _CHEAP or came_back > _HOPELESS)
+        may_try = tried is None and (figures.work < _CHEAP or came_back > _HOPELESS)
         if may_try or (tried is not None and tried < _CLEARLY * now):
             record.present = PROOF
             record.why = f"an update overdeleted {figures.overdeleted:,} facts and rederived {figures.rederived:,}"
@@ -216,6 +283,11 @@ class Chooser:
 def _mostly_gone(plan: NodePlan, backend: Backend) -> bool:
     gone = len(backend.deleted.of(plan.reads))
     return gone > _MANY_GONE and 2 * gone > len(backend.materialisation.of(plan.reads))
+
+
+def _kind(deletes: bool, inserts: bool) -> str:
+    """Of an update, by what it does to the facts that a hyper-node reads and has."""
+    return BOTH if deletes and inserts else DELETIONS if deletes else INSERTIONS
 
 
 def _magnitude(facts: int) -> int:

@@ -61,7 +61,11 @@ class RankedStratum:
         fact without founded derivations could be the ground of one that counts it as such.
         """
         without = self.s.Cn.zero(facts)
-        return self.Cw.zero(without) if without else without
+        if not without:
+            return without
+        unfounded = self.Cw.zero(without)
+        self.s.figures.kept_by_rank += len(without) - len(unfounded)
+        return unfounded
 
     def _first_deletions(self) -> Facts:
         s, I = self.s, self.s.I

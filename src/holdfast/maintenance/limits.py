@@ -28,7 +28,7 @@ from holdfast.errors import Diagnostic, EvaluationError
 from holdfast.maintenance.circles import History, codes_of
 from holdfast.maintenance.seminaive import NodeFigures, reached
 from holdfast.maintenance.stratum import Figures, Stratum
-from holdfast.maintenance.watch import Watch
+from holdfast.maintenance.watch import Stopwatch, Watch
 from holdfast.plans import Planner, Read
 from holdfast.program.limits import Regime, regime
 from holdfast.program.model import HyperNode, Limit, Rule
@@ -120,7 +120,7 @@ def _refuse_nan(predicate: str, Δ: Facts, backend: Backend, node: HyperNode) ->
 
 def materialise(planner: Planner, backend: Backend, watch: Watch, wanted: Mapping[str, int]) -> NodeFigures:
     """Everything that follows in one hyper-node with limit relations; earlier nodes are complete."""
-    begun, node, before = watch.seconds, planner.node, watch.facts
+    stopwatch, node, before = Stopwatch(), planner.node, watch.facts
     E, I = backend.explicit, backend.materialisation
     shown = shown_names(node.predicates, backend.relations)
     watch.node(", ".join(shown))
@@ -137,7 +137,8 @@ def materialise(planner: Planner, backend: Backend, watch: Watch, wanted: Mappin
     watch.facts = before
     facts = len(I.of(node.predicates))
     watch.batch(max(0, facts - len(E.of(node.predicates))))
-    return NodeFigures(shown, watch.rounds, instances + figures.insertion, facts, watch.seconds - begun)
+    seconds = stopwatch.seconds, stopwatch.work
+    return NodeFigures(shown, watch.rounds, instances + figures.insertion, facts, *seconds)
 
 
 def recompute(s: Stratum) -> None:

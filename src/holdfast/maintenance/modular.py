@@ -21,7 +21,7 @@ from holdfast.maintenance import dred_counting
 from holdfast.maintenance.module_adapter import ModuleAdapter, States
 from holdfast.maintenance.seminaive import NodeFigures
 from holdfast.maintenance.stratum import Stratum
-from holdfast.maintenance.watch import Watch
+from holdfast.maintenance.watch import Stopwatch, Watch
 from holdfast.modules import Allotment, Rows
 from holdfast.plans import Planner, Read
 from holdfast.program.model import Rule
@@ -52,7 +52,7 @@ def materialise(planner: Planner, backend: Backend, watch: Watch, allotment: All
     virtual_relations(backend).materialise_rows(
         slice_.predicate for service in allotment.services for slice_ in service.reads
     )
-    begun, I, O = watch.seconds, backend.materialisation, planner.node.predicates
+    stopwatch, I, O = Stopwatch(), backend.materialisation, planner.node.predicates
     shown = shown_names(O, backend.relations)
     watch.node(", ".join(shown))
     evaluation = Evaluation(planner, backend, watch, allotment.generic, I, I, backend.ability(VirtualRelations))
@@ -60,7 +60,8 @@ def materialise(planner: Planner, backend: Backend, watch: Watch, allotment: All
     served = [ModuleAdapter(service, backend) for service in allotment.services]
     evaluation.run(backend.explicit.of(O), served, allotment.alone is not None, states)
     states.commit()
-    return NodeFigures(shown, watch.rounds, evaluation.instances, evaluation.facts, watch.seconds - begun)
+    seconds = stopwatch.seconds, stopwatch.work
+    return NodeFigures(shown, watch.rounds, evaluation.instances, evaluation.facts, *seconds)
 
 
 class Evaluation:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from holdfast.backends.abilities import Ranking, tuning
 from holdfast.backends.protocol import Backend, Facts
-from holdfast.maintenance.watch import Watch
+from holdfast.maintenance.watch import Stopwatch, Watch
 from holdfast.plans import Planner, Read
 from holdfast.program.impact import rule_key
 from holdfast.program.model import Rule
@@ -23,6 +23,7 @@ class NodeFigures:
     instances: int
     facts: int
     seconds: float
+    work: float = 0.0  # seconds, without those in which the process waited
 
 
 def materialise(
@@ -36,7 +37,7 @@ def materialise(
         from holdfast.maintenance import limits
 
         return limits.materialise(planner, backend, watch, enough or {})
-    begun, facts, O = watch.seconds, 0, planner.node.predicates
+    stopwatch, facts, O = Stopwatch(), 0, planner.node.predicates
     wanted = {name: size for name, size in (enough or {}).items() if name in O}
     I, explicit = backend.materialisation, backend.explicit.of(O)  # E ∩ O
     shown = shown_names(O, backend.relations)
@@ -54,7 +55,7 @@ def materialise(
         return not reached(I, wanted)
 
     instances = evaluate(planner, backend, I, I, explicit, take)
-    return NodeFigures(shown, watch.rounds, instances, facts, watch.seconds - begun)
+    return NodeFigures(shown, watch.rounds, instances, facts, stopwatch.seconds, stopwatch.work)
 
 
 def evaluate(

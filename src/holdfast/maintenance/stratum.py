@@ -49,10 +49,13 @@ class Figures:
     insertion: int = 0
     overdeleted: int = 0
     rederived: int = 0
+    kept_by_rank: int = 0  # facts without a nonrecursive derivation that a founded one kept, each time they were met
     abandoned: int = 0  # instances that an algorithm looked at before it was abandoned for recomputation
     seconds: float = 0.0
-    seconds_abandoned: float = 0.0  # spent on that algorithm
+    work: float = 0.0  # seconds, without those in which the process waited
+    work_abandoned: float = 0.0  # spent on the algorithm that was abandoned
     deletes: bool = False  # some of the facts given were deleted
+    inserts: bool = False  # and some inserted
     is_anew: bool = False  # it was evaluated from scratch
 
     @property

@@ -19,7 +19,7 @@ from holdfast.maintenance.modular import refuse_explicit
 from holdfast.maintenance.module_adapter import ModuleAdapter, States
 from holdfast.maintenance.node_plans import NodePlan
 from holdfast.maintenance.stratum import Figures, Stratum
-from holdfast.maintenance.watch import Watch
+from holdfast.maintenance.watch import Stopwatch, Watch
 from holdfast.program.model import Relation
 from holdfast.program.show import shown_names
 from holdfast.quick_dataclass import dataclass
@@ -60,8 +60,7 @@ class Walk:
         return [self._maintained(plan) for plan in due]
 
     def _maintained(self, plan: NodePlan) -> Figures:
-        begun = self.watch.seconds
-        request = self._request(plan)
+        stopwatch, request = Stopwatch(), self._request(plan)
         algorithm, why = self.chooser.chosen(plan, request, self.backend)
         full = self.chooser.costs.of(plan.node.predicates) if self.choice.named(plan.node) == AUTO else None
         if full is not None and plan.node.limits:
@@ -71,13 +70,13 @@ class Walk:
         except AbandonedError as abandoned:
             why = f"{why}; abandoned: {abandoned}"
             self._take_back(plan)
-            abandoned.figures.seconds = self.watch.seconds - begun
+            abandoned.figures.work = stopwatch.work
             self.chooser.gave_up(plan.node, algorithm, abandoned.figures)
             algorithm = LIMITS_ANEW if plan.node.limits else RECOMPUTE
             figures, why = self._run(plan, algorithm, why, None)
-            figures.abandoned, figures.seconds_abandoned = abandoned.figures.instances, abandoned.figures.seconds
+            figures.abandoned, figures.work_abandoned = abandoned.figures.instances, abandoned.figures.work
         self.ledger.maintained(plan, algorithm)
-        figures.algorithm, figures.seconds = algorithm.name, self.watch.seconds - begun
+        figures.algorithm, figures.seconds, figures.work = algorithm.name, stopwatch.seconds, stopwatch.work
         figures.why = f"{why}; {figures.why}" if figures.why else why
         self.chooser.learn(plan.node, figures, self.backend.statistics)
         if plan.node.limits and figures.is_anew:
@@ -112,6 +111,7 @@ class Walk:
                 self.states.drop(plan.predicates)
             figures.given = sum(map(len, (s.E_minus, s.E_plus, s.removed_inputs, s.added_inputs)))
             figures.deletes = bool(s.E_minus or s.removed_inputs)
+            figures.inserts = bool(s.E_plus or s.added_inputs)
             s.is_ranked = self.ledger.ranks_are_right(plan)
             maintain(s)
         if plan.node.limits:

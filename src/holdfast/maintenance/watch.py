@@ -13,6 +13,27 @@ from holdfast.settings import Limits, Progress, Silent
 _UNLIMITED, _SILENT = Limits(), Silent()
 
 
+class Stopwatch:
+    """Seconds of work since it was made: of the clock, or of this process's processor time where that is less.
+
+    While a busy machine lets the process wait, only the clock goes on; while other threads work, processor time does
+    too.
+    """
+
+    def __init__(self) -> None:
+        self._clock, self._processor = time.monotonic(), time.process_time()
+
+    @property
+    def work(self) -> float:
+        """The seconds so far."""
+        return min(self.seconds, time.process_time() - self._processor)
+
+    @property
+    def seconds(self) -> float:
+        """By the clock alone: for work that other processes do."""
+        return time.monotonic() - self._clock
+
+
 class Watch:
     """Counts what a run does; raises `LimitReached` when a limit is passed."""
 

@@ -128,7 +128,7 @@ class Closure(Module):
     def listed(self, state: State) -> Iterator[Rows]:
         """Written out by components."""
         graph = state.graph
-        for pairs in reachability.closure(graph, np.arange(0, graph.nodes, graph.stride)):
+        for pairs in reachability.listed(graph):
             yield state.written(pairs, graph)
 
     def sizes(self, state: State) -> Iterator[int]:

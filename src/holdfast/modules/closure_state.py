@@ -124,7 +124,17 @@ class State:
         if self._stays_plain(walked, changes):
             edges = self._loops_edited(walked[0], *changes[0]) if self.form.shapes & _REFLEXIVE else walked[0]
             graph = Graph(len(self.numbering.values), edges, 1, self.form.no_loops)
+        elif self.graph.stride == 2 and not self.form.shapes:
+            graph = self._doubled_edited(*changes)
         return State(self.numbering, self.form, *parts, walked, graph)
+
+    def _doubled_edited(self, base: EdgeChange, before: EdgeChange, after: EdgeChange) -> Graph:
+        """The graph with two nodes for each value after B, L and T lost and gained edges; there are only steps."""
+        if self.form.is_flipped:
+            base, before, after = ((turned(lost), turned(gained)) for lost, gained in (base, after, before))
+        sides = ((before, 0, 0), (base, 0, 1), (after, 1, 1))
+        lost, gained = (together(*(between(change[i], *ends) for change, *ends in sides)) for i in (0, 1))
+        return Graph(2 * len(self.numbering.values), self.graph.edges.edited(lost, gained), 2)
 
     def _both_ways(self, parts: EdgeSets, changes: Sequence[EdgeChange]) -> tuple[EdgeChange, ...]:
         """What changes of B, L and T are with what a symmetric rule adds to the old and the new ones."""

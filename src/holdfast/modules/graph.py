@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.modules.edges import HALF, NONE, Edges, Numbers, rows_of, turned
+from holdfast.modules.edges import HALF, NONE, Edges, Numbers, distinct, ends, rows_of, turned
 from holdfast.quick_dataclass import dataclass
 
 MOST_BITS = 1 << 30  # 128 MiB for all rows of bits of one graph
-_SOME = 64  # a row of bits for all nodes pays when this share of them is requested
+SOME = 64  # a row of bits for all nodes pays when this share of them is requested
+_FEWER = 4  # times fewer targets than sources: then it pays to turn the edges round
 _NO_BITS: NDArray[np.uint64] = np.empty((0, 0), np.uint64)
 
 
@@ -66,6 +67,31 @@ class Graph:
         looping: Numbers = nodes[self.edges.has((nodes << HALF) | nodes)]
         return looping
 
+    def sources(self) -> Numbers:
+        """The nodes to start from that arrive somewhere.
+
+        In a graph with two nodes for each value, many may lead only to others like them.
+        """
+        starts, stops = ends(self.keys)
+        if self.stride == 1:
+            return distinct(starts)
+        arriving = distinct(starts[(starts & 1 == 0) & (stops & 1 == 1)])
+        return 2 * np.flatnonzero(self.reached(arriving, backward=True)[::2])
+
+    def targets(self) -> Numbers:
+        """The nodes to arrive at that can be reached, given as if they were sources."""
+        starts, stops = ends(self.keys)
+        if self.stride == 1:
+            return distinct(stops)
+        arrived = distinct(stops[(starts & 1 == 0) & (stops & 1 == 1)])
+        return 2 * np.flatnonzero(self.reached(arrived)[1::2])
+
+    def starting_side(self) -> tuple[Numbers, bool]:
+        """The nodes from which all pairs are found soonest, and whether these are targets."""
+        sources, targets = self.sources(), self.targets()
+        is_backward = len(targets) * _FEWER < len(sources)
+        return (targets, True) if is_backward else (sources, False)
+
     @cached_property
     def turned(self) -> Graph:
         """All edges the other way round; of the two nodes of a value, the one to arrive at is the one to start from."""
@@ -84,7 +110,7 @@ class Graph:
 
     def for_some(self, count: int, *, backward: bool = False) -> Condensed:
         """The best structure for listing the closure of some nodes: an existing one, or the cheapest to build."""
-        if count > self.nodes // _SOME:
+        if count > self.nodes // SOME:
             return (self.turned if backward else self).condensed
         return self.condensed if "condensed" in self.__dict__ and not backward else self.as_it_is(backward=backward)
 
@@ -123,7 +149,7 @@ class Condensed:
     def may_want_bits(self, groups: int) -> bool:
         """Whether they are there, or fit and pay."""
         fits = self.may_have_bits and len(self.cyclic) * len(self.members) <= MOST_BITS
-        return "bits" in self.__dict__ or (fits and groups > len(self.members) // _SOME)
+        return "bits" in self.__dict__ or (fits and groups > len(self.members) // SOME)
 
     @property
     def nbytes(self) -> int:

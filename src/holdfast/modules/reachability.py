@@ -12,8 +12,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.modules.edges import HALF, LOW, NONE, Edges, Numbers, ends, together, without
-from holdfast.modules.graph import EMPTY, Condensed, Graph
+from holdfast.modules.edges import HALF, LOW, NONE, Edges, Numbers, among, ends, together, without
+from holdfast.modules.graph import EMPTY, SOME, Condensed, Graph
 
 Pairs = NDArray[np.int64]  # of two columns
 
@@ -21,7 +21,9 @@ NO_PAIRS: Pairs = np.empty((0, 2), np.int64)
 _CAPACITY = 1 << 20  # pairs that are written at a time
 _FIRST_CAPACITY, _EACH = 1 << 10, 16  # pairs that are written at first, all and for each source: most changes are small
 _PATIENCE = 16  # steps, in multiples of a graph's nodes and edges, that take about as long as condensing it
-_FEW = 16  # edges that are tried one by one, however long it takes
+_FEW = 16  # edges that are tried one by one, however long it takes; sources that are not worth a second look
+_EACH_EDGE = 4  # changed edges for each of which it is asked whom it matters to
+_FEWER = 4  # times fewer targets than sources: then the walks begin at the targets
 
 
 def closure(graph: Graph, nodes: Numbers, *, backward: bool = False) -> Iterator[Pairs]:
@@ -34,6 +36,13 @@ def closure(graph: Graph, nodes: Numbers, *, backward: bool = False) -> Iterator
         yield gained
     if graph.no_loops:
         yield _loops(graph.loops(nodes))
+
+
+def listed(graph: Graph) -> Iterator[Pairs]:
+    """All pairs of the closure, a part at a time: from the sources, or from the targets if these are far fewer."""
+    nodes, backward = graph.starting_side()
+    for pairs in closure(graph, nodes, backward=backward):
+        yield pairs[:, ::-1] if backward else pairs
 
 
 def has(graph: Graph, starts: Numbers, stops: Numbers) -> NDArray[np.bool_]:
@@ -56,18 +65,23 @@ def has(graph: Graph, starts: Numbers, stops: Numbers) -> NDArray[np.bool_]:
 
 
 def sizes(graph: Graph) -> Iterator[int]:
-    """How many pairs the closure of all sources has, counted a part at a time and not written out."""
+    """How many pairs the closure of all sources has, counted a part at a time and not written out.
+
+    Only the components of sources are counted: where these are few, so are the walks.
+    """
     from holdfast.modules import graph_kernels as kernels
 
-    condensed, begin = graph.condensed, 0
-    counts = np.zeros(len(condensed.cyclic), np.int64)
-    arguments = (condensed.arrays(len(counts)), graph.stride, counts)
-    sources = np.bincount(condensed.component[:: graph.stride], minlength=len(counts))
-    while begin < len(counts):
+    nodes, backward = graph.starting_side()
+    count = graph.nodes if graph.no_loops else len(nodes)  # without loops, it matters which components are cyclic
+    condensed = graph.for_some(count, backward=backward)
+    some, sources = np.unique(condensed.component[nodes], return_counts=True)
+    counts, begin = np.zeros(len(some), np.int64), 0
+    arguments = (condensed.arrays(len(some)), graph.stride, some, counts)
+    while begin < len(some):
         part = slice(begin, int(kernels.count_targets(begin, *arguments)))
         begin = part.stop
         pairs = int((counts[part] * sources[part]).sum())
-        yield pairs - int((condensed.cyclic[part] * sources[part]).sum()) if graph.no_loops else pairs
+        yield pairs - int((condensed.cyclic[some[part]] * sources[part]).sum()) if graph.no_loops else pairs
     if graph.no_loops:
         yield len(graph.loops(np.arange(graph.nodes)))
 
@@ -78,19 +92,26 @@ def difference(old: Graph, new: Graph) -> Iterator[tuple[Pairs, Pairs]]:
     Nothing else is visited.  Both graphs have the same nodes.
     """
     sources = affected(old, new)
-    parts = _walked(old, new, sources) if len(sources) else []
-    yield from _differences(old.condensed, new.condensed, sources, old) if parts is None else parts
+    targets = affected(old, new, backward=True) if len(sources) > _FEW else sources
+    backward = len(targets) * _FEWER < len(sources)
+    parts = _walked(old, new, targets if backward else sources, backward=backward)
+    for lost, gained in _differences(old.condensed, new.condensed, sources, old) if parts is None else parts:
+        turn = backward and parts is not None
+        yield (lost[:, ::-1], gained[:, ::-1]) if turn else (lost, gained)
     if old.no_loops:
         changed = _changed(old.edges, new.edges)
         removed, added = (sources[sources == targets] for sources, targets in map(ends, changed))
         yield _loops(removed), _loops(added)
 
 
-def _walked(old: Graph, new: Graph, sources: Numbers) -> list[tuple[Pairs, Pairs]] | None:
+def _walked(old: Graph, new: Graph, nodes: Numbers, *, backward: bool) -> list[tuple[Pairs, Pairs]] | None:
     """The differences by walking both graphs as they are; None if that takes more steps than condensing them would."""
     budget = _PATIENCE * (old.nodes + len(old.edges.keys))
+    if not len(nodes):
+        return []
+    before, after = (graph.as_it_is(backward=backward) for graph in (old, new))
     try:
-        return list(_differences(old.as_it_is(), new.as_it_is(), sources, old, budget))
+        return list(_differences(before, after, nodes, old, budget))
     except _TooFarError:
         return None
 
@@ -99,8 +120,8 @@ class _TooFarError(Exception):
     """A walk is longer than its budget."""
 
 
-def affected(old: Graph, new: Graph) -> Numbers:
-    """The sources that may reach more or less than before.
+def affected(old: Graph, new: Graph, *, backward: bool = False) -> Numbers:
+    """The sources that may reach more or less than before; backward the targets, given as if they were sources.
 
     A removed edge does not matter while its target can be reached otherwise, without any added edge; and the
     other way round.
@@ -111,10 +132,28 @@ def affected(old: Graph, new: Graph) -> Numbers:
     for graph, changed in ((old, removed), (new, added)):
         matters = changed[~_detoured(kept, changed)]
         if len(matters):
-            touched |= graph.reached(ends(matters)[0], backward=True)
-    nodes = np.flatnonzero(touched)
-    sources: Numbers = nodes[nodes % old.stride == 0]
-    return sources
+            touched |= _touched(graph, kept, *ends(matters), backward=backward)
+    found: Numbers = np.flatnonzero(touched[old.stride - 1 if backward else 0 :: old.stride]) * old.stride
+    if old.stride == 2 and len(found) > old.nodes // SOME and not backward:
+        found = found[among(found, old.sources()) | among(found, new.sources())]
+    return found
+
+
+def _touched(graph: Graph, kept: Graph, starts: Numbers, stops: Numbers, *, backward: bool) -> NDArray[np.bool_]:
+    """The nodes that reach one of some edges, or that can be reached from one.
+
+    Of few edges, not those that reach the other end without any changed edge: an edge does not matter to them.
+    """
+    near, far = (stops, starts) if backward else (starts, stops)
+    touched = graph.reached(near, backward=not backward)
+    if len(near) > _EACH_EDGE or np.count_nonzero(touched) <= _FEW:
+        return touched
+    touched[:] = False
+    for place in range(len(near)):
+        still = kept.reached(far[place : place + 1], backward=not backward)
+        still[far[place]] = False  # it is there without a step; whether a circle leads back to it is another matter
+        touched |= graph.reached(near[place : place + 1], backward=not backward) & ~still
+    return touched
 
 
 def _changed(old: Edges, new: Edges) -> tuple[Numbers, Numbers]:

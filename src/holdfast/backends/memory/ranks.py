@@ -17,6 +17,7 @@ from holdfast.backends.memory.execution.buffers import NO_WEIGHTS
 from holdfast.backends.memory.execution.run import naming_the_rule
 from holdfast.backends.memory.facts import FactSet
 from holdfast.backends.memory.pages import in_small_pages
+from holdfast.backends.memory.truth import as_bytes
 from holdfast.backends.protocol import Facts
 from holdfast.plans.instances import named_rule
 from holdfast.plans.model import Plan, Read
@@ -51,6 +52,41 @@ class _Beside(MemoryCounters):
         if predicate in self.arrays:
             self.arrays[predicate] = self.of(predicate)[ids]
 
+    def drop(self, predicate: str) -> bool:
+        """A relation is gone; gives whether it had numbers."""
+        return self.arrays.pop(predicate, None) is not None
+
+
+class _Ranks(_Beside):
+    """Ranks.  Those of runs of rows are written when they are first read, which most evaluations never see."""
+
+    def __init__(self, backend: MemoryBackend) -> None:
+        super().__init__(backend)
+        self._unwritten: dict[str, list[tuple[slice, int]]] = {}
+
+    def of(self, predicate: str) -> RowNumbers:
+        """The ranks of a table's rows."""
+        ranks = _Beside.of(self, predicate)
+        for run, rank in self._unwritten.get(predicate, ()):
+            ranks[run] = rank
+        self._unwritten.pop(predicate, None)  # not before: who is interrupted writes them again
+        return ranks
+
+    def enter(self, predicate: str, run: slice, rank: int) -> None:
+        """All rows of a run have one rank."""
+        self._unwritten.setdefault(predicate, []).append((run, rank))
+
+    def keep_only(self, predicate: str, ids: Ids) -> None:
+        """A table has lost its other rows."""
+        if predicate in self._unwritten:
+            self.of(predicate)
+        _Beside.keep_only(self, predicate, ids)
+
+    def drop(self, predicate: str) -> bool:
+        """A relation is gone; gives whether it had ranks."""
+        was_unwritten = self._unwritten.pop(predicate, None) is not None
+        return super().drop(predicate) or was_unwritten
+
 
 class MemoryRanking:
     """The ability of the memory backend to rank facts."""
@@ -59,16 +95,18 @@ class MemoryRanking:
 
     def __init__(self, backend: MemoryBackend) -> None:
         self._backend = backend
-        self.founded, self._rank = _Beside(backend), _Beside(backend)
+        self.founded, self._rank = _Beside(backend), _Ranks(backend)
         self.rounds = 0
         self.deferred: dict[tuple[object, ...], Spans] = {}
 
     # --- ranks -----------------------------------------------------------------------------------------
 
     def rank_anew(self, predicates: Iterable[str]) -> None:
-        """A hyper-node is about to be evaluated from scratch: its Cw is 0, and none of its rules is deferred."""
+        """A hyper-node is about to be evaluated from scratch: none of its rules is deferred.
+
+        Cw is left as it is: it is set for each fact that enters, and never read for one that does not.
+        """
         names = set(predicates)
-        self.founded.forget(names)
         self._defer({key: spans for key, spans in self.deferred.items() if key[0] not in names})
 
     def enter(self, facts: Facts) -> None:
@@ -78,11 +116,15 @@ class MemoryRanking:
         entered = facts.snapshot()
         for predicate, ids in entered.rows.items():
             run = entered.run(predicate)
-            where = ids if run is None else slice(*run)
-            rank, Cw = self._rank.of(predicate), self.founded.of(predicate)
+            where, Cr = ids if run is None else slice(*run), self._backend.recursive.of(predicate)
             if self.founded.remembers:
-                self.founded.remember(partial(self._put, predicate, where, rank[where].copy(), Cw[where].copy()))
-            self._put(predicate, where, self.rounds, self._backend.recursive.of(predicate)[where])
+                old = self._rank.of(predicate)[where].copy(), self.founded.of(predicate)[where].copy()
+                self.founded.remember(partial(self._put, predicate, where, *old))
+            if isinstance(where, slice):
+                self._rank.enter(predicate, where, self.rounds)
+                self.founded.of(predicate)[where] = Cr[where]
+            else:
+                self._put(predicate, where, self.rounds, Cr[where])
             self._tell(predicate)
 
     def _tell(self, predicate: str) -> None:
@@ -119,7 +161,9 @@ class MemoryRanking:
     def restart(self) -> None:
         """No rank is believed any more."""
         self.rounds, self.deferred = 0, {}
-        self.founded.arrays, self._rank.arrays = {}, {}
+        for predicate in (*self.founded.arrays,):
+            self.founded.drop(predicate)
+            self._rank.drop(predicate)
 
     def ranks(self, predicate: str) -> tuple[Rows, list[int], list[int]]:
         """The rows of I of one predicate, and for each of them its rank and Cw."""
@@ -129,12 +173,13 @@ class MemoryRanking:
 
     def saved(self, predicate: str) -> tuple[RowNumbers, ...]:
         """The ranks and Cw of a table's rows; nothing if it has none, or if a rule was deferred."""
-        if self.deferred or predicate not in self._rank.arrays:
+        if self.deferred or predicate not in self.founded.arrays:
             return ()
         return self._rank.of(predicate), self.founded.of(predicate)
 
     def restore(self, predicate: str, numbers: Sequence[RowNumbers]) -> None:
         """Take up what was saved."""
+        self._rank.drop(predicate)
         for beside, saved in zip((self._rank, self.founded), numbers, strict=False):
             beside.arrays[predicate] = saved
 
@@ -147,14 +192,14 @@ class MemoryRanking:
 
     def drop(self, predicate: str) -> None:
         """A relation is gone."""
-        for beside in (self.founded, self._rank):
-            if beside.arrays.pop(predicate, None) is not None:
-                self._backend.watch.grown(f"ranks of {predicate}", 0)
+        self._rank.drop(predicate)
+        if self.founded.drop(predicate):
+            self._backend.watch.grown(f"ranks of {predicate}", 0)
 
     @property
     def nbytes(self) -> int:
         """The memory that ranks and Cw take, unused capacity not."""
-        return sum(8 * self._backend.tables[name].size for name in self._rank.arrays)
+        return sum(8 * self._backend.tables[name].size for name in self.founded.arrays)
 
     # --- Π ---------------------------------------------------------------------------------------------
 
@@ -172,22 +217,28 @@ class MemoryRanking:
                 head, spans = pipeline.plan.outputs[0][0], self._spans(pipeline.plan.rule)
                 with naming_the_rule(pipeline.plan.rule):
                     for rows, *bodies in pipeline.instances(views):
-                        ids, is_founded = self._judged(pipeline.plan, spans, rows, bodies)
+                        ids, grounded = self._judged(pipeline.plan, spans, rows, bodies)
                         found[head].add(ids, NO_WEIGHTS)
-                        founded[head].add(ids[is_founded], NO_WEIGHTS)
+                        founded[head].add(grounded, NO_WEIGHTS)
         return self._bag(found), self._bag(founded)
 
-    def _judged(self, plan: Plan, spans: Spans, rows: Rows, bodies: Sequence[Rows]) -> tuple[Ids, NDArray[np.bool_]]:
-        """The heads of a batch of instances, and which of these are founded."""
+    def _judged(self, plan: Plan, spans: Spans, rows: Rows, bodies: Sequence[Rows]) -> tuple[Ids, Ids]:
+        """The heads of a batch of instances, and of the founded ones.
+
+        Only heads in (I \\ D) ∪ A are looked at: the Cw of others is set when they enter.
+        """
         (head, _), *atoms = plan.outputs
-        tables = self._backend.tables
-        table, before = tables[head], tables[head].size
-        ids = table.intern(rows)
-        self._backend.watch.batch(table.size - before)
-        highest = np.zeros(len(ids), np.int32)
+        backend, table = self._backend, self._backend.tables[head]
+        before, ids = table.size, table.intern(rows)
+        backend.watch.batch(table.size - before)
+        J = (backend.materialisation - backend.deleted) | backend.added
+        there = as_bytes(J.truth({}))[table.status[ids]].view(np.bool_)
+        some = np.s_[:] if there.all() else np.flatnonzero(there)
+        highest: RowNumbers = np.zeros(1, np.int32)
         for (predicate, _), body in zip(atoms, bodies, strict=True):
-            np.maximum(highest, self.highest(predicate, body), out=highest)
-        return ids, self._is_above(head, spans, ids, highest)
+            highest = np.maximum(highest, self.highest(predicate, body[some]))
+        heads = ids[some]
+        return ids, heads[self._is_above(head, spans, heads, highest)]
 
     def highest(self, predicate: str, facts: Rows) -> RowNumbers:
         """The ranks of some facts."""

@@ -71,11 +71,11 @@ def _set_bits(row, mask):
     return count
 
 
-@njit(int64(int64, Condensed, int64, Numbers), nogil=True, cache=True)
-def count_targets(begin, graph, stride, counts):
-    """For each component from one on, how many nodes that are targets its nodes reach.
+@njit(int64(int64, Condensed, int64, Numbers, Numbers), nogil=True, cache=True)
+def count_targets(begin, graph, stride, some, counts):
+    """For each of some components, from a place on, how many nodes that are targets its nodes reach.
 
-    Gives the component to go on from: a pause comes after much walking.
+    Gives the place to go on from: a pause comes after much walking.
     """
     _, _, members, cyclic, bits = graph
     found = np.empty(len(members), np.int64)
@@ -83,17 +83,18 @@ def count_targets(begin, graph, stride, counts):
     scratch = (np.empty(len(members), np.int64), np.empty(len(members), np.int64), steps)
     stamps = np.full(len(cyclic), -1, np.int64)
     mask = np.uint64(0xAAAAAAAAAAAAAAAA) if stride == 2 else ~np.uint64(0)
-    for c in range(begin, len(cyclic)):
+    for place in range(begin, len(some)):
+        c = some[place]
         if len(bits):
-            counts[c] = _set_bits(bits[c], mask)
+            counts[place] = _set_bits(bits[c], mask)
             continue
         n = walk(c, graph, stamps, c, scratch, found)
         for k in range(n):
             if found[k] % stride == stride - 1:
-                counts[c] += 1
+                counts[place] += 1
         if steps[0] > _LONG:
-            return c + 1
-    return len(cyclic)
+            return place + 1
+    return len(some)
 
 
 @njit

@@ -1,0 +1,269 @@
+"""The tests of evaluation in new tables and of the bound bite: each broken copy is caught by the property it breaks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+
+import pytest
+
+import holdfast
+from holdfast import Limits, Update
+from holdfast.backends.memory import scratch
+from holdfast.backends.memory.ranks import MemoryRanking, _Ranks
+from holdfast.backends.memory.scratch import MemoryScratch
+from holdfast.errors import HoldfastError
+from holdfast.maintenance import budget, recompute
+from holdfast.maintenance.budget import AbandonedError, Budget, FullCost, FullCosts
+from holdfast.maintenance.choose import Chooser, Rates
+from holdfast.maintenance.walk import Walk
+from holdfast.modules import MODULES
+
+from ..equivalence.checking import run
+from ..equivalence.lanes import STRATEGIES, Lane
+from ..equivalence.mutants import Mutant, broken
+from ..equivalence.rank_check import wrong_ranks
+from ..equivalence.scripts import closure_writer, random_script
+from .test_budget import BOUND, RING, RULES, is_spent_after
+from .test_dred_ranked import POINTS_TO, points_to
+
+pytestmark = pytest.mark.only_in_memory("only there hyper-nodes have tables, and ranks")
+
+ENOUGH = 60  # scripts
+ALGORITHMS = ("dred", "dred-counting", "dred-ranked", "backward-forward", "backward-forward-counting")
+
+
+def scripts(seed: int, policy: str = "recompute or dred-ranked or dred-counting") -> None:
+    """State, counters and ranks after each update of a random script; two of three evaluate in new tables."""
+    random, scratch.ENOUGH = Random(seed), 0 if seed % 3 else 50_000
+    script = random_script(random, writer=closure_writer(random) if seed % 2 else None)
+    try:
+        lane = Lane(script, 0, policy, STRATEGIES[seed % 2], modules=MODULES if seed % 4 == 3 else ())
+    except HoldfastError:
+        return  # the program is refused
+    run(script, [lane], oracle=0)
+
+
+def waiting(seed: int) -> None:
+    """Ranks by their definition where rules wait for others."""
+    random = Random(seed)
+    facts = points_to(random, 40, 15)
+    kb = holdfast.from_text(POINTS_TO, facts=facts, modules=())
+    for _ in range(4):
+        some = {name: random.sample(rows, min(2, len(rows))) for name, rows in facts.items()}
+        for algorithm in ("recompute", "dred-ranked"):
+            kb.apply(Update(delete=some), algorithm=algorithm)
+            assert wrong_ranks(kb) is None
+            kb.apply(Update(insert=some), algorithm="dred-ranked")
+            assert wrong_ranks(kb) is None
+
+
+def within_limits(seed: int) -> None:
+    """A limit on facts is for those that there are in the end."""
+    kb = holdfast.from_text(RULES, facts={"edge": RING}, modules=(), limits=Limits(facts=len(RING) + 144 + 10))
+    kb.apply(Update(delete={"edge": [RING[seed % len(RING)]]}), algorithm="recompute")
+
+
+def asked(seed: int) -> None:
+    """What was only asked about leaves no counters and ranks, nor for facts that would be new."""
+    random, edges = Random(seed), set(RING)
+    kb = holdfast.from_text(RULES, facts={"edge": RING}, modules=())
+    for _ in range(4):
+        gone, come = random.sample(sorted(edges), 2), {(random.randrange(20), random.randrange(20)) for _ in range(3)}
+        update = Update(delete={"edge": gone}, insert={"edge": sorted(come)})
+        kb.what_if(update, algorithm="recompute")
+        kb.apply(update, algorithm=random.choice(("dred-counting", "dred-ranked")))
+        edges = (edges - set(gone)) | come
+        again = holdfast.from_text(RULES, facts={"edge": sorted(edges)}, modules=())
+        assert wrong_ranks(kb) is None
+        assert kb.counters("path") == again.counters("path")
+
+
+def packed(seed: int) -> None:
+    """Ranks move with the rows, those of facts that have just come too."""
+    random, kb = Random(seed), holdfast.from_text(RULES, facts={"edge": RING}, modules=())
+    for turn in range(4):
+        update = Update(delete={"edge": random.sample(RING, 18)}, insert={"edge": [(100 + turn, 200 + turn)]})
+        kb.apply(update, algorithm="dred-ranked")
+        assert wrong_ranks(kb) is None
+        kb.apply(Update(insert={"edge": RING}), algorithm="dred-ranked")
+        assert wrong_ranks(kb) is None
+
+
+def abandoned(seed: int) -> None:
+    """Whatever runs is abandoned somewhere, and the state is right."""
+    scripts(seed, "auto")
+
+
+def costs(seed: int) -> None:
+    """The cost of starting over is what an evaluation of the new facts visits; what was only asked about leaves it."""
+    random, node = Random(seed), ("path",)
+    kb, edges = holdfast.from_text(RULES, facts={"edge": RING}, modules=()), set(RING)
+    for _ in range(6):
+        gone, come = random.sample(sorted(edges), 2), {(random.randrange(12), random.randrange(12)) for _ in range(3)}
+        update = Update(delete={"edge": gone}, insert={"edge": sorted(come)})
+        kb.what_if(update, algorithm="dred-ranked")
+        kb.apply(update, algorithm=random.choice(("dred-ranked", "dred-counting", "recompute")))
+        edges = (edges - set(gone)) | come
+        again = holdfast.from_text(RULES, facts={"edge": sorted(edges)}, modules=())
+        left, expected = (one._maintainer.chooser.costs.of(node) for one in (kb, again))
+        assert left is not None
+        assert expected is not None
+        assert left.instances == expected.instances
+
+
+def bounds(seed: int) -> None:
+    """The table of what is spent and what is not."""
+    for figures, seconds, expected in BOUND:
+        assert is_spent_after(FullCost(100_000, 1.0), figures, seconds) == expected
+    small = FullCost(100, 0.001).after(budget.Figures(insertion=1_000_000))
+    assert 0.1 < small.seconds < 1.0  # so few instances do not show what one takes
+
+
+def learning(seed: int) -> None:
+    """What was abandoned, or took long, is not tried again at once, but in time."""
+    rates = Rates()
+    for size in (1, 10, 100):
+        rates.took(size, 0.001 * size)
+    assert 0.5 <= rates.expected(1_000) <= 1.0
+    rates.doubt(1_000)
+    assert rates.expected(1_000) < 1.0
+    assert rates.expected(100) == pytest.approx(0.1)
+    for _ in range(50):
+        rates.doubt(1_000)
+    assert rates.expected(1_000) < 0.01
+    rates.took(1_000, 3.0)
+    assert rates.expected(1_000) == pytest.approx(3.0)
+
+
+PROPERTIES: dict[str, Callable[[int], None]] = {
+    "scripts": scripts,
+    "waiting": waiting,
+    "within limits": within_limits,
+    "asked": asked,
+    "packed": packed,
+    "abandoned": abandoned,
+    "costs": costs,
+    "bounds": bounds,
+    "learning": learning,
+}
+MUTANTS = [
+    # backends/memory/scratch.py, and what is brought over
+    Mutant("counters stay behind", MemoryScratch.bring_over, "in self._counters():", "in ():", "scripts"),
+    Mutant(
+        "Cr stays behind",
+        MemoryScratch._counters,
+        "yield self._real.recursive, self.backend.recursive",
+        "pass",
+        "scripts",
+    ),
+    Mutant(
+        "ranks stay behind",
+        MemoryScratch.bring_over,
+        "self._real.ranking.take_over(self.backend.ranking, ids)",
+        "pass",
+        "scripts",
+    ),
+    Mutant("counters are not taken back", scratch._put, "if counters.remembers:", "if False:", "asked"),
+    Mutant("explicit facts stay behind", MemoryScratch.facts, "in self._names}", "in ()}", "scripts"),
+    Mutant(
+        "rules read what was there before the update",
+        MemoryScratch.reads,
+        "self.backend.materialisation, elsewhere)",
+        "self.backend.materialisation, self._real.materialisation)",
+        "scripts",
+    ),
+    Mutant(
+        "rows are found at other places", MemoryScratch._ids, "table.rows[: table.size]", "table.rows[:0]", "scripts"
+    ),
+    Mutant(
+        "facts that are dropped soon count",
+        scratch._Quiet.batch,
+        "self._watch.batch(0)",
+        "self._watch.batch(new_facts)",
+        "within limits",
+    ),
+    Mutant("rounds elsewhere do not count", MemoryRanking.take_over, "self.rounds += other.rounds", "pass", "scripts"),
+    Mutant("ranks are not taken back", MemoryRanking.take_over, "if self.founded.remembers:", "if False:", "asked"),
+    Mutant(
+        "rules that waited elsewhere did not wait",
+        MemoryRanking.take_over,
+        "self._defer({**self.deferred, **moved})",
+        "pass",
+        "waiting",
+    ),
+    Mutant(
+        "rules waited for other ranks",
+        MemoryRanking.take_over,
+        "_shifted(spans, base)",
+        "_shifted(spans, 0)",
+        "waiting",
+    ),
+    Mutant(
+        "what was deleted elsewhere is read", recompute._evaluate_beside, "(s.I - s.D) | s.A", "s.I | s.A", "scripts"
+    ),
+    Mutant("a run has another rank", _Ranks.enter, "append((run, rank))", "append((run, 1))", "scripts"),
+    Mutant("a run has its rank for ever", _Ranks.of, "self._unwritten.pop(predicate, None)", "pass", "scripts"),
+    # maintenance/budget.py, and what is made of it
+    Mutant("deleted instances are visited again", FullCost.after, "- figures.deletion", "", "costs"),
+    Mutant("inserted instances are not visited", FullCost.after, "+ figures.insertion", "", "costs"),
+    Mutant(
+        "seconds do not follow instances",
+        FullCost.after,
+        "self.seconds * instances / self.instances",
+        "self.seconds",
+        "bounds",
+    ),
+    Mutant("few instances show what one takes", FullCost.after, "if self.instances < _FEW:", "if False:", "bounds"),
+    Mutant(
+        "a recomputation costs what it did before", FullCosts.maintained, "if figures.is_anew:", "if False:", "costs"
+    ),
+    Mutant("what was only asked about is kept", FullCosts.restore, "self._known = dict(entries)", "pass", "costs"),
+    Mutant(
+        "only what is known beforehand counts", Budget.check, "self._full.after(self._figures)", "self._full", "bounds"
+    ),
+    Mutant("nothing is abandoned", Budget.check, "_SLACK + _SHARE", "9 + _SHARE", "bounds"),
+    Mutant("everything is abandoned", Budget.check, "_SLACK + _SHARE * full.seconds", "_SLACK", "bounds"),
+    Mutant("deletions are not taken back", Walk._take_back, "D -= D.of(plan.predicates)", "pass", "abandoned"),
+    Mutant("additions are not taken back", Walk._take_back, "A -= A.of(plan.predicates)", "pass", "abandoned"),
+    Mutant("what was doubted once is doubted for ever", Rates.took, "self._doubts.pop(size, None)", "pass", "learning"),
+    Mutant("nothing is doubted", Rates.doubt, ", 0) + 1", ", 0)", "learning"),
+    Mutant("seconds may grow faster than facts", Rates.expected, "min(1.0, max(0.5,", "max(2.0, max(0.5,", "learning"),
+]
+
+
+@pytest.fixture(autouse=True)
+def everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables are always new, rules wait, row ids change, and what runs is any algorithm and abandoned by chance."""
+    dice = Random(1)
+
+    def check(self: Budget) -> None:
+        if dice.random() < (0.5 if self._figures.insertion else 0.1):  # what was added is rolled back too
+            raise AbandonedError(self._figures, 0.0, self._full)
+
+    monkeypatch.setattr(scratch, "ENOUGH", 0)
+    monkeypatch.setattr("holdfast.backends.memory.store._FEW", 0)
+    monkeypatch.setattr("holdfast.backends.memory.statistics.TableStatistics.many", 5.0)
+    monkeypatch.setattr("holdfast.maintenance.walk.Budget", type("Chance", (Budget,), {"check": check}))
+    monkeypatch.setattr(Chooser, "_best", lambda *_: (dice.choice(ALGORITHMS), "by chance"))
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=str)
+def test_mutant_is_caught(mutant: Mutant) -> None:
+    with broken(mutant):
+        assert any(fails(PROPERTIES[mutant.policy], seed) for seed in range(ENOUGH))
+
+
+@pytest.mark.parametrize("name", PROPERTIES)
+def test_what_is_whole_is_not_caught(name: str) -> None:
+    for seed in range(6):
+        PROPERTIES[name](seed)
+
+
+def fails(property: Callable[[int], None], seed: int) -> bool:
+    """Whether it does not hold, be it that it breaks off."""
+    try:
+        property(seed)
+    except Exception:
+        return True
+    return False
