@@ -275,7 +275,7 @@ def test_a_leader_that_fails_leaves_the_others_their_turn() -> None:
     for thread in (first, *others):
         thread.join(10)
     assert len(done) == 5  # all but the one that led when it failed
-    assert not group._leader is not None
+    assert group._leader is None
 
 
 def test_a_writer_that_waits_can_be_interrupted() -> None:
