@@ -16,7 +16,6 @@ from fastapi.responses import JSONResponse
 
 import holdfast
 from holdfast import HoldfastError, KnowledgeBase, Update
-from holdfast.values import quote
 
 RULES = """
 .decl member(person: symbol, group: symbol)
@@ -46,7 +45,7 @@ def service(store: str | Path) -> FastAPI:
 
     @app.get("/may/{person}")
     def may(person: str) -> list[str]:
-        return sorted(str(document) for (document,) in base().query(f"may({quote(person)}, d)"))
+        return sorted(str(document) for (document,) in base().query("may($person, d)", {"person": person}))
 
     @app.post("/updates")
     def update(changes: dict[str, Any], user: Annotated[str, Header()] = "unknown") -> dict[str, Any]:
