@@ -26,7 +26,7 @@ from tests.suites.whole_programs import ORDER_DEPENDENT, PROGRAMS, WholeProgram,
 
 ALIKE = ("doop-1-call-site-sensitive", "doop-2-object-sensitive+heap", "python-1-call-site-sensitive")
 REFUSED_ALIKE = ("cclyzer-debug", "cclyzer-subset-and-unification")  # both hold the rules of cclyzer-unification
-TOO_LARGE = {"doop-dependency-analysis", "doop-sound-may-point-to"}  # of made-up facts they derive millions
+TOO_LARGE = {"doop-dependency-analysis", "doop-sound-may-point-to"}  # of made-up facts: minutes, or millions of facts
 READS_NUMBERS = {"doop-data-flow", "doop-xtractor", "python-1-call-site-sensitive"}  # in texts of facts
 MORE_FUNCTORS = {"securify-functor-test"}  # than those below
 RUN = ("vandal", "securify", "doop-micro", "doop-1-call-site-sensitive", "cclyzer-subset")
