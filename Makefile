@@ -31,7 +31,7 @@ ON_THE_MODEL := papers engine updates maintenance streaming equivalence modules/
 help:
 	@echo "make demo    set up and run the wind-farm example"
 	@echo "make test    set up and check everything: ruff, mypy, pytest"
-	@echo "make test-slow   what takes long: executors and streams that are killed, the other half of the update streams"
+	@echo "make test-slow   what takes long: executors and streams that are killed, most of the update streams"
 	@echo "make test-spark  the tests of evaluation and maintenance once more, on Spark"
 	@echo "make test-faults a fault at every system call of a store, kills and damage: make test-faults SECONDS=3600"
 	@echo "make fuzz    random updates against from-scratch evaluation: make fuzz SEED=7 SECONDS=600"

@@ -31,7 +31,8 @@ def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
 def a_second_a_look(monkeypatch: pytest.MonkeyPatch) -> None:
     """Time goes on by a second each time that somebody looks."""
     ticks = count()
-    monkeypatch.setattr(watch_module, "time", type("Clock", (), {"monotonic": staticmethod(lambda: next(ticks))}))
+    look = staticmethod(lambda: next(ticks))
+    monkeypatch.setattr(watch_module, "time", type("Clock", (), {"monotonic": look, "process_time": look}))
 
 
 class Rounds:

@@ -54,7 +54,9 @@ def follow(rules: Path, stream: Path, expected: list[list[object]], way: int, mo
     _replays[rules] = replay
 
 
-@pytest.mark.parametrize("number", range(len(MARKING)))
+@pytest.mark.parametrize(
+    "number", [pytest.param(n, marks=pytest.mark.slow) if n % 2 else n for n in range(len(MARKING))]
+)
 def test_marking_streams(number: int) -> None:
     """Always, never and at random, with marks or in windows, by each algorithm in turn; one of three to the end."""
     stream = list(MARKING)[number]
