@@ -31,7 +31,8 @@ MARKERS = (
     "only_with_numba(reason): it lets Numba compile all kernels, which `--kernels numba` has done already",
     "sampled(one_in): of its many cases of one form, one in so many is enough on Spark",
 )
-EXAMPLES = {"spark": 3, "model": 20, "parted": 20}  # of random programs and updates, which take longer than in memory
+# Of random programs and updates, which take longer than in memory; `make fuzz` tries many more.
+EXAMPLES = {"memory": 60, "spark": 3, "model": 20, "parted": 20}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -53,10 +54,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for item in items:
             for marker in item.iter_markers("only_with_numba"):
                 item.add_marker(pytest.mark.skip(reason=marker.args[0]))
-    if engine == "memory":
-        return
     for item in items:
-        for marker in item.iter_markers("only_in_memory"):
+        for marker in item.iter_markers("only_in_memory") if engine != "memory" else ():
             if engine not in marker.kwargs.get("also", ()):
                 item.add_marker(pytest.mark.skip(reason=marker.args[0]))
         random = getattr(getattr(item, "obj", None), "_hypothesis_internal_use_settings", None)
