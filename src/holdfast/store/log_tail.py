@@ -43,7 +43,7 @@ class LogTail:
 
     def begin(self, record: LogRecord, most: int, *, sync: bool) -> None:
         """Write a record and begin to sync it; spare zeros do not go beyond `most`.  If it fails, `cut_back` is due."""
-        self.settle()
+        self.wait_for_disk()
         if self._is_dirty:
             self.cut_back()
         end, last = self.place
@@ -59,7 +59,7 @@ class LogTail:
         elif self._files.syncs_aside:
             self._begin_sync()
 
-    def settle(self) -> None:
+    def wait_for_disk(self) -> None:
         """Wait until what was written is on the disk."""
         if self._written is None:
             return
@@ -95,7 +95,7 @@ class LogTail:
 
     def seal(self) -> None:
         """The file ends with its last record, on the disk."""
-        self.settle()
+        self.wait_for_disk()
         if self._size > self.place[0] or self._is_dirty:
             self.cut_back()
         self._files.sync(self._handle)

@@ -119,7 +119,7 @@ class Store:
     def finish(self, base: int) -> None:
         """Wait until the commit that was begun is durable; if this raises, the version stays that before it."""
         try:
-            self._sure(self._log.settle)
+            self._sure(self._log.wait_for_disk)
         except HoldfastError:
             self.version = base
             raise
@@ -128,12 +128,12 @@ class Store:
         """What was logged after a version did not happen."""
         if self.version > version and self.is_open and self._process == os.getpid():
             self._write(LogRecord(TAKEN_BACK, version, version, b""))
-            self._sure(self._log.settle)
+            self._sure(self._log.wait_for_disk)
             self.version = version
 
     def _write(self, record: LogRecord) -> None:
         self._refuse_closed()
-        self._sure(self._log.settle)
+        self._sure(self._log.wait_for_disk)
         self._unseal()
         try:
             self._log.begin(record, self._most, sync=self.sync == "full")
@@ -190,7 +190,7 @@ class Store:
         self._refuse_closed()
         if snapshot.version == self.manifest.version:
             return
-        self._sure(self._log.settle)
+        self._sure(self._log.wait_for_disk)
         self._unseal()
         try:
             manifest, data = write_snapshot(self.folder, snapshot, self._files)
