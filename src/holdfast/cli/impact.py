@@ -7,7 +7,6 @@ from itertools import islice
 from typing import TYPE_CHECKING, Annotated
 
 from holdfast.cli import codes, options, terminal
-from holdfast.cli.command_line import Option
 from holdfast.cli.evaluate import evaluate
 from holdfast.cli.query import answer_as_json, rows_as_text
 from holdfast.errors import Diagnostic, UsageError
@@ -26,33 +25,23 @@ def impact(
     facts: options.FactsOption = [],  # noqa: B006  it is copied
     add: Annotated[
         list[str],
-        Option("--add", metavar="RULES", show_default=False, help="Rules to add, as text; may be given several times."),
+        options.repeated("--add", "RULES", "Rules to add, as text; may be given several times."),
     ] = [],  # noqa: B006
     remove: Annotated[
         list[str],
-        Option(
-            "--remove",
-            metavar="RULE",
-            show_default=False,
-            help="A rule to remove, by name or text; may be given several times.",
-        ),
+        options.repeated("--remove", "RULE", "A rule to remove, by name or text; may be given several times."),
     ] = [],  # noqa: B006
     insert: Annotated[
         list[str],
-        Option("--insert", metavar="FACT", show_default=False, help="A fact to insert; several may be given."),
+        options.repeated("--insert", "FACT", "A fact to insert; several may be given."),
     ] = [],  # noqa: B006
     delete: Annotated[
         list[str],
-        Option("--delete", metavar="FACT", show_default=False, help="A fact to delete; several may be given."),
+        options.repeated("--delete", "FACT", "A fact to delete; several may be given."),
     ] = [],  # noqa: B006
     why: Annotated[
         list[str],
-        Option(
-            "--why",
-            metavar="FACT",
-            show_default=False,
-            help="Say what would cause this fact to come or go; several may be given.",
-        ),
+        options.repeated("--why", "FACT", "Say what would cause this fact to come or go; several may be given."),
     ] = [],  # noqa: B006
     limit_facts: options.LimitFacts = None,
     limit_rounds: options.LimitRounds = None,

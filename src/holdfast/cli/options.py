@@ -115,6 +115,11 @@ LimitValues = tuple[int | None, int | None, float | None, str | None]
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 
+def repeated(name: str, metavar: str, help: str) -> Option:
+    """An option that may be given several times."""
+    return Option(name, metavar=metavar, show_default=False, help=help)
+
+
 def limits(facts: int | None, rounds: int | None, seconds: float | None, memory: str | None) -> Limits:
     """The four limits as the library takes them."""
     size = None if memory is None else bytes_of(memory)

@@ -18,33 +18,26 @@ def repair(
     facts: options.FactsOption = [],  # noqa: B006  it is copied
     make: Annotated[
         list[str],
-        Option("--make", metavar="FACT", show_default=False, help="A fact that is to hold; several may be given."),
+        options.repeated("--make", "FACT", "A fact that is to hold; several may be given."),
     ] = [],  # noqa: B006
     unmake: Annotated[
         list[str],
-        Option(
-            "--unmake",
-            metavar="FACT",
-            show_default=False,
-            help="A fact that is not to hold; several may be given.",
-        ),
+        options.repeated("--unmake", "FACT", "A fact that is not to hold; several may be given."),
     ] = [],  # noqa: B006
     may_insert: Annotated[
         list[str],
-        Option(
+        options.repeated(
             "--may-insert",
-            metavar="RELATION",
-            show_default=False,
-            help="A relation to insert facts into, or `none`; by default all that no rule derives.",
+            "RELATION",
+            "A relation to insert facts into, or `none`; by default all that no rule derives.",
         ),
     ] = [],  # noqa: B006
     may_delete: Annotated[
         list[str],
-        Option(
+        options.repeated(
             "--may-delete",
-            metavar="RELATION",
-            show_default=False,
-            help="A relation to delete facts from, or `none`; by default all that no rule derives.",
+            "RELATION",
+            "A relation to delete facts from, or `none`; by default all that no rule derives.",
         ),
     ] = [],  # noqa: B006
     limit: Annotated[int, Option("--limit", metavar="N", min=1, help="Show so many repairs.")] = 5,
