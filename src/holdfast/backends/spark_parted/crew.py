@@ -11,7 +11,8 @@ from __future__ import annotations
 import math
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from itertools import count
 from pathlib import Path
 from threading import RLock, Thread
@@ -24,7 +25,7 @@ from holdfast.backends.spark_parted.jobs import JobSettings, LostError, ShardJob
 from holdfast.backends.spark_parted.links import PlanNumbers
 from holdfast.backends.spark_parted.recording import RecordedState
 from holdfast.backends.spark_parted.task import FAILED, OK, Arrival, Assignment
-from holdfast.errors import Diagnostic
+from holdfast.errors import Diagnostic, LimitReached
 from holdfast.interrupts import checkpoint
 from holdfast.program.model import Relation
 from holdfast.quick_dataclass import dataclass
@@ -79,9 +80,7 @@ class CommittedState:
     copies: tuple[tuple[str, int], ...]
     rounds: int
     deferred: Any
-
-
-_NOTHING = CommittedState(0, None, (), 0, 0, 0, {}, (), 0, {})
+    journal: list[JournalEntry]  # what was done since; here, so that both change at once
 
 
 class SparkCrew:
@@ -100,13 +99,13 @@ class SparkCrew:
         self._relations, self._placement, self._hold = relations, placement, hold
         self._lock = RLock()
         self._job: ShardJob | None = None
+        self._is_limited = True
         self._used = 0.0  # when the job was
         self._turns = count(1)
         self._step = 0
         self._plans = PlanNumbers()
-        self._journal: list[JournalEntry] = []
         self._remembering: set[str] = set()  # counters that record what an update does
-        self._committed = _NOTHING
+        self._committed = CommittedState(0, None, (), 0, 0, 0, {}, (), 0, {}, [])
         self.restored = 0
         """How often the shards were restored from files."""
 
@@ -119,6 +118,10 @@ class SparkCrew:
     def pids(self) -> list[int]:
         """The workers of the shards in the current job; for tests."""
         return [] if self._job is None else self._job.pids
+
+    @property
+    def _journal(self) -> list[JournalEntry]:
+        return self._committed.journal
 
     # --- commands --------------------------------------------------------------------------------------
 
@@ -154,14 +157,18 @@ class SparkCrew:
 
     def _report(self, replies: Sequence[ShardReply]) -> None:
         """Pass on what the shards took, which may pass a limit, and the error of the one that failed."""
+        with nullcontext() if self._is_limited else suppress(LimitReached):
+            self._report_usage(replies)
+        for reply in replies:
+            if reply.kind == FAILED:
+                raise reply.answers
+
+    def _report_usage(self, replies: Sequence[ShardReply]) -> None:
         for shard, reply in enumerate(replies):
             for table, nbytes in reply.usage.bytes.items():
                 self._watch.grown(f"{table}, shard {shard}", nbytes)
         if any(reply.usage.batches for reply in replies):
             self._watch.batch(sum(reply.usage.facts for reply in replies))
-        for reply in replies:
-            if reply.kind == FAILED:
-                raise reply.answers
 
     def _reliably(self, work: Callable[[ShardJob], T]) -> T:
         """What some work gives when no task is lost; shards that were lost are restored first."""
@@ -191,11 +198,22 @@ class SparkCrew:
         self._plans.note_sent(packed[0][1])
         return replies
 
+    @contextmanager
+    def unlimited(self) -> Iterator[None]:
+        """Inside a `with` no limit holds: an update is committed or rolled back."""
+        before, self._is_limited = self._is_limited, False
+        try:
+            yield
+        finally:
+            self._is_limited = before
+
     def _left(self) -> tuple[float, float]:
-        return self._watch.left() if isinstance(self._watch, LimitedWatch) else (math.inf, math.inf)
+        if self._is_limited and isinstance(self._watch, LimitedWatch):
+            return self._watch.left()
+        return math.inf, math.inf
 
     def _look_around(self) -> None:
-        if isinstance(self._watch, LimitedWatch):
+        if self._is_limited and isinstance(self._watch, LimitedWatch):
             self._watch.waiting()
         else:
             checkpoint()
@@ -241,7 +259,7 @@ class SparkCrew:
         self._repeat(job, [("copy", *copy) for copy in known.copies], known.step)
         for entry in self._journal:
             answers = self._repeat(job, entry.commands, entry.step)
-            if answers != entry.answers:
+            if not _are_equal(entry, answers):
                 raise self._unrepeatable()
         self._repeat(job, (), self._step)
 
@@ -255,7 +273,8 @@ class SparkCrew:
         return SparkFailure(Diagnostic("E1005", message, help="the update was rolled back: repeat it"))
 
     def _repeat(self, job: ShardJob, commands: Sequence[ShardCommand], step: int) -> list[list[Any]]:
-        replies = self._ask(job, commands, step)
+        with self.unlimited():
+            replies = self._ask(job, commands, step)
         for reply in replies:
             if reply.kind == FAILED:
                 raise reply.answers
@@ -317,8 +336,8 @@ class SparkCrew:
                 tuple((name, column) for name, columns in self._placement.copies.items() for column in sorted(columns)),
                 rounds[0],
                 deferred[0],
+                [],
             )
-            self._journal.clear()
             for given in Path(self._settings.folder).glob("given-*"):  # it is in the record
                 given.unlink(missing_ok=True)
 
@@ -347,6 +366,15 @@ class SparkCrew:
             self.abandon()
             self._journal.clear()
             self._remembering.clear()
+            self._plans = PlanNumbers()
+
+
+def _are_equal(entry: JournalEntry, answers: Sequence[Sequence[Any]]) -> bool:
+    """Whether shards have answered as before.  Facts that only a rolled back update has seen need not be known."""
+    compared = [place for place, command in enumerate(entry.commands) if not (command[0] == "given" and command[3])]
+    return all(
+        now[place] == before[place] for now, before in zip(answers, entry.answers, strict=True) for place in compared
+    )
 
 
 def _kept(entry: JournalEntry, keeps: Sequence[bool]) -> JournalEntry:

@@ -35,18 +35,23 @@ _Arrays: TypeAlias = dict[str, NDArray[Any]]
 
 
 class TouchedRows:
-    """The rows of each table that may have changed since the last record."""
+    """The rows of each table that may have changed since the last record, and those that are new.
+
+    All new rows are recorded, in order, so that a restored table has the same rows under the same ids.
+    """
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
         self._rows: dict[str, list[Ids]] = {}
         self._counts: dict[str, int] = {}
+        self._recorded: dict[str, int] = {}  # the first rows of a table
         self._whole: set[str] = set()
         self.dropped: set[str] = set()
 
-    def clear(self) -> None:
-        """A record was written."""
+    def clear(self, predicates: Iterable[str]) -> None:
+        """These tables were recorded."""
         self._rows, self._counts, self._whole, self.dropped = {}, {}, set(), set()
+        self._recorded = {name: self._tables[name].size for name in predicates}
 
     def add(self, predicate: str, ids: Ids) -> None:
         """Some rows of a table; when there are more of them than rows, all."""
@@ -59,28 +64,27 @@ class TouchedRows:
 
     def add_all(self, predicate: str) -> None:
         """All rows of a table."""
+        self._forget(predicate)
         self._whole.add(predicate)
-        self._rows.pop(predicate, None)
-        self._counts.pop(predicate, None)
 
     def drop(self, predicate: str) -> None:
         """A table is gone; another may take its name."""
+        self._forget(predicate)
         self._whole.discard(predicate)
-        self._rows.pop(predicate, None)
-        self._counts.pop(predicate, None)
+        self._recorded.pop(predicate, None)
         self.dropped.add(predicate)
 
-    def of(self, predicate: str) -> Ids:
-        """The rows of a table, each once."""
-        if predicate in self._whole:
-            return np.arange(self._tables[predicate].size, dtype=np.int32)
-        parts = self._rows.get(predicate)
-        return np.unique(np.concatenate(parts)) if parts else np.empty(0, np.int32)
+    def _forget(self, predicate: str) -> None:
+        self._rows.pop(predicate, None)
+        self._counts.pop(predicate, None)
 
-    @property
-    def predicates(self) -> set[str]:
-        """Those of tables with such rows."""
-        return {*self._whole, *self._rows}
+    def of(self, predicate: str) -> Ids:
+        """The rows of a table, in order."""
+        size, first = self._tables[predicate].size, self._recorded.get(predicate, 0)
+        if predicate in self._whole:
+            first = 0
+        old, new = self._rows.get(predicate, []), np.arange(first, size, dtype=np.int32)
+        return np.unique(np.concatenate([*old, new])) if old else new
 
 
 class _RecordedCounters(MemoryCounters):
@@ -178,9 +182,9 @@ class RecordedShard(Shard):
         super().drop_relation(name)
 
     def _pack(self, name: str) -> None:
-        if name in self._touched.predicates:  # by row ids, which change
-            self._touched.add_all(name)
         super()._pack(name)
+        if name not in self._copies:  # other rows under other ids
+            self._touched.drop(name)
 
     # --- records ---------------------------------------------------------------------------------------
 
@@ -191,14 +195,11 @@ class RecordedShard(Shard):
         and the rules that were deferred.
         """
         names = [name for name in self.tables if name not in self._copies]
-        parts = {
-            name: np.arange(self.tables[name].size, dtype=np.int32) if is_base else self._touched.of(name)
-            for name in names
-            if is_base or name in self._touched.predicates
-        }
+        parts = {name: self._all_rows(name) if is_base else self._touched.of(name) for name in names}
+        parts = {name: ids for name, ids in parts.items() if len(ids)}
         dropped = [] if is_base else sorted(self._touched.dropped)
         size = _write(record_path(self.folder, version, self.number, is_base=is_base), *self._record(parts, dropped))
-        self._touched.clear()
+        self._touched.clear(names)
         self.version = version
         _clean(self.folder, self.number, oldest)
         return size, self.ranking.rounds, self.ranking.deferred
@@ -267,7 +268,10 @@ class RecordedShard(Shard):
                 count = int(np.count_nonzero(inside))
                 kept.take_over(name, count if inside[:count].all() else None)
         self.ranking.rounds, self.ranking.deferred = saved.rounds, dict(saved.deferred)
-        self._touched.clear()
+        self._touched.clear(self.tables)
+
+    def _all_rows(self, name: str) -> Ids:
+        return np.arange(self.tables[name].size, dtype=np.int32)
 
     def _take_up(self, about: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
         for name in about["dropped"]:

@@ -85,27 +85,31 @@ class SparkPartedBackend(PartedBackend, ModuleBudget, Frames):
 
     def commit(self) -> None:
         """The shards have done what was queued, and written it."""
-        self._driver.ask()
-        try:
-            self.crew.commit()
-        except Exception:
+        with self.crew.unlimited():
+            self._driver.ask()
             try:
                 self.crew.commit()
-            except Exception as error:
-                if not self.crew.version:  # the knowledge base was being opened
-                    raise
-                raise InterruptedCommitError from error
+            except Exception:
+                self._commit_again()
+
+    def _commit_again(self) -> None:
+        try:
+            self.crew.commit()
+        except Exception as error:
+            if not self.crew.version:  # the knowledge base was being opened
+                raise
+            raise InterruptedCommitError from error
 
     def restore(self) -> None:
         """The shards hold the committed version again; if they cannot be reached, from when they can."""
-        try:
-            super().restore()
-            self._driver.flush()
+        with self.crew.unlimited():
+            try:
+                super().restore()
+                self._driver.flush()
+            except Exception:
+                self.crew.abandon()
+                self._forget_update()
             self.crew.roll_back()
-        except Exception:
-            self.crew.roll_back()
-            self.crew.abandon()
-            self._forget_update()
 
     def _forget_update(self) -> None:
         """The shards know nothing of an update."""
