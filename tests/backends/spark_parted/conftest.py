@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 import tests.pipeline.conftest
+from holdfast.backends.spark_parted.recording import RecordedShard
 
 from . import threads
 
@@ -18,6 +19,6 @@ def workers(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFa
     """Threads in place of the Python workers of Spark."""
     found = threads.Workers(tmp_path_factory.mktemp("shards"))
     monkeypatch.setattr("holdfast.backends.spark_parted.crew.ShardJob", found.job)
-    monkeypatch.setattr("holdfast.backends.spark_parted.recording.RecordedShard.obey", found.obeying)
+    monkeypatch.setattr(RecordedShard, "obey", lambda shard, commands: found.obeying(shard, commands))
     yield found
     found.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from decimal import Decimal
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import holdfast
+from holdfast import errors
 from holdfast.backends.spark_parted.crew import SparkCrew
 from holdfast.backends.spark_parted.jobs import LostError
 from holdfast.backends.spark_parted.store import SparkPartedBackend
@@ -120,13 +122,14 @@ def test_facts_as_dataframes(spark: SparkSession) -> None:
 
 def test_a_missing_value_in_a_dataframe_is_refused(spark: SparkSession) -> None:
     frame = spark.createDataFrame([(1, None)], "x long, y long")
-    with pytest.raises(holdfast.DataError, match="a value is missing"):
+    with pytest.raises(errors.DataError, match="a value is missing"):
         holdfast.from_text(CLOSURE, {"edge": frame}, engine=ENGINE)
 
 
 def test_values_of_all_types_in_and_out(spark: SparkSession) -> None:
     rows = [("a", 2**63 + 1, 1.5, "x"), ("é", 7, -0.0, "")]
-    frame = spark.createDataFrame(rows, "s string, u decimal(20,0), f double, a string")
+    given = [(s, Decimal(u), f, a) for s, u, f, a in rows]
+    frame = spark.createDataFrame(given, "s string, u decimal(20,0), f double, a string")
     spark.conf.set("spark.holdfast.driverRows", "0")
     try:
         kb = holdfast.from_text(MIXED, {"given": frame}, engine=ENGINE)
@@ -143,12 +146,12 @@ def test_values_of_all_types_in_and_out(spark: SparkSession) -> None:
 
 
 def test_more_shards_than_cores_are_refused() -> None:
-    with pytest.raises(holdfast.UsageError, match="500 shards need 500 cores at once"):
+    with pytest.raises(errors.UsageError, match="500 shards need 500 cores at once"):
         holdfast.from_text(CLOSURE, engine="spark-parted[500]")
 
 
 def test_windows_are_refused() -> None:
     kb = holdfast.from_text(CLOSURE, {"edge": [(1, 2)]}, engine=ENGINE)
-    with pytest.raises(holdfast.UsageError) as refused:
+    with pytest.raises(errors.UsageError) as refused:
         kb.apply_all([holdfast.Update(insert={"edge": [(2, 3)]})])
     assert refused.value.diagnostics[0].code == "E0917"

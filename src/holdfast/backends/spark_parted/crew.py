@@ -192,7 +192,7 @@ class SparkCrew:
         if any(command[0] == "given" for command in commands):
             each = [[_for_shard(command, shard) for command in commands] for shard in range(parts)]
         else:
-            each = [commands]
+            each = [list(commands)]
         packed = [self._plans.packed((turn, step, newest, self._left(), some)) for some in each]
         replies = job.ask([message for message, _ in packed] * (parts // len(packed)))
         self._plans.note_sent(packed[0][1])

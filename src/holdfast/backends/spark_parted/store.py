@@ -184,7 +184,7 @@ class SparkPartedBackend(PartedBackend, ModuleBudget, Frames):
 
     def _before_change(self, facts: HeldFacts) -> None:
         if self._unread:
-            self._pin(facts.predicates())
+            self._pin(set(facts.predicates()))
 
     def _pin(self, predicates: Container[str]) -> None:
         """E or I is about to change: write the rows of views that show what it was."""
