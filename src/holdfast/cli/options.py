@@ -157,13 +157,14 @@ def load_functors(paths: Sequence[Path]) -> None:
 def engine(name: str, master: str | None, conf: list[str]) -> str | SparkOptions:
     """The engine as the library takes it."""
     if name.startswith("spark"):
+        from holdfast.knowledge.engines import has_shards_on_spark
         from holdfast.spark_session import SparkOptions, parsed_conf, spark_session
 
-        options = SparkOptions(master, parsed_conf(conf))
         if name == "spark":
-            return options
-        spark_session(options)  # which the engine then finds
-        return name
+            return SparkOptions(master, parsed_conf(conf))
+        if has_shards_on_spark(name):
+            spark_session(SparkOptions(master, parsed_conf(conf)))  # which the engine then finds
+            return name
     if master is not None or conf:
         raise UsageError(Diagnostic("E1004", "--master and --conf need the spark engine", help="add --engine spark"))
     return name

@@ -62,6 +62,11 @@ def keeps_frames(engine: EngineChoice) -> bool:
     return engine.startswith("spark") if isinstance(engine, str) else not callable(engine)
 
 
+def has_shards_on_spark(engine: str) -> bool:
+    """Whether an engine is `spark-parted`."""
+    return _is_engine(engine) and engine.startswith("spark-")
+
+
 def _is_engine(engine: object) -> bool:
     if isinstance(engine, str):
         parted = _PARTED.fullmatch(engine)
