@@ -5,10 +5,12 @@ What this cannot catch: what only Spark does to its workers; `test_spark.py` has
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Callable
 from itertools import count
 from random import Random
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import pytest
 
@@ -22,6 +24,7 @@ from holdfast.backends.spark_parted.recording import record_path
 from holdfast.backends.spark_parted.store import SparkPartedBackend
 from holdfast.errors import HoldfastError
 from tests.equivalence.checking import run
+from tests.equivalence.reference import counters_of
 from tests.equivalence.runs import lanes_of, script_of, script_of_records
 from tests.equivalence.scripts import Script
 
@@ -257,3 +260,35 @@ def test_a_view_shows_the_state_in_which_it_was_made(workers: Workers) -> None:
     assert sorted(unread) == [(1, 2), (1, 3), (2, 3)]
     assert sorted(change.removed["path"]) == [(1, 2), (1, 3)]
     assert sorted(kb["path"]) == [(2, 3), (2, 4)]
+
+
+def test_an_interrupted_update_leaves_the_state_before_it(workers: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
+    kb = holdfast.from_text(CLOSURE, {"edge": [(1, 2), (2, 3)]}, engine=workers.engine(2), modules=())
+    ask, asked = crew.SparkCrew._ask, count(1)
+
+    def interrupted(self: crew.SparkCrew, job: Any, commands: Any, step: int) -> Any:
+        if next(asked) == 8:
+            os.kill(os.getpid(), signal.SIGINT)
+        return ask(self, job, commands, step)
+
+    monkeypatch.setattr(crew.SparkCrew, "_ask", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        kb.apply(holdfast.Update(insert={"edge": [(3, 4)]}, delete={"edge": [(1, 2)]}))
+    assert next(asked) > 8
+    assert sorted(kb["path"]) == [(1, 2), (1, 3), (2, 3)]
+    kb.apply(holdfast.Update(insert={"edge": [(3, 4)]}))
+    expected = holdfast.from_text(CLOSURE, {"edge": [(1, 2), (2, 3), (3, 4)]}, modules=())
+    assert set(kb["path"]) == set(expected["path"])
+    assert counters_of(kb) == counters_of(expected)
+
+
+def test_a_limit_on_seconds_stops_shards_that_are_busy(workers: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
+    kb = holdfast.from_text(
+        CLOSURE, {"edge": [(1, 2)]}, engine=workers.engine(2), modules=(), limits=holdfast.Limits(seconds=100)
+    )
+    clock = kb._state.watch
+    monkeypatch.setattr(type(clock), "seconds", property(lambda _: 1_000.0))
+    with pytest.raises(errors.LimitReached, match="100 seconds"):
+        kb.apply(holdfast.Update(insert={"edge": [(2, 3)]}))
+    monkeypatch.undo()
+    assert backend_of(kb).crew.version == 1
