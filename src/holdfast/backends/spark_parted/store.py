@@ -18,7 +18,7 @@ from holdfast.backends.parted.partition import AnyParted
 from holdfast.backends.parted.store import PartedBackend
 from holdfast.backends.protocol import Engine, Facts, Watch
 from holdfast.backends.spark_parted.crew import SparkCrew, release_idle
-from holdfast.backends.spark_parted.frames import ShardRows, taken_in
+from holdfast.backends.spark_parted.frames import GivenFrame, ShardRows, taken_in
 from holdfast.backends.spark_parted.jobs import JobSettings
 from holdfast.errors import Diagnostic, UsageError
 from holdfast.exclusive import InterruptedCommitError
@@ -142,12 +142,13 @@ class SparkPartedBackend(PartedBackend, ModuleBudget, Frames):
 
     def facts_with_frames(self, rows: Mapping[str, Codes], frames: Mapping[str, Sequence[Any]]) -> HeldFacts:
         """Encoded rows and DataFrames as a set of facts; the facts of these do not come to the driver."""
-        files: dict[str, list[str]] = {}
-        for name, several in frames.items():
-            column, relation = self.placement.primary[name], self.relations[name]
-            release_idle()  # the jobs that read them need cores
-            for frame in several:
-                files.setdefault(name, []).extend(taken_in(self._settings, self.dictionary, frame, relation, column))
+        given = [
+            GivenFrame(frame, self.relations[name], self.placement.primary[name])
+            for name, several in frames.items()
+            for frame in several
+        ]
+        release_idle()  # the jobs that read them need cores
+        files = taken_in(self._settings, self.dictionary, given)
         found = self._driver.loaded(files)
         return (self.facts(rows) | found).snapshot() if rows else found
 
