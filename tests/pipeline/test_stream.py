@@ -28,7 +28,7 @@ from tests.pipeline.kills import kill
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-STEPS = ("read", "logged", "applied", "written", "committed")
+STEPS = ("read", "applied", "written", "recorded", "committed")
 
 
 class Stopped(Exception):

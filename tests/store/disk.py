@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.store import copying, writing
+from holdfast.store import copying, opening, rewinding
 from holdfast.store.files import Files
 
 SECTOR = 512
@@ -197,6 +197,6 @@ def _make(
 def mounted(disk: Disk | None) -> Iterator[None]:
     """Stores that are opened inside the block are on the disk; with None, on that of this machine."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (writing, copying):
+        for module in (opening, copying, rewinding):
             patch.setattr(module, "Files", Files if disk is None else lambda: disk)
         yield
