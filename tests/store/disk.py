@@ -12,6 +12,7 @@ import os
 import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from copy import deepcopy
 from pathlib import Path
 
 import pytest
@@ -161,6 +162,12 @@ class Disk(Files):
         folder = self._folder(path.parent)
         assert folder is not None
         return folder.live
+
+    def holding(self, tree: Folder) -> Disk:
+        """This disk, with a folder as another one has it."""
+        _make(tree, self.root, lambda folder: folder.live, lambda file: bytes(file.live))
+        self.tree = deepcopy(tree)
+        return self
 
     # --- what is left ------------------------------------------------------------------------------------
 
