@@ -91,11 +91,10 @@ class PipelineStore:
         self.folder, self._settings, self._pipeline, self._name = settings.path, settings, pipeline, name
         self.old = OldSnapshots(settings.path, pipeline)
         self.number, self.position, self._source = 0, Position(), ""
-        self._lock, self._store = -1, None
+        self._lock = -1
+        self._store: Store | None = None
         self._changes: list[ExplicitChange] = []  # of the update that is being applied
         self._rows = 0  # in them
-
-    _store: Store | None
 
     @property
     def checkpoint(self) -> Path:
@@ -104,7 +103,7 @@ class PipelineStore:
 
     @property
     def arriving(self) -> Path:
-        """Where Spark puts the rows of large updates until they are applied."""
+        """Where Spark puts the rows of large updates; until a run ends it may read them again."""
         return self.folder / "arriving"
 
     @contextmanager
@@ -114,6 +113,7 @@ class PipelineStore:
         self._lock = self._locked()
         try:
             self._claim()
+            _discard(self.arriving)
             yield
         except BaseException as error:
             self._close(seal=isinstance(error, HoldfastError | KeyboardInterrupt))
@@ -146,7 +146,6 @@ class PipelineStore:
         raise UsageError(Diagnostic("E1108", message, help="give [snapshots] its own folder"))
 
     def _close(self, *, seal: bool) -> None:
-        _discard(self.arriving)
         if self._store is None:
             os.close(self._lock)
         elif seal:

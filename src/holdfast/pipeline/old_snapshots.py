@@ -124,7 +124,7 @@ class OldSnapshots:
             return self._pointer.exists() or bool(self._numbers())
         with suppress(OSError, ValueError, RecursionError):  # CURRENT is switched last
             pointer = json.loads(self._pointer.read_bytes())
-            return isinstance(pointer, dict) and "manifest" not in pointer
+            return isinstance(pointer, dict) and set(pointer) <= {"snapshot", "sha256"}
         return False
 
     # --- reading ---------------------------------------------------------------------------------------
