@@ -135,7 +135,7 @@ def test_a_large_update_is_committed_by_a_snapshot(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(keeping, "MOST_LOGGED", 0)
     updates(tmp_path, 2, every=100)
     assert seen(tmp_path) == expected(2)
-    assert [path.name for path in (tmp_path / "facts").iterdir()] == ["2"]
+    assert {path.name for path in (tmp_path / "facts").iterdir()} == {"0", "1", "2"}  # each can be gone back to
 
 
 def test_a_copy_of_the_store_is_one_of_a_pipeline(tmp_path: Path) -> None:
@@ -188,7 +188,7 @@ def test_a_flipped_bit_is_refused_or_harmless_and_the_way_back_gives_what_was(tm
     dice = random.Random(14)
     updates(tmp_path / "model", 5, keep=4)
     refused = 0
-    for place in range(150):
+    for place in range(30):
         folder = tmp_path / "copy"
         shutil.copytree(tmp_path / "model", folder)
         victim = dice.choice(files(folder))
@@ -208,7 +208,7 @@ def test_a_flipped_bit_is_refused_or_harmless_and_the_way_back_gives_what_was(tm
                 continue
         assert seen(folder) == expected(4), (place, victim)
         shutil.rmtree(folder)
-    assert refused > 60
+    assert refused > 12
 
 
 # --- faults ------------------------------------------------------------------------------------------
@@ -270,6 +270,11 @@ def images(campaign: Campaign, tmp: Path, dice: random.Random) -> Iterator[Path]
         shutil.rmtree(tmp / "image")
 
 
+def until(first: int | None) -> int:
+    """The last update of a campaign: some records, a snapshot, and a record."""
+    return 4 + (first or 0)
+
+
 @pytest.mark.parametrize("first", [None, 4], ids=["new", "old"])
 def test_a_crash_before_any_call_leaves_an_update_with_its_position(tmp_path: Path, first: int | None) -> None:
     """Also while a folder of the older kind becomes a store."""
@@ -283,30 +288,31 @@ def test_a_crash_before_any_call_leaves_an_update_with_its_position(tmp_path: Pa
                 looked += 1
 
     campaign.disk.watch = look
-    campaign.run(8)
-    assert campaign.known == 8 and looked > 100
+    campaign.run(until(first))
+    assert campaign.known == until(first) and looked > 100
 
 
 @pytest.mark.parametrize("first", [None, 4], ids=["new", "old"])
-def test_a_call_that_fails_loses_nothing_that_was_acknowledged(tmp_path: Path, first: int | None) -> None:
-    whole = Campaign(tmp_path / "whole", first)
-    whole.run(8)
+@pytest.mark.parametrize("step", [13, pytest.param(1, marks=pytest.mark.slow)])
+def test_a_call_that_fails_loses_nothing_that_was_acknowledged(tmp_path: Path, first: int | None, step: int) -> None:
+    whole, last = Campaign(tmp_path / "whole", first), until(first)
+    whole.run(last)
     failed = 0
-    for number in range(first or 0, len(whole.disk.calls), 3):
+    for number in range(step // 2, len(whole.disk.calls), step):
         for kind in ("full", "broken"):
             campaign = Campaign(tmp_path / "disk", first, lambda call, _, n=number, k=kind: k if call == n else None)
             try:
-                campaign.run(8)
+                campaign.run(last)
             except HoldfastError as error:
                 assert {found.code for found in error.diagnostics} <= {"E1304", "E1305"}
                 failed += 1
             for image in images(campaign, tmp_path, random.Random(number)):
                 campaign.judge(image)
-                updates(image, 8)  # it goes on
+                updates(image, last)  # it goes on
                 found = seen(image)
-                assert found is not None and found[0] == 8 and found[2] == expected(8)[2]
+                assert found is not None and found[0] == last and found[2] == expected(last)[2]
             shutil.rmtree(tmp_path / "disk")
-    assert failed > len(whole.disk.calls) / 3
+    assert failed > len(whole.disk.calls) / step
 
 
 def test_the_lock_goes_with_the_process(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ def flips(folder: Path, victims: str, count: int, seed: int) -> Iterator[Path]:
         shutil.rmtree(copy)
 
 
-@pytest.mark.parametrize(("victims", "count"), [("manifests/*", 200), ("*.parquet", 60), ("CURRENT", 100)])
+@pytest.mark.parametrize(("victims", "count"), [("manifests/*", 40), ("*.parquet", 15), ("CURRENT", 25)])
 def test_a_flipped_bit_is_refused_or_harmless(tmp_path: Path, victims: str, count: int) -> None:
     model = store_with(tmp_path / "model", 5)
     whole = {number: meaning(model.load(number)) for number in model.whole()}

@@ -8,8 +8,9 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import field
+from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar, cast
 
 from holdfast.errors import Diagnostic, HoldfastError
 from holdfast.formats.fact_data import is_spark_frame
@@ -230,7 +231,7 @@ class Store:
     def _earlier(self) -> Iterator[int]:
         """Snapshots before the last whose logs have versions that are to stay."""
         numbers = [number for number in snapshot_numbers(self.folder) if number < self.manifest.version]
-        for number, following in zip(numbers, [*numbers[1:], self.manifest.version], strict=True):
+        for number, following in pairwise([*numbers, self.manifest.version]):
             if following > self.version - self._keep + 1:
                 yield number
 
@@ -300,9 +301,10 @@ def _write_facts(folder: Path, file: str, relation: str, facts: StoredData, file
     path = f"{folder.parent.name}/{folder.name}/{file}"
     if is_spark_frame(facts):
         return _write_frame(folder / file, path, relation, facts, files)
-    data = parquet(facts)
+    table = cast("pa.Table", facts)
+    data = parquet(table)
     files.write_file(folder / file, data)
-    return [FactsFile(relation, path, facts.num_rows, len(data), hashlib.sha256(data).hexdigest())]
+    return [FactsFile(relation, path, table.num_rows, len(data), hashlib.sha256(data).hexdigest())]
 
 
 def _write_frame(folder: Path, path: str, relation: str, frame: DataFrame, files: Files) -> list[FactsFile]:
