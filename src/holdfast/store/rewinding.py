@@ -33,7 +33,7 @@ def kept_versions(folder: Path) -> dict[int, StoreContents]:
 
 
 def last_known_version(folder: Path) -> int:
-    """The last version that any log of a store mentions, however damaged the rest is; -1 if there is none."""
+    """The last version that any log of a store mentions, however damaged the rest is; -1 without one."""
     numbers = snapshot_numbers(folder)
     versions = [-1, *numbers]
     with suppress(DamagedData):
