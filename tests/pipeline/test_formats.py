@@ -113,7 +113,6 @@ def test_columns_of_any_type_are_read_as_in_process(spark: SparkSession, engine:
         f'[engine]\nkind = "{engine}"\n[sources.t]\npath = "here/t.jsonl"\nformat = "json"\n'
         '[updates.late]\npath = "here/late.tsv"\n[snapshots]\npath = "s"\n'
     )
-    assert set(run(spark, text).base["t"]) == set(expected["t"])
     outcome = run(spark, text, mode="update")
     for name in ("t", "five", "late"):
         assert set(outcome.base[name]) == set(expected[name]), name

@@ -138,6 +138,15 @@ def test_a_large_update_is_committed_by_a_snapshot(tmp_path: Path, monkeypatch: 
     assert {path.name for path in (tmp_path / "facts").iterdir()} == {"0", "1", "2"}  # each can be gone back to
 
 
+def test_what_follows_is_kept_if_evaluating_it_takes_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Store, "worth_caching", 0.0)
+    updates(tmp_path, 4)
+    assert [path.name for path in (tmp_path / "derived").iterdir()] == ["3"]
+    updates(tmp_path, 7)
+    assert [path.name for path in (tmp_path / "derived").iterdir()] == ["6"]
+    assert seen(tmp_path) == expected(7)
+
+
 def test_a_copy_of_the_store_is_one_of_a_pipeline(tmp_path: Path) -> None:
     from holdfast.store.copying import copy_store
 
