@@ -35,7 +35,6 @@ def first_deletions(s: Stratum) -> Facts:
     for bag in recursive:
         s.Cr.subtract(bag)
         N = N | bag.support()
-    s.figures.deletion += sum(map(len, (*nonrecursive, *recursive)))
     return N
 
 
@@ -56,10 +55,8 @@ def overdelete(s: Stratum) -> None:
     while Δ := unsupported(s, N - D):  # lines 33 to 35
         instances = s.recursive_heads(s.kept.recursive, I - (D - A), I | A, Δ)  # line 36
         s.Cr.subtract(instances)  # line 37
-        s.figures.deletion += len(instances)
-        s.figures.overdeleted += len(Δ)
         N = instances.support()
-        D |= Δ  # line 38
+        s.delete(Δ)  # line 38
 
 
 def unsupported(s: Stratum, facts: Facts) -> Facts:
@@ -71,9 +68,7 @@ def unsupported(s: Stratum, facts: Facts) -> Facts:
 def rederive(s: Stratum) -> Facts:
     """Line 24: R := {F in D ∩ O | Cr[F] > 0}."""
     overdeleted = s.of_node(s.D)
-    R = overdeleted - s.Cr.zero(overdeleted)
-    s.figures.rederived += len(R)
-    return R
+    return overdeleted - s.Cr.zero(overdeleted)
 
 
 def first_insertions(s: Stratum) -> tuple[list[Bag], list[Bag]]:
@@ -82,7 +77,6 @@ def first_insertions(s: Stratum) -> tuple[list[Bag], list[Bag]]:
     recursive = [s.delta_heads(s.kept.recursive, J, s.added_inputs, s.removed_inputs)]
     if s.added:
         recursive.append(s.instances(s.added.recursive, J))
-    s.figures.insertion += sum(map(len, (*nonrecursive, *recursive)))
     return nonrecursive, recursive
 
 
@@ -104,6 +98,7 @@ def insert(
 ) -> None:
     """INSERT.  `modules` adds what these derive."""
     I, D, A = s.I, s.D, s.A
+    s.begin_insertion(R)
     nonrecursive, recursive = first_insertions(s)
     s.Cn.add(s.E_plus)
     N = R | s.E_plus  # line 40
@@ -120,7 +115,6 @@ def insert(
         J = (I - D) | A
         instances = s.recursive_heads(Π_r, J, J, Δ)  # line 49
         s.Cr.add(instances)  # line 50
-        s.figures.insertion += len(instances)
         N = instances.support()
         if modules is not None:
             N = N | modules(Δ)
