@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from holdfast.backends.protocol import Backend, Bag, Counters, Facts
 from holdfast.maintenance.module_adapter import ModuleAdapter, States
@@ -36,6 +36,15 @@ class RuleChange:
 
     def __bool__(self) -> bool:
         return bool(self.nonrecursive or self.recursive or self.aggregates)
+
+
+class NodeChange(NamedTuple):
+    """The facts that an update changes for one hyper-node: its own explicit ones, and those that its rules read."""
+
+    E_minus: Facts
+    E_plus: Facts
+    removed_inputs: Facts
+    added_inputs: Facts
 
 
 @dataclass
@@ -103,6 +112,8 @@ class Stratum:
     watch: Watch
     E_minus: Facts  # E- ∩ O
     E_plus: Facts  # E+ ∩ O
+    removed_inputs: Facts  # D \ A of earlier hyper-nodes
+    added_inputs: Facts  # A \ D
     kept: RuleChange
     removed: RuleChange
     added: RuleChange
@@ -121,8 +132,6 @@ class Stratum:
         self.D, self.A = backend.deleted, backend.added
         self.Cn: Counters = backend.nonrecursive if self.keeps_nonrecursive else _NOT_KEPT
         self.Cr: Counters = backend.recursive if self.keeps_recursive else _NOT_KEPT
-        self.removed_inputs = (self.D - self.A).of(self.inputs)  # D \ A of earlier hyper-nodes
-        self.added_inputs = (self.A - self.D).of(self.inputs)  # A \ D
 
     @property
     def node(self) -> HyperNode:
