@@ -20,6 +20,15 @@ def maintain(s: Stratum) -> None:
     insert(s, rederive(s))  # lines 24 and 25
 
 
+def maintain_explicit(s: Stratum) -> None:
+    """The same for a hyper-node without rules: its facts are the explicit ones."""
+    s.Cn.subtract(s.E_minus)
+    s.delete(s.E_minus)
+    s.Cn.add(s.E_plus)
+    s.A |= s.E_plus
+    s.watch.round(len(s.E_plus))
+
+
 def first_deletions(s: Stratum) -> Facts:
     """Lines 28 to 32: what loses a derivation by what happened outside this hyper-node; the counters are moved."""
     I = s.I
@@ -29,10 +38,10 @@ def first_deletions(s: Stratum) -> Facts:
     if s.removed:
         recursive.append(s.instances(s.removed.recursive, I))
     N = s.E_minus
-    for bag in nonrecursive:
+    for bag in filter(len, nonrecursive):
         s.Cn.subtract(bag)
         N = N | bag.support()
-    for bag in recursive:
+    for bag in filter(len, recursive):
         s.Cr.subtract(bag)
         N = N | bag.support()
     return N
@@ -102,10 +111,10 @@ def insert(
     nonrecursive, recursive = first_insertions(s)
     s.Cn.add(s.E_plus)
     N = R | s.E_plus  # line 40
-    for bag in nonrecursive:  # lines 41 and 42
+    for bag in filter(len, nonrecursive):  # lines 41 and 42
         s.Cn.add(bag)
         N = N | bag.support()
-    for bag in recursive:  # lines 43 and 44
+    for bag in filter(len, recursive):  # lines 43 and 44
         s.Cr.add(bag)
         N = N | bag.support()
     Π_r = s.kept.recursive + s.added.recursive

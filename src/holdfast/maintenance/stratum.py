@@ -173,6 +173,7 @@ class Stratum:
 
     def apply(self, plans: Sequence[AnyPlan], sources: Mapping[Read, Facts], phase: Phase | None = None) -> Bag:
         """The heads of all instances, which are counted."""
+        self.watch.give_way()
         instances = self.backend.apply(plans, sources)
         self.count(len(instances), phase)
         return instances

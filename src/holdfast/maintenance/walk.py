@@ -13,6 +13,7 @@ from holdfast.maintenance.agenda import Agenda
 from holdfast.maintenance.algorithms import ALGORITHMS, AUTO, LIMITS_ANEW, Algorithm, Choice
 from holdfast.maintenance.budget import AbandonedError, Budget, FullCost
 from holdfast.maintenance.choose import Chooser, Request
+from holdfast.maintenance.dred_counting import maintain_explicit
 from holdfast.maintenance.ledger import Ledger
 from holdfast.maintenance.marking import MarkedStratum, Marking
 from holdfast.maintenance.modular import refuse_explicit
@@ -60,6 +61,7 @@ class Walk:
         return [self._maintained(plan) for plan in due]
 
     def _maintained(self, plan: NodePlan) -> Figures:
+        self.watch.give_way()
         stopwatch, change = Stopwatch(), self._change(plan)
         request = self._request(plan, change)
         algorithm, why = self.chooser.chosen(plan, request, self.backend)
@@ -100,6 +102,8 @@ class Walk:
         modular = algorithm.with_modules(plan.allotment.services)
         maintain, figures = modular or algorithm.maintain, Figures(shown_names(plan.node.predicates, self._relations))
         self.watch.node(", ".join(figures.predicates))
+        if not plan.has_rules and not algorithm.counts_anew:
+            maintain = maintain_explicit
         if algorithm.needs_ranks and plan.node.is_recursive and not self.ledger.ranks_are_right(plan):
             maintain, why = recompute.maintain, f"{why}; its ranks were not known, so it was recomputed"
         is_bounded = plan.node.is_recursive and not algorithm.counts_anew and not algorithm.by_module_alone
