@@ -107,14 +107,14 @@ MUTANTS = [
     Mutant(
         "negation: what comes deletes nothing",
         plain_del,
-        "s.delta_heads(s.kept.nonrecursive, s.I, s.removed_inputs, s.added_inputs)",
+        "s.lost_heads(s.kept.nonrecursive, s.I)",
         "s.delta_heads(s.kept.nonrecursive, s.I, s.removed_inputs, s.nothing)",
         DREDC,
     ),
     Mutant(
         "negation: what goes inserts nothing",
         plain_ins,
-        "s.delta_heads(s.kept.nonrecursive, J, s.added_inputs, s.removed_inputs)",
+        "s.gained_heads(s.kept.nonrecursive, J)",
         "s.delta_heads(s.kept.nonrecursive, J, s.added_inputs, s.nothing)",
         DREDC,
     ),
@@ -181,8 +181,8 @@ MUTANTS = [
     Mutant(
         "negation: what comes deletes nothing",
         dred.first_deletions,
-        "s.delta_heads(rules, I, s.removed_inputs, s.added_inputs)",
-        "s.delta_heads(rules, I, s.removed_inputs, s.added_inputs - s.added_inputs)",
+        "s.lost_heads(s.kept.rules, I)",
+        "s.delta_heads(s.kept.rules, I, s.removed_inputs, s.nothing)",
         DRED,
     ),
     # B/F and B/F^c
@@ -642,7 +642,7 @@ STREAM_MUTANTS = [
     Mutant("covered facts may stay", marking.Marking.covered, "if not known.facts - (s.D - s.A)", "", MARKS, hint=37),
     Mutant(
         "what was met is deleted twice",
-        marking.MarkedStratum._deleted,
+        marking.MarkedStratum.lost_heads,
         "bags.append(covered.instances)",
         "bags += covered.instances, covered.instances",
         MARKS,
@@ -650,7 +650,7 @@ STREAM_MUTANTS = [
     ),
     Mutant(
         "what was met is not deleted",
-        marking.MarkedStratum._deleted,
+        marking.MarkedStratum.lost_heads,
         "bags.append(covered.instances)",
         "bags.append(self.backend.apply((), {}))",
         MARKS,
@@ -658,7 +658,7 @@ STREAM_MUTANTS = [
     ),
     Mutant(
         "what is not covered is not deleted",
-        marking.MarkedStratum._deleted,
+        marking.MarkedStratum.lost_heads,
         "if covered.copying is None or len(covered.facts) < self.removed_inputs.sizes()[covered.copying.read]:",
         "if False:",
         MARKS,
@@ -666,7 +666,7 @@ STREAM_MUTANTS = [
     ),
     Mutant(
         "all that copying rules read is covered",
-        marking.MarkedStratum._deleted,
+        marking.MarkedStratum.lost_heads,
         "or len(covered.facts) < self.removed_inputs.sizes()[covered.copying.read]:",
         ":",
         MARKS,
@@ -685,7 +685,7 @@ STREAM_MUTANTS = [
     ),
     Mutant(
         "what is marked is not inserted",
-        marking.MarkedStratum._inserted,
+        marking.MarkedStratum.gained_heads,
         "_sum([*copied, met, self._without",
         "_sum([*copied, self._without",
         MARKS,
@@ -693,23 +693,23 @@ STREAM_MUTANTS = [
     ),
     Mutant(
         "what is not marked is not inserted",
-        marking.MarkedStratum._inserted,
-        "_sum([*copied, met, self._without(rules.others, J, T, added, removed), *rest])",
+        marking.MarkedStratum.gained_heads,
+        "_sum([*copied, met, self._without(coverable.others, J, T, added, removed), *rest])",
         "_sum([*copied, met, *rest])",
         MARKS,
         hint=33,
     ),
     Mutant(
         "rules that read nothing marked insert nothing",
-        marking.MarkedStratum._inserted,
-        "self._changed(rules.uncopied, J, added, removed)",
-        "self._changed(rules.others, J, added, removed)",
+        marking.MarkedStratum.gained_heads,
+        "self._changed(coverable.uncopied, J, added, removed)",
+        "self._changed(coverable.others, J, added, removed)",
         MARKS,
         hint=2,
     ),
     Mutant(
         "some marked facts came now, and all count as met",
-        marking.MarkedStratum._inserted,
+        marking.MarkedStratum.gained_heads,
         "if not T or T - (self.A - self.D):",
         "if not T:",
         MARKS,

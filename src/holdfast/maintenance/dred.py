@@ -18,8 +18,8 @@ def maintain(s: Stratum) -> None:
 
 def first_deletions(s: Stratum) -> Facts:
     """Line 8: N := (E- ∩ O) ∪ Π[I : D\\A, A\\D], and what removed rules derived."""
-    I, rules = s.I, s.kept.rules
-    bags = [s.delta_heads(rules, I, s.removed_inputs, s.added_inputs)]
+    I = s.I
+    bags = [s.lost_heads(s.kept.rules, I)]
     if s.kept.aggregates:
         bags.append(s.aggregates_touched(I))
     if s.removed:

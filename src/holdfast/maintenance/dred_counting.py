@@ -49,7 +49,7 @@ def first_deletions(s: Stratum) -> Facts:
 
 def nonrecursive_deletions(s: Stratum) -> list[Bag]:
     """The nonrecursive derivations that are lost by what happened outside this hyper-node."""
-    I, bags = s.I, [s.delta_heads(s.kept.nonrecursive, s.I, s.removed_inputs, s.added_inputs)]
+    I, bags = s.I, [s.lost_heads(s.kept.nonrecursive, s.I)]
     if s.kept.aggregates:
         bags.append(s.aggregates_touched(I))
     if s.removed:
@@ -92,7 +92,7 @@ def first_insertions(s: Stratum) -> tuple[list[Bag], list[Bag]]:
 def nonrecursive_insertions(s: Stratum) -> list[Bag]:
     """The nonrecursive derivations that come by what happened outside this hyper-node."""
     J = (s.I - s.D) | s.A
-    bags = [s.delta_heads(s.kept.nonrecursive, J, s.added_inputs, s.removed_inputs)]
+    bags = [s.gained_heads(s.kept.nonrecursive, J)]
     if s.kept.aggregates:
         bags.append(s.aggregates_touched(J))
     if s.added:

@@ -189,6 +189,14 @@ class Stratum:
             return self.backend.apply((), {})
         return self.apply(plans, delta_sources(I, P, N))
 
+    def lost_heads(self, rules: tuple[Rule, ...], I: Facts) -> Bag:
+        """Π⟦I : D\\A, A\\D⟧: what loses an instance by what happened in earlier hyper-nodes."""
+        return self.delta_heads(rules, I, self.removed_inputs, self.added_inputs)
+
+    def gained_heads(self, rules: tuple[Rule, ...], J: Facts) -> Bag:
+        """Π⟦J : A\\D, D\\A⟧: what gains one."""
+        return self.delta_heads(rules, J, self.added_inputs, self.removed_inputs)
+
     def recursive_heads(self, rules: Iterable[Rule], Ip: Facts, In: Facts, Δ: Facts, phase: Phase | None = None) -> Bag:
         """Π_r⟦Ip, In : Δ⟧ for new or deleted facts of this hyper-node."""
         plans = self.planner.recursive(Δ.sizes(), rules) if rules else ()
