@@ -17,6 +17,7 @@ from holdfast.modules import MODULES, Module
 from holdfast.streaming.queue import Incoming
 from holdfast.updates import Update
 
+from ..amounts import some
 from .checking import Course
 from .glimpses import ALWAYS, MOMENTS, Glimpses, NextOnly, overlapping
 from .lanes import EACH, FIXED, MIXED, Lane
@@ -24,7 +25,7 @@ from .scripts import Script, Step, grouped, random_script
 
 pytestmark = pytest.mark.only_in_memory("other engines keep no links")
 
-PARTS, SCRIPTS = 4, 9
+PARTS, SCRIPTS = 4, some(12)
 POLICIES = (*FIXED, MIXED, EACH)
 
 
