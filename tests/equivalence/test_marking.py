@@ -105,8 +105,10 @@ def through_a_stream(script: Script, algorithm: str, moments: str, random: Rando
             continue
         assert answer.change is not None
         assert answer.change.no_ops == change.no_ops
-        for told, expected in ((answer.change.added, change.added), (answer.change.removed, change.removed)):
-            assert {name: set(view) for name, view in told.items()} == {n: set(view) for n, view in expected.items()}
+        for reported, expected in ((answer.change.added, change.added), (answer.change.removed, change.removed)):
+            assert {name: set(view) for name, view in reported.items()} == {
+                n: set(view) for n, view in expected.items()
+            }
         saved += answer.marks.saved
     assert all(one.counters(name) == other.counters(name) for name in one.relations)
     return saved
