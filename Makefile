@@ -93,10 +93,14 @@ test-slow: .venv/installed-dev
 
 test-faults: SECONDS = 86400
 test-faults: .venv/installed-dev
-	@echo "== the fault campaign of stores: all of it takes hours, SECONDS bounds it"
+	@echo "== the fault campaign of stores; SECONDS bounds it"
 	@$(BIN)/python -m tests.store.campaign --seconds $(SECONDS)
 	@echo "== one process writes a store and four follow it: 10,000 updates"
 	@$(BIN)/python -m tests.store.processes
+	@echo "== threads read while others write: histories of 10,000 updates, with and without a store"
+	@$(BIN)/python -m tests.versions.histories --updates 10000
+	@rm -rf build/history && mkdir -p build && $(BIN)/python -m tests.versions.histories --updates 10000 --store build/history
+	@rm -rf build/history
 	@echo "== 100,000 updates of one store: memory, disk and time stay bounded"
 	@$(BIN)/python -m tests.store.soak
 

@@ -28,7 +28,7 @@ from tests.pipeline.kills import kill
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-STEPS = ("read", "logged", "applied", "written", "committed")
+STEPS = ("read", "applied", "written", "recorded", "committed")
 
 
 class Stopped(Exception):
@@ -127,7 +127,12 @@ def test_files_that_spark_puts_together_after_a_kill_are_updates_of_their_own(
     check(story, tmp_path)
 
 
-def test_above_the_limit_maintenance_moves_to_spark_with_the_same_results(spark: SparkSession, tmp_path: Path) -> None:
+def test_above_the_limit_maintenance_moves_to_spark_with_the_same_results(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There updates of some rows are logged, and larger ones stay on Spark and are followed by a snapshot."""
+    for module in ("running", "keeping"):
+        monkeypatch.setattr(f"holdfast.pipeline.{module}.MOST_LOGGED", 2)
     story = Story(seed=14, updates=3)
     sizes = [len(edges) + len(paths) for edges, paths in zip(story.edges, story.paths, strict=True)]
     limit = sizes[0]  # what is there at first fits, and what comes with an update does not

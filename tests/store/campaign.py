@@ -38,8 +38,12 @@ def main() -> None:
         print(f"damage: {Counter(damage.damages(tmp, asked.damages, asked.seed))}", flush=True)
         half = time.monotonic() + (end - time.monotonic()) / 2  # the other half is for errors
         _until(half, "kills", asked.kills, lambda number: str(kills.killed(tmp / f"kill{number}", asked.seed + number)))
-        places = random.Random(asked.seed).sample(range(len(calls)), len(calls))
-        _until(end, "errors", len(places), lambda number: ",".join(faults.errors(actions, tmp, [places[number]])))
+        places, known = random.Random(asked.seed).sample(range(len(calls)), len(calls)), faults.starts(actions, tmp)
+
+        def failing(number: int) -> str:
+            return ",".join(faults.errors(actions, tmp, [places[number]], known=known, most=2))
+
+        _until(end, "errors", len(places), failing)
 
 
 def _until(end: float, what: str, number: int, act) -> None:  # type: ignore[no-untyped-def]
