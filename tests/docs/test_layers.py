@@ -31,6 +31,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("backends/memory",),  # what implements the protocol: no algorithm may import it
     ("backends/parted",),
     ("backends/spark",),
+    ("backends/spark_parted",),
     ("relation_view",),
     ("updates",),
     ("update_lines",),

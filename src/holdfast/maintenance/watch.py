@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -115,6 +116,17 @@ class Watch:
             self._stop("E0803", f"the run takes more than {self.limits.seconds:g} seconds")
         if self._until is not None and time.thread_time() > self._until:
             self._stop("E0803", "the run takes more processor time than allowed")
+
+    def waiting(self) -> None:
+        """Other processes are at work: heed signals and the limit on seconds."""
+        checkpoint()
+        if self.limits.seconds is not None and self.seconds > self.limits.seconds:
+            self._stop("E0803", f"the run takes more than {self.limits.seconds:g} seconds")
+
+    def left(self) -> tuple[float, float]:
+        """The new facts that the limits allow, and the bytes in all."""
+        facts = math.inf if self.limits.facts is None else self.limits.facts - self.facts
+        return facts, math.inf if self.limits.memory is None else self.limits.memory
 
     def set_net_facts(self, more: int) -> None:
         """Count the net number of new facts at the end of a run, instead of all facts that were added on the way."""
