@@ -5,10 +5,12 @@ What this cannot catch: what only Spark does to its workers; `test_spark.py` has
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Callable
 from itertools import count
 from random import Random
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import pytest
 
@@ -22,6 +24,7 @@ from holdfast.backends.spark_parted.recording import record_path
 from holdfast.backends.spark_parted.store import SparkPartedBackend
 from holdfast.errors import HoldfastError
 from tests.equivalence.checking import run
+from tests.equivalence.reference import counters_of
 from tests.equivalence.runs import lanes_of, script_of, script_of_records
 from tests.equivalence.scripts import Script
 
@@ -133,7 +136,9 @@ def test_the_log_is_written_before_the_commit_is_said(workers: Workers) -> None:
     assert sorted(change.added["path"]) == [(1, 4), (2, 4), (3, 4)]
     assert made.crew.version == version + 1
     assert made.crew.restored == 1
-    assert all(record_path(folder, version + 1, shard, is_base=False).exists() for shard in range(2))
+    [name] = made.crew._committed.records
+    assert name.startswith(f"log-{version + 1}-")
+    assert all(record_path(folder, name, shard).exists() for shard in range(2))
     workers.lose_memory()
     assert sorted(kb["path"]) == [(1, 2), (1, 3), (1, 4), (2, 3), (2, 4), (3, 4)]
     assert made.crew.restored == 2
@@ -166,7 +171,7 @@ def test_logs_are_gathered_into_a_base_and_removed(workers: Workers, monkeypatch
         kb.apply(holdfast.Update(insert={"edge": [(number, number + 1)]}))
     files = sorted(path.name for path in workers.folder.rglob("*-0.npz"))
     assert len(files) < 8
-    assert backend_of(kb).crew._committed.base != 1
+    assert backend_of(kb).crew._committed.oldest != 1
     workers.lose_memory()
     assert len(kb["path"]) == 66
 
@@ -206,7 +211,7 @@ def test_a_disk_that_takes_nothing_stops_the_opening(workers: Workers, monkeypat
     def full(*_: object) -> int:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("holdfast.backends.spark_parted.recording.write_durably", full)
+    monkeypatch.setattr("holdfast.backends.spark_parted.recording._write", full)
     with pytest.raises(holdfast.HoldfastError, match="a shard cannot write its log: No space left on device"):
         holdfast.from_text(CLOSURE, {"edge": [(1, 2)]}, engine=workers.engine(2))
 
@@ -219,7 +224,7 @@ def test_a_disk_that_is_full_at_a_commit_ends_the_knowledge_base(
     def full(*_: object) -> int:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("holdfast.backends.spark_parted.recording.write_durably", full)
+    monkeypatch.setattr("holdfast.backends.spark_parted.recording._write", full)
     with pytest.raises(holdfast.HoldfastError):
         kb.apply(holdfast.Update(insert={"edge": [(2, 3)]}))
     with pytest.raises(holdfast.HoldfastError):
@@ -257,3 +262,44 @@ def test_a_view_shows_the_state_in_which_it_was_made(workers: Workers) -> None:
     assert sorted(unread) == [(1, 2), (1, 3), (2, 3)]
     assert sorted(change.removed["path"]) == [(1, 2), (1, 3)]
     assert sorted(kb["path"]) == [(2, 3), (2, 4)]
+
+
+def test_an_interrupted_update_leaves_the_state_before_it(workers: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
+    kb = holdfast.from_text(CLOSURE, {"edge": [(1, 2), (2, 3)]}, engine=workers.engine(2), modules=())
+    ask, asked = crew.SparkCrew._ask, count(1)
+
+    def interrupted(self: crew.SparkCrew, job: Any, commands: Any, step: int) -> Any:
+        if next(asked) == 8:
+            os.kill(os.getpid(), signal.SIGINT)
+        return ask(self, job, commands, step)
+
+    monkeypatch.setattr(crew.SparkCrew, "_ask", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        kb.apply(holdfast.Update(insert={"edge": [(3, 4)]}, delete={"edge": [(1, 2)]}))
+    assert next(asked) > 8
+    assert sorted(kb["path"]) == [(1, 2), (1, 3), (2, 3)]
+    kb.apply(holdfast.Update(insert={"edge": [(3, 4)]}))
+    expected = holdfast.from_text(CLOSURE, {"edge": [(1, 2), (2, 3), (3, 4)]}, modules=())
+    assert set(kb["path"]) == set(expected["path"])
+    assert counters_of(kb) == counters_of(expected)
+
+
+def test_a_limit_on_seconds_stops_shards_that_are_busy(workers: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
+    kb = holdfast.from_text(
+        CLOSURE, {"edge": [(1, 2)]}, engine=workers.engine(2), modules=(), limits=holdfast.Limits(seconds=100)
+    )
+    clock = kb._state.watch
+    monkeypatch.setattr(type(clock), "seconds", property(lambda _: 1_000.0))
+    with pytest.raises(errors.LimitReached, match="100 seconds"):
+        kb.apply(holdfast.Update(insert={"edge": [(2, 3)]}))
+    monkeypatch.undo()
+    assert backend_of(kb).crew.version == 1
+
+
+def test_the_job_of_one_knowledge_base_gives_way_to_that_of_another(workers: Workers) -> None:
+    one, two = (holdfast.from_text(CLOSURE, {"edge": [(1, 2)]}, engine=workers.engine(2)) for _ in range(2))
+    assert backend_of(one).crew._job is None
+    one.apply(holdfast.Update(insert={"edge": [(2, 3)]}))
+    assert backend_of(two).crew._job is None
+    assert len(one["path"]) == 3
+    assert backend_of(one).crew.restored == 0

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import shutil
 import time
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from itertools import count
@@ -23,7 +24,7 @@ from holdfast.backends.parted.shard import ShardCommand
 from holdfast.backends.protocol import Watch
 from holdfast.backends.spark_parted.jobs import JobSettings, LostError, ShardJob, ShardReply
 from holdfast.backends.spark_parted.links import PlanNumbers
-from holdfast.backends.spark_parted.recording import RecordedState
+from holdfast.backends.spark_parted.recording import RecordedState, record_name
 from holdfast.backends.spark_parted.task import FAILED, OK, Arrival, Assignment
 from holdfast.errors import Diagnostic, LimitReached
 from holdfast.interrupts import checkpoint
@@ -42,6 +43,9 @@ _SCHEMA = frozenset({"add", "drop", "copy", "drop_copy"})  # what a rolled back 
 _TRIES = 4
 _LONG = 5_000  # entries of a journal that are worth a record
 _SMALL = 1 << 20  # bytes of records that are not worth a new base
+
+
+_crews = weakref.WeakSet["SparkCrew"]()
 
 
 @runtime_checkable
@@ -71,8 +75,9 @@ class CommittedState:
     """What the driver knows of V: which files restore it, and what is not in them."""
 
     version: int
-    base: int | None
-    records: tuple[int, ...]  # after the base
+    oldest: int  # the version of the base
+    base: str | None
+    records: tuple[str, ...]  # after the base
     base_bytes: int
     record_bytes: int
     step: int
@@ -105,9 +110,10 @@ class SparkCrew:
         self._step = 0
         self._plans = PlanNumbers()
         self._remembering: set[str] = set()  # counters that record what an update does
-        self._committed = CommittedState(0, None, (), 0, 0, 0, {}, (), 0, {}, [])
+        self._committed = CommittedState(0, 0, None, (), 0, 0, 0, {}, (), 0, {}, [])
         self.restored = 0
         """How often the shards were restored from files."""
+        _crews.add(self)
 
     @property
     def version(self) -> int:
@@ -223,6 +229,7 @@ class SparkCrew:
     def _ready(self) -> ShardJob:
         """A job whose shards are in the current state."""
         if self._job is None:
+            release_idle(self)
             self._job = job = ShardJob(self._settings, self._dictionary, self._look_around)
             arrivals = job.arrivals()
             shards = self._holders(arrivals)
@@ -318,17 +325,23 @@ class SparkCrew:
         with self._lock:
             known = self._committed
             is_base = known.base is None or known.record_bytes > max(_SMALL, known.base_bytes // 2)
-            version = known.version + 1
-            command = ("record", version, is_base, known.base or 0)
-            replies = self._reliably(lambda job: self._ask(job, [command], self._step))
+            version, name = known.version + 1, ""
+
+            def record(job: ShardJob) -> list[ShardReply]:
+                nonlocal name
+                name = record_name(version, is_base=is_base)
+                return self._ask(job, [("record", version, name, is_base, known.oldest)], self._step)
+
+            replies = self._reliably(record)
             if any(reply.kind != OK for reply in replies):
                 self.abandon()  # some shards have written it and some have not
                 self._fail_to_write(replies)
             sizes, rounds, deferred = zip(*(reply.answers[0] for reply in replies), strict=True)
             self._committed = CommittedState(
                 version,
-                version if is_base else known.base,
-                () if is_base else (*known.records, version),
+                version if is_base else known.oldest,
+                name if is_base else known.base,
+                () if is_base else (*known.records, name),
                 sum(sizes) if is_base else known.base_bytes,
                 0 if is_base else known.record_bytes + sum(sizes),
                 self._step,
@@ -367,6 +380,16 @@ class SparkCrew:
             self._journal.clear()
             self._remembering.clear()
             self._plans = PlanNumbers()
+
+
+def release_idle(but: SparkCrew | None = None) -> None:
+    """End the jobs of other knowledge bases of this process that are not at work: they keep cores."""
+    for crew in list(_crews):
+        if crew is not but and crew._lock.acquire(blocking=False):
+            try:
+                crew.release()
+            finally:
+                crew._lock.release()
 
 
 def _are_equal(entry: JournalEntry, answers: Sequence[Sequence[Any]]) -> bool:

@@ -7,10 +7,10 @@ part of a record, since it may use them after the commit.
 
 from __future__ import annotations
 
-import io
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -108,11 +108,11 @@ class _RecordedCounters(MemoryCounters):
 
 @dataclass(frozen=True)
 class RecordedState:
-    """What a shard restores: the base and the records after it, by version, for these relations."""
+    """What a shard restores: the base and the records after it, by name, for these relations."""
 
     folder: str
-    base: int | None
-    records: Sequence[int]
+    base: str | None
+    records: Sequence[str]
     relations: Mapping[str, Relation]
     rounds: int
     deferred: Mapping[Any, Any]
@@ -188,7 +188,7 @@ class RecordedShard(Shard):
 
     # --- records ---------------------------------------------------------------------------------------
 
-    def do_record(self, version: int, is_base: bool, oldest: int) -> tuple[int, int, Mapping[Any, Any]]:
+    def do_record(self, version: int, name: str, is_base: bool, oldest: int) -> tuple[int, int, Mapping[Any, Any]]:
         """Write what has changed, or everything; that is the version from then on.
 
         Files of versions before `oldest` are not needed any more.  Gives the bytes that were written, the highest rank
@@ -198,7 +198,7 @@ class RecordedShard(Shard):
         parts = {name: self._all_rows(name) if is_base else self._touched.of(name) for name in names}
         parts = {name: ids for name, ids in parts.items() if len(ids)}
         dropped = [] if is_base else sorted(self._touched.dropped)
-        size = _write(record_path(self.folder, version, self.number, is_base=is_base), *self._record(parts, dropped))
+        size = _write(record_path(self.folder, name, self.number), *self._record(parts, dropped))
         self._touched.clear(names)
         self.version = version
         _clean(self.folder, self.number, oldest)
@@ -253,9 +253,8 @@ class RecordedShard(Shard):
         """Take up the base and the records after it."""
         for relation in saved.relations.values():
             self.add_relation(relation)
-        paths = [record_path(saved.folder, version, self.number, is_base=False) for version in saved.records]
-        if saved.base is not None:
-            paths.insert(0, record_path(saved.folder, saved.base, self.number, is_base=True))
+        names = [*([] if saved.base is None else [saved.base]), *saved.records]
+        paths = [record_path(saved.folder, name, self.number) for name in names]
         for place, path in enumerate(paths):
             with np.load(path) as arrays:
                 about = json.loads(bytes(arrays["about"]))
@@ -309,40 +308,33 @@ class RecordedShard(Shard):
 # --- files ---------------------------------------------------------------------------------------------
 
 
-def record_path(folder: str, version: int, shard: int, *, is_base: bool) -> Path:
-    """The file of a shard's base or record of a version."""
-    return Path(folder) / f"{'base' if is_base else 'log'}-{version}-{shard}.npz"
+def record_path(folder: str, name: str, shard: int) -> Path:
+    """The file of a shard's base or record."""
+    return Path(folder) / f"{name}-{shard}.npz"
+
+
+def record_name(version: int, *, is_base: bool) -> str:
+    """A name that no other attempt to write this version has: a lost task may write for a while."""
+    return f"{'base' if is_base else 'log'}-{version}-{secrets.token_hex(4)}"
 
 
 def _write(path: Path, about: Mapping[str, Any], arrays: _Arrays) -> int:
-    """Write a file that is there as a whole or not at all, and survives a crash of the machine."""
-    out = io.BytesIO()
-    np.savez(out, about=np.frombuffer(json.dumps(about).encode(), np.uint8), **arrays)  # type: ignore[arg-type]
-    return write_durably(path, out.getbuffer())
-
-
-def write_durably(path: Path, data: bytes | memoryview) -> int:
-    """Write a file that is there as a whole or not at all; gives its size."""
-    beside = path.with_name(f".{path.name}-{os.getpid()}")
-    with beside.open("wb") as file:
-        file.write(data)
+    """Write a file that survives a crash of the machine; gives its size."""
+    with path.open("wb") as file:
+        np.savez(file, about=np.frombuffer(json.dumps(about).encode(), np.uint8), **arrays)  # type: ignore[arg-type]
         file.flush()
         os.fsync(file.fileno())
-    beside.replace(path)
+        size = file.tell()
     folder = os.open(path.parent, os.O_RDONLY)
     try:
         os.fsync(folder)
     finally:
         os.close(folder)
-    return len(data)
+    return size
 
 
 def _clean(folder: str, shard: int, oldest: int) -> None:
-    for path in _records(folder, shard):
-        if int(path.name.split("-")[1]) < oldest:
-            path.unlink(missing_ok=True)
-
-
-def _records(folder: str, shard: int) -> Iterator[Path]:
     for kind in ("base", "log"):
-        yield from Path(folder).glob(f"{kind}-*-{shard}.npz")
+        for path in Path(folder).glob(f"{kind}-*-{shard}.npz"):
+            if int(path.name.split("-")[1]) < oldest:
+                path.unlink(missing_ok=True)

@@ -17,7 +17,7 @@ from holdfast.backends.parted.handles import HeldFacts, KeptSet, PartedFacts, ow
 from holdfast.backends.parted.partition import AnyParted
 from holdfast.backends.parted.store import PartedBackend
 from holdfast.backends.protocol import Engine, Facts, Watch
-from holdfast.backends.spark_parted.crew import SparkCrew
+from holdfast.backends.spark_parted.crew import SparkCrew, release_idle
 from holdfast.backends.spark_parted.frames import ShardRows, taken_in
 from holdfast.backends.spark_parted.jobs import JobSettings
 from holdfast.errors import Diagnostic, UsageError
@@ -145,7 +145,7 @@ class SparkPartedBackend(PartedBackend, ModuleBudget, Frames):
         files: dict[str, list[str]] = {}
         for name, several in frames.items():
             column, relation = self.placement.primary[name], self.relations[name]
-            self.crew.release()  # the jobs that read them need its cores
+            release_idle()  # the jobs that read them need cores
             for frame in several:
                 files.setdefault(name, []).extend(taken_in(self._settings, self.dictionary, frame, relation, column))
         found = self._driver.loaded(files)
