@@ -38,7 +38,7 @@ def killed(folder: Path, seed: int, rounds: int = 3) -> int:
 
 def _run_and_kill(folder: Path, chance: random.Random) -> int:
     """Let a process make at least so many updates; gives the number of the last that it acknowledged."""
-    lines = 0 if chance.random() < EARLY else 1 + chance.randrange(60)
+    lines = 0 if chance.random() < EARLY else 1 + chance.randrange(25)
     out, into = os.pipe()
     child = os.fork()
     if child == 0:
