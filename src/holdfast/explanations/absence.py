@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from itertools import islice
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from holdfast.errors import LimitReached
 from holdfast.explanations.matching import ANY, Binding, Fact, FactPattern, Matcher, RuleHead, formulas
@@ -17,8 +17,12 @@ from holdfast.language import tree
 from holdfast.language.printer import show_formula, show_rule
 from holdfast.quick_dataclass import dataclass
 
+if TYPE_CHECKING:
+    from holdfast.explanations.suspects import Suspect
+
 NEAREST = 3
 """How many nearest facts are shown."""
+_NOT_GIVEN = "it was not given, and no rule could derive it"
 _DEEPEST = 3
 _LOOKED_AT = 200  # ways to satisfy a part of a body, of which the first failing one is shown
 
@@ -36,6 +40,14 @@ class Obstacle:
     nearest: tuple[str, ...] = ()
     missing: Fact | None = None  # the pattern that has no facts, if it is that
 
+    def lines(self) -> Iterator[str]:
+        """What fails, in words."""
+        ways = f", in {self.ways:,} way{'s' if self.ways > 1 else ''}" if self.held else ""
+        before = f"{self.held} of {self.conditions} conditions hold{ways}, but " if self.held else ""
+        yield f"{before}{self.fails}"
+        if self.nearest:
+            yield f"nearest: {', '.join(self.nearest)}"
+
 
 @dataclass(frozen=True, eq=False)
 class Absence:
@@ -47,6 +59,8 @@ class Absence:
     inferences: tuple[ProofStep, ...]
     complete: tuple[Complete, ...]
     limit: LimitReached | None = None  # what stopped the search for a certificate
+    suspects: tuple[Suspect, ...] = ()
+    """Likely mistakes, the likeliest first."""
 
     def to_json(self, **options: Any) -> str:
         """As JSON, whole: what `holdfast.check_proof` checks.  Raises `LimitReached` if no certificate was found."""
@@ -60,6 +74,7 @@ class Absence:
             "absent": fact_text(self.goal),
             "inferences": [inference.to_json() for inference in self.inferences],
             "complete": complete_json(self.complete),
+            "suspects": [suspect.as_json() for suspect in self.suspects],
         }
 
     def __str__(self) -> str:
@@ -69,36 +84,74 @@ class Absence:
         return f"<absence of {fact_text(self.goal)}: {len(self.obstacles[self.goal])} rules fail>"
 
     def _lines(self) -> Iterator[str]:
-        several = ANY in self.goal[1]
-        yield f"no fact {fact_text(self.goal)} holds" if several else f"{fact_text(self.goal)} does not hold"
+        yield self._headline()
+        yield from (f"  {line}" for line in self._suspected())
         if self.nearest:
             yield f"  nearest: {', '.join(self.nearest)}"
         yield from self._rules(self.goal, "  ", {self.goal})
 
+    def _headline(self) -> str:
+        shown = fact_text(self.goal)
+        return f"no fact {shown} holds" if ANY in self.goal[1] else f"{shown} does not hold"
+
+    def _suspected(self) -> Iterator[str]:
+        """The likeliest mistakes; where there is only one thing to say, the rules say it."""
+        if self.suspects:
+            yield "likely causes:"
+            yield from (f"  {number}. {each.text}" for number, each in enumerate(self.suspects[:NEAREST], 1))
+
     def _rules(self, goal: Fact, indent: str, seen: set[Fact]) -> Iterator[str]:
         if not self.obstacles.get(goal):
-            yield f"{indent}it was not given, and no rule could derive it"
+            yield f"{indent}{_NOT_GIVEN}"
         for each in self.obstacles.get(goal, ()):
             yield f"{indent}{each.rule_name}: {each.rule}"
-            ways = f", in {each.ways:,} way{'s' if each.ways > 1 else ''}" if each.held else ""
-            before = f"{each.held} of {each.conditions} conditions hold{ways}, but " if each.held else ""
-            yield f"{indent}  {before}{each.fails}"
-            if each.nearest:
-                yield f"{indent}  nearest: {', '.join(each.nearest)}"
-            below = each.missing
-            if below is not None and below in self.obstacles and below not in seen:
-                seen.add(below)
+            yield from (f"{indent}  {line}" for line in each.lines())
+            below = self._below(each, seen)
+            if below is not None:
                 yield f"{indent}  why no {fact_text(below)}:"
                 yield from self._rules(below, indent + "    ", seen)
 
+    def _below(self, each: Obstacle, seen: set[Fact]) -> Fact | None:
+        """What a rule misses, if there is more to say of it that was not said yet."""
+        below = each.missing
+        if below is None or below not in self.obstacles or below in seen:
+            return None
+        seen.add(below)
+        return below
+
     def _repr_html_(self) -> str:
+        """Rules to fold and unfold."""
         from html import escape
 
-        return f"<pre>{escape(str(self))}</pre>"
+        lines = [self._headline(), *self._suspected()]
+        if self.nearest:
+            lines.append(f"nearest: {', '.join(self.nearest)}")
+        return f"<pre>{escape(chr(10).join(lines))}</pre>{self._html(self.goal, {self.goal})}"
+
+    def _html(self, goal: Fact, seen: set[Fact]) -> str:
+        from html import escape
+
+        parts = []
+        for each in self.obstacles.get(goal, ()):
+            inside = "".join(f"<div>{escape(line)}</div>" for line in each.lines())
+            if (below := self._below(each, seen)) is not None:
+                summary = escape(f"why no {fact_text(below)}")
+                inside += f"<details><summary>{summary}</summary>{self._html(below, seen)}</details>"
+            rule = f"{escape(each.rule_name)}: <code>{escape(each.rule)}</code>"
+            parts.append(f"<details open style='margin-left:1.5em'><summary>{rule}</summary>{inside}</details>")
+        return "".join(parts) or f"<div>{_NOT_GIVEN}</div>"
 
 
 class _Valued(Protocol):
     def value(self, term: tree.Term, b: Binding) -> Any: ...
+
+
+class LookedUp(Protocol):
+    """Facts that can be looked up."""
+
+    def facts(self, name: str, patterns: Sequence[FactPattern]) -> list[list[FactPattern]]:
+        """For each pattern the facts that fit it."""
+        ...
 
 
 def reasons(source: Matcher, goal: Fact) -> dict[Fact, tuple[Obstacle, ...]]:
@@ -169,6 +222,11 @@ def known_pattern(source: _Valued, atom: tree.Atom, b: Binding) -> FactPattern |
 
 
 def nearest(source: Matcher, name: str, patterns: Sequence[FactPattern]) -> tuple[str, ...]:
+    """The facts that differ from patterns in one column, as texts."""
+    return tuple(map(fact_text, nearest_facts(source, name, patterns)))
+
+
+def nearest_facts(source: LookedUp, name: str, patterns: Sequence[FactPattern]) -> tuple[Fact, ...]:
     """The facts that differ from patterns in one column, the most similar values first."""
     found: dict[FactPattern, float] = {}
     for pattern in patterns:
@@ -176,13 +234,14 @@ def nearest(source: Matcher, name: str, patterns: Sequence[FactPattern]) -> tupl
             if value is ANY:
                 continue
             wider = (*pattern[:place], ANY, *pattern[place + 1 :])
-            for row in islice(next(iter(source.lookup(name, [wider], False))), 1000):
-                found[row] = max(found.get(row, 0.0), _likeness(row[place], value))
+            for row in islice(source.facts(name, [wider])[0], 1000):
+                found[row] = max(found.get(row, 0.0), likeness(row[place], value))
     best = sorted(found, key=lambda row: (-found[row], str(row)))
-    return tuple(fact_text((name, row)) for row in best[:NEAREST])
+    return tuple((name, row) for row in best[:NEAREST])
 
 
-def _likeness(one: Any, other: Any) -> float:
+def likeness(one: Any, other: Any) -> float:
+    """How much two values resemble each other, from 0 to 1."""
     if isinstance(one, int | float) and isinstance(other, int | float):
         return 1 / (1 + abs(float(one) - float(other)))
     return SequenceMatcher(None, str(one), str(other)).ratio()

@@ -59,9 +59,18 @@ Values: TypeAlias = Callable[[str, int, int], Sequence[Any]]
 class Candidates:
     """The edits in one state; the likelier ones first."""
 
-    def __init__(self, source: EditableFacts, may: Callable[[Edit], bool], values: Values, limit: SearchLimit) -> None:
-        self._source, self._may, self._values, self._limit = source, may, values, limit
+    def __init__(
+        self,
+        source: EditableFacts,
+        may: Callable[[Edit], bool],
+        values: Values,
+        limit: SearchLimit,
+        on_rule: Callable[[RuleHead, Sequence[tree.Formula], Binding], None] | None = None,
+    ) -> None:
+        self._source, self._may, self._values, self._limit, self._on_rule = source, may, values, limit, on_rule
         self._explainer = Explainer(source, limit)
+        self.openness = 0
+        """How many conditions beside the edited one did not hold either, for the last edit."""
         self.is_complete = True
         """Whether nothing was left out because there was too much of it."""
 
@@ -79,6 +88,7 @@ class Candidates:
             if not waiting:
                 return
             openness, _, run = heappop(waiting)
+            self.openness = openness
             self._limit.check(0, "repair")
             tasks = []
             for found in run():
@@ -115,6 +125,8 @@ class Candidates:
             if start is None:
                 continue
             for items in _alternatives(rule.body):
+                if self._on_rule is not None:
+                    self._on_rule(rule, [*items, *start[1]], start[0])
                 yield from self._openings(rule, [*items, *start[1]], start[0])
 
     def _filled(self, name: str, pattern: FactPattern) -> Iterator[FactPattern]:
@@ -132,7 +144,7 @@ class Candidates:
         if any(isinstance(a, tree.HeadAggregate) for a in rule.head.arguments):
             yield 0, lambda: self._touched(items, start)
             return
-        editable = [item for item in items if _is_editable(item)]
+        editable = [item for item in items if is_editable(item)]
         most = len(editable) - 1 if len(editable) <= _LONG else 2
         self.is_complete &= len(editable) <= _LONG
         for item in editable:
@@ -205,7 +217,7 @@ def _is_relation(atom: tree.Atom) -> bool:
     return atom.name.text not in TESTS or atom.name.kind is not tree.NameKind.PLAIN
 
 
-def _is_editable(item: tree.Formula) -> bool:
+def is_editable(item: tree.Formula) -> bool:
     """Whether edits of facts can change whether it holds."""
     return any(isinstance(node, tree.Atom) and _is_relation(node) for node in nodes(item))
 

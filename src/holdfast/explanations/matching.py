@@ -87,6 +87,10 @@ class Matcher:
         """For each pattern the facts that fit it; `exact`: these and no others, as negation and aggregates need."""
         raise NotImplementedError
 
+    def facts(self, name: str, patterns: Sequence[FactPattern]) -> list[list[FactPattern]]:
+        """For each pattern all facts that fit it, which no proof has to account for."""
+        raise NotImplementedError
+
     def instances(
         self, rule: RuleHead, goals: Sequence[tuple[FactPattern, Binding]]
     ) -> Iterator[tuple[int, FactPattern, Binding]]:

@@ -13,8 +13,7 @@ from holdfast.backends.abilities import relation_size, virtual_relations
 from holdfast.backends.memory.arithmetic import Undefined as EngineUndefined
 from holdfast.backends.memory.functors import Bindings, evaluate
 from holdfast.backends.protocol import Facts
-from holdfast.errors import Diagnostic, EvaluationError, LimitReached, UsageError
-from holdfast.explanations.absence import Absence, nearest, reasons
+from holdfast.errors import Diagnostic, EvaluationError, UsageError
 from holdfast.explanations.matching import ANY, Fact, FactPattern, Matcher, fits
 from holdfast.explanations.proof import Proof
 from holdfast.explanations.search import Explainer, SearchLimit
@@ -254,21 +253,6 @@ def minimal_supports(
         if not source.facts(fact[0], [fact[1]])[0]:
             return None
         return supports(source, fact, limit, SearchLimit(seconds, None), rules=rules)
-
-
-def why_not(text: str, state: ReadState, seconds: float | None, size: int | None) -> Absence | None:
-    """A certificate that a fact, or all facts of a pattern, are absent; None if one holds."""
-    with StoredFacts(state) as source:
-        goal = asked_fact(text, source, whole=False)
-        if source.facts(goal[0], [goal[1]])[0]:
-            return None
-        found = reasons(source, goal)
-        near = nearest(source, goal[0], [goal[1]])
-        try:
-            inferences, complete = Explainer(source, SearchLimit(seconds, size)).complete(goal)
-        except LimitReached as limit:
-            return Absence(goal, found, near, (), (), limit)
-        return Absence(goal, found, near, inferences, complete)
 
 
 def asked_fact(text: str, source: StoredFacts, *, whole: bool = True) -> Fact:
