@@ -1,8 +1,8 @@
 """`python -m bench.mistakes`: how often why-not names a seeded mistake because of which a fact does not hold.
 
 The first 60 mistakes are facts that were left out, values that are misspelt, and denials too many; 60 more are values
-in the wrong columns, other values that occur elsewhere, and a rule that asks too much.  An answer is a likely cause: the
-facts that it misses, those that it finds wrong, or the condition that fails.  A pattern names what fits it.
+in the wrong columns, other values that occur elsewhere, and a rule that asks too much.  An answer is a likely cause:
+the facts that it misses, those that it finds wrong, or the condition that fails.  A pattern names what fits it.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from holdfast.errors import LimitReached
 from holdfast.explanations.matching import ANY, Binding, Fact, FactPattern, Matcher, RuleHead, formulas
-from holdfast.explanations.proof import Complete, ProofStep, complete_json, fact_text
+from holdfast.explanations.proof import Complete, ProofStep, complete_json, fact_text, quoted
 from holdfast.explanations.scope import has_wildcard, variables
 from holdfast.explanations.terms import NoValue, text_of
 from holdfast.language import tree
@@ -118,6 +118,21 @@ class Absence:
             return None
         seen.add(below)
         return below
+
+    def to_dot(self) -> str:
+        """As a graph for Graphviz: facts that are missing, and the rules that fail because of them."""
+        places = {fact: f"f{place}" for place, fact in enumerate(self._named())}
+        lines = ["digraph absence {", "  rankdir=BT;", "  node [shape=box, fontname=sans];"]
+        lines += [f"  {place} [label={quoted(fact_text(fact))}, style=dashed];" for fact, place in places.items()]
+        for number, (fact, each) in enumerate((f, each) for f, some in self.obstacles.items() for each in some):
+            lines.append(f"  r{number} [label={quoted(f'{each.rule_name}: {each.fails}')}, shape=ellipse];")
+            lines.append(f"  r{number} -> {places[fact]};")
+            lines += [f"  {places[each.missing]} -> r{number};"] if each.missing is not None else []
+        return "\n".join([*lines, "}"])
+
+    def _named(self) -> dict[Fact, None]:
+        missing = (each.missing for some in self.obstacles.values() for each in some if each.missing is not None)
+        return dict.fromkeys([*self.obstacles, *missing])
 
     def _repr_html_(self) -> str:
         """Rules to fold and unfold."""

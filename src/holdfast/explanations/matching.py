@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -10,7 +9,20 @@ from typing import Any, TypeAlias
 
 from holdfast.errors import Diagnostics
 from holdfast.explanations.scope import binds, closed, closure, has_wildcard, is_pattern, nodes, variables
-from holdfast.explanations.terms import NOTHING, TESTS, NoValue, Unknown, alike, compute, literal, number, value_of
+from holdfast.explanations.terms import (
+    NOTHING,
+    TESTS,
+    NoValue,
+    Unknown,
+    aggregated,
+    alike,
+    as_close,
+    compute,
+    literal,
+    number,
+    spanned,
+    value_of,
+)
 from holdfast.language import parse_body, tree
 from holdfast.program.components import instantiated
 from holdfast.program.inlining import inlined
@@ -108,7 +120,7 @@ class Matcher:
             heads = self._grouped(rule.head, found) if grouped else ((b, self.ground(rule.head, b)[1]) for b in found)
             for b, values in heads:
                 pattern = goals[b[GOAL]][0]
-                row = tuple(map(_alike, values, pattern)) if grouped else values
+                row = tuple(map(as_close, values, pattern)) if grouped else values
                 if NOTHING not in row and fits(row, pattern):
                     yield b[GOAL], row, b
 
@@ -143,7 +155,7 @@ class Matcher:
         for members in groups.values():
             distinct = {_key(b): b for b in members}.values()
             row = [
-                aggregate(a.function, [self.value(a.target, b) for b in distinct])
+                aggregated(a.function, [self.value(a.target, b) for b in distinct])
                 if isinstance(a, tree.HeadAggregate)
                 else self.value(a, members[0])
                 for a in head.arguments
@@ -292,7 +304,7 @@ class Matcher:
             ):
                 for value, new in self._answers(there, b, around, used):
                     known = b.get(here.name) if isinstance(here, tree.Variable) else None
-                    exact = _alike(value, known) if isinstance(there, tree.Aggregate) else value
+                    exact = as_close(value, known) if isinstance(there, tree.Aggregate) else value
                     if (bound := self.unify(here, exact, new)) is not None:
                         yield bound
                 return
@@ -342,7 +354,7 @@ class Matcher:
                     ]
                 for values, new in rows:
                     if function == "range":
-                        yield from ((value, new) for value in _range(*alike(values)))
+                        yield from ((value, new) for value in spanned(*alike(values)))
                     elif isinstance(term, tree.Record | tree.Branch):
                         yield Record(tuple(values), function), new
                     else:
@@ -366,7 +378,7 @@ class Matcher:
         inner = {_key(new, with_facts=not plain): new for new in found}
         targets = [(self.value(term.target, new) if term.target else 0, new) for new in inner.values()]
         members = (*b.get(USED, ()), *(fact for new in inner.values() for fact in new.get(USED, ())))
-        value = aggregate(term.function, [value for value, _ in targets])
+        value = aggregated(term.function, [value for value, _ in targets])
         free = variables(term) & used - b.keys() if term.function in ("min", "max") else frozenset[str]()
         if value is not None and not free:
             yield value, {**b, USED: members}
@@ -405,38 +417,6 @@ class Matcher:
 
     def _iri(self, term: tree.IriTerm | tree.PrefixedName) -> str:
         return term.iri if isinstance(term, tree.IriTerm) else self.prefixes[term.prefix] + term.local
-
-
-def aggregate(function: str, values: list[Any]) -> Any:
-    """The value of an aggregate; None where it has none."""
-    if not values and function not in ("count", "sum"):
-        return None
-    match function:
-        case "count":
-            return len(values)
-        case "sum":
-            return value_of(math.fsum(values) if values and isinstance(values[0], float) else sum(values))
-        case "min" | "max":
-            return (min if function == "min" else max)(values)
-        case "mean":
-            return value_of(
-                math.fsum(values) / len(values) if isinstance(values[0], float) else sum(values) / len(values)
-            )
-    ordered = sorted(values)
-    return value_of((ordered[(len(values) - 1) // 2] + ordered[len(values) // 2]) / 2)
-
-
-def _alike(value: Any, wanted: Any) -> Any:
-    """The sum of floats depends on their order: an engine's may differ in the last digits."""
-    floats = isinstance(value, float) and isinstance(wanted, float)
-    return wanted if floats and math.isclose(value, wanted, rel_tol=1e-12) else value
-
-
-def _range(start: Any, stop: Any, step: Any = None) -> Iterator[Any]:
-    step = step or (1 if start <= stop else -1) if step is None else step
-    while step and (start < stop if step > 0 else start > stop):
-        yield value_of(start)
-        start += step
 
 
 def _operands(term: tree.Term) -> tuple[Sequence[tree.Term], str]:

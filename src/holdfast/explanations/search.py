@@ -16,9 +16,10 @@ from holdfast.errors import Diagnostic, LimitReached
 from holdfast.explanations.chains import ClosureRules, chain, closure_of
 from holdfast.explanations.matching import ANY, USED, Binding, Fact, FactPattern, RuleHead
 from holdfast.explanations.proof import Proof, ProofStep, fact_text
-from holdfast.explanations.terms import Unknown
+from holdfast.explanations.scope import nodes
+from holdfast.explanations.terms import Unknown, text_of
 from holdfast.language import tree
-from holdfast.language.printer import show_rule
+from holdfast.language.printer import show_formula, show_rule
 from holdfast.quick_dataclass import dataclass
 
 NOT_FOUND = "E0806"
@@ -69,6 +70,7 @@ class Instance:
     rule: RuleHead
     binding: Mapping[str, object]
     premises: tuple[Fact, ...]
+    module: str = ""  # what found it, if not a search by rules
 
 
 class SearchLimit:
@@ -205,7 +207,8 @@ class Search:
             return None
         values = self._halves[fact]
         binding = dict(zip(closure.names, (fact[1][0], values, fact[1][1]), strict=True))
-        return Instance(fact, closure.transitive, binding, ((name, (fact[1][0], values)), (name, (values, fact[1][1]))))
+        halves = ((name, (fact[1][0], values)), (name, (values, fact[1][1])))
+        return Instance(fact, closure.transitive, binding, halves, "chain")
 
     def _halve(self, name: str, values: list[Any], both_ways: bool) -> None:
         """Remember in the middle of which value a part of a chain is halved."""
@@ -341,4 +344,28 @@ def inference(source: FactSource, instance: Instance) -> tuple[ProofStep, dict[F
     finally:
         source.premises = None
     text, absent = show_rule(replace(written.rule, attributes=())).strip(), tuple(source.absent)
-    return ProofStep(fact, written.name, text, written.rule.span, own, instance.premises, absent), source.asked
+    step = ProofStep(
+        fact,
+        written.name,
+        text,
+        written.rule.span,
+        own,
+        instance.premises,
+        absent,
+        aggregates=tuple(_aggregates(written, fact, own)),
+        module=instance.module,
+    )
+    return step, source.asked
+
+
+def _aggregates(rule: RuleHead, fact: Fact, own: Mapping[str, Any]) -> Iterator[dict[str, str]]:
+    """What the aggregates of a rule are over and, where a column or a variable has it, their value."""
+    for place, term in enumerate(rule.head.arguments):
+        if isinstance(term, tree.HeadAggregate):
+            yield {"function": term.function, "over": show_formula(rule.body), "value": text_of(fact[1][place])}
+    for item in (item for item in nodes(rule.body) if isinstance(item, tree.Comparison)):
+        for here, there in ((item.left, item.right), (item.right, item.left)):
+            if isinstance(there, tree.Aggregate):
+                known = isinstance(here, tree.Variable) and here.name in own
+                value = {"value": text_of(own[here.name])} if known and isinstance(here, tree.Variable) else {}
+                yield {"function": there.function, "over": show_formula(there.body), **value}
