@@ -9,10 +9,11 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol
 
 from holdfast.errors import LimitReached
-from holdfast.explanations.matching import ANY, Binding, Fact, FactPattern, Matcher, RuleHead, formulas
+from holdfast.explanations.matching import ANY, Binding, Fact, FactPattern, Matcher
 from holdfast.explanations.proof import Complete, ProofStep, complete_json, fact_text, quoted
 from holdfast.explanations.scope import has_wildcard, variables
 from holdfast.explanations.terms import NoValue, text_of
+from holdfast.explanations.written import RuleHead, formulas
 from holdfast.language import tree
 from holdfast.language.printer import show_formula, show_rule
 from holdfast.quick_dataclass import dataclass

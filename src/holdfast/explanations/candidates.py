@@ -12,10 +12,11 @@ from itertools import combinations, islice, product
 from typing import Any, Protocol, TypeAlias
 
 from holdfast.explanations.absence import known_pattern
-from holdfast.explanations.matching import ANY, Binding, Fact, FactPattern, RuleHead, formulas
+from holdfast.explanations.matching import ANY, Binding, Fact, FactPattern
 from holdfast.explanations.scope import nodes, variables
 from holdfast.explanations.search import Explainer, FactSource, SearchLimit
 from holdfast.explanations.terms import TESTS, NoValue
+from holdfast.explanations.written import RuleHead, formulas
 from holdfast.language import tree
 from holdfast.quick_dataclass import dataclass
 

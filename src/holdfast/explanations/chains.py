@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
-from holdfast.explanations.matching import ANY, Binding, Fact, FactPattern, RuleHead, formulas
+from holdfast.explanations.matching import ANY, Binding, Fact, FactPattern
 from holdfast.explanations.scope import nodes
+from holdfast.explanations.written import RuleHead, formulas
 from holdfast.language import tree
 from holdfast.quick_dataclass import dataclass
 

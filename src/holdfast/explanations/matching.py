@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from holdfast.errors import Diagnostics
 from holdfast.explanations.scope import binds, closed, closure, has_wildcard, is_pattern, nodes, variables
 from holdfast.explanations.terms import (
     NOTHING,
@@ -23,9 +21,8 @@ from holdfast.explanations.terms import (
     spanned,
     value_of,
 )
+from holdfast.explanations.written import RuleHead, formulas, written_program
 from holdfast.language import parse_body, tree
-from holdfast.program.components import instantiated
-from holdfast.program.inlining import inlined
 from holdfast.values import BlankNode, Iri
 from holdfast.values.model import NIL, Record
 
@@ -35,65 +32,22 @@ Fact: TypeAlias = tuple[str, FactPattern]
 ANY = None  # in a pattern: any value
 USED = " used"  # in a binding: the facts that it was matched with, those of aggregates among them
 GOAL = " goal"  # in a binding: the number of the pattern that its head must fit
-_W3 = "http://www.w3.org/"
-PREFIXES = {"rdf": _W3 + "1999/02/22-rdf-syntax-ns#", "rdfs": _W3 + "2000/01/rdf-schema#"}
-PREFIXES |= {"owl": _W3 + "2002/07/owl#", "xsd": _W3 + "2001/XMLSchema#"}
-_EQUIVALENCE = {
-    "symmetric": "(y, x) :- (x, y)",
-    "transitive": "(x, z) :- (x, y), (y, z)",
-    "reflexive": "(x, x) :- (x, y)",
-}
-
-
-@dataclass(frozen=True, eq=False)
-class RuleHead:
-    """One head of a rule as written, under the rule's name."""
-
-    name: str
-    head: tree.Atom
-    body: tree.Formula
-    rule: tree.Rule
 
 
 class Matcher:
     """A program as written, and what satisfies its bodies."""
 
     def __init__(self, program: tree.Program) -> None:
-        items = inlined(instantiated(program, Diagnostics())).items
-        self.prefixes = PREFIXES | {item.prefix: item.iri for item in items if isinstance(item, tree.Prefix)}
-        kinds = {item.name: item.targets[0] for item in items if isinstance(item, tree.TypeDeclaration)}
-        self.columns: dict[str, list[str]] = {}
-        self.rules: list[RuleHead] = []
-        self.asserted: set[Fact] = set()
+        written = written_program(program)
+        self.prefixes, self.columns, self.rules, self.heads = (
+            written.prefixes,
+            written.columns,
+            written.rules,
+            written.heads,
+        )
+        self.name = written.name
+        self._lasting, self._chosen = written.lasting, written.chosen
         self._texts: dict[str, Fact] = {}
-        written = [item for item in items if isinstance(item, tree.Rule)]
-        for item in items:
-            for name in item.names if isinstance(item, tree.Declaration) else ():
-                self.columns[self.name(name)] = [_base(a.type_name, kinds) for a in item.attributes]  # type: ignore[union-attr]
-                if "eqrel" in item.qualifiers:  # type: ignore[union-attr]
-                    self._add_equivalence(name)
-        for rule, called in zip(written, _names(written), strict=True):
-            for head in rule.heads:
-                if rule.body is None:
-                    self.asserted.add(self.ground(head, {}))
-                else:
-                    self.rules.append(RuleHead(called, head, rule.body, rule))
-        self.heads: dict[tuple[str, int], list[RuleHead]] = {}
-        self._lasting = {id(item) for each in self.rules for item in formulas(each.body)}  # ids that stay theirs
-        self._chosen: dict[tuple[object, ...], tree.Formula] = {}
-        for each in self.rules:
-            self.heads.setdefault((self.name(each.head.name), len(each.head.arguments)), []).append(each)
-
-    def _add_equivalence(self, name: tree.Name) -> None:
-        for kind, text in _EQUIVALENCE.items():
-            head, _, body = text.partition(" :- ")
-            atoms = [parse_body(f"p{part.strip()}", "") for part in (head, *body.replace("), ", ")|").split("|"))]
-            head_atom, *rest = [
-                tree.Atom(name, atom.arguments, span=name.span) for atom in atoms if isinstance(atom, tree.Atom)
-            ]
-            whole = tree.Conjunction(tuple(rest), span=name.span)
-            rule = tree.Rule((head_atom,), whole, span=name.span)
-            self.rules.append(RuleHead(f"{self.name(name)}.{kind}", head_atom, whole, rule))
 
     def lookup(self, name: str, patterns: Sequence[FactPattern], exact: bool) -> Iterable[Iterable[FactPattern]]:
         """For each pattern the facts that fit it; `exact`: these and no others, as negation and aggregates need."""
@@ -408,13 +362,6 @@ class Matcher:
         kinds = self.columns.get(name, [""] * len(atom.arguments))
         return name, tuple(value_of(self.value(a, b), kind) for a, kind in zip(atom.arguments, kinds, strict=True))
 
-    def name(self, name: tree.Name) -> str:
-        """A predicate: plain text, or an IRI in angle brackets."""
-        if name.kind is tree.NameKind.PREFIXED:
-            prefix, _, local = name.text.partition(":")
-            return f"<{self.prefixes[prefix]}{local}>"
-        return f"<{name.text}>" if name.kind is tree.NameKind.IRI else name.text
-
     def _iri(self, term: tree.IriTerm | tree.PrefixedName) -> str:
         return term.iri if isinstance(term, tree.IriTerm) else self.prefixes[term.prefix] + term.local
 
@@ -434,11 +381,6 @@ def _operands(term: tree.Term) -> tuple[Sequence[tree.Term], str]:
     raise Unknown(f"the checker does not know {type(term).__name__}")
 
 
-def formulas(formula: tree.Formula) -> list[tree.Formula]:
-    """The parts of a conjunction."""
-    return list(formula.items) if isinstance(formula, tree.Conjunction) else [formula]
-
-
 def fits(row: FactPattern, pattern: FactPattern) -> bool:
     """Whether a fact has the values that a pattern asks for."""
     matching = all(wanted is ANY or value == wanted for value, wanted in zip(row, pattern, strict=False))
@@ -452,23 +394,3 @@ def only(b: Binding, names: Iterable[str]) -> Binding:
 
 def _key(b: Binding, with_facts: bool = False) -> object:
     return frozenset((name, value) for name, value in b.items() if with_facts or name != USED)
-
-
-def _names(rules: list[tree.Rule]) -> list[str]:
-    """As given, else r1, r2, … by place among the rules that are no facts."""
-    given = [next((a.value for a in rule.attributes if a.name == "name"), "") for rule in rules]
-    place = 0
-    for index, rule in enumerate(rules):
-        place += rule.body is not None
-        if not given[index] and rule.body is not None:
-            name = f"r{place}"
-            while name in given:
-                name += "'"
-            given[index] = name
-    return given
-
-
-def _base(name: str, kinds: dict[str, str]) -> str:
-    for _ in range(len(kinds)):
-        name = kinds.get(name, name)
-    return name

@@ -14,10 +14,11 @@ from typing import Any, Protocol
 
 from holdfast.errors import Diagnostic, LimitReached
 from holdfast.explanations.chains import ClosureRules, chain, closure_of
-from holdfast.explanations.matching import ANY, USED, Binding, Fact, FactPattern, RuleHead
+from holdfast.explanations.matching import ANY, USED, Binding, Fact, FactPattern
 from holdfast.explanations.proof import Proof, ProofStep, fact_text
 from holdfast.explanations.scope import nodes
 from holdfast.explanations.terms import Unknown, text_of
+from holdfast.explanations.written import RuleHead
 from holdfast.language import tree
 from holdfast.language.printer import show_formula, show_rule
 from holdfast.quick_dataclass import dataclass

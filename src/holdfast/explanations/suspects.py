@@ -14,11 +14,12 @@ from typing import Any, Protocol, TypeAlias
 from holdfast.errors import LimitReached
 from holdfast.explanations.absence import likeness, nearest_facts
 from holdfast.explanations.candidates import Candidates, Edit, EditableFacts, is_editable
-from holdfast.explanations.matching import ANY, Binding, Fact, FactPattern, RuleHead
+from holdfast.explanations.matching import ANY, Binding, Fact, FactPattern
 from holdfast.explanations.proof import fact_text
 from holdfast.explanations.scope import variables
 from holdfast.explanations.search import SearchLimit
 from holdfast.explanations.terms import NoValue, text_of
+from holdfast.explanations.written import RuleHead
 from holdfast.language import tree
 from holdfast.language.printer import show_formula
 from holdfast.quick_dataclass import dataclass

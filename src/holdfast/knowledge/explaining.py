@@ -9,10 +9,8 @@ from typing import Any, Self
 import numpy as np
 
 from holdfast.arguments import expect
-from holdfast.backends.abilities import relation_size, virtual_relations
 from holdfast.backends.memory.arithmetic import Undefined as EngineUndefined
 from holdfast.backends.memory.functors import Bindings, evaluate
-from holdfast.backends.protocol import Facts
 from holdfast.errors import Diagnostic, EvaluationError, UsageError
 from holdfast.explanations.matching import ANY, Fact, FactPattern, Matcher, fits
 from holdfast.explanations.proof import Proof
@@ -22,19 +20,16 @@ from holdfast.explanations.ways import Derivations, Supports, derivations, suppo
 from holdfast.knowledge.loading import load
 from holdfast.knowledge.materialisation import ReadState
 from holdfast.knowledge.origins import Rules
-from holdfast.knowledge.relations import drop_relations, the_relation, written_name
+from holdfast.knowledge.relations import the_relation, written_name
 from holdfast.language import tree
-from holdfast.plans import Plan, Read
-from holdfast.plans.planner import make_plan
 from holdfast.program.functors import FUNCTORS
-from holdfast.program.model import Apply, Atom, Column, Const, Relation, Rule, Var
+from holdfast.program.model import Apply, Const, Relation
 from holdfast.values import Row, Type, Value
 from holdfast.values.dictionary import Codes, Dictionary, EncodingError
 from holdfast.values.model import Record
 from holdfast.values.structures import Kind
 
 NOT_A_FACT, NOT_EXPLAINED = "E0941", "E0942"
-_KEY = "?key"
 
 
 class StoredFacts(Matcher):
@@ -43,11 +38,9 @@ class StoredFacts(Matcher):
     def __init__(self, state: ReadState, rules: Rules | None = None) -> None:
         written, self.program = rules or (state.tree, state.program)
         super().__init__(written)
-        self._state, self._backend, self._dictionary = state, state.backend, state.dictionary
+        self._lookup, self._dictionary = state.lookup, state.dictionary
         self._known: dict[tuple[str, int], dict[FactPattern, list[FactPattern]]] = {}
-        self._plans: dict[tuple[str, tuple[int, ...]], Plan] = {}
         self._codes_of: dict[tuple[Kind, Any], int | None] = {}
-        self._added: list[Relation] = []
         own = [item for item in self.program.declared if isinstance(item, tree.FunctorDeclaration)]
         self._results = {name: functor.result for name, functor in FUNCTORS.items()}
         self._results |= {f"@{item.name.lstrip('@')}": _type_named(item.result) for item in own}
@@ -66,7 +59,7 @@ class StoredFacts(Matcher):
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        drop_relations(self._backend, self._added)
+        self._lookup.close()
         if isinstance(error, Unknown):
             help = "report it with the program: what can be derived should be explained"
             raise EvaluationError(Diagnostic(NOT_EXPLAINED, f"this cannot be explained: {error}", help=help)) from error
@@ -107,7 +100,17 @@ class StoredFacts(Matcher):
 
     def given(self, facts: Iterable[Fact]) -> set[Fact]:
         """Those of some facts that are explicit."""
-        return self._among(facts, self._backend.explicit)
+        found: set[Fact] = set()
+        by_relation: dict[tuple[str, int], list[FactPattern]] = {}
+        for name, row in facts:
+            by_relation.setdefault((name, len(row)), []).append(row)
+        for (name, arity), rows in by_relation.items():
+            relation = self.relation(name, arity)
+            if relation is not None and self._lookup.size(relation, explicit=True):
+                codes = self._codes(relation, tuple(range(arity)), rows)
+                there = self._lookup.among(relation, codes, explicit=True)
+                found.update((name, row) for row in self._decoded(relation, there))
+        return found
 
     def apply(self, function: str, values: list[Any]) -> Any:
         """The value of a functor; of one that the checker does not know, as the engine computes it."""
@@ -126,59 +129,33 @@ class StoredFacts(Matcher):
         """The facts that were given and fit one of some patterns, which have values in the same columns."""
         relation = self.relation(name, len(patterns[0]))
         bound = tuple(i for i, value in enumerate(patterns[0]) if value is not ANY)
-        if relation is None or not self._backend.explicit.size(relation.name):
+        if relation is None or not self._lookup.size(relation, explicit=True):
             return []
-        return self._matching(relation, bound, patterns, self._backend.explicit)
+        return self._matching(relation, bound, patterns, explicit=True)
 
     def size(self, name: str, arity: int) -> int:
         """The number of facts of a relation."""
         relation = self.relation(name, arity)
-        return 0 if relation is None else relation_size(self._backend, relation.name)
-
-    def _among(self, facts: Iterable[Fact], kept: Facts) -> set[Fact]:
-        found: set[Fact] = set()
-        by_relation: dict[tuple[str, int], list[FactPattern]] = {}
-        for name, row in facts:
-            by_relation.setdefault((name, len(row)), []).append(row)
-        for (name, arity), rows in by_relation.items():
-            relation = self.relation(name, arity)
-            if relation is not None:
-                codes = self._codes(relation, tuple(range(arity)), rows)
-                there = self._backend.rows(
-                    relation.name, self._backend.facts({relation.name: codes}, known=True) & kept
-                )
-                found.update((name, row) for row in self._decoded(relation, there))
-        return found
+        return 0 if relation is None else self._lookup.size(relation)
 
     def _fetched(self, name: str, bound: tuple[int, ...], patterns: list[FactPattern]) -> list[FactPattern]:
         relation = self.relation(name, len(patterns[0]))
         if relation is None:
             return []
-        backend, whole = self._backend, self._backend.materialisation
-        virtual = virtual_relations(backend).virtual.get(relation.name)
         if not bound and relation.arity:
-            return self._decoded(
-                relation, backend.rows(relation.name, whole) if virtual is None else virtual.now().codes()
-            )
+            return self._decoded(relation, self._lookup.all(relation))
         if len(bound) < relation.arity:
-            return self._matching(relation, bound, patterns, whole)
-        codes = self._codes(relation, bound, patterns)
-        if virtual is not None:
-            return self._decoded(relation, codes[virtual.now().has(codes)])
-        return self._decoded(
-            relation, backend.rows(relation.name, backend.facts({relation.name: codes}, known=True) & whole)
-        )
+            return self._matching(relation, bound, patterns)
+        return self._decoded(relation, self._lookup.among(relation, self._codes(relation, bound, patterns)))
 
     def _matching(
-        self, relation: Relation, bound: tuple[int, ...], patterns: Sequence[FactPattern], among: Facts
+        self, relation: Relation, bound: tuple[int, ...], patterns: Sequence[FactPattern], *, explicit: bool = False
     ) -> list[FactPattern]:
-        """The facts of a set that have the values of one of some patterns in certain columns."""
+        """The facts that have the values of one of some patterns in certain columns."""
         codes = self._codes(relation, bound, patterns)
         if not len(codes):
             return []
-        keys = self._backend.facts({self._key(relation, bound): codes})
-        found = self._backend.apply([self._plan(relation, bound)], {Read.DELTA: keys, Read.ALL: among}).support()
-        return self._decoded(relation, self._backend.rows(relation.name, found))
+        return self._decoded(relation, self._lookup.matching(relation, bound, codes, explicit=explicit))
 
     def _codes(self, relation: Relation, columns: tuple[int, ...], patterns: Iterable[FactPattern]) -> Codes:
         """The codes of the columns of patterns; a pattern with a value that no fact has is left out."""
@@ -201,29 +178,11 @@ class StoredFacts(Matcher):
         except EncodingError:
             return None
 
-    def _decoded(self, relation: Relation, rows: Any) -> list[FactPattern]:
-        codes = rows if isinstance(rows, np.ndarray) else rows.codes()
+    def _decoded(self, relation: Relation, codes: Codes) -> list[FactPattern]:
         found = self._dictionary.decode_rows(codes, relation.types)
         if {Type.FLOAT, Type.ANY, Type.RECORD}.isdisjoint(relation.types):
             return list(found)
         return [tuple(map(value_of, row)) for row in found]
-
-    def _key(self, relation: Relation, bound: tuple[int, ...]) -> str:
-        name = f"{_KEY}:{relation.name}:{bound}"
-        if name not in self._backend.relations:
-            columns = tuple(Column(f"c{i}", relation.types[i], relation.types[i].value) for i in bound)
-            self._added.append(Relation(name, name, columns, auxiliary=True))
-            self._backend.add_relation(self._added[-1])
-        return name
-
-    def _plan(self, relation: Relation, bound: tuple[int, ...]) -> Plan:
-        place = (relation.name, bound)
-        if place not in self._plans:
-            arguments = tuple(Var(f"x{i}", type) for i, type in enumerate(relation.types))
-            key = Atom(self._key(relation, bound), tuple(arguments[i] for i in bound))
-            rule = Rule(_KEY, relation.name, arguments, (key, Atom(relation.name, arguments)))
-            self._plans[place] = make_plan(rule, 0, (0, 1), (key.predicate,))
-        return self._plans[place]
 
 
 def why(text: str, state: ReadState, seconds: float | None, size: int | None) -> Proof | None:

@@ -36,7 +36,7 @@ class SuspectFacts(StoredFacts):
         """Whether facts of a relation are given, not only derived."""
         relation = self.relation(name, arity)
         return relation is not None and (
-            (name, arity) not in self.heads or self._backend.explicit.size(relation.name) > 0
+            (name, arity) not in self.heads or self._lookup.size(relation, explicit=True) > 0
         )
 
     def keys(self, name: str, arity: int) -> frozenset[int]:
@@ -75,10 +75,8 @@ class SuspectFacts(StoredFacts):
         if relation is None:
             return None
         if relation.name not in self._codes_given:
-            explicit = self._backend.explicit
-            few = explicit.size(relation.name) <= _MOST
-            rows = self._backend.rows(relation.name, explicit) if few else None
-            self._codes_given[relation.name] = rows if rows is None or isinstance(rows, np.ndarray) else rows.codes()
+            few = self._lookup.size(relation, explicit=True) <= _MOST
+            self._codes_given[relation.name] = self._lookup.all(relation, explicit=True) if few else None
         return self._codes_given[relation.name]
 
 
