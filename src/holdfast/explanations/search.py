@@ -125,7 +125,10 @@ class Search:
 
     def _look(self, facts: Iterable[Fact]) -> None:
         new = [fact for fact in facts if fact not in self._given]
-        given = self._source.given(new)
+        derived = [fact for fact in new if (fact[0], len(fact[1])) in self._source.heads]
+        given = self._source.given(derived) | {
+            fact for fact in new if (fact[0], len(fact[1])) not in self._source.heads
+        }
         for fact in new:
             self._given[fact] = fact in given
         for fact in given:

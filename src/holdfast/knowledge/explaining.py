@@ -40,6 +40,8 @@ class StoredFacts(Matcher):
         super().__init__(written)
         self._lookup, self._dictionary = state.lookup, state.dictionary
         self._known: dict[tuple[str, int], dict[FactPattern, list[FactPattern]]] = {}
+        self._wider: dict[tuple[str, int], dict[tuple[int, ...], None]] = {}  # columns by which facts were looked up
+        self._sets: dict[Fact, set[FactPattern]] = {}
         self._codes_of: dict[tuple[Kind, Any], int | None] = {}
         own = [item for item in self.program.declared if isinstance(item, tree.FunctorDeclaration)]
         self._results = {name: functor.result for name, functor in FUNCTORS.items()}
@@ -85,18 +87,33 @@ class StoredFacts(Matcher):
 
     def facts(self, name: str, patterns: Sequence[FactPattern]) -> list[list[FactPattern]]:
         """For each pattern all facts that fit it."""
-        known = self._known.setdefault((name, len(patterns[0]) if patterns else 0), {})
-        new = [pattern for pattern in dict.fromkeys(patterns) if pattern not in known]
+        place = (name, len(patterns[0]) if patterns else 0)
+        known = self._known.setdefault(place, {})
         by_columns: dict[tuple[int, ...], list[FactPattern]] = {}
-        for pattern in new:
-            by_columns.setdefault(tuple(i for i, v in enumerate(pattern) if v is not ANY), []).append(pattern)
+        for pattern in dict.fromkeys(pattern for pattern in patterns if pattern not in known):
+            if ANY in pattern or not self._is_settled(place, pattern):
+                by_columns.setdefault(tuple(i for i, v in enumerate(pattern) if v is not ANY), []).append(pattern)
         for bound, some in by_columns.items():
             known.update((pattern, []) for pattern in some)
             for row in self._fetched(name, bound, some):
                 key = tuple(value if i in bound else ANY for i, value in enumerate(row))
                 if key in known:
                     known[key].append(row)
+            if len(bound) < place[1]:
+                self._wider.setdefault(place, {})[bound] = None
         return [known[pattern] for pattern in patterns]
+
+    def _is_settled(self, place: tuple[str, int], row: FactPattern) -> bool:
+        """Whether what was looked up before says if a row is a fact; it is noted then."""
+        known = self._known[place]
+        for bound in self._wider.get(place, ()):
+            wider = tuple(value if i in bound else ANY for i, value in enumerate(row))
+            if wider in known:
+                if (place[0], wider) not in self._sets:
+                    self._sets[place[0], wider] = set(known[wider])
+                known[row] = [row] if row in self._sets[place[0], wider] else []
+                return True
+        return False
 
     def given(self, facts: Iterable[Fact]) -> set[Fact]:
         """Those of some facts that are explicit."""
