@@ -132,9 +132,9 @@ class Case(NamedTuple):
         return any(names(answer, self.name, self.row) for answer in self.absence.suspects[:answers])
 
 
-def measured(spoil: Callable[[Facts, holdfast.Proof, Random], Mistake]) -> list[Case]:
-    """Sixty mistakes."""
-    return list(islice(filter(None, (mistaken(seed, spoil) for seed in count(1))), MISTAKES))
+def measured(spoil: Callable[[Facts, holdfast.Proof, Random], Mistake], number: int = MISTAKES) -> list[Case]:
+    """So many mistakes."""
+    return list(islice(filter(None, (mistaken(seed, spoil) for seed in count(1))), number))
 
 
 def main() -> int:
