@@ -122,7 +122,7 @@ class Candidates:
         name, pattern = goal
         yield from (Edit(True, (name, row)) for row in self._filled(name, pattern))
         for rule in self._source.heads.get((name, len(pattern)), ()):
-            start = self._source.started(rule.head, pattern, {})
+            start = self._source.started(rule.head, (self._source.group(goal) or goal)[1], {})
             if start is None:
                 continue
             for items in _alternatives(rule.body):
@@ -142,7 +142,7 @@ class Candidates:
 
     def _openings(self, rule: RuleHead, items: list[tree.Formula], start: Binding) -> Iterator[_Step]:
         """Each condition that may have to change, with each set of others that do not hold yet either."""
-        if any(isinstance(a, tree.HeadAggregate) for a in rule.head.arguments):
+        if rule.limit is not None or any(isinstance(a, tree.HeadAggregate) for a in rule.head.arguments):
             yield 0, lambda: self._touched(items, start)
             return
         editable = [item for item in items if is_editable(item)]

@@ -21,7 +21,7 @@ from holdfast.explanations.checked_bodies import (
     plain,
     takes_apart,
 )
-from holdfast.explanations.terms import NOTHING, NoValue, aggregated, as_close, number, value_of
+from holdfast.explanations.terms import NOTHING, NoValue, aggregated, alike, as_close, number, value_of
 from holdfast.language import parse_body, tree
 from holdfast.program.components import instantiated
 from holdfast.program.inlining import inlined
@@ -49,6 +49,17 @@ class CheckedRule:
     body: tree.Formula
 
     @property
+    def limit(self) -> tuple[int, str] | None:
+        """The column and the function of a head whose only aggregate is min or max: of a limit relation."""
+        found = [(i, a.function) for i, a in enumerate(self.head.arguments) if isinstance(a, tree.HeadAggregate)]
+        return found[0] if len(found) == 1 and found[0][1] in ("min", "max") else None
+
+    def offering(self) -> CheckedRule:
+        """The rule with what it offers as its head."""
+        terms = tuple(a.target if isinstance(a, tree.HeadAggregate) else a for a in self.head.arguments)
+        return CheckedRule(self.name, replace(self.head, arguments=terms), self.body)
+
+    @property
     def has_aggregates(self) -> bool:
         """Whether its head aggregates what its body gives."""
         return any(isinstance(term, tree.HeadAggregate) for term in self.head.arguments)
@@ -62,6 +73,7 @@ class CheckedRules(BodyEvaluator):
         prefixes = _PREFIXES | {item.prefix: item.iri for item in items if isinstance(item, tree.Prefix)}
         super().__init__(prefixes, {}, look)
         self.rules: dict[tuple[str, int], list[CheckedRule]] = {}
+        self.limits: dict[tuple[str, int], tuple[int, str]] = {}
         self.facts: list[Ground] = []
         self._equations: dict[int, tree.Comparison] = {}
         types = {item.name: item.targets[0] for item in items if isinstance(item, tree.TypeDeclaration)}
@@ -79,7 +91,26 @@ class CheckedRules(BodyEvaluator):
                     self._add(CheckedRule(called, head, rule.body))
 
     def _add(self, rule: CheckedRule) -> None:
-        self.rules.setdefault((self.relation(rule.head.name), len(rule.head.arguments)), []).append(rule)
+        place = self.relation(rule.head.name), len(rule.head.arguments)
+        if rule.limit is not None:
+            self.limits[place] = rule.limit
+        self.rules.setdefault(place, []).append(rule if rule.limit is None else rule.offering())
+
+    def group(self, name: str, pattern: Values) -> Values:
+        """A pattern; of a limit relation, that of all that may be offered beside it."""
+        column = self.limits[name, len(pattern)][0] if (name, len(pattern)) in self.limits else None
+        return tuple(FREE if i == column else value for i, value in enumerate(pattern))
+
+    def lacks(self, name: str, rows: Iterable[Values], derived: Values) -> bool:
+        """Whether complete facts lack one that is derived; of a limit relation, whether it is better than they are."""
+        if (name, len(derived)) not in self.limits:
+            return derived not in rows
+        column, function = self.limits[name, len(derived)]
+        for row in rows:
+            if row[:column] == derived[:column] and row[column + 1 :] == derived[column + 1 :]:
+                mine, other = alike([row[column], derived[column]])
+                return bool(other < mine if function == "min" else other > mine)
+        return True
 
     def _add_equivalence(self, name: tree.Name) -> None:
         for kind, texts in _EQUIVALENCE.items():

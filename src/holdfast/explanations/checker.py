@@ -7,6 +7,7 @@ A proof is a list of inferences, each from conclusions that stand before it.  Ne
 there are no more facts than some: `complete` lists patterns with all facts that fit them.  These lists justify each
 other: if every rule, run over them, gives nothing that they do not have, the least model has no more than they have.
 In a stratified program what a negation or an aggregate asks is decided below it, so the two kinds cannot go in circles.
+A fact of a limit relation, with min or max in its heads, is proved by one offer, and by a list that has no better one.
 """
 
 from __future__ import annotations
@@ -85,6 +86,8 @@ class _Checker:
             raise rejected(f"{circle} depends on its own negation or aggregate")
         for entry in self.given["complete"]:
             name, pattern = self.rules.fact(entry["pattern"])
+            if pattern != self.rules.group(name, pattern):
+                raise rejected(f"{entry['pattern']} is a pattern of what one rule offers, not of the best of a group")
             if (name, pattern) in self.complete or (name, len(pattern)) not in self.rules.rules:
                 raise rejected(f"{entry['pattern']} is listed twice, or is no pattern of a derived relation")
             self.complete[name, pattern] = [self.rules.fact(text, whole=True)[1] for text in entry["facts"]]
@@ -111,13 +114,19 @@ class _Checker:
         return str(self.given.get("absent") or self.given["finalConclusion"])
 
     def _check_inference(self, conclusion: Ground, inference: Mapping[str, Any]) -> None:
+        name, row = conclusion
         premises = [self.rules.fact(text, whole=True) for text in inference["premises"]]
         if inference["ruleName"] == ASSERTED:
             if premises or not self._explicit(*conclusion):
                 raise rejected(f"{inference['conclusion']} is not a fact that was given")
-            return
-        if not self.proved.issuperset(premises):
+        elif not self.proved.issuperset(premises):
             raise rejected(f"a premise of {inference['conclusion']} is not proved before it")
+        else:
+            self._check_rule(conclusion, premises, inference)
+        if (name, len(row)) in self.rules.limits and self._all(name, self.rules.group(name, row), False) != [row]:
+            raise rejected(f"{inference['conclusion']} is not the best of its group")
+
+    def _check_rule(self, conclusion: Ground, premises: list[Ground], inference: Mapping[str, Any]) -> None:
         self.premises, self.absent = premises, set()
         self.needed.update(premises)
         given = {name: self.rules.constant(text) for name, text in inference["substitution"].items()}
@@ -135,13 +144,14 @@ class _Checker:
     def _check_complete(self, name: str, pattern: Values, rows: list[Values]) -> None:
         text = f"the facts listed for a pattern of {name}"
         listed = set(rows)
-        if not all(fits(row, pattern) for row in rows) or len(listed) < len(rows):
+        groups = {self.rules.group(name, row) for row in rows}
+        if not all(fits(row, pattern) for row in rows) or len(groups) < len(rows):
             raise rejected(f"{text} do not fit it, or are not distinct")
-        if not listed.issuperset(self._explicit(name, pattern)):
+        if any(self.rules.lacks(name, listed, row) for row in self._explicit(name, pattern)):
             raise rejected(f"{text} lack one that was given")
         for rule in self.rules.rules[name, len(pattern)]:
             for row, _ in self.rules.instances(rule, pattern, {}):
-                if row not in listed:
+                if self.rules.lacks(name, listed, row):
                     raise rejected(f"{text} lack one that {rule.name} derives: {row}")
 
     def _looked_up(self, name: str, pattern: Values, exact: bool) -> list[Values]:
@@ -156,7 +166,8 @@ class _Checker:
     def _all(self, name: str, pattern: Values, exact: bool) -> list[Values]:
         if (name, len(pattern)) not in self.rules.rules:
             return self._explicit(name, pattern)
-        listed = pattern if (name, pattern) in self.complete else (FREE,) * len(pattern)
+        group = self.rules.group(name, pattern)
+        listed = group if (name, group) in self.complete else (FREE,) * len(pattern)
         if (name, listed) not in self.complete:
             raise rejected(f"nothing says which facts of {name} there are with {pattern}")
         self.asked.add((name, listed))

@@ -45,9 +45,16 @@ class Matcher:
             written.rules,
             written.heads,
         )
-        self.name = written.name
+        self.name, self._limits = written.name, written.limits
         self._lasting, self._chosen = written.lasting, written.chosen
         self._texts: dict[str, Fact] = {}
+
+    def group(self, fact: Fact) -> Fact | None:
+        """The pattern of all that rules may offer beside a fact; None if its relation is no limit relation."""
+        column = self._limits.get((fact[0], len(fact[1])))
+        if column is None:
+            return None
+        return fact[0], tuple(ANY if i == column else value for i, value in enumerate(fact[1]))
 
     def lookup(self, name: str, patterns: Sequence[FactPattern], exact: bool) -> Iterable[Iterable[FactPattern]]:
         """For each pattern the facts that fit it; `exact`: these and no others, as negation and aggregates need."""

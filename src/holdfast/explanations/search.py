@@ -40,6 +40,10 @@ class FactSource(Protocol):
         """The predicate of a written name."""
         ...
 
+    def group(self, fact: Fact) -> Fact | None:
+        """The pattern of all that rules may offer beside a fact; None if its relation is no limit relation."""
+        ...
+
     def instances(
         self, rule: RuleHead, goals: Sequence[tuple[FactPattern, Binding]]
     ) -> Iterator[tuple[int, FactPattern, Binding]]:
@@ -259,7 +263,10 @@ class Explainer:
         """
         self._search.prove(goal)
         self._source.exact = {}
-        return [self._inference(fact)[0] for fact in self._from(goal, {})]
+        steps = [self._inference(fact)[0] for fact in self._from(goal, {})]
+        groups = (self._source.group(step.conclusion) for step in steps)
+        self._source.exact |= {group: None for group in groups if group is not None}
+        return steps
 
     def complete(self, pattern: Fact) -> tuple[tuple[ProofStep, ...], tuple[tuple[Fact, tuple[Fact, ...]], ...]]:
         """The inferences and lists which show that a pattern has just the facts that it has."""
@@ -297,7 +304,10 @@ class Explainer:
         return order
 
     def _inference(self, fact: Fact) -> tuple[ProofStep, dict[Fact, bool]]:
-        return inference(self._source, self._search.best[fact]) if self._search.rank[fact] else (ProofStep(fact), {})
+        best = self._search.best[fact] if self._search.rank[fact] else None
+        step, asked = (ProofStep(fact), {}) if best is None else inference(self._source, best)
+        group = self._source.group(fact)  # that nothing better is offered
+        return step, asked if group is None else {group: False, **asked}
 
     def _close(self, asked: dict[Fact, bool]) -> list[Fact]:
         """Lists for patterns, and for all that the rules ask to show them complete; gives facts that need proofs."""
@@ -325,6 +335,7 @@ class Explainer:
 
         Without that, `n(x + 1) :- n(x)` would ask why there is no n(-1), n(-2) and so on.
         """
+        name, pattern = self._source.group((name, pattern)) or (name, pattern)
         place = (name, tuple(value is ANY for value in pattern))
         self._listed_before[place] = count = self._listed_before.get(place, 0) + 1
         if count > _FEW and count > self._source.size(name, len(pattern)):
@@ -364,9 +375,9 @@ def inference(source: FactSource, instance: Instance) -> tuple[ProofStep, dict[F
 
 def _aggregates(rule: RuleHead, fact: Fact, own: Mapping[str, Any]) -> Iterator[dict[str, str]]:
     """What the aggregates of a rule are over and, where a column or a variable has it, their value."""
-    for place, term in enumerate(rule.head.arguments):
-        if isinstance(term, tree.HeadAggregate):
-            yield {"function": term.function, "over": show_formula(rule.body), "value": text_of(fact[1][place])}
+    functions = [(i, a.function) for i, a in enumerate(rule.head.arguments) if isinstance(a, tree.HeadAggregate)]
+    for place, function in functions if rule.limit is None else [rule.limit]:
+        yield {"function": function, "over": show_formula(rule.body), "value": text_of(fact[1][place])}
     for item in (item for item in nodes(rule.body) if isinstance(item, tree.Comparison)):
         for here, there in ((item.left, item.right), (item.right, item.left)):
             if isinstance(there, tree.Aggregate):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from holdfast.errors import Diagnostics
 from holdfast.language import parse_body, tree
@@ -22,12 +22,22 @@ _EQUIVALENCE = {
 
 @dataclass(frozen=True, eq=False)
 class RuleHead:
-    """One head of a rule as written, under the rule's name."""
+    """One head of a rule as written, under the rule's name; of a limit relation, what it offers."""
 
     name: str
     head: tree.Atom
     body: tree.Formula
     rule: tree.Rule
+    limit: tuple[int, str] | None = None  # the column of a limit relation, and min or max
+
+
+def _offering(head: tree.Atom) -> tuple[tree.Atom, tuple[int, str] | None]:
+    """A head whose only aggregate is `min` or `max`, with what it offers instead, and its limit."""
+    found = [(i, a.function) for i, a in enumerate(head.arguments) if isinstance(a, tree.HeadAggregate)]
+    if len(found) != 1 or found[0][1] not in ("min", "max"):
+        return head, None
+    arguments = tuple(a.target if isinstance(a, tree.HeadAggregate) else a for a in head.arguments)
+    return replace(head, arguments=arguments), found[0]
 
 
 class WrittenProgram:
@@ -48,10 +58,14 @@ class WrittenProgram:
                     self._add_equivalence(name)
         for rule, called in zip(written, _names(written), strict=True):
             if rule.body is not None:
-                self.rules += [RuleHead(called, head, rule.body, rule) for head in rule.heads]
+                for head in rule.heads:
+                    offered, limit = _offering(head)
+                    self.rules.append(RuleHead(called, offered, rule.body, rule, limit))
         self.heads: dict[tuple[str, int], list[RuleHead]] = {}
         for each in self.rules:
             self.heads.setdefault((self.name(each.head.name), len(each.head.arguments)), []).append(each)
+        self.limits = {place: rules[0].limit[0] for place, rules in self.heads.items() if rules[0].limit is not None}
+        """The columns of limit relations: they have the best fact that is offered for each group."""
         self.lasting = {id(item) for each in self.rules for item in formulas(each.body)}
         """The ids of conditions, which stay theirs."""
         self.chosen: dict[tuple[object, ...], tree.Formula] = {}
