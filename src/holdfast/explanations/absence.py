@@ -15,7 +15,7 @@ from holdfast.explanations.scope import has_wildcard, variables
 from holdfast.explanations.terms import NoValue, text_of
 from holdfast.explanations.written import RuleHead, formulas
 from holdfast.language import tree
-from holdfast.language.printer import show_formula, show_rule
+from holdfast.language.printer import show_formula, show_rule, show_term
 from holdfast.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
@@ -190,6 +190,10 @@ def obstacle(source: Matcher, rule: RuleHead, pattern: FactPattern) -> Obstacle 
         return None
     given, waiting, held = [start[0]], [*formulas(rule.body), *start[1]], 0
     total, text = len(waiting), show_rule(tree.Rule(rule.rule.heads, rule.rule.body, span=rule.rule.span))
+    better = source.group((source.name(rule.head.name), pattern))
+    if better is not None and (rows := source.facts(better[0], [better[1]])[0]):
+        fails = f"the best that is offered is {fact_text((better[0], rows[0]))}"
+        return Obstacle(rule.name, text, held, total, 1, fails)
     outside = variables(rule.head)
     while waiting:
         item = source.next_formula(waiting, frozenset(given[0]), frozenset())
@@ -213,7 +217,6 @@ def _alike(found: list[Binding]) -> list[Binding]:
 
 def _failure(source: Matcher, item: tree.Formula, given: list[Binding]) -> tuple[str, tuple[str, ...], Fact | None]:
     b = given[0]
-    values = ", ".join(f"{name} = {text_of(b[name])}" for name in sorted(variables(item)) if name in b)
     match item:
         case tree.Atom() if (pattern := known_pattern(source, item, b)) is not None:
             missing = source.name(item.name), pattern
@@ -224,7 +227,14 @@ def _failure(source: Matcher, item: tree.Formula, given: list[Binding]) -> tuple
             name = source.name(atom.name)
             row = next(iter(next(iter(source.lookup(name, [pattern], True)))), pattern)
             return f"{fact_text((name, row))} holds, and the rule wants that it does not", (), None
-    return f"{show_formula(item)} fails" + (f" with {values}" if values else ""), (), None
+        case tree.Comparison(left=tree.Variable(name=name), right=right) if name.startswith(" "):  # of the head
+            return f"{text_of(b[name])} = {show_term(right)} fails{_with(right, b)}", (), None
+    return f"{show_formula(item)} fails{_with(item, b)}", (), None
+
+
+def _with(node: object, b: Binding) -> str:
+    values = [f"{name} = {text_of(b[name])}" for name in sorted(variables(node)) if name in b]
+    return f" with {', '.join(values)}" if values else ""
 
 
 def known_pattern(source: _Valued, atom: tree.Atom, b: Binding) -> FactPattern | None:

@@ -101,16 +101,14 @@ class CheckedRules(BodyEvaluator):
         column = self.limits[name, len(pattern)][0] if (name, len(pattern)) in self.limits else None
         return tuple(FREE if i == column else value for i, value in enumerate(pattern))
 
-    def lacks(self, name: str, rows: Iterable[Values], derived: Values) -> bool:
-        """Whether complete facts lack one that is derived; of a limit relation, whether it is better than they are."""
-        if (name, len(derived)) not in self.limits:
-            return derived not in rows
+    def lacks(self, name: str, best: dict[Values, Values], derived: Values) -> bool:
+        """Whether complete facts, by their groups, lack one that is derived; of a limit relation, a better one."""
+        there = best.get(self.group(name, derived))
+        if there is None or (name, len(derived)) not in self.limits:
+            return there is None
         column, function = self.limits[name, len(derived)]
-        for row in rows:
-            if row[:column] == derived[:column] and row[column + 1 :] == derived[column + 1 :]:
-                mine, other = alike([row[column], derived[column]])
-                return bool(other < mine if function == "min" else other > mine)
-        return True
+        mine, other = alike([there[column], derived[column]])
+        return bool(other < mine if function == "min" else other > mine)
 
     def _add_equivalence(self, name: tree.Name) -> None:
         for kind, texts in _EQUIVALENCE.items():

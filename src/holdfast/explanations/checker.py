@@ -143,15 +143,14 @@ class _Checker:
 
     def _check_complete(self, name: str, pattern: Values, rows: list[Values]) -> None:
         text = f"the facts listed for a pattern of {name}"
-        listed = set(rows)
-        groups = {self.rules.group(name, row) for row in rows}
-        if not all(fits(row, pattern) for row in rows) or len(groups) < len(rows):
+        best = {self.rules.group(name, row): row for row in rows}
+        if not all(fits(row, pattern) for row in rows) or len(best) < len(rows):
             raise rejected(f"{text} do not fit it, or are not distinct")
-        if any(self.rules.lacks(name, listed, row) for row in self._explicit(name, pattern)):
+        if any(self.rules.lacks(name, best, row) for row in self._explicit(name, pattern)):
             raise rejected(f"{text} lack one that was given")
         for rule in self.rules.rules[name, len(pattern)]:
             for row, _ in self.rules.instances(rule, pattern, {}):
-                if self.rules.lacks(name, listed, row):
+                if self.rules.lacks(name, best, row):
                     raise rejected(f"{text} lack one that {rule.name} derives: {row}")
 
     def _looked_up(self, name: str, pattern: Values, exact: bool) -> list[Values]:
