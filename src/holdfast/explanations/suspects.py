@@ -236,8 +236,8 @@ class _Hunt:
         yield from self._rest([fact for fact in wanted if not self._source.keys(fact[0], len(fact[1]))])
 
     def _rest(self, wanted: list[Fact]) -> Iterator[_Found]:
-        """Facts that are missing."""
-        for group in _by_relation(wanted):
+        """Facts that are missing; of a pattern that has facts, another one is."""
+        for group in _by_relation(fact for fact in wanted if not self._source.facts(fact[0], [fact[1]])[0]):
             near = nearest_facts(self._source, group[0][0], [row for _, row in group[:SHOWN]])
             also = f"; nearest: {', '.join(map(fact_text, near))}" if near else ""
             yield Suspect("missing", f"there is no {_some(group, 'or')}{also}", tuple(group[:SHOWN]), near), group
@@ -247,7 +247,7 @@ class _Hunt:
         for group in _by_relation(wanted):
             found: dict[Fact, Fact] = {}
             for name, row in group:
-                for _, pattern in self._by_key((name, row)):
+                for pattern in (row, *(pattern for _, pattern in self._by_key((name, row)))):
                     for other in self._source.facts(name, [pattern])[0]:
                         found.setdefault((name, other), (name, row))
             if found:
