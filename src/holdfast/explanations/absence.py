@@ -196,7 +196,7 @@ def obstacle(source: Matcher, rule: RuleHead, pattern: FactPattern) -> Obstacle 
         return Obstacle(rule.name, text, held, total, 1, fails)
     outside = variables(rule.head)
     while waiting:
-        item = source.next_formula(waiting, frozenset(given[0]), frozenset())
+        item = source.next_formula(waiting, frozenset(given[0]))
         waiting.remove(item)
         ways = len(given)
         try:

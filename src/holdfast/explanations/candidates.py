@@ -13,9 +13,9 @@ from typing import Any, Protocol, TypeAlias
 
 from holdfast.explanations.absence import known_pattern
 from holdfast.explanations.matching import ANY, Binding, Fact, FactPattern
-from holdfast.explanations.scope import nodes, variables
+from holdfast.explanations.scope import is_test, nodes, variables
 from holdfast.explanations.search import Explainer, FactSource, SearchLimit
-from holdfast.explanations.terms import TESTS, NoValue
+from holdfast.explanations.terms import NoValue
 from holdfast.explanations.written import RuleHead, formulas
 from holdfast.language import tree
 from holdfast.quick_dataclass import dataclass
@@ -170,7 +170,7 @@ class Candidates:
 
     def _touched(self, items: Sequence[tree.Formula], b: Binding) -> Iterator[_Step]:
         """Everything that could change what an aggregate or a negated formula gives."""
-        atoms = [node for item in items for node in nodes(item) if isinstance(node, tree.Atom) and _is_relation(node)]
+        atoms = [node for item in items for node in nodes(item) if isinstance(node, tree.Atom) and not is_test(node)]
         for atom in atoms:
             pattern = known_pattern(self._source, atom, b)
             if pattern is not None:
@@ -195,7 +195,7 @@ class Candidates:
         return kept
 
     def _is_large(self, item: tree.Formula) -> bool:
-        atoms = [node for node in nodes(item) if isinstance(node, tree.Atom) and _is_relation(node)]
+        atoms = [node for node in nodes(item) if isinstance(node, tree.Atom) and not is_test(node)]
         return any(self._source.size(self._source.name(a.name), len(a.arguments)) > _MANY for a in atoms)
 
     def _solved(self, items: list[tree.Formula], start: Binding) -> list[Binding]:
@@ -207,20 +207,14 @@ class Candidates:
                     tree.Conjunction(tuple(items), span=items[0].span), [start], frozenset(), used
                 )
             except NoValue:
-                rest: list[tree.Formula] = [
-                    item for item in items if isinstance(item, tree.Atom) and _is_relation(item)
-                ]
+                rest: list[tree.Formula] = [item for item in items if isinstance(item, tree.Atom) and not is_test(item)]
                 items = rest if len(rest) < len(items) else []
         return [start]
 
 
-def _is_relation(atom: tree.Atom) -> bool:
-    return atom.name.text not in TESTS or atom.name.kind is not tree.NameKind.PLAIN
-
-
 def is_editable(item: tree.Formula) -> bool:
     """Whether edits of facts can change whether it holds."""
-    return any(isinstance(node, tree.Atom) and _is_relation(node) for node in nodes(item))
+    return any(isinstance(node, tree.Atom) and not is_test(node) for node in nodes(item))
 
 
 def _alternatives(body: tree.Formula) -> Iterator[list[tree.Formula]]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
-from holdfast.explanations.scope import binds, closed, closure, has_wildcard, is_pattern, nodes, variables
+from holdfast.explanations.scope import binds, closed, closure, has_wildcard, is_pattern, is_test, nodes, variables
 from holdfast.explanations.terms import (
     NOTHING,
     TESTS,
@@ -31,6 +31,9 @@ FactPattern: TypeAlias = tuple[Any, ...]
 Fact: TypeAlias = tuple[str, FactPattern]
 ANY = None  # in a pattern: any value
 USED = " used"  # in a binding: the facts that it was matched with, those of aggregates among them
+JoinShape: TypeAlias = tuple[
+    str, list[tuple[tree.Term, str | None]], list[tuple[tree.Term, int]], list[tuple[tree.Term, int]]
+]
 GOAL = " goal"  # in a binding: the number of the pattern that its head must fit
 
 
@@ -46,7 +49,8 @@ class Matcher:
             written.heads,
         )
         self.name, self._limits = written.name, written.limits
-        self._lasting, self._chosen = written.lasting, written.chosen
+        self._lasting, self._orders, self._equation = written.lasting, written.orders, written.equation
+        self._shapes: dict[tuple[int, frozenset[str]], JoinShape] = {}
         self._texts: dict[str, Fact] = {}
 
     def group(self, fact: Fact) -> Fact | None:
@@ -101,8 +105,7 @@ class Matcher:
                         inverse = value - number(right) if term.operator == "+" else value + number(right)
                         new = self.unify(left, inverse, new)
             new = None if new is None else {**new, f" {place}": value}
-            left_over = tree.Variable(f" {place}", span=term.span)
-            extra.append(tree.Comparison("=", left_over, term, span=term.span))
+            extra.append(self._equation(term, place))
         return None if new is None else (new, extra)
 
     def _grouped(self, head: tree.Atom, found: list[Binding]) -> Iterator[tuple[Binding, FactPattern]]:
@@ -142,25 +145,35 @@ class Matcher:
         waiting = formulas(formula)
         while waiting and given:
             bound = frozenset(given[0])
-            item = self.next_formula(waiting, bound, around)
-            waiting.remove(item)
+            place, there, mentioned = self._order(waiting, bound, around, used)
+            item = waiting.pop(place)
             if isinstance(item, tree.Disjunction):  # each alternative with all the rest: it binds what it likes
                 rests = [tree.Conjunction((*formulas(one), *waiting), span=item.span) for one in item.items]
                 return [new for rest in rests for new in self.solve(rest, given, around, used, exact)]
-            there = around | closure(waiting, bound)
-            given = self._step(item, given, there, used.union(*(variables(other, False) for other in waiting)), exact)
+            given = self._step(item, given, there, mentioned, exact)
         return given
 
-    def next_formula(self, waiting: list[tree.Formula], bound: frozenset[str], around: frozenset[str]) -> tree.Formula:
-        """The cheapest formula that is ready: a test, then an atom with few unknown columns."""
-        if not self._lasting.issuperset(map(id, waiting)):
-            return self._cheapest(waiting, bound, around)
-        place = (*map(id, waiting), bound, around)
-        if place not in self._chosen:
-            self._chosen[place] = self._cheapest(waiting, bound, around)
-        return self._chosen[place]
+    def _order(
+        self, waiting: list[tree.Formula], bound: frozenset[str], around: frozenset[str], used: frozenset[str]
+    ) -> tuple[int, frozenset[str], frozenset[str]]:
+        """The place of the next formula, what surrounds it then, and what the others mention."""
+        key = (*map(id, waiting), bound, around, used)
+        lasts = self._lasting.issuperset(key[:-3])
+        found = self._orders.get(key) if lasts else None
+        if found is None:
+            place = self._cheapest(waiting, bound, around)
+            rest = [*waiting[:place], *waiting[place + 1 :]]
+            mentioned = used.union(*(variables(other, False) for other in rest))
+            found = place, around | closure(rest, bound), mentioned
+            if lasts:
+                self._orders[key] = found
+        return found
 
-    def _cheapest(self, waiting: list[tree.Formula], bound: frozenset[str], around: frozenset[str]) -> tree.Formula:
+    def next_formula(self, waiting: list[tree.Formula], bound: frozenset[str]) -> tree.Formula:
+        """The cheapest formula that is ready: a test, then an atom with few unknown columns."""
+        return waiting[self._cheapest(waiting, bound, frozenset())]
+
+    def _cheapest(self, waiting: list[tree.Formula], bound: frozenset[str], around: frozenset[str]) -> int:
         costs = []
         for place, item in enumerate(waiting):
             others = around | closure([other for other in waiting if other is not item], bound)
@@ -171,22 +184,22 @@ class Matcher:
                 late = isinstance(item, tree.Disjunction) or (isinstance(item, tree.Atom) and free == len(terms) > 0)
                 costs.append(((late, isinstance(item, tree.Atom), free, len(inside)), place))
         if not costs:
-            alternatives = [item for item in waiting if isinstance(item, tree.Disjunction)]
+            alternatives = [place for place, item in enumerate(waiting) if isinstance(item, tree.Disjunction)]
             if not alternatives:
                 raise NoValue("a variable is never bound")
             return alternatives[0]
-        return waiting[min(costs)[1]]
+        return min(costs)[1]
 
     def _step(
         self, item: tree.Formula, given: list[Binding], around: frozenset[str], used: frozenset[str], exact: bool
     ) -> list[Binding]:
         match item:
-            case tree.Atom() if item.name.text in TESTS and item.name.kind is tree.NameKind.PLAIN:
+            case tree.Atom() if is_test(item):
                 return [b for b in given if self._test(item.name.text, item.arguments, b)]
             case tree.Atom():
                 return list(self._join(item, given, exact))
             case tree.Negation(operand=tree.Negation(operand=inner)):
-                return self._step(inner, given, around, used, exact)
+                return self.solve(inner, given, around, used, exact)
             case tree.Negation(operand=operand):
                 own = variables(operand)
                 return [b for b in given if not self.solve(operand, [only(b, own)], around, frozenset(), True)]
@@ -209,32 +222,40 @@ class Matcher:
 
     def _join(self, atom: tree.Atom, given: list[Binding], exact: bool) -> Iterator[Binding]:
         """An atom against the facts that fit what is bound in it."""
-        name, bound = self.name(atom.name), frozenset(given[0])
-        kinds = self.columns.get(name, [""] * len(atom.arguments))
-        fixed = [
-            not isinstance(a, tree.Wildcard) and not has_wildcard(a) and variables(a) <= bound for a in atom.arguments
-        ]
-        patterns = [
-            tuple(
-                value_of(self.value(a, b), kind) if known else ANY
-                for a, kind, known in zip(atom.arguments, kinds, fixed, strict=True)
-            )
-            for b in given
+        name, fixed, free, late = self._shape(atom, frozenset(given[0]))
+        patterns: list[FactPattern] = [
+            tuple(ANY if kind is None else value_of(self.value(a, b), kind) for a, kind in fixed) for b in given
         ]
         if any(NOTHING in pattern for pattern in patterns):
             pairs = [(b, p) for b, p in zip(given, patterns, strict=True) if NOTHING not in p]
             given, patterns = [b for b, _ in pairs], [p for _, p in pairs]
         for b, rows in zip(given, self.lookup(name, patterns, exact), strict=True):
+            used = b.get(USED, ())
             for row in rows:
-                new: Binding | None = {**b, USED: (*b.get(USED, ()), (name, row))}
-                late = []  # computed arguments, which may need what others bind
-                for argument, value, known in zip(atom.arguments, row, fixed, strict=True):
-                    if not known and not is_pattern(argument):
-                        late.append((argument, value))
-                    elif not known and new is not None:
-                        new = self.unify(argument, value, new)
-                if new is not None and all(self.value(a, new) == value for a, value in late):
+                new: Binding | None = {**b, USED: (*used, (name, row))}
+                for argument, place in free:
+                    new = None if new is None else self.unify(argument, row[place], new)
+                if new is not None and all(self.value(a, new) == row[place] for a, place in late):
                     yield new
+
+    def _shape(self, atom: tree.Atom, bound: frozenset[str]) -> JoinShape:
+        """How an atom is joined: the relation, each argument with the type of its column or None if it is not known,
+        those that are taken apart, and those that are computed, which may need what others bind."""
+        key = (id(atom), bound)
+        found = self._shapes.get(key) if id(atom) in self._lasting else None
+        if found is None:
+            name = self.name(atom.name)
+            kinds = self.columns.get(name, [""] * len(atom.arguments))
+            known = [not has_wildcard(a) and variables(a) <= bound for a in atom.arguments]
+            fixed = [
+                (a, kind if is_known else None) for a, kind, is_known in zip(atom.arguments, kinds, known, strict=True)
+            ]
+            left = [(a, i) for i, (a, is_known) in enumerate(zip(atom.arguments, known, strict=True)) if not is_known]
+            free = [(a, i) for a, i in left if is_pattern(a) and not isinstance(a, tree.Wildcard)]
+            found = name, fixed, free, [(a, i) for a, i in left if not is_pattern(a)]
+            if id(atom) in self._lasting:
+                self._shapes[key] = found
+        return found
 
     def unify(self, term: tree.Term, value: Any, b: Binding) -> Binding | None:
         """The binding under which a term has a value; a term that is not a pattern must have its variables bound."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from holdfast.errors import Diagnostics
+from holdfast.explanations.scope import nodes
 from holdfast.language import parse_body, tree
 from holdfast.program.components import instantiated
 from holdfast.program.inlining import inlined
@@ -66,10 +67,20 @@ class WrittenProgram:
             self.heads.setdefault((self.name(each.head.name), len(each.head.arguments)), []).append(each)
         self.limits = {place: rules[0].limit[0] for place, rules in self.heads.items() if rules[0].limit is not None}
         """The columns of limit relations: they have the best fact that is offered for each group."""
-        self.lasting = {id(item) for each in self.rules for item in formulas(each.body)}
+        self.lasting = {id(node) for each in self.rules for node in nodes(each.body)}
         """The ids of conditions, which stay theirs."""
-        self.chosen: dict[tuple[object, ...], tree.Formula] = {}
-        """Which of some conditions is matched first."""
+        self.orders: dict[tuple[object, ...], tuple[int, frozenset[str], frozenset[str]]] = {}
+        """Which of some conditions is matched first, and what is known of the others then."""
+        self.equations: dict[int, tree.Comparison] = {}
+        """That a column of a head, by its term, has the value that is asked for."""
+
+    def equation(self, term: tree.Term, place: int) -> tree.Comparison:
+        """That a term of a head has the value which ` place` stands for."""
+        if id(term) not in self.equations:
+            made = tree.Comparison("=", tree.Variable(f" {place}", span=term.span), term, span=term.span)
+            self.equations[id(term)] = made
+            self.lasting.add(id(made))
+        return self.equations[id(term)]
 
     def _add_equivalence(self, name: tree.Name) -> None:
         for kind, text in _EQUIVALENCE.items():
