@@ -30,12 +30,12 @@ from holdfast.language import tree
 from holdfast.values import BlankNode, Iri
 from holdfast.values.model import NIL, Record
 
-Values: TypeAlias = tuple[Any, ...]
-Ground: TypeAlias = tuple[str, Values]
+GroundRow: TypeAlias = tuple[Any, ...]
+Ground: TypeAlias = tuple[str, GroundRow]
 Substitution: TypeAlias = dict[str, Any]
 FREE = None  # in a pattern: any value
 PREMISES = " premises"  # in a substitution: the facts that atoms were matched with
-Looking: TypeAlias = Callable[[str, Values, bool], Iterable[Values]]
+Looking: TypeAlias = Callable[[str, GroundRow, bool], Iterable[GroundRow]]
 """The facts of a relation that fit a pattern; exactly these, if it is asked for a negation or an aggregate."""
 
 

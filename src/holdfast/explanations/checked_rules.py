@@ -14,7 +14,7 @@ from holdfast.explanations.checked_bodies import (
     Ground,
     Looking,
     Substitution,
-    Values,
+    GroundRow,
     conjuncts,
     names,
     parts,
@@ -96,12 +96,12 @@ class CheckedRules(BodyEvaluator):
             self.limits[place] = rule.limit
         self.rules.setdefault(place, []).append(rule if rule.limit is None else rule.offering())
 
-    def group(self, name: str, pattern: Values) -> Values:
+    def group(self, name: str, pattern: GroundRow) -> GroundRow:
         """A pattern; of a limit relation, that of all that may be offered beside it."""
         column = self.limits[name, len(pattern)][0] if (name, len(pattern)) in self.limits else None
         return tuple(FREE if i == column else value for i, value in enumerate(pattern))
 
-    def lacks(self, name: str, best: dict[Values, Values], derived: Values) -> bool:
+    def lacks(self, name: str, best: dict[GroundRow, GroundRow], derived: GroundRow) -> bool:
         """Whether complete facts, by their groups, lack one that is derived; of a limit relation, a better one."""
         there = best.get(self.group(name, derived))
         if there is None or (name, len(derived)) not in self.limits:
@@ -143,8 +143,8 @@ class CheckedRules(BodyEvaluator):
     # --- instances -------------------------------------------------------------------------------------
 
     def instances(
-        self, rule: CheckedRule, pattern: Values, given: Substitution
-    ) -> Iterator[tuple[Values, Substitution]]:
+        self, rule: CheckedRule, pattern: GroundRow, given: Substitution
+    ) -> Iterator[tuple[GroundRow, Substitution]]:
         """The instances of a rule whose heads fit a pattern: the head's values, and the substitution."""
         b: Substitution | None = given
         items = conjuncts(rule.body)
@@ -174,15 +174,15 @@ class CheckedRules(BodyEvaluator):
         items.append(self._equations[id(term)])
         return None if new is None else {**new, f" {place}": value}
 
-    def _each_head(self, head: tree.Atom, found: Iterable[Substitution]) -> Iterator[tuple[Values, Substitution]]:
+    def _each_head(self, head: tree.Atom, found: Iterable[Substitution]) -> Iterator[tuple[GroundRow, Substitution]]:
         return ((self._ground(head, b)[1], b) for b in found)
 
     def _grouped(
-        self, head: tree.Atom, found: Iterable[Substitution], pattern: Values
-    ) -> Iterator[tuple[Values, Substitution]]:
+        self, head: tree.Atom, found: Iterable[Substitution], pattern: GroundRow
+    ) -> Iterator[tuple[GroundRow, Substitution]]:
         """The aggregates of a head, computed anew over the distinct substitutions of each group."""
         kinds = self.kinds.get(self.relation(head.name), [""] * len(head.arguments))
-        groups: dict[Values, list[Substitution]] = {}
+        groups: dict[GroundRow, list[Substitution]] = {}
         for b in found:
             key = tuple(self.value(a, b) for a in head.arguments if not isinstance(a, tree.HeadAggregate))
             groups.setdefault(key, []).append(b)
@@ -227,7 +227,7 @@ class CheckedRules(BodyEvaluator):
         return None
 
 
-def fits(row: Values, pattern: Values) -> bool:
+def fits(row: GroundRow, pattern: GroundRow) -> bool:
     """Whether a fact has the values that a pattern asks for, and as many."""
     return len(row) == len(pattern) and all(w is FREE or v == w for v, w in zip(row, pattern, strict=True))
 

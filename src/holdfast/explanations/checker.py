@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from holdfast.errors import Diagnostic, ExitCode, HoldfastError
-from holdfast.explanations.checked_bodies import FREE, PREMISES, Ground, Substitution, Values, plain
+from holdfast.explanations.checked_bodies import FREE, PREMISES, Ground, Substitution, GroundRow, plain
 from holdfast.explanations.checked_rules import CheckedRule, CheckedRules, fits
 from holdfast.explanations.terms import NoValue, value_of
 from holdfast.language import parse, tree
@@ -57,18 +57,18 @@ def rejected(why: str) -> ProofError:
 class _Checker:
     def __init__(self, program: tree.Program, facts: Mapping[str, Iterable[Row]], given: Mapping[str, Any]) -> None:
         self.given, self.rules = given, CheckedRules(program, self._looked_up)
-        self.explicit: dict[str, list[Values]] = {}
-        self._indexes: dict[tuple[str, tuple[bool, ...]], dict[Values, list[Values]]] = {}
+        self.explicit: dict[str, list[GroundRow]] = {}
+        self._indexes: dict[tuple[str, tuple[bool, ...]], dict[GroundRow, list[GroundRow]]] = {}
         self.premises: list[Ground] | None = None  # of the inference that is being checked
         self.proved: set[Ground] = set()
-        self.complete: dict[Ground, list[Values]] = {}
+        self.complete: dict[Ground, list[GroundRow]] = {}
         self.asked: set[Ground] = set()  # lists that were used
         self.needed: set[Ground] = set()  # conclusions that were used
         self.absent: set[Ground] = set()  # patterns without facts that a negation or aggregate asked for
         self._take(facts)
 
     def _take(self, facts: Mapping[str, Iterable[Row]]) -> None:
-        """The explicit facts; relations that share a name may be told apart as name/width."""
+        """The explicit facts; of relations that share a name, each may be called name/width."""
         rules, kinds = self.rules.rules, self.rules.kinds
         written = {name for name, _ in rules} | kinds.keys()
         written |= {name for some in rules.values() for rule in some for name, _ in self.rules.reads(rule.body, False)}
@@ -141,7 +141,7 @@ class _Checker:
         found = [b for _, b in self.rules.instances(rule, conclusion[1], given)]
         return any(set(b.get(PREMISES, ())) == set(self.premises or ()) and plain(b) == plain(given) for b in found)
 
-    def _check_complete(self, name: str, pattern: Values, rows: list[Values]) -> None:
+    def _check_complete(self, name: str, pattern: GroundRow, rows: list[GroundRow]) -> None:
         text = f"the facts listed for a pattern of {name}"
         best = {self.rules.group(name, row): row for row in rows}
         if not all(fits(row, pattern) for row in rows) or len(best) < len(rows):
@@ -153,7 +153,7 @@ class _Checker:
                 if self.rules.lacks(name, best, row):
                     raise rejected(f"{text} lack one that {rule.name} derives: {row}")
 
-    def _looked_up(self, name: str, pattern: Values, exact: bool) -> list[Values]:
+    def _looked_up(self, name: str, pattern: GroundRow, exact: bool) -> list[GroundRow]:
         """Premises, in a positive part of an inference; else facts that were given, and lists that are complete."""
         if self.premises is not None and not exact:
             return [row for other, row in self.premises if other == name and fits(row, pattern)]
@@ -162,7 +162,7 @@ class _Checker:
             self.absent.add((name, pattern))
         return rows
 
-    def _all(self, name: str, pattern: Values, exact: bool) -> list[Values]:
+    def _all(self, name: str, pattern: GroundRow, exact: bool) -> list[GroundRow]:
         if (name, len(pattern)) not in self.rules.rules:
             return self._explicit(name, pattern)
         group = self.rules.group(name, pattern)
@@ -177,7 +177,7 @@ class _Checker:
                 raise rejected(f"a fact of {name} is counted on, and not proved")
         return rows
 
-    def _explicit(self, name: str, pattern: Values) -> list[Values]:
+    def _explicit(self, name: str, pattern: GroundRow) -> list[GroundRow]:
         mask = tuple(value is FREE for value in pattern)
         if (name, mask) not in self._indexes:
             index = self._indexes[name, mask] = {}

@@ -50,7 +50,7 @@ class Matcher:
         )
         self.name, self._limits = written.name, written.limits
         self._lasting, self._orders, self._equation = written.lasting, written.orders, written.equation
-        self._shapes: dict[tuple[int, frozenset[str]], JoinShape] = {}
+        self._shapes: dict[tuple[int, frozenset[str]], JoinShape] = written.shapes
         self._texts: dict[str, Fact] = {}
 
     def group(self, fact: Fact) -> Fact | None:

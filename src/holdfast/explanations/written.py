@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from holdfast.errors import Diagnostics
 from holdfast.explanations.scope import nodes
@@ -71,6 +72,8 @@ class WrittenProgram:
         """The ids of conditions, which stay theirs."""
         self.orders: dict[tuple[object, ...], tuple[int, frozenset[str], frozenset[str]]] = {}
         """Which of some conditions is matched first, and what is known of the others then."""
+        self.shapes: dict[tuple[int, frozenset[str]], Any] = {}
+        """How an atom is joined, by its id and the variables that are bound."""
         self.equations: dict[int, tree.Comparison] = {}
         """That a column of a head, by its term, has the value that is asked for."""
 

@@ -65,7 +65,7 @@ class PinnedLookup(FactLookup):
         return self._facts.matching(relation, key, values, explicit=explicit)
 
     def close(self) -> None:
-        """A version is let go by whoever has it."""
+        """Nothing: a version is released with its reader."""
 
 
 class BackendLookup(FactLookup):

@@ -17,7 +17,7 @@ from holdfast.program.joined_columns import ColumnPlace, joined_columns
 from holdfast.program.model import Relation
 from holdfast.values.dictionary import Codes
 
-_FEWEST, _MOST = 3, 200_000  # explicit facts of a relation of which something is said
+_FEWEST, _MOST = 3, 200_000  # explicit facts of a relation that is looked at
 _UNIQUE = 0.95  # of the values of a key
 
 
@@ -65,7 +65,7 @@ class SuspectFacts(StoredFacts):
             there = self.program.relations[other]
             codes = self._explicit_codes(there)
             if codes is None:
-                return 2  # too many to be looked at
+                return 2  # too many to count
             if there.types[i] is relation.types[place]:
                 count += int(np.count_nonzero(codes[:, i] == code))
         return count
