@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from holdfast.errors import Diagnostic, ExitCode, HoldfastError
-from holdfast.explanations.checked_bodies import FREE, PREMISES, Ground, Substitution, GroundRow, plain
+from holdfast.explanations.checked_bodies import FREE, PREMISES, Ground, GroundRow, Substitution, plain
 from holdfast.explanations.checked_rules import CheckedRule, CheckedRules, fits
 from holdfast.explanations.terms import NoValue, value_of
 from holdfast.language import parse, tree
