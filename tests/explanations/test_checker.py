@@ -119,11 +119,11 @@ def test_it_shares_nothing_with_the_engine_and_the_search() -> None:
     seen: set[str] = set()
     waiting = ["holdfast.explanations.checker"]
     while waiting:
-        module = waiting.pop()
+        name = waiting.pop()
+        module = name if source_of(name) else name.rpartition(".")[0]
         if module not in seen and (path := source_of(module)) is not None:
             seen.add(module)
-            waiting += {name for name, _ in imported_parts(ast.parse(path.read_text(encoding="utf-8")))}
-            waiting += {name.rpartition(".")[0] for name in waiting}
+            waiting += [name for name, _ in imported_parts(ast.parse(path.read_text(encoding="utf-8")))]
     parts = {".".join(module.split(".")[1:3]) for module in seen if module.count(".") > 1}
     own = {f"explanations.{name}" for name in ("checker", "checked_bodies", "checked_rules", "terms")}
     expansion = {"program.components", "program.inlining", "program.core", "program.normal_form", "program.renaming"}
