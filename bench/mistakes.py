@@ -59,9 +59,9 @@ Mistake = tuple[str, str, Facts, str, Row]
 
 def spoilt(facts: Facts, proof: holdfast.Proof, dice: Random) -> Mistake:
     """One mistake in what a proof rests on."""
-    (_, user, _), given = proof.conclusion[1], list(proof.facts)
+    (user, _, thing), given = proof.conclusion[1], list(proof.facts)
     if dice.random() < 0.2:
-        fact = (user, proof.conclusion[1][2])
+        fact = (user, thing)
         return "denied", RULES, {**facts, "deny": [*facts["deny"], fact]}, "deny", fact
     name, row, others = chosen(facts, given, dice)
     if dice.random() < 0.5:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from difflib import SequenceMatcher
-from itertools import islice
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from holdfast.errors import LimitReached
 from holdfast.explanations.matching import ANY, Binding, Fact, FactPattern, Matcher
 from holdfast.explanations.proof import Complete, ProofStep, complete_json, fact_text, quoted
 from holdfast.explanations.scope import has_wildcard, variables
@@ -24,6 +22,7 @@ if TYPE_CHECKING:
 NEAREST = 3
 """How many nearest facts are shown."""
 _NOT_GIVEN = "it was not given, and no rule could derive it"
+_COMPARED = 500  # facts with which one is compared
 _DEEPEST = 3
 _LOOKED_AT = 200  # ways to satisfy a part of a body, of which the first failing one is shown
 
@@ -50,6 +49,10 @@ class Obstacle:
             yield f"nearest: {', '.join(self.nearest)}"
 
 
+Certificate: TypeAlias = tuple[tuple[ProofStep, ...], tuple[Complete, ...]]
+"""Inferences, and patterns with all facts that fit them."""
+
+
 @dataclass(frozen=True, eq=False)
 class Absence:
     """No fact fits a pattern.  `str()` says why; `to_json()` is a certificate that `check_proof` checks."""
@@ -57,11 +60,10 @@ class Absence:
     goal: Fact
     obstacles: dict[Fact, tuple[Obstacle, ...]]  # of the goal, and of what is missing for it
     nearest: tuple[str, ...]
-    inferences: tuple[ProofStep, ...]
-    complete: tuple[Complete, ...]
-    limit: LimitReached | None = None  # what stopped the search for a certificate
-    suspects: tuple[Suspect, ...] = ()
+    suspects: tuple[Suspect, ...]
     """Likely mistakes, the likeliest first."""
+    certificate: Callable[[], Certificate]
+    """What shows that it is absent; raises `LimitReached` if the search for that is stopped."""
 
     def to_json(self, **options: Any) -> str:
         """As JSON, whole: what `holdfast.check_proof` checks.  Raises `LimitReached` if no certificate was found."""
@@ -69,12 +71,11 @@ class Absence:
 
     def as_json(self) -> dict[str, Any]:
         """What `to_json` writes."""
-        if self.limit is not None:
-            raise self.limit
+        inferences, complete = self.certificate()
         return {
             "absent": fact_text(self.goal),
-            "inferences": [inference.to_json() for inference in self.inferences],
-            "complete": complete_json(self.complete),
+            "inferences": [inference.to_json() for inference in inferences],
+            "complete": complete_json(complete),
             "suspects": [suspect.as_json() for suspect in self.suspects],
         }
 
@@ -165,8 +166,8 @@ class _Valued(Protocol):
 class LookedUp(Protocol):
     """Facts that can be looked up."""
 
-    def facts(self, name: str, patterns: Sequence[FactPattern]) -> list[list[FactPattern]]:
-        """For each pattern the facts that fit it."""
+    def some_facts(self, name: str, pattern: FactPattern, most: int) -> list[FactPattern]:
+        """The first facts that fit a pattern."""
         ...
 
 
@@ -260,7 +261,7 @@ def nearest_facts(source: LookedUp, name: str, patterns: Sequence[FactPattern]) 
             if value is ANY:
                 continue
             wider = (*pattern[:place], ANY, *pattern[place + 1 :])
-            for row in islice(source.facts(name, [wider])[0], 1000):
+            for row in source.some_facts(name, wider, _COMPARED):
                 found[row] = max(found.get(row, 0.0), likeness(row[place], value))
     best = sorted(found, key=lambda row: (-found[row], str(row)))
     return tuple((name, row) for row in best[:NEAREST])

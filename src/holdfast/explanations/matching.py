@@ -68,11 +68,35 @@ class Matcher:
         """For each pattern all facts that fit it, which no proof has to account for."""
         raise NotImplementedError
 
+    def some_facts(self, name: str, pattern: FactPattern, most: int) -> list[FactPattern]:
+        """The first facts that fit a pattern."""
+        raise NotImplementedError
+
     def instances(
         self, rule: RuleHead, goals: Sequence[tuple[FactPattern, Binding]]
     ) -> Iterator[tuple[int, FactPattern, Binding]]:
         """The instances of a rule whose heads fit patterns: the pattern's number, the head's values, the binding."""
         grouped = any(isinstance(a, tree.HeadAggregate) for a in rule.head.arguments)
+        for found in self._solutions(rule, goals, grouped):
+            heads = self._grouped(rule.head, found) if grouped else ((b, self.ground(rule.head, b)[1]) for b in found)
+            for b, values in heads:
+                pattern = goals[b[GOAL]][0]
+                row = tuple(map(as_close, values, pattern)) if grouped else values
+                if NOTHING not in row and fits(row, pattern):
+                    yield b[GOAL], row, b
+
+    def ask(self, rule: RuleHead, patterns: Sequence[FactPattern]) -> None:
+        """Look everything up that the instances of a rule whose heads fit patterns rest on."""
+        if any(isinstance(node, tree.Aggregate) for term in rule.head.arguments for node in nodes(term)):
+            list(self.instances(rule, [(pattern, {}) for pattern in patterns]))
+        else:
+            grouped = any(isinstance(a, tree.HeadAggregate) for a in rule.head.arguments)
+            list(self._solutions(rule, [(pattern, {}) for pattern in patterns], grouped))
+
+    def _solutions(
+        self, rule: RuleHead, goals: Sequence[tuple[FactPattern, Binding]], exact: bool
+    ) -> Iterator[list[Binding]]:
+        """The bindings under which a body holds, those that began with the same variables together."""
         waiting: dict[frozenset[str], tuple[list[Binding], list[tree.Formula]]] = {}
         for place, (pattern, given) in enumerate(goals):
             start = self.started(rule.head, pattern, {**given, GOAL: place})
@@ -81,13 +105,7 @@ class Matcher:
         outside = variables(rule.head)
         for starts, extra in waiting.values():
             body = tree.Conjunction((*formulas(rule.body), *extra), span=rule.head.span)
-            found = self.solve(body, starts, frozenset(), outside, grouped)
-            heads = self._grouped(rule.head, found) if grouped else ((b, self.ground(rule.head, b)[1]) for b in found)
-            for b, values in heads:
-                pattern = goals[b[GOAL]][0]
-                row = tuple(map(as_close, values, pattern)) if grouped else values
-                if NOTHING not in row and fits(row, pattern):
-                    yield b[GOAL], row, b
+            yield self.solve(body, starts, frozenset(), outside, exact)
 
     def started(self, head: tree.Atom, pattern: FactPattern, b: Binding) -> tuple[Binding, list[tree.Formula]] | None:
         """What a pattern says of the head's variables, and the equations that are left of it."""
@@ -242,7 +260,7 @@ class Matcher:
         """How an atom is joined: the relation, each argument with the type of its column or None if it is not known,
         those that are taken apart, and those that are computed, which may need what others bind."""
         key = (id(atom), bound)
-        found = self._shapes.get(key) if id(atom) in self._lasting else None
+        found: JoinShape | None = self._shapes.get(key) if id(atom) in self._lasting else None
         if found is None:
             name = self.name(atom.name)
             kinds = self.columns.get(name, [""] * len(atom.arguments))
@@ -251,7 +269,9 @@ class Matcher:
                 (a, kind if is_known else None) for a, kind, is_known in zip(atom.arguments, kinds, known, strict=True)
             ]
             left = [(a, i) for i, (a, is_known) in enumerate(zip(atom.arguments, known, strict=True)) if not is_known]
-            free = [(a, i) for a, i in left if is_pattern(a) and not isinstance(a, tree.Wildcard)]
+            free: list[tuple[tree.Term, int]] = [
+                (a, i) for a, i in left if is_pattern(a) and not isinstance(a, tree.Wildcard)
+            ]
             found = name, fixed, free, [(a, i) for a, i in left if not is_pattern(a)]
             if id(atom) in self._lasting:
                 self._shapes[key] = found

@@ -24,6 +24,7 @@ from holdfast.language.printer import show_formula, show_rule
 from holdfast.quick_dataclass import dataclass
 
 NOT_FOUND = "E0806"
+_AT_ONCE = 1_000  # patterns that are looked at before the next look at the clock
 _FEW = 100  # patterns of one form that are listed, however few facts there are
 
 
@@ -48,6 +49,10 @@ class FactSource(Protocol):
         self, rule: RuleHead, goals: Sequence[tuple[FactPattern, Binding]]
     ) -> Iterator[tuple[int, FactPattern, Binding]]:
         """The instances of a rule whose heads fit patterns."""
+        ...
+
+    def ask(self, rule: RuleHead, patterns: Sequence[FactPattern]) -> None:
+        """Look everything up that the instances of a rule whose heads fit patterns rest on."""
         ...
 
     def facts(self, name: str, patterns: Sequence[FactPattern]) -> list[list[FactPattern]]:
@@ -324,9 +329,9 @@ class Explainer:
             self._source.asked = {}
             for place, patterns in new.items():
                 for rule in self._source.heads[place]:
-                    for number, _ in enumerate(self._source.instances(rule, [(p, {}) for p in patterns])):
-                        if number % 1000 == 0:
-                            self._limit.check(len(self._complete), "certificate of what is absent")
+                    for first in range(0, len(patterns), _AT_ONCE):
+                        self._limit.check(len(self._complete), "certificate of what is absent")
+                        self._source.ask(rule, patterns[first : first + _AT_ONCE])
             asked = self._source.asked
         return exact
 

@@ -7,6 +7,7 @@ a relation that has one row for each value has none.  These are guesses, and the
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import combinations, islice
 from typing import Any, Protocol, TypeAlias
@@ -28,8 +29,12 @@ from holdfast.values import Iri
 SHOWN = 3
 """Facts that one suspect names."""
 _MOST = 5  # suspects
-_STEPS = 60  # facts on the way to the goal that are looked at
+_MANY = 5_000  # facts of a relation, where each step is dear
+_STEPS, _FEW_STEPS = 200, 25  # on the way to the goal
 _EDITS = 200
+_COMPARED = 500  # facts with which one is compared
+_VALUES = 8  # of one column, of facts that are shown together
+_DIGITS = re.compile("[0-9]+")
 _ALIKE = 0.75  # of two spellings that may be meant for one another
 
 
@@ -58,12 +63,20 @@ _Found: TypeAlias = tuple[Suspect, list[Fact]]  # and the wanted facts that it s
 class SuspectSource(EditableFacts, Protocol):
     """Facts, and what they look like."""
 
+    def some_facts(self, name: str, pattern: FactPattern, most: int) -> list[FactPattern]:
+        """The first facts that fit a pattern."""
+        ...
+
     def is_given(self, name: str, arity: int) -> bool:
         """Whether facts of a relation are given, not only derived."""
         ...
 
     def keys(self, name: str, arity: int) -> frozenset[int]:
         """The columns in which explicit facts hardly ever share a value."""
+        ...
+
+    def are_joined(self, name: str, arity: int, one: int, other: int) -> bool:
+        """Whether rules connect two columns, so that they have values of one kind."""
         ...
 
     def is_only_end(self, name: str, arity: int, place: int, value: Any) -> bool:
@@ -112,8 +125,8 @@ class _Hunt:
         yield from self._failing.values()
         for look in (
             self._misspelt,
-            self._absent_keys,
             self._swapped,
+            self._absent_keys,
             self._plain,
             self._instead,
             self._ends,
@@ -125,7 +138,8 @@ class _Hunt:
 
     def _edits(self, goal: Fact) -> Iterator[Edit]:
         """The edits that need the fewest others beside them."""
-        candidates = Candidates(self._source, self._may, lambda *_: (ANY,), _Steps(_STEPS), self._look_at)
+        steps = _STEPS if self._source.size(goal[0], len(goal[1])) <= _MANY else _FEW_STEPS
+        candidates = Candidates(self._source, self._may, lambda *_: (ANY,), _Steps(steps), self._look_at)
         openness: int | None = None
         try:
             for edit in islice(candidates.toward(goal, wanted=True), _EDITS):
@@ -177,12 +191,10 @@ class _Hunt:
 
     def _misspelt(self, wanted: list[Fact]) -> Iterator[_Found]:
         """A fact with a value that resembles the wanted one and occurs nowhere else."""
-        for group in _by_relation(wanted):
-            self._source.facts(group[0][0], [wider for fact in group for _, wider in _widened(fact)])  # at once
         found: dict[Fact, tuple[float, Fact]] = {}
         for name, row in wanted:
             for place, other in self._beside((name, row)):
-                alike = likeness(other[place], row[place])
+                alike = _same_word(other[place], row[place])
                 known = found[name, other][0] if (name, other) in found else _ALIKE
                 if alike >= known and self._source.occurs(name, len(row), place, other[place]) < 2:
                     found[name, other] = (alike, (name, row))
@@ -194,7 +206,7 @@ class _Hunt:
     def _beside(self, fact: Fact) -> Iterator[tuple[int, FactPattern]]:
         """The facts that differ from one in one column of text, with the column."""
         for place, wider in _widened(fact):
-            yield from ((place, other) for other in islice(self._source.facts(fact[0], [wider])[0], 1000))
+            yield from ((place, other) for other in self._source.some_facts(fact[0], wider, _COMPARED))
 
     def _absent_keys(self, wanted: list[Fact]) -> Iterator[_Found]:
         """A value of which a relation says nothing, though it says something once of others."""
@@ -223,13 +235,20 @@ class _Hunt:
                 yield place, tuple(value if i == place else ANY for i, value in enumerate(row))
 
     def _swapped(self, wanted: list[Fact]) -> Iterator[_Found]:
-        """A fact with the same values in other columns."""
-        turned = {other: fact for fact in wanted if ANY not in fact[1] for other in _turned(fact) if other != fact}
+        """A fact with the same values in other columns, where it does not look right."""
+        turned = {other: (fact, *ij) for fact in wanted if ANY not in fact[1] for other, *ij in _turned(fact)}
         there = self._source.given(turned)
-        for swapped, fact in turned.items():
-            if swapped in there:
+        for swapped, (fact, i, j) in turned.items():
+            if swapped in there and swapped != fact and self._is_odd(swapped, i, j):
                 text = f"{fact_text(swapped)} may have its values in the wrong columns: {fact_text(fact)} would do"
                 yield Suspect("swapped", text, (fact,), (swapped,)), [fact]
+
+    def _is_odd(self, fact: Fact, i: int, j: int) -> bool:
+        """Whether two columns have values of different kinds, or a value is twice in one where others are once."""
+        name, row = fact
+        if not self._source.are_joined(name, len(row), i, j):
+            return True
+        return any(len(self._source.facts(name, [pattern])[0]) > 1 for _, pattern in self._by_key(fact))
 
     def _plain(self, wanted: list[Fact]) -> Iterator[_Found]:
         """Facts that are missing, of relations that may have any number of them for a value."""
@@ -240,7 +259,8 @@ class _Hunt:
         for group in _by_relation(fact for fact in wanted if not self._source.facts(fact[0], [fact[1]])[0]):
             near = nearest_facts(self._source, group[0][0], [row for _, row in group[:SHOWN]])
             also = f"; nearest: {', '.join(map(fact_text, near))}" if near else ""
-            yield Suspect("missing", f"there is no {_some(group, 'or')}{also}", tuple(group[:SHOWN]), near), group
+            shown, named = _together(group)
+            yield Suspect("missing", f"there is no {shown}{also}", named, near), group
 
     def _instead(self, wanted: list[Fact]) -> Iterator[_Found]:
         """A fact that has the one place which another would need."""
@@ -263,12 +283,40 @@ def _widened(fact: Fact) -> Iterator[tuple[int, FactPattern]]:
             yield place, (*row[:place], ANY, *row[place + 1 :])
 
 
-def _turned(fact: Fact) -> Iterator[Fact]:
-    """The facts with two columns exchanged."""
+def _turned(fact: Fact) -> Iterator[tuple[Fact, int, int]]:
+    """The facts with two columns exchanged, and these."""
     for i, j in combinations(range(len(fact[1])), 2):
         row = list(fact[1])
         row[i], row[j] = row[j], row[i]
-        yield fact[0], tuple(row)
+        yield (fact[0], tuple(row)), i, j
+
+
+def _same_word(one: Any, other: Any) -> float:
+    """How much two values resemble each other; those that differ in their digits only are numbered, not misspelt."""
+    plain = [_DIGITS.sub("", str(value)) for value in (one, other)]
+    return 0.0 if plain[0] == plain[1] else likeness(one, other)
+
+
+def _together(facts: Sequence[Fact]) -> tuple[str, tuple[Fact, ...]]:
+    """Facts of one relation; where they are many, those that differ in one column together, with its values."""
+    if len(facts) <= SHOWN:
+        return _some(facts, "or"), tuple(facts)
+    name, width = facts[0][0], len(facts[0][1])
+    ways: list[dict[FactPattern, list[Fact]]] = []
+    for place in range(width):
+        ways.append({})
+        for fact in facts:
+            rest = (*fact[1][:place], ANY, *fact[1][place + 1 :])
+            ways[-1].setdefault(rest, []).append(fact)
+    place = min(range(width), key=lambda place: len(ways[place]))
+    shown = list(ways[place].items())[:SHOWN]
+    texts = []
+    for pattern, some in shown:
+        values = ", ".join(text_of(row[place]) for _, row in some[:_VALUES])
+        more = f" or {len(some) - _VALUES:,} more" if len(some) > _VALUES else ""
+        texts.append(f"{fact_text((name, pattern))} with {values}{more}")
+    more = f", and {len(ways[place]) - SHOWN:,} more" if len(ways[place]) > SHOWN else ""
+    return "; no ".join(texts) + more, tuple(fact for _, some in shown for fact in some[:_VALUES])
 
 
 def _by_relation(facts: Iterable[Fact]) -> list[list[Fact]]:

@@ -66,6 +66,11 @@ class StoredFacts(Matcher):
             help = "report it with the program: what can be derived should be explained"
             raise EvaluationError(Diagnostic(NOT_EXPLAINED, f"this cannot be explained: {error}", help=help)) from error
 
+    @property
+    def stays(self) -> bool:
+        """Whether the facts stay as they are, so that they can be looked up later."""
+        return self._lookup.stays
+
     def relation(self, name: str, arity: int) -> Relation | None:
         """A relation; several may share a name and differ in their number of columns."""
         relations = self.program.relations
@@ -94,20 +99,33 @@ class StoredFacts(Matcher):
             if ANY in pattern or not self._is_settled(place, pattern):
                 by_columns.setdefault(tuple(i for i, v in enumerate(pattern) if v is not ANY), []).append(pattern)
         for bound, some in by_columns.items():
-            known.update((pattern, []) for pattern in some)
-            for row in self._fetched(name, bound, some):
-                key = tuple(value if i in bound else ANY for i, value in enumerate(row))
-                if key in known:
-                    known[key].append(row)
+            fetched = self._fetched(name, bound, some)
+            if len(some) == 1:
+                known[some[0]] = fetched
+            else:
+                known.update((pattern, []) for pattern in some)
+                for row in fetched:
+                    known[_masked(row, bound)].append(row)
             if len(bound) < place[1]:
                 self._wider.setdefault(place, {})[bound] = None
         return [known[pattern] for pattern in patterns]
+
+    def some_facts(self, name: str, pattern: FactPattern, most: int) -> list[FactPattern]:
+        """The first facts that fit a pattern; none, if nothing is known of them and they are many."""
+        relation = self.relation(name, len(pattern))
+        bound = tuple(i for i, value in enumerate(pattern) if value is not ANY)
+        if relation is None or len(bound) == len(pattern) or (not bound and self.size(name, len(pattern)) > most):
+            return self.facts(name, [pattern])[0] if len(bound) == len(pattern) else []
+        if pattern in self._known.get((name, len(pattern)), ()) or not bound:
+            return self.facts(name, [pattern])[0][:most]
+        codes = self._codes(relation, bound, [pattern])
+        return self._decoded(relation, self._lookup.matching(relation, bound, codes)[:most]) if len(codes) else []
 
     def _is_settled(self, place: tuple[str, int], row: FactPattern) -> bool:
         """Whether what was looked up before says if a row is a fact; it is noted then."""
         known = self._known[place]
         for bound in self._wider.get(place, ()):
-            wider = tuple(value if i in bound else ANY for i, value in enumerate(row))
+            wider = _masked(row, bound)
             if wider in known:
                 if (place[0], wider) not in self._sets:
                     self._sets[place[0], wider] = set(known[wider])
@@ -200,6 +218,14 @@ class StoredFacts(Matcher):
         if {Type.FLOAT, Type.ANY, Type.RECORD}.isdisjoint(relation.types):
             return list(found)
         return [tuple(map(value_of, row)) for row in found]
+
+
+def _masked(row: FactPattern, bound: tuple[int, ...]) -> FactPattern:
+    """The pattern that has a row's values in some columns."""
+    masked: list[Any] = [ANY] * len(row)
+    for i in bound:
+        masked[i] = row[i]
+    return tuple(masked)
 
 
 def why(text: str, state: ReadState, seconds: float | None, size: int | None) -> Proof | None:

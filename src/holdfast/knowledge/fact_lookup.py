@@ -20,6 +20,9 @@ _KEY = "?key"
 class FactLookup(Protocol):
     """The facts of a state, or the explicit ones among them, as codes."""
 
+    stays: bool
+    """Whether the facts stay as they are, whatever happens to the knowledge base."""
+
     def size(self, relation: Relation, *, explicit: bool = False) -> int:
         """How many there are."""
         ...
@@ -43,6 +46,8 @@ class FactLookup(Protocol):
 
 class PinnedLookup(FactLookup):
     """Looks facts up in one version."""
+
+    stays = True
 
     def __init__(self, facts: PinnedFacts) -> None:
         self._facts = facts
@@ -70,6 +75,8 @@ class PinnedLookup(FactLookup):
 
 class BackendLookup(FactLookup):
     """Looks facts up in a backend: a relation of keys, joined with the facts."""
+
+    stays = False
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from contextlib import suppress
+from functools import cache, cached_property, partial
 from typing import Any
 
 import numpy as np
 
 from holdfast.errors import LimitReached
-from holdfast.explanations.absence import Absence, nearest, reasons
+from holdfast.explanations.absence import Absence, Certificate, nearest, reasons
+from holdfast.explanations.matching import Fact
 from holdfast.explanations.search import Explainer, SearchLimit
 from holdfast.explanations.suspects import suspects
 from holdfast.knowledge.explaining import StoredFacts, asked_fact
@@ -17,8 +19,8 @@ from holdfast.program.joined_columns import ColumnPlace, joined_columns
 from holdfast.program.model import Relation
 from holdfast.values.dictionary import Codes
 
-_FEWEST, _MOST = 3, 200_000  # explicit facts of a relation that is looked at
-_UNIQUE = 0.95  # of the values of a key
+_FEWEST, _MOST = 3, 50_000  # explicit facts of a relation that is looked at
+_UNIQUE, _ONE_ODD = 0.95, 5  # of the values of a key; of more than so many one may be wrong
 
 
 class SuspectFacts(StoredFacts):
@@ -32,6 +34,14 @@ class SuspectFacts(StoredFacts):
     def _joined(self) -> dict[ColumnPlace, frozenset[ColumnPlace]]:
         return joined_columns(self.program)
 
+    @cached_property
+    def _keys(self) -> dict[tuple[str, int], frozenset[int]]:
+        return {}
+
+    @cached_property
+    def _last(self) -> dict[tuple[str, int], Codes]:
+        return {}
+
     def is_given(self, name: str, arity: int) -> bool:
         """Whether facts of a relation are given, not only derived."""
         relation = self.relation(name, arity)
@@ -41,18 +51,26 @@ class SuspectFacts(StoredFacts):
 
     def keys(self, name: str, arity: int) -> frozenset[int]:
         """The columns in which explicit facts hardly ever share a value."""
-        codes = self._explicit_codes(self.relation(name, arity)) if arity > 1 else None
-        if codes is None or len(codes) < _FEWEST:
-            return frozenset()
-        return frozenset(i for i in range(arity) if len(np.unique(codes[:, i])) >= _UNIQUE * len(codes))
+        if (name, arity) not in self._keys:
+            codes = self._explicit_codes(self.relation(name, arity)) if arity > 1 else None
+            few = codes is None or len(codes) < _FEWEST
+            self._keys[name, arity] = frozenset() if few else frozenset(i for i in range(arity) if _is_key(codes[:, i]))  # type: ignore[index]
+        return self._keys[name, arity]
+
+    def are_joined(self, name: str, arity: int, one: int, other: int) -> bool:
+        """Whether rules connect two columns, so that they have values of one kind."""
+        relation = self.relation(name, arity)
+        return relation is not None and (relation.name, other) in self._joined[relation.name, one]
 
     def is_only_end(self, name: str, arity: int, place: int, value: Any) -> bool:
         """Whether a value is the one end of a hierarchy: the only one of the other column that is not in this one."""
         relation = self.relation(name, arity)
         codes = self._explicit_codes(relation)
-        if relation is None or codes is None or arity != 2 or (relation.name, 1) not in self._joined[relation.name, 0]:
+        if relation is None or codes is None or arity != 2 or not self.are_joined(name, arity, 0, 1):
             return False
-        ends = np.setdiff1d(codes[:, 1 - place], codes[:, place])
+        if (name, place) not in self._last:
+            self._last[name, place] = np.setdiff1d(codes[:, 1 - place], codes[:, place])
+        ends = self._last[name, place]
         return len(ends) == 1 and int(ends[0]) == self._code(relation.kinds[place], value)
 
     def occurs(self, name: str, arity: int, place: int, value: Any) -> int:
@@ -80,15 +98,26 @@ class SuspectFacts(StoredFacts):
         return self._codes_given[relation.name]
 
 
+def _is_key(column: Codes) -> bool:
+    fewest = min(_UNIQUE * len(column), len(column) - (len(column) > _ONE_ODD))
+    return bool(1 + np.count_nonzero(np.diff(np.sort(column))) >= fewest)
+
+
 def why_not(text: str, state: ReadState, seconds: float | None, size: int | None) -> Absence | None:
-    """A certificate that a fact, or all facts of a pattern, are absent; None if one holds."""
+    """Why a fact, or all facts of a pattern, are absent, with a certificate; None if one holds."""
     with SuspectFacts(state) as source:
         goal = asked_fact(text, source, whole=False)
         if source.facts(goal[0], [goal[1]])[0]:
             return None
-        found, near, likely = reasons(source, goal), nearest(source, goal[0], [goal[1]]), suspects(source, goal)
-        try:
-            inferences, complete = Explainer(source, SearchLimit(seconds, size)).complete(goal)
-        except LimitReached as limit:
-            return Absence(goal, found, near, (), (), limit, likely)
-        return Absence(goal, found, near, inferences, complete, None, likely)
+        certificate = cache(partial(_certificate, source, goal, seconds, size))
+        found, near = reasons(source, goal), nearest(source, goal[0], [goal[1]])
+        absence = Absence(goal, found, near, suspects(source, goal), certificate)
+        if not source.stays:
+            with suppress(LimitReached):
+                certificate()
+        return absence
+
+
+def _certificate(source: SuspectFacts, goal: Fact, seconds: float | None, size: int | None) -> Certificate:
+    with source:
+        return Explainer(source, SearchLimit(seconds, size)).complete(goal)
