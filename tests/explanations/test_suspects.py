@@ -17,6 +17,8 @@ RULES = """
 .decl grant(role: symbol, what: symbol)
 .decl deny(user: symbol, what: symbol)
 .decl age(user: symbol, years: number)
+.decl may(user: symbol, what: symbol)
+.decl adult(user: symbol)
 may(u, w) :- has_role(u, r), grant(r, w), !deny(u, w).
 adult(u) :- may(u, _), age(u, n), n >= 18.
 """
@@ -81,6 +83,6 @@ def test_nothing_is_said_where_nothing_is_known() -> None:
 
 
 def test_seeded_mistakes_are_among_the_first_answers() -> None:
-    cases = measured(spoilt, amount(MISTAKES, 20))
+    cases = measured(spoilt, amount(MISTAKES // 3, 5))
     found = sum(case.is_named(ANSWERS) for case in cases)
     assert found >= 0.9 * len(cases)
