@@ -23,6 +23,7 @@ may(u, w) :- has_role(u, r), grant(r, w), !deny(u, w).
 adult(u) :- may(u, _), age(u, n), n >= 18.
 """
 ROLES = [("ada", "admin"), ("ben", "editor"), ("cleo", "reader"), ("dan", "reader")]
+ROLES += [("eve", "guest"), ("fay", "guest"), ("gus", "reader")]
 GRANTS = [("admin", "payroll"), ("editor", "handbook"), ("reader", "handbook"), ("admin", "handbook")]
 AGES = [("ada", 44), ("ben", 17), ("cleo", 20)]
 

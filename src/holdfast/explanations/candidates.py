@@ -20,6 +20,8 @@ from holdfast.explanations.written import RuleHead, formulas
 from holdfast.language import tree
 from holdfast.quick_dataclass import dataclass
 
+VAGUE = 1_000
+"""The openness of edits of which it is only known that something depends on them."""
 _LONG = 6  # conditions of a rule from which on at most two stay open beside the one that is looked at
 _MANY = 5_000  # facts of a relation that are not all tried where nothing determines which
 _VALUES = 1_000  # ways to fill in values that nothing determines
@@ -169,13 +171,13 @@ class Candidates:
                     yield from self._touched([item], b)
 
     def _touched(self, items: Sequence[tree.Formula], b: Binding) -> Iterator[_Step]:
-        """Everything that could change what an aggregate or a negated formula gives."""
+        """Everything that could change what an aggregate or a negated formula gives: a vague hint, so it comes last."""
         atoms = [node for item in items for node in nodes(item) if isinstance(node, tree.Atom) and not is_test(node)]
         for atom in atoms:
             pattern = known_pattern(self._source, atom, b)
             if pattern is not None:
-                yield self._later((self._source.name(atom.name), pattern), True)
-                yield from self._gone(atom, b)
+                yield VAGUE, self._later((self._source.name(atom.name), pattern), True)[1]
+                yield from ((VAGUE, step) for _, step in self._gone(atom, b))
 
     def _gone(self, atom: tree.Atom, b: Binding) -> Iterator[_Step]:
         pattern = known_pattern(self._source, atom, b)

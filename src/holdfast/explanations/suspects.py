@@ -14,8 +14,8 @@ from typing import Any, Protocol, TypeAlias
 
 from holdfast.errors import LimitReached
 from holdfast.explanations.absence import likeness, nearest_facts
-from holdfast.explanations.candidates import Candidates, Edit, EditableFacts, is_editable
-from holdfast.explanations.matching import ANY, Binding, Fact, FactPattern
+from holdfast.explanations.candidates import VAGUE, Candidates, Edit, EditableFacts, is_editable
+from holdfast.explanations.matching import ANY, Binding, Fact, FactPattern, fits
 from holdfast.explanations.proof import fact_text
 from holdfast.explanations.scope import variables
 from holdfast.explanations.search import SearchLimit
@@ -35,7 +35,7 @@ _EDITS = 200
 _COMPARED = 500  # facts with which one is compared
 _VALUES = 8  # of one column, of facts that are shown together
 _DIGITS = re.compile("[0-9]+")
-_ALIKE = 0.75  # of two spellings that may be meant for one another
+_ALIKE = 0.8  # of two spellings that may be meant for one another
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,11 +117,12 @@ class _Hunt:
     def of(self, goal: Fact) -> Iterator[Suspect]:
         """The likeliest first; a fact that would help is named once."""
         edits = list(self._edits(goal))
-        wanted = list(dict.fromkeys(edit.fact for edit in edits if edit.inserts))
+        wanted = _most_general(list(dict.fromkeys(edit.fact for edit in edits if edit.inserts)))
         blocking = [edit.fact for edit in edits if not edit.inserts]
         if blocking:
-            shown = _some(blocking)
-            yield Suspect("blocks", f"{shown} holds and stands in the way", there=tuple(blocking[:SHOWN]))
+            stands = "hold and stand" if len(blocking) > 1 else "holds and stands"
+            text = f"{_some(blocking)} {stands} in the way"
+            yield Suspect("blocks", text, there=tuple(blocking[:SHOWN]))
         yield from self._failing.values()
         for look in (
             self._misspelt,
@@ -143,7 +144,7 @@ class _Hunt:
         openness: int | None = None
         try:
             for edit in islice(candidates.toward(goal, wanted=True), _EDITS):
-                if openness is not None and candidates.openness > openness:
+                if candidates.openness >= VAGUE or (openness is not None and candidates.openness > openness):
                     return
                 openness = candidates.openness
                 yield edit
@@ -236,7 +237,7 @@ class _Hunt:
 
     def _swapped(self, wanted: list[Fact]) -> Iterator[_Found]:
         """A fact with the same values in other columns, where it does not look right."""
-        turned = {other: (fact, *ij) for fact in wanted if ANY not in fact[1] for other, *ij in _turned(fact)}
+        turned = {other: (fact, i, j) for fact in wanted if ANY not in fact[1] for other, i, j in _turned(fact)}
         there = self._source.given(turned)
         for swapped, (fact, i, j) in turned.items():
             if swapped in there and swapped != fact and self._is_odd(swapped, i, j):
@@ -293,8 +294,9 @@ def _turned(fact: Fact) -> Iterator[tuple[Fact, int, int]]:
 
 def _same_word(one: Any, other: Any) -> float:
     """How much two values resemble each other; those that differ in their digits only are numbered, not misspelt."""
-    plain = [_DIGITS.sub("", str(value)) for value in (one, other)]
-    return 0.0 if plain[0] == plain[1] else likeness(one, other)
+    words = [re.split("[/#]", value.value)[-1] if isinstance(value, Iri) else str(value) for value in (one, other)]
+    plain = [_DIGITS.sub("", word) for word in words]
+    return 0.0 if plain[0] == plain[1] else likeness(*words)
 
 
 def _together(facts: Sequence[Fact]) -> tuple[str, tuple[Fact, ...]]:
@@ -312,11 +314,21 @@ def _together(facts: Sequence[Fact]) -> tuple[str, tuple[Fact, ...]]:
     shown = list(ways[place].items())[:SHOWN]
     texts = []
     for pattern, some in shown:
-        values = ", ".join(text_of(row[place]) for _, row in some[:_VALUES])
+        values = ", ".join("_" if row[place] is ANY else text_of(row[place]) for _, row in some[:_VALUES])
         more = f" or {len(some) - _VALUES:,} more" if len(some) > _VALUES else ""
         texts.append(f"{fact_text((name, pattern))} with {values}{more}")
     more = f", and {len(ways[place]) - SHOWN:,} more" if len(ways[place]) > SHOWN else ""
     return "; no ".join(texts) + more, tuple(fact for _, some in shown for fact in some[:_VALUES])
+
+
+def _most_general(facts: list[Fact]) -> list[Fact]:
+    """Without facts that fit a pattern among them."""
+    wide = [fact for fact in facts if ANY in fact[1]]
+    return [
+        fact
+        for fact in facts
+        if not any(fact is not other and fact[0] == other[0] and fits(fact[1], other[1]) for other in wide)
+    ]
 
 
 def _by_relation(facts: Iterable[Fact]) -> list[list[Fact]]:

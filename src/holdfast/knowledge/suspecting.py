@@ -19,7 +19,7 @@ from holdfast.program.joined_columns import ColumnPlace, joined_columns
 from holdfast.program.model import Relation
 from holdfast.values.dictionary import Codes
 
-_FEWEST, _MOST = 3, 50_000  # explicit facts of a relation that is looked at
+_FEWEST, _MOST = 6, 50_000  # explicit facts of a relation that is looked at
 _UNIQUE, _ONE_ODD = 0.95, 5  # of the values of a key; of more than so many one may be wrong
 
 
