@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable
 from itertools import count, islice
 from random import Random
+from statistics import mean
 from typing import NamedTuple
 
 import holdfast
@@ -144,7 +145,9 @@ def main() -> int:
         for kind in ("all", *sorted({case.kind for case in cases})):
             some = [case for case in cases if kind in ("all", case.kind)]
             found = {f"named by the first {n}": sum(case.is_named(n) for case in some) for n in (1, 3)}
-            print(json.dumps({"kind": kind, "mistakes": len(some), **found}))
+            sizes = [len(each.missing) + len(each.there) for case in some for each in case.absence.suspects[:ANSWERS]]
+            facts = {"facts in an answer": round(mean(sizes), 1)}
+            print(json.dumps({"kind": kind, "mistakes": len(some), **found, **facts}))
         for case in cases if "-v" in sys.argv else ():
             if not case.is_named(ANSWERS):
                 print(f"seed {case.seed}, {case.kind} {fact_text((case.name, case.row))}\n{case.absence}\n")

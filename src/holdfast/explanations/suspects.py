@@ -127,6 +127,7 @@ class _Hunt:
         for look in (
             self._misspelt,
             self._swapped,
+            self._doubled,
             self._absent_keys,
             self._plain,
             self._instead,
@@ -243,6 +244,22 @@ class _Hunt:
             if swapped in there and swapped != fact and self._is_odd(swapped, i, j):
                 text = f"{fact_text(swapped)} may have its values in the wrong columns: {fact_text(fact)} would do"
                 yield Suspect("swapped", text, (fact,), (swapped,)), [fact]
+
+    def _doubled(self, wanted: list[Fact]) -> Iterator[_Found]:
+        """A fact that should have another value where its own is twice and others are once."""
+        found: dict[Fact, Fact] = {}
+        for name, row in wanted:
+            for place, _ in self._by_key((name, row)):
+                wider = (*row[:place], ANY, *row[place + 1 :])
+                others = self._source.some_facts(name, wider, _COMPARED) if set(wider) != {ANY} else []
+                for other in (other for other in others if other[place] != row[place]):
+                    key = tuple(value if i == place else ANY for i, value in enumerate(other))
+                    if len(self._source.facts(name, [key])[0]) > 1:
+                        found.setdefault((name, other), (name, row))
+        if found:
+            there, helps = list(found)[:SHOWN], list(dict.fromkeys(found.values()))
+            text = f"{_some(there)} may be wrong: {_some(helps, 'or')} instead would do"
+            yield Suspect("instead", text, tuple(helps[:SHOWN]), tuple(there)), helps
 
     def _is_odd(self, fact: Fact, i: int, j: int) -> bool:
         """Whether two columns have values of different kinds, or a value is twice in one where others are once."""
