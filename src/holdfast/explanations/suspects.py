@@ -274,7 +274,8 @@ class _Hunt:
 
     def _rest(self, wanted: list[Fact]) -> Iterator[_Found]:
         """Facts that are missing; of a pattern that has facts, another one is."""
-        for group in _by_relation(fact for fact in wanted if not self._source.facts(fact[0], [fact[1]])[0]):
+        groups = _by_relation(fact for fact in wanted if not self._source.facts(fact[0], [fact[1]])[0])
+        for group in sorted(groups, key=lambda group: ANY in group[0][1]):  # what is known in whole says more
             near = nearest_facts(self._source, group[0][0], [row for _, row in group[:SHOWN]])
             also = f"; nearest: {', '.join(map(fact_text, near))}" if near else ""
             shown, named = _together(group)
