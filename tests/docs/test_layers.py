@@ -121,7 +121,7 @@ def test_nobody_asks_what_class_a_backend_is(path: Path) -> None:
     assert list(kinds_of_backends(ast.parse(path.read_text(encoding="utf-8")))) == []
 
 
-def test_the_walk_sees_a_backend_told_by_its_class() -> None:
+def test_the_walk_sees_a_backend_recognised_by_its_class() -> None:
     assert list(kinds_of_backends(ast.parse("isinstance(kb._backend, MemoryBackend)")))
 
 
