@@ -51,6 +51,12 @@ class FactSource(Protocol):
         """The instances of a rule whose heads fit patterns."""
         ...
 
+    def quick_instances(
+        self, rule: RuleHead, goals: Sequence[tuple[FactPattern, Binding]]
+    ) -> list[tuple[int, FactPattern, Binding]]:
+        """The same, matched in an order that looks at the sizes of relations."""
+        ...
+
     def ask(self, rule: RuleHead, patterns: Sequence[FactPattern]) -> None:
         """Look everything up that the instances of a rule whose heads fit patterns rest on."""
         ...
@@ -114,6 +120,7 @@ class Search:
         self._source, self._limit, self._chains = source, limit, chains
         self.rank: dict[Fact, int] = {}
         self.best: dict[Fact, Instance] = {}
+        self._proved: set[Fact] = set()  # those whose rank is the least
         self._instances: dict[Fact, list[Instance]] = {}
         self._users: dict[Fact, list[Instance]] = {}
         self._given: dict[Fact, bool] = {}
@@ -123,6 +130,8 @@ class Search:
 
     def prove(self, goal: Fact) -> None:
         """Rank a fact that holds, and with it all that its proof rests on."""
+        if goal in self._proved:
+            return
         radius, frontier, seen = 0, [goal], {goal}
         self._look(frontier)
         while frontier and self.rank.get(goal, radius + 1) > radius:
@@ -131,6 +140,7 @@ class Search:
             seen.update(frontier)
         if goal not in self.rank:
             raise Unknown(f"{fact_text(goal)} holds, and the rules as they are written give no proof of it")
+        self._proved.add(goal)
 
     def _look(self, facts: Iterable[Fact]) -> None:
         new = [fact for fact in facts if fact not in self._given]
@@ -197,7 +207,7 @@ class Search:
             for rule in self._source.heads.get(place, ()):
                 if closure is not None and rule is closure.transitive:
                     continue  # what is left are links of chains
-                for number, _, b in self._source.instances(rule, [(row, {}) for _, row in some]):
+                for number, _, b in self._source.quick_instances(rule, [(row, {}) for _, row in some]):
                     premises = tuple(dict.fromkeys(b.get(USED, ())))
                     if some[number] not in premises:
                         found[some[number]].append(Instance(some[number], rule, b, premises))
@@ -360,9 +370,10 @@ def inference(source: FactSource, instance: Instance) -> tuple[ProofStep, dict[F
     own = {name: value for name, value in instance.binding.items() if not name.startswith(" ")}
     source.asked, source.absent, source.premises = {}, {}, instance.premises
     try:
-        list(source.instances(written, [(fact[1], own)]))
+        found = [dict.fromkeys(b.get(USED, ())) for _, _, b in source.instances(written, [(fact[1], own)])]
     finally:
         source.premises = None
+    same = (tuple(used) for used in found if used.keys() == set(instance.premises))
     text, absent = show_rule(replace(written.rule, attributes=())).strip(), tuple(source.absent)
     step = ProofStep(
         fact,
@@ -370,7 +381,7 @@ def inference(source: FactSource, instance: Instance) -> tuple[ProofStep, dict[F
         text,
         written.rule.span,
         own,
-        instance.premises,
+        next(same, instance.premises),  # in the order in which a checker matches them
         absent,
         aggregates=tuple(_aggregates(written, fact, own)),
         module=instance.module,
