@@ -267,7 +267,7 @@ class Explainer:
         try:
             self._prove([goal])
         except LimitReached as limit:
-            self._inferences = {fact: self._inference(fact)[0] for fact in self._from(goal, {})}
+            self._inferences = {fact: step for fact, (step, _) in self._from(goal, {}).items()}
             return Proof(goal, tuple(self._inferences.values()), limit=limit)
         return Proof(goal, tuple(self._ordered(goal)), tuple(self._complete.items()))
 
@@ -278,7 +278,7 @@ class Explainer:
         """
         self._search.prove(goal)
         self._source.exact = {}
-        steps = [self._inference(fact)[0] for fact in self._from(goal, {})]
+        steps = [step for step, _ in self._from(goal, {}).values()]
         groups = (self._source.group(step.conclusion) for step in steps)
         self._source.exact |= {group: None for group in groups if group is not None}
         return steps
@@ -298,25 +298,25 @@ class Explainer:
                 continue
             self._search.prove(goal)
             asked: dict[Fact, bool] = {}
-            for fact in self._from(goal, self._inferences):
-                self._inferences[fact], new = self._inference(fact)
+            for fact, (step, new) in self._from(goal, self._inferences).items():
+                self._inferences[fact] = step
                 asked |= new
             waiting += self._close(asked)
 
-    def _from(self, goal: Fact, known: Container[Fact]) -> list[Fact]:
-        """The facts of a proof without those that are known, each after its premises."""
-        order: list[Fact] = []
-        seen, stack = set[Fact](), [(goal, False)]
+    def _from(self, goal: Fact, known: Container[Fact]) -> dict[Fact, tuple[ProofStep, dict[Fact, bool]]]:
+        """The inferences of a proof without those that are known, each after its premises, and what they ask about."""
+        ordered: dict[Fact, tuple[ProofStep, dict[Fact, bool]]] = {}
+        made: dict[Fact, tuple[ProofStep, dict[Fact, bool]]] = {}
+        stack = [(goal, False)]
         while stack:
             fact, done = stack.pop()
             if done:
-                order.append(fact)
-            elif fact not in seen and fact not in known:
-                seen.add(fact)
+                ordered[fact] = made[fact]
+            elif fact not in made and fact not in known:
+                made[fact] = self._inference(fact)
                 stack.append((fact, True))
-                if self._search.rank[fact]:
-                    stack += [(premise, False) for premise in reversed(self._search.best[fact].premises)]
-        return order
+                stack += [(premise, False) for premise in reversed(made[fact][0].premises)]
+        return ordered
 
     def _inference(self, fact: Fact) -> tuple[ProofStep, dict[Fact, bool]]:
         best = self._search.best[fact] if self._search.rank[fact] else None
