@@ -15,7 +15,8 @@ from holdfast.backends.memory.scratch import MemoryScratch
 from holdfast.errors import HoldfastError
 from holdfast.maintenance import budget, recompute
 from holdfast.maintenance.budget import AbandonedError, Budget, FullCost, FullCosts
-from holdfast.maintenance.choose import Chooser, Rates
+from holdfast.maintenance.choose import Chooser
+from holdfast.maintenance.rates import Rates
 from holdfast.maintenance.walk import Walk
 from holdfast.modules import MODULES
 
@@ -79,9 +80,21 @@ def asked(seed: int) -> None:
         assert kb.counters("path") == again.counters("path")
 
 
+LONELY = [(100 + 2 * i, 101 + 2 * i) for i in range(200)]
+
+
 def packed(seed: int) -> None:
-    """Ranks move with the rows, those of facts that have just come too."""
-    random, kb = Random(seed), holdfast.from_text(RULES, facts={"edge": RING}, modules=())
+    """Ranks move with the rows, also where no rank has been read yet: those of runs of rows are written late.
+
+    Nothing follows from the paths of lonely edges, so that their deletion reads no rank.
+    """
+    random, kb = Random(seed), holdfast.from_text(RULES, facts={"edge": [*LONELY, *RING]}, modules=())
+    before = kb._backend.packings  # type: ignore[attr-defined]
+    assert "path" in kb._backend.ranking._rank._unwritten  # type: ignore[attr-defined]
+    come = [(x + 1000, y + 1000) for x, y in random.sample(LONELY, 5)]
+    kb.apply(Update(delete={"edge": LONELY}, insert={"edge": come}), algorithm="dred-ranked")
+    assert kb._backend.packings > before  # type: ignore[attr-defined]
+    assert wrong_ranks(kb) is None
     for turn in range(4):
         update = Update(delete={"edge": random.sample(RING, 18)}, insert={"edge": [(100 + turn, 200 + turn)]})
         kb.apply(update, algorithm="dred-ranked")
@@ -204,6 +217,8 @@ MUTANTS = [
     ),
     Mutant("a run has another rank", _Ranks.enter, "append((run, rank))", "append((run, 1))", "scripts"),
     Mutant("a run has its rank for ever", _Ranks.of, "self._unwritten.pop(predicate, None)", "pass", "scripts"),
+    Mutant("rows move before ranks are written", _Ranks.keep_only, "self.of(predicate)", "pass", "packed"),
+    Mutant("ranks stay where rows were", MemoryRanking.keep_only, "in (self.founded, self._rank)", "in ()", "packed"),
     # maintenance/budget.py, and what is made of it
     Mutant("deleted instances are visited again", FullCost.after, "- figures.deletion", "", "costs"),
     Mutant("inserted instances are not visited", FullCost.after, "+ figures.insertion", "", "costs"),

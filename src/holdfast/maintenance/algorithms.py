@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 
 from holdfast.arguments import expect
 from holdfast.errors import Diagnostic, UsageError
@@ -109,6 +109,8 @@ AUTO = "auto"
 LIMITS = Algorithm("limits", limits.maintain)
 """What hyper-nodes with limit relations get, whatever is asked for."""
 LIMITS_ANEW = Algorithm("recompute", limits.recompute)
+RULES_ANEW = replace(ALGORITHMS["recompute"], modular=None, modules_may_read=False)
+"""Recomputation by the rules where a module could do it: it sets ranks."""
 
 
 STRATEGIES = ("counters", "hyper-node")

@@ -71,6 +71,11 @@ class FullCosts:
         """Hyper-nodes were evaluated."""
         self._known |= {name: FullCost(found.instances, found.work) for name, found in nodes}
 
+    def taken(self, predicates: tuple[str, ...]) -> float:
+        """The seconds of a hyper-node, which are not known from now on: it is evaluated in another way."""
+        known = self._known.pop(predicates, None)
+        return 0.0 if known is None else known.seconds
+
     def by_facts(self, predicates: tuple[str, ...], facts: float) -> None:
         """What a hyper-node takes goes by the facts that it reads and derives, which are so many.
 
