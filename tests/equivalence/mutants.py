@@ -253,7 +253,7 @@ MUTANTS = [
     Mutant("all rounds have one rank", MemoryRanking.enter, "self.rounds += 1", "self.rounds = 1", RANKED),
     Mutant("ranks are not taken back", MemoryRanking.enter, "if self.founded.remembers:", "if False:", RANKED),
     Mutant("facts of one rank found each other", MemoryRanking._is_above, "highest < self", "highest <= self", RANKED),
-    Mutant("no rank of a body is looked at", MemoryRanking._judged, "np.maximum(", "np.minimum(", RANKED),
+    Mutant("no rank of a body is looked at", MemoryRanking._highest_of, "np.maximum(", "np.minimum(", RANKED),
     Mutant(
         "ranks of other hyper-nodes are believed",
         Ledger.ranks_are_right,

@@ -1,0 +1,191 @@
+"""A join whose heads are counted, and those of founded instances too: ranks are compared while it joins."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from holdfast.backends.memory.kernels.arguments import (
+    COLUMN,
+    FROM_CONSTANT,
+    FROM_FACT,
+    Bytes,
+    Codes,
+    HeadIndex,
+    Ids,
+    Index,
+    Pattern,
+    Rows,
+    Slots,
+    View,
+)
+from holdfast.backends.memory.kernels.emitting import gather, sees, within
+from holdfast.backends.memory.kernels.hashing import BLOCK, HALF, LOW, ONE
+from holdfast.backends.memory.kernels.indexes import agree, find_key, find_keys, run_of, touch_runs
+from holdfast.backends.memory.kernels.joins import resumed
+from holdfast.backends.memory.kernels.tallies import MANY
+from holdfast.compilation import int32, int64, njit, types
+
+Ranks = types.Tuple((Ids, Ids, Ids, Bytes, Bytes, Codes))
+"""The highest rank in each binding; the ranks of the joined facts, empty if these have none; the ranks and the status
+of heads, and which status shows that one is there; spans of ranks that count as their last, side by side."""
+
+Known = types.Tuple((Slots, Ids, Ids, Ids, Ids))
+"""Heads whose row ids are known: by value where they stand, and for each its row id, rank, and how many instances and
+founded instances it has."""
+
+
+@njit
+def _open_group(bindings, i, constants, outputs, heads, ranks, known, here, n, row):
+    """Enter the heads of a group that an index has; gives how many are known now, -1 if there is no capacity."""
+    places, head_ids, head_rank, weights, founded = known
+    key, slots, entries, ids, values = heads
+    _, _, rank_of, status, there, _ = ranks
+    for k in range(len(key)):
+        origin = outputs[key[k]]
+        row[0, key[k]] = constants[origin & COLUMN] if origin >= FROM_CONSTANT else bindings[i, origin]
+    number, _, _ = find_key(row, int64(0), key, entries, slots)
+    if number < 0:
+        return n
+    first, last, _ = run_of(entries, number, len(key))
+    if n + last + 1 - first > len(head_ids):
+        return int64(-1)
+    for place in range(first, last + 1):
+        value = values[place, 0]
+        if 0 <= value < len(places) - 1:
+            head = ids[place]
+            places[value] = here << HALF | np.uint64(n)
+            head_ids[n] = head
+            head_rank[n] = rank_of[head] if there[status[head]] else int32(0)  # of others Cw is set when they enter
+            weights[n] = 0
+            founded[n] = 0
+            n += 1
+    return n
+
+
+@njit
+def _close_group(begin, n, known):
+    """Drop the heads that no instance has; gives how many are left."""
+    _, head_ids, _, weights, founded = known
+    kept = begin
+    for k in range(begin, n):
+        if weights[k]:
+            head_ids[kept] = head_ids[k]
+            weights[kept] = weights[k]
+            founded[kept] = founded[k]
+            kept += 1
+    return kept
+
+
+@njit(
+    types.UniTuple(int64, 5)(
+        Rows, int64, int64, int64, Codes, View, Index, Pattern, Codes, Codes, int64, HeadIndex, Ranks, Known, Rows, Ids
+    ),
+    nogil=True,
+    cache=True,
+)
+def tally_ranked(
+    bindings,
+    count,
+    i,
+    cursor,
+    constants,
+    view,
+    index,
+    pattern,
+    outputs,
+    group,
+    column,
+    heads,
+    ranks,
+    known,
+    out,
+    highs,
+):
+    """As `tally`, and each head gets the number of its founded instances: those with lower ranks than its own.
+
+    One output column comes from the joined fact.  Heads that the index `heads` has are counted; the instances of others
+    go to `out`, each with the highest rank of its body in `highs`.  Stops when one of both is full, or after very many
+    instances.  Gives the numbers of known heads and of other instances, where to go on, and 1 if there is no capacity
+    for the known heads of a single group.
+    """
+    rows, status, visible, low, high = view
+    slots, direct, entries, ids, values, following, settled = index
+    origins, others, _, _, _ = pattern
+    highest, rank_of_fact, _, _, _, spans = ranks
+    places, _, head_rank, weights, founded = known
+    source = outputs[column] & COLUMN
+    here = places[len(places) - 1] + ONE
+    width = len(origins)
+    wanted = np.empty((BLOCK, width), np.int64)
+    numbers = np.empty(BLOCK + 1, np.int64)
+    row_of_group = np.empty((1, len(outputs)), np.int64)
+    all_runs_seen = low == 0 and high >= settled
+    n, m, begin_group, instances = int64(0), int64(0), int64(0), int64(0)
+    opened = False
+    while i < count:
+        begin_block = i
+        block = min(BLOCK, count - i)
+        gather(bindings, i, block, constants, origins, wanted)
+        find_keys(wanted, block, entries, slots, direct, numbers)
+        touch_runs(numbers, block, entries, width, values)
+        while i < begin_block + block:
+            if instances > MANY:
+                places[len(places) - 1] = here
+                return _close_group(begin_group, n, known), m, i, cursor, int64(0)
+            if not opened or not agree(bindings, i - 1, i, group):
+                n = begin_group = _close_group(begin_group, n, known)
+                here += ONE
+                more = _open_group(bindings, i, constants, outputs, heads, ranks, known, here, n, row_of_group)
+                if more < 0:
+                    places[len(places) - 1] = here
+                    return n, m, i, cursor, int64(n == 0)
+                n = more
+                opened = True
+            number = numbers[i - begin_block]
+            if number >= 0:
+                begin, place, row = run_of(entries, number, width)
+                begin, place, row = resumed(begin, place, row, cursor)
+                if not (all_runs_seen or len(visible)):
+                    begin, place = within(ids, begin, place, low, high)
+                while row >= low or place >= begin:
+                    in_tail = row >= low
+                    fact = row if in_tail else int64(ids[place])
+                    if sees(fact, status, visible, low, high):
+                        value = rows[fact, others[source]] if in_tail else values[place, source]
+                        rank = highest[i]
+                        if len(rank_of_fact) and rank_of_fact[fact] > rank:
+                            rank = rank_of_fact[fact]
+                        for k in range(0, len(spans), 2):
+                            if spans[k] <= rank <= spans[k + 1]:
+                                rank = int32(spans[k + 1])
+                        entry = places[value] if 0 <= value < len(places) - 1 else np.uint64(0)
+                        if entry >> HALF == here:
+                            k = int64(entry & LOW)
+                            weights[k] += 1
+                            if rank < head_rank[k]:
+                                founded[k] += 1
+                        elif m == out.shape[0]:
+                            places[len(places) - 1] = here
+                            n = _close_group(begin_group, n, known)
+                            return n, m, i, -row - 2 if in_tail else place, int64(0)
+                        else:
+                            for k in range(len(outputs)):
+                                origin = outputs[k]
+                                if origin >= FROM_CONSTANT:
+                                    out[m, k] = constants[origin & COLUMN]
+                                elif origin >= FROM_FACT:
+                                    out[m, k] = value
+                                else:
+                                    out[m, k] = bindings[i, origin]
+                            highs[m] = rank
+                            m += 1
+                        instances += 1
+                    if in_tail:
+                        row = int64(following[row - settled])
+                    else:
+                        place -= 1
+            cursor = int64(-1)
+            i += 1
+    places[len(places) - 1] = here
+    n = _close_group(begin_group, n, known)
+    return n, m, i, cursor, int64(0)
