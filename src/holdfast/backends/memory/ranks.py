@@ -262,13 +262,12 @@ class MemoryRanking:
         return self._joins[pipeline]
 
     def _compared(self, plan: Plan, join: RankedJoin, spans: Spans) -> tuple[object, ...]:
-        """What the kernel compares: ranks of joined facts and of heads, which heads are there, and spans."""
-        head, joined = plan.outputs[0][0], join.join.step.atom.predicate
-        fact_ranks = self._rank.of(joined) if join.joins_ranked else _NO_RANKS
-        backend = self._backend
-        J = (backend.materialisation - backend.deleted) | backend.added
-        status = backend.tables[head].status
-        return fact_ranks, self._rank.of(head), status, as_bytes(J.truth({})), np.array(spans, np.int64).ravel()
+        """What the kernel compares: ranks of joined facts and of heads, and spans.
+
+        Heads that are not in (I \\ D) ∪ A may be counted as founded: their Cw is set when they enter.
+        """
+        fact_ranks = self._rank.of(join.join.step.atom.predicate) if join.joins_ranked else _NO_RANKS
+        return fact_ranks, self._rank.of(plan.outputs[0][0]), np.array(spans, np.int64).ravel()
 
     def _highest_of(self, bodies: Sequence[tuple[str, Rows]], count: int) -> RowNumbers:
         """The highest rank of the facts side by side in some lists of so many."""

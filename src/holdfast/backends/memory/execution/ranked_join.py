@@ -100,7 +100,7 @@ class RankedJoin:
         highest: Callable[[Sequence[tuple[str, Rows]], int], RowRanks],
         ranks: Callable[[], tuple[Any, ...]],
     ) -> Iterator[tuple[Judged, Others]]:
-        """What worthwhile bindings give; `highest` looks up the ranks of facts, `ranks` has those they are compared with."""
+        """What worthwhile bindings give.  `highest` looks ranks of facts up, `ranks` has those they are compared with."""
         bodies = [(predicate, project.run(bindings)[0]) for predicate, project in self.before]
         of_bindings, i, cursor = highest(bodies, len(bindings)), 0, -1
         while i < len(bindings):

@@ -8,7 +8,6 @@ from holdfast.backends.memory.kernels.arguments import (
     COLUMN,
     FROM_CONSTANT,
     FROM_FACT,
-    Bytes,
     Codes,
     HeadIndex,
     Ids,
@@ -25,9 +24,9 @@ from holdfast.backends.memory.kernels.joins import resumed
 from holdfast.backends.memory.kernels.tallies import MANY
 from holdfast.compilation import int32, int64, njit, types
 
-Ranks = types.Tuple((Ids, Ids, Ids, Bytes, Bytes, Codes))
-"""The highest rank in each binding; the ranks of the joined facts, empty if these have none; the ranks and the status
-of heads, and which status shows that one is there; spans of ranks that count as their last, side by side."""
+Ranks = types.Tuple((Ids, Ids, Ids, Codes))
+"""The highest rank in each binding; the ranks of the joined facts, empty if these have none; the ranks of heads; spans
+of ranks that count as their last, side by side."""
 
 Known = types.Tuple((Slots, Ids, Ids, Ids, Ids))
 """Heads whose row ids are known: by value where they stand, and for each its row id, rank, and how many instances and
@@ -39,7 +38,7 @@ def _open_group(bindings, i, constants, outputs, heads, ranks, known, here, n, r
     """Enter the heads of a group that an index has; gives how many are known now, -1 if there is no capacity."""
     places, head_ids, head_rank, weights, founded = known
     key, slots, entries, ids, values = heads
-    _, _, rank_of, status, there, _ = ranks
+    _, _, rank_of, _ = ranks
     for k in range(len(key)):
         origin = outputs[key[k]]
         row[0, key[k]] = constants[origin & COLUMN] if origin >= FROM_CONSTANT else bindings[i, origin]
@@ -55,7 +54,7 @@ def _open_group(bindings, i, constants, outputs, heads, ranks, known, here, n, r
             head = ids[place]
             places[value] = here << HALF | np.uint64(n)
             head_ids[n] = head
-            head_rank[n] = rank_of[head] if there[status[head]] else int32(0)  # of others Cw is set when they enter
+            head_rank[n] = rank_of[head]
             weights[n] = 0
             founded[n] = 0
             n += 1
@@ -111,7 +110,7 @@ def tally_ranked(
     rows, status, visible, low, high = view
     slots, direct, entries, ids, values, following, settled = index
     origins, others, _, _, _ = pattern
-    highest, rank_of_fact, _, _, _, spans = ranks
+    highest, rank_of_fact, _, spans = ranks
     places, _, head_rank, weights, founded = known
     source = outputs[column] & COLUMN
     here = places[len(places) - 1] + ONE
