@@ -10,7 +10,7 @@ import holdfast
 from holdfast import KnowledgeBase, Update
 from holdfast.backends.memory.execution import ranked_join
 from holdfast.backends.memory.execution.ranked_join import RankedJoin
-from holdfast.backends.memory.ranks import MemoryRanking
+from holdfast.backends.memory.founded import FoundedHeads
 
 from ..equivalence.mutants import Mutant, broken
 from ..equivalence.rank_check import wrong_ranks
@@ -99,13 +99,13 @@ def test_it_is_used_where_bindings_meet_many_facts(monkeypatch: pytest.MonkeyPat
 
 
 MUTANTS = [
-    Mutant("joined facts have no rank", MemoryRanking._compared, "if join.joins_ranked", "if False", "right-linear"),
+    Mutant("joined facts have no rank", FoundedHeads._compared, "if join.joins_ranked", "if False", "right-linear"),
     Mutant("earlier facts have no rank", RankedJoin.__init__, "!= joined", "== ()", "quadratic"),
     Mutant(
-        "all heads are there", MemoryRanking._compared, "as_bytes(J.truth({}))", "np.ones(256, np.uint8)", "left-linear"
+        "all heads are there", FoundedHeads._compared, "as_bytes(J.truth({}))", "np.ones(256, np.uint8)", "left-linear"
     ),
-    Mutant("others are not judged", MemoryRanking._instances, "heads[above]", "heads[:0]", "left-linear"),
-    Mutant("founded heads count once", MemoryRanking._instances, "grounded[is_grounded])", "NO_WEIGHTS)", "quadratic"),
+    Mutant("others are not judged", FoundedHeads._instances, "heads[above]", "heads[:0]", "left-linear"),
+    Mutant("founded heads count once", FoundedHeads._instances, "grounded[is_grounded])", "NO_WEIGHTS)", "quadratic"),
     Mutant(
         "it does not go on where it stopped", RankedJoin.run, "m, i, cursor, is_short", "m, i, _, is_short", "quadratic"
     ),

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
-from weakref import WeakKeyDictionary
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.backends.memory.arrays import Ids, Rows, padded, zeros
-from holdfast.backends.memory.bags import HeadBuffer, MemoryBag
+from holdfast.backends.memory.arrays import Ids, RowNumbers, Rows, padded, zeros
+from holdfast.backends.memory.bags import MemoryBag
 from holdfast.backends.memory.counters import MemoryCounters
-from holdfast.backends.memory.execution.buffers import NO_WEIGHTS, Weights
-from holdfast.backends.memory.execution.ranked_join import RankedJoin
-from holdfast.backends.memory.execution.run import CompiledPlan, naming_the_rule
-from holdfast.backends.memory.execution.views import ReadViews
 from holdfast.backends.memory.facts import FactSet
-from holdfast.backends.memory.pages import in_small_pages
-from holdfast.backends.memory.truth import as_bytes
+from holdfast.backends.memory.founded import FoundedHeads, Spans
 from holdfast.backends.protocol import Facts
 from holdfast.plans.instances import named_rule
 from holdfast.plans.model import Plan, Read
@@ -29,13 +22,6 @@ from holdfast.program.model import Rule
 
 if TYPE_CHECKING:
     from holdfast.backends.memory.store import MemoryBackend
-
-RowNumbers: TypeAlias = NDArray[np.int32]
-Spans: TypeAlias = tuple[tuple[int, int], ...]
-"""Ranks that a rule saw together: from the first to the last."""
-Weighted: TypeAlias = tuple[Ids, Weights]
-"""Heads, and how many instances each stands for; without weights, one."""
-_NO_RANKS: RowNumbers = np.empty(0, np.int32)
 
 
 class _Beside(MemoryCounters):
@@ -104,7 +90,7 @@ class MemoryRanking:
         self.founded, self._rank = _Beside(backend), _Ranks(backend)
         self.rounds = 0
         self.deferred: dict[tuple[object, ...], Spans] = {}
-        self._joins: WeakKeyDictionary[CompiledPlan, RankedJoin | None] = WeakKeyDictionary()
+        self._founded_heads = FoundedHeads(backend, self)
 
     # --- ranks -----------------------------------------------------------------------------------------
 
@@ -213,118 +199,35 @@ class MemoryRanking:
     def apply_ranked(self, plans: Iterable[Plan], sources: Mapping[Read, Facts]) -> tuple[MemoryBag, MemoryBag]:
         """The heads of all instances, and of the founded ones."""
         able = self._backend.able(plans, sources)
-        return self._heads(able, sources) if able else (self._backend.no_heads, self._backend.no_heads)
-
-    @in_small_pages
-    def _heads(self, plans: Sequence[Plan], sources: Mapping[Read, Facts]) -> tuple[MemoryBag, MemoryBag]:
-        found, founded = defaultdict[str, HeadBuffer](HeadBuffer), defaultdict[str, HeadBuffer](HeadBuffer)
-        pipelines = self._backend.pipelines(plans)
-        with self._backend.seen(pipelines, sources) as views:
-            for pipeline in pipelines:
-                head = pipeline.plan.outputs[0][0]
-                with naming_the_rule(pipeline.plan.rule):
-                    for (ids, weights), grounded in self._instances(pipeline, views):
-                        found[head].add(ids, weights)
-                        founded[head].add(*grounded)
-        return self._bag(found), self._bag(founded)
-
-    def _instances(self, pipeline: CompiledPlan, views: ReadViews) -> Iterator[tuple[Weighted, Weighted]]:
-        """The heads of all instances, and of the founded ones, a batch at a time."""
-        plan, spans = pipeline.plan, self._spans(pipeline.plan.rule)
-        join = self._ranked_join(pipeline)
-        if join is None or pipeline.counts is not None:
-            for rows, *bodies in pipeline.instances(views):
-                yield self._judged(plan, spans, rows, bodies)
-            return
-        join.prepare(views)
-        compare = partial(self._compared, plan, join, spans)
-        for bindings in pipeline.before_last(views):
-            worthwhile = join.worthwhile(bindings)
-            if worthwhile is None:
-                for rows, *bodies in pipeline.last(bindings):
-                    yield self._judged(plan, spans, rows, bodies)
-                continue
-            for (ids, weights, grounded), (rows, highest) in join.run(*worthwhile, self._highest_of, compare):
-                self._backend.watch.batch(0)
-                is_grounded = grounded > 0
-                yield (ids, weights), (ids[is_grounded], grounded[is_grounded])
-                if len(rows):
-                    others = self._intern(plan, rows)
-                    some = self._there(plan, others)
-                    heads = others[some]
-                    above = self._is_above(plan.outputs[0][0], (), heads, highest[some])
-                    yield (others, NO_WEIGHTS), (heads[above], NO_WEIGHTS)
-
-    def _ranked_join(self, pipeline: CompiledPlan) -> RankedJoin | None:
-        """The last step of a pipeline, if it can count; looked for once."""
-        if pipeline not in self._joins:
-            self._joins[pipeline] = RankedJoin.of(pipeline, self._backend.dictionary)
-        return self._joins[pipeline]
-
-    def _compared(self, plan: Plan, join: RankedJoin, spans: Spans) -> tuple[object, ...]:
-        """What the kernel compares: ranks of joined facts and of heads, and spans.
-
-        Heads that are not in (I \\ D) ∪ A may be counted as founded: their Cw is set when they enter.
-        """
-        fact_ranks = self._rank.of(join.join.step.atom.predicate) if join.joins_ranked else _NO_RANKS
-        return fact_ranks, self._rank.of(plan.outputs[0][0]), np.array(spans, np.int64).ravel()
-
-    def _highest_of(self, bodies: Sequence[tuple[str, Rows]], count: int) -> RowNumbers:
-        """The highest rank of the facts side by side in some lists of so many."""
-        highest: RowNumbers = np.zeros(count, np.int32)
-        for predicate, facts in bodies:
-            np.maximum(highest, self.highest(predicate, facts), out=highest)
-        return highest
-
-    def _intern(self, plan: Plan, rows: Rows) -> Ids:
-        table = self._backend.tables[plan.outputs[0][0]]
-        before, ids = table.size, table.intern(rows)
-        self._backend.watch.batch(table.size - before)
-        return ids
-
-    def _there(self, plan: Plan, ids: Ids) -> Ids | slice:
-        """Those in (I \\ D) ∪ A; the Cw of others is set when they enter."""
-        backend = self._backend
-        J = (backend.materialisation - backend.deleted) | backend.added
-        there = as_bytes(J.truth({}))[backend.tables[plan.outputs[0][0]].status[ids]].view(np.bool_)
-        return slice(None) if there.all() else np.flatnonzero(there)
-
-    def _judged(self, plan: Plan, spans: Spans, rows: Rows, bodies: Sequence[Rows]) -> tuple[Weighted, Weighted]:
-        """The heads of a batch of instances, and of the founded ones."""
-        (head, _), *atoms = plan.outputs
-        ids = self._intern(plan, rows)
-        some = self._there(plan, ids)
-        heads = ids[some]
-        named = [(predicate, body[some]) for (predicate, _), body in zip(atoms, bodies, strict=True)]
-        highest = self._highest_of(named, len(heads))
-        return (ids, NO_WEIGHTS), (heads[self._is_above(head, spans, heads, highest)], NO_WEIGHTS)
+        return self._founded_heads.of(able, sources) if able else (self._backend.no_heads, self._backend.no_heads)
 
     def highest(self, predicate: str, facts: Rows) -> RowNumbers:
         """The ranks of some facts."""
         ranks: RowNumbers = self._rank.of(predicate)[self._backend.tables[predicate].find(facts)]
         return ranks
 
+    def of_rows(self, predicate: str) -> RowNumbers:
+        """The ranks of a table's rows."""
+        return self._rank.of(predicate)
+
     def is_founded(self, plan: Plan, ids: Ids, highest: NDArray[np.integer]) -> NDArray[np.bool_]:
         """Of each instance of a plan, whether it is founded: by its head and the highest rank in its body."""
-        return self._is_above(plan.outputs[0][0], self._spans(plan.rule), ids, highest.astype(np.int32))
+        return self.is_above(plan.outputs[0][0], self.spans(plan.rule), ids, highest.astype(np.int32))
 
-    def _is_above(self, head: str, spans: Spans, ids: Ids, highest: RowNumbers) -> NDArray[np.bool_]:
+    def is_above(self, head: str, spans: Spans, ids: Ids, highest: RowNumbers) -> NDArray[np.bool_]:
+        """Of each head, whether its rank is higher than another one, which its rule may have seen with later ones."""
         for first, last in spans:
             highest[(highest >= first) & (highest <= last)] = last
         above: NDArray[np.bool_] = highest < self._rank.of(head)[ids]
         return above
 
-    def _spans(self, rule: Rule) -> Spans:
+    def spans(self, rule: Rule) -> Spans:
+        """The ranks that a rule saw together."""
         if not self.deferred:
             return ()
         key = rule_key(rule)
         assert isinstance(key, tuple)
         return self.deferred.get(key, ())
-
-    def _bag(self, heads: Mapping[str, HeadBuffer]) -> MemoryBag:
-        rows = {name: found.ids[: found.size] for name, found in heads.items()}
-        weights = {name: found.weights[: found.size] for name, found in heads.items() if len(found.weights)}
-        return MemoryBag(self._backend.tables, rows, weights)
 
 
 def _shifted(spans: Spans, base: int) -> Spans:

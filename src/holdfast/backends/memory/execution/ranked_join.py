@@ -10,10 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from holdfast.backends.memory import kernels
-from holdfast.backends.memory.arrays import Ids, Rows
+from holdfast.backends.memory.arrays import Ids, RowNumbers, Rows
 from holdfast.backends.memory.execution import buffers
 from holdfast.backends.memory.execution.compiling import runnable
 from holdfast.backends.memory.execution.join import JoinStep, grouped
@@ -25,10 +24,9 @@ from holdfast.plans.model import Join
 from holdfast.program.model import Const, Var
 from holdfast.values.dictionary import Dictionary
 
-RowRanks = NDArray[np.int32]
-Judged = tuple[Ids, RowRanks, RowRanks]
+Judged = tuple[Ids, RowNumbers, RowNumbers]
 """Row ids of heads, each with how many instances and how many founded ones it has."""
-Others = tuple[Rows, RowRanks]
+Others = tuple[Rows, RowNumbers]
 """Heads that are not known, one for each instance, with the highest rank of the body."""
 
 WORTH = 64  # bindings
@@ -97,10 +95,10 @@ class RankedJoin:
         self,
         bindings: Rows,
         index: Index,
-        highest: Callable[[Sequence[tuple[str, Rows]], int], RowRanks],
+        highest: Callable[[Sequence[tuple[str, Rows]], int], RowNumbers],
         ranks: Callable[[], tuple[Any, ...]],
     ) -> Iterator[tuple[Judged, Others]]:
-        """What worthwhile bindings give.  `highest` looks ranks of facts up, `ranks` has those they are compared with."""
+        """What worthwhile bindings give.  `highest` looks ranks of facts up, `ranks` has those to compare with."""
         bodies = [(predicate, project.run(bindings)[0]) for predicate, project in self.before]
         of_bindings, i, cursor = highest(bodies, len(bindings)), 0, -1
         while i < len(bindings):
