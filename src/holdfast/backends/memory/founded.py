@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 from weakref import WeakKeyDictionary
@@ -13,7 +13,7 @@ import numpy as np
 from holdfast.backends.memory.arrays import Ids, RowNumbers, Rows
 from holdfast.backends.memory.bags import HeadBuffer, MemoryBag
 from holdfast.backends.memory.execution.buffers import NO_WEIGHTS, Weights
-from holdfast.backends.memory.execution.ranked_join import RankedJoin
+from holdfast.backends.memory.execution.ranked_join import Judged, Others, RankedJoin
 from holdfast.backends.memory.execution.run import CompiledPlan, naming_the_rule
 from holdfast.backends.memory.execution.views import ReadViews
 from holdfast.backends.memory.pages import in_small_pages
@@ -64,23 +64,33 @@ class FoundedHeads:
         join.prepare(views)
         compare = partial(self._compared, plan, join, spans)
         for bindings in pipeline.before_last(views):
-            worthwhile = join.worthwhile(bindings)
-            if worthwhile is None:
+            if (worthwhile := join.worthwhile(bindings)) is not None:
+                yield from self._counted(plan, join.count(*worthwhile, self._highest_of, compare))
+            elif join.carried is not None:
+                for rows, highest in join.carry(bindings, join.carried, self._highest_of):
+                    yield self._carried(plan, spans, rows, highest)
+            else:
                 for rows, *bodies in pipeline.last(bindings):
                     yield self._judged(plan, spans, rows, bodies)
-                continue
-            for (ids, weights, grounded), (rows, highest) in join.run(*worthwhile, self._highest_of, compare):
-                self._backend.watch.batch(0)
-                is_grounded = grounded > 0
-                yield (ids, weights), (ids[is_grounded], grounded[is_grounded])
-                if len(rows):
-                    others = self._intern(plan, rows)
-                    some = self._there(plan, others)
-                    heads = others[some]
-                    above = self._ranking.is_above(plan.outputs[0][0], (), heads, highest[some])
-                    yield (others, NO_WEIGHTS), (heads[above], NO_WEIGHTS)
 
-    def _ranked_join(self, pipeline: CompiledPlan) -> RankedJoin | None:
+    def _counted(self, plan: Plan, parts: Iterable[tuple[Judged, Others]]) -> Iterator[tuple[Weighted, Weighted]]:
+        """Of instances that were counted, and those of heads that are not known."""
+        for (ids, weights, grounded), others in parts:
+            self._backend.watch.batch(0)
+            is_grounded = grounded > 0
+            yield (ids, weights), (ids[is_grounded], grounded[is_grounded])
+            if len(others[0]):
+                yield self._carried(plan, (), *others)  # spans are counted already
+
+    def _carried(self, plan: Plan, spans: Spans, rows: Rows, highest: RowNumbers) -> tuple[Weighted, Weighted]:
+        """Of instances whose highest ranks are known."""
+        ids = self._intern(plan, rows)
+        some = self._there(plan, ids)
+        heads = ids[some]
+        above = self._ranking.is_above(plan.outputs[0][0], spans, heads, highest[some])
+        return (ids, NO_WEIGHTS), (heads[above], NO_WEIGHTS)
+
+    def _join(self, pipeline: CompiledPlan) -> RankedJoin | None:
         """The last step of a pipeline, if it can count; looked for once."""
         if pipeline not in self._joins:
             self._joins[pipeline] = RankedJoin.of(pipeline, self._backend.dictionary)
@@ -91,7 +101,7 @@ class FoundedHeads:
 
         Heads that are not in (I \\ D) ∪ A may be counted as founded: their Cw is set when they enter.
         """
-        fact_ranks = self._ranking.of_rows(join.join.step.atom.predicate) if join.joins_ranked else _NO_RANKS
+        fact_ranks = self._ranking.of_rows(join.joined) if join.joins_ranked else _NO_RANKS
         return fact_ranks, self._ranking.of_rows(plan.outputs[0][0]), np.array(spans, np.int64).ravel()
 
     def _highest_of(self, bodies: Sequence[tuple[str, Rows]], count: int) -> RowNumbers:
