@@ -225,7 +225,7 @@ class Chooser:
             is_price = figures.is_anew and figures.algorithm != RECOMPUTE  # of the change: ranks are set
             if not is_price and figures.algorithm != EXACT:
                 known = record.rates(EXACT, kind).expected(figures.given)
-                rivals.compare(figures.work, known or figures.work, rivals.way_back)
+                rivals.compare(figures.work, known or rivals.way_back or figures.work, rivals.way_back)
         elif figures.algorithm == EXACT and (work := rule_work(alone, backend.statistics)) is not None:
             known = record.rates(RANKED, kind).expected(figures.given)
             rivals.compare(figures.work, known or work.update(figures), work.price)
