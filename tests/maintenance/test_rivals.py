@@ -1,4 +1,4 @@
-"""A module that can serve a hyper-node alone, and its rules: who maintains it, and that changing sides is exact."""
+"""Modules of a hyper-node and its rules: which of them maintain it, and that changing sides is exact."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import pytest
 import holdfast
 from holdfast import KnowledgeBase, Update
 from holdfast.errors import HoldfastError
-from holdfast.maintenance.rivals import Rivals, rule_work
-from holdfast.maintenance.stratum import Figures
+from holdfast.maintenance.node_plans import NodePlan
+from holdfast.maintenance.rivals import Moved, Rivals, price_of_rules, rule_seconds
 from holdfast.modules import MODULES
+from holdfast.plans import Planner
 
 from ..amounts import amount
 from ..equivalence.checking import run
@@ -79,39 +80,38 @@ def test_each_change_makes_the_next_dearer() -> None:
 # --- what the rules should take --------------------------------------------------------------------------
 
 
+def planner_of(kb: KnowledgeBase) -> Planner:
+    [plan] = [plan for plan in kb._maintainer.nodes if plan.node.is_recursive]
+    assert plan.allotment.services
+    return plan.planner
+
+
 @pytest.mark.only_in_memory("other engines have other statistics")
 def test_sizes_say_what_the_rules_should_take() -> None:
-    few, many = library(2), library(NODES)
-    works = []
-    for kb in (few, many):
-        [plan] = [plan for plan in kb._maintainer.nodes if plan.node.is_recursive]
-        assert plan.allotment.alone is not None
-        work = rule_work(plan.allotment.alone, kb._backend.statistics)
-        assert work is not None
-        works.append(work)
-    small, large = works
-    assert small.facts == len(few["seen"])
-    assert large.price > 10 * small.price
-    little, much = Figures(given=1, added=5), Figures(given=1, added=5_000)
-    assert small.update(little) < small.update(much)
-    assert small.update(Figures(given=1, overdeleted=5_000)) > small.update(much)
-    assert small.update(little) < large.update(little)  # an edge meets all that reach its beginning
+    small, large = planner_of(library(2)), planner_of(library(NODES))
+    few, many = price_of_rules(small), price_of_rules(large)
+    assert few is not None
+    assert many is not None
+    assert many > 10 * few
+    little, much, gone = (Moved("both", 1, {"cites": 1}, *changed) for changed in ((0, 5), (0, 50_000), (50_000, 0)))
+    assert rule_seconds(small, little) < rule_seconds(small, much) < rule_seconds(small, gone)
+    assert rule_seconds(small, little) <= rule_seconds(large, little)  # an edge meets all that reach its beginning
 
 
-@pytest.mark.parametrize(
-    "rules",
-    [
-        "seen(x, z) :- seen(x, y), seen(y, z).",
-        "seen(x, z) :- seen(x, y), cites(y, z).  seen(x, z) :- seen(x, y), seen(y, z).",
-        'seen(x, z) :- seen(x, y), cites(y, "by", z).',
-    ],
-    ids=["transitive", "steps beside it", "a part of a relation"],
-)
-def test_rules_that_are_no_rival(rules: str) -> None:
-    kb = holdfast.from_text(".decl seen(x: symbol, y: symbol)\n" + rules, facts={"seen": [("a", "b"), ("b", "c")]})
-    for plan in kb._maintainer.nodes:
-        if plan.allotment.alone is not None:
-            assert rule_work(plan.allotment.alone, kb._backend.statistics) is None
+@pytest.mark.only_in_memory("other engines have other statistics")
+def test_rows_of_too_many_facts_are_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("holdfast.maintenance.rivals._MOST_FACTS", 50)
+    assert price_of_rules(planner_of(library(NODES))) is None
+
+
+@pytest.mark.only_in_memory("Spark keeps no ranks", also=("parted",))
+def test_quick_updates_are_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> float:
+        raise AssertionError
+
+    monkeypatch.setattr("holdfast.maintenance.rivals.price_of_rules", fail)
+    monkeypatch.setattr("holdfast.maintenance.rivals._UPDATE", 1e6)
+    seen(library(), Update(insert={"cites": [(0, 7)]}))
 
 
 # --- that it is exact ------------------------------------------------------------------------------------
@@ -175,12 +175,12 @@ def test_a_module_begins_again_when_rules_change() -> None:
 def test_changed_at_any_update_the_state_is_right(part: int, monkeypatch: pytest.MonkeyPatch) -> None:
     dice, taken = Random(part), list[bool]()
 
-    def compare(self: Rivals, seconds: float, other: float, price: float) -> None:
+    def note(self: Rivals, plan: NodePlan, moved: Moved, seconds: float) -> None:
         if dice.random() < 0.4:
             self.by_rules, self.changes = not self.by_rules, self.changes + 1
             taken.append(self.by_rules)
 
-    monkeypatch.setattr(Rivals, "compare", compare)
+    monkeypatch.setattr(Rivals, "note", note)
     for seed in range(part * 100, part * 100 + amount(12, 1)):
         random = Random(seed)
         script = random_script(random, writer=closure_writer(random))

@@ -117,7 +117,7 @@ def test_condensations_are_edited(patience: int, monkeypatch: pytest.MonkeyPatch
             lost, gained = map(np.concatenate, zip(*[(NO_PAIRS, NO_PAIRS), *difference(graph, new)], strict=True))
             before, after = plain_closure(edges), plain_closure(later)
             assert (listed(lost), listed(gained)) == (before - after, after - before)
-            assert (wanted := wanted + 1)
+            wanted += 1
             if random.random() < 0.5:
                 looked_up(new, after, random)
             edges, graph = later, new

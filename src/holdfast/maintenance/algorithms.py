@@ -109,8 +109,8 @@ AUTO = "auto"
 LIMITS = Algorithm("limits", limits.maintain)
 """What hyper-nodes with limit relations get, whatever is asked for."""
 LIMITS_ANEW = Algorithm("recompute", limits.recompute)
-RULES_ANEW = replace(ALGORITHMS["recompute"], modular=None, modules_may_read=False)
-"""Recomputation by the rules where a module could do it: it sets ranks."""
+BY_RULES = {name: replace(algorithm, modular=None) for name, algorithm in ALGORITHMS.items() if name != "exact"}
+"""The same where rules have taken the place of modules."""
 
 
 STRATEGIES = ("counters", "hyper-node")

@@ -11,9 +11,9 @@ from holdfast.backends.protocol import Backend
 from holdfast.maintenance.algorithms import (
     ALGORITHMS,
     AUTO,
+    BY_RULES,
     LIMITS,
     LIMITS_ANEW,
-    RULES_ANEW,
     Algorithm,
     Choice,
     refuse_company,
@@ -23,7 +23,7 @@ from holdfast.maintenance.algorithms import (
 from holdfast.maintenance.budget import FullCosts
 from holdfast.maintenance.node_plans import NodePlan
 from holdfast.maintenance.rates import Rates, mixed
-from holdfast.maintenance.rivals import Rivals, rule_work
+from holdfast.maintenance.rivals import Moved, Rivals
 from holdfast.maintenance.stratum import Figures
 from holdfast.plans import SizeStatistics
 from holdfast.program.model import HyperNode
@@ -71,7 +71,7 @@ class _Record:
     tried: dict[tuple[str, str], Rates] = field(default_factory=dict)  # by the algorithm and the kind of update
     useless: int = 0  # deletions in a row in which ranks kept no fact; negative if they were missed
     needs_ranks: bool = True
-    rivals: Rivals = field(default_factory=Rivals)  # where a module can serve it alone
+    rivals: Rivals = field(default_factory=Rivals)  # where modules serve it
 
     def rates(self, algorithm: str, kind: str) -> Rates:
         """What is known of an algorithm."""
@@ -131,7 +131,7 @@ class Chooser:
             name, why = RECOMPUTE, "rules were removed, and the strategy is hyper-node"
         elif name == AUTO:
             name, why = self._best(plan, request, backend)
-        algorithm = self.anew(plan) if name == RECOMPUTE else ALGORITHMS[name]
+        algorithm = BY_RULES.get(name, ALGORITHMS[name]) if self._by_rules(plan) else ALGORITHMS[name]
         if algorithm.nonrecursive_only:
             refuse_recursion(plan.node)
         if algorithm.needs_ranks and plan.node.is_recursive and backend.ability(Ranking) is None:
@@ -147,29 +147,28 @@ class Chooser:
         """How a hyper-node is recomputed."""
         if plan.node.limits:
             return LIMITS_ANEW
-        return RULES_ANEW if self._by_rules(plan) else ALGORITHMS[RECOMPUTE]
+        return (BY_RULES if self._by_rules(plan) else ALGORITHMS)[RECOMPUTE]
 
     def _by_rules(self, plan: NodePlan) -> bool:
-        """Whether the rules have taken the place of a module; if these change, the module begins again."""
+        """Whether the rules have taken the place of modules; if these change, the modules begin again."""
         record = self._records.get(plan.node.predicates)
-        return record is not None and record.rivals.by_rules and plan.allotment.alone is not None and not plan.edited
+        return record is not None and record.rivals.by_rules and bool(plan.allotment.services) and not plan.edited
 
     def _best(self, plan: NodePlan, request: Request, backend: Backend) -> tuple[str, str]:
-        alone = plan.allotment.alone
-        if alone is not None:
-            rivals, name = self._records.setdefault(plan.node.predicates, _Record()).rivals, alone.module.name
-            if self._by_rules(plan):
-                algorithm, why = self._ranked(plan, request)
-                return algorithm, f"{why}; without {name}: {rivals.why}"
-            why = f"{name} serves all its recursive rules"
-            return EXACT, f"{why} again: {rivals.why}" if rivals.changes else why
+        alone, services = plan.allotment.alone, plan.allotment.services
         if not plan.node.is_recursive and _mostly_gone(plan, backend):
             return RECOMPUTE, "most of the facts that its rules read were deleted, so recomputing is cheaper"
-        if plan.node.is_recursive and not plan.allotment.services and backend.ability(Ranking) is not None:
-            return self._ranked(plan, request)
+        if not services:
+            is_ranked = plan.node.is_recursive and backend.ability(Ranking) is not None
+            return self._ranked(plan, request) if is_ranked else self.choose(plan.node)
+        names = ", ".join(service.module.name for service in services)
+        rivals = self._records.setdefault(plan.node.predicates, _Record()).rivals
+        if self._by_rules(plan):
+            name, why = self._ranked(plan, request)
+            return name, f"{why}; without {names}: {rivals.why}"
         name, why = self.choose(plan.node)
-        names = ", ".join(service.module.name for service in plan.allotment.services)
-        return name, f"{why}; with {names}" if names else why
+        name, why = (EXACT, f"{names} serves all its recursive rules") if alone else (name, f"{why}; with {names}")
+        return name, f"{why} again: {rivals.why}" if rivals.changes else why
 
     def _ranked(self, plan: NodePlan, request: Request) -> tuple[str, str]:
         """Without modules, on a backend with ranks: DRed^w, unless it is expected to take longer than starting over."""
@@ -216,21 +215,19 @@ class Chooser:
             self._perhaps_return(record, figures, sum(map(statistics.size, node.predicates)))
 
     def compare(self, plan: NodePlan, figures: Figures, backend: Backend) -> None:
-        """A module and the rules that it serves, by what an update took: see `rivals.py`."""
-        record, alone, O = self._records.get(plan.node.predicates), plan.allotment.alone, plan.node.predicates
-        if record is None or alone is None or plan.edited or backend.ability(Ranking) is None:
+        """Modules and the rules that they serve, by what an update by `auto` took: see `rivals.py`."""
+        record, O = self._records.get(plan.node.predicates), plan.node.predicates
+        is_price = figures.is_anew and figures.algorithm == RANKED  # of a change to rules: ranks are set
+        if record is None or not plan.allotment.services or plan.edited or is_price or backend.ability(Ranking) is None:
             return
-        rivals, kind = record.rivals, _kind(figures.deletes, figures.inserts)
-        if rivals.by_rules:
-            is_price = figures.is_anew and figures.algorithm != RECOMPUTE  # of the change: ranks are set
-            if not is_price and figures.algorithm != EXACT:
-                known = record.rates(EXACT, kind).expected(figures.given)
-                rivals.compare(figures.work, known or rivals.way_back or figures.work, rivals.way_back)
-        elif figures.algorithm == EXACT and (work := rule_work(alone, backend.statistics)) is not None:
-            known = record.rates(RANKED, kind).expected(figures.given)
-            rivals.compare(figures.work, known or work.update(figures), work.price)
-            if rivals.by_rules:
-                rivals.way_back = rivals.way_back or self.costs.taken(O)
+        D, A, rivals = backend.deleted, backend.added, record.rivals
+        read = ((D - A) | (A - D)).of(plan.inputs - plan.predicates).sizes()
+        removed, added = len((D - A).of(O)), len((A - D).of(O))
+        kind = _kind(figures.deletes, figures.inserts)
+        was_by_rules = rivals.by_rules
+        rivals.note(plan, Moved(kind, figures.given, read, removed, added), figures.work)
+        if rivals.by_rules and not was_by_rules:
+            rivals.evaluation = rivals.evaluation or self.costs.taken(O)
 
     def gave_up(self, node: HyperNode, algorithm: Algorithm, figures: Figures) -> None:
         """An algorithm was abandoned: it takes longer than that."""

@@ -260,7 +260,6 @@ def exact(s: Stratum) -> None:
     for removed, added in changed.parts:
         bear(added, removed)
         s.figures.overdeleted += len(removed)
-        s.figures.added += len(added)
         D |= module.facts(removed)
         A |= module.facts(added)
         s.watch.batch(len(added))

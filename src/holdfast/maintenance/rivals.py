@@ -1,76 +1,81 @@
-"""Whether a hyper-node that a module can serve alone is maintained by the module or by its rules.
+"""Whether a hyper-node that modules serve is maintained with these or by its rules alone.
 
 Both are exact, and either can follow the other at any update.  A closure module walks from every node that a change may
-affect, before and after it; the rules visit only what changes.  So the module wins where most pairs are reached, and
-the rules where sources are few and many edges change at once.
+affect, before and after it, and beside other rules it is given all edges in each round; rules visit only what changes.
+So modules win where most pairs are reached, and rules where sources are few and many edges change at once, or where
+little changes.
 
-Changing sides has a price: facts that the module only knows must be written as rows, counted and ranked; on the way
-back, the module numbers and sorts its edges.  `auto` changes when the side at hand has lost that much to the other
-since the last change.  So it loses at most about twice what the better side takes, whatever the data do.
+Changing sides has a price: facts that a module only knows must be written as rows, and all of them counted and ranked;
+on the way back, the module numbers and sorts its edges.  `auto` changes when the side at hand has lost that much to the
+other since the last change.  So it loses at most about twice what the better side takes, whatever the data do.
 """
 
 from __future__ import annotations
 
-from holdfast.maintenance.stratum import Figures
-from holdfast.modules import Service
-from holdfast.plans import SizeStatistics
+from collections.abc import Mapping
+from dataclasses import field
+
+from holdfast.maintenance.node_plans import NodePlan
+from holdfast.maintenance.rates import Rates
+from holdfast.plans import Planner
 from holdfast.quick_dataclass import dataclass
 
 _UPDATE = 1e-3  # seconds that an update by rules takes, however small it is
-_VISIT = 1.5e-7  # seconds for a rule instance during an update
+_VISIT = 1.5e-7  # seconds for a fact that a join meets, during an update
 _OVERDELETED = 8  # facts that a deletion visits for each one that goes
 _ROW = 3e-7  # seconds for a fact that becomes a row
-_DERIVE = 6e-8  # seconds for a rule instance during an evaluation
+_DERIVE = 6e-8  # seconds for a fact that a join meets, during an evaluation
 _LEAST_PRICE = 0.05  # seconds; less is not worth a change
-_MOST_FACTS = 4_000_000  # rows take memory that a module does not need
+_MOST_FACTS = 4_000_000  # rows take memory that modules do not need
 
 
 @dataclass(frozen=True)
-class RuleWork:
-    """What the rules of a closure should take, by sizes: nothing has to be tried."""
+class Moved:
+    """What an update brought to a hyper-node and did to it."""
 
-    facts: float  # of the closure
-    steps: float  # facts that a fact of the closure joins, on average
-    nodes: float
-
-    def update(self, figures: Figures) -> float:
-        """The seconds for an update that a module made: what changed is known."""
-        visited = (_OVERDELETED * figures.overdeleted + figures.added) * (1 + self.steps)
-        return _UPDATE + _VISIT * (visited + figures.given * self.facts / self.nodes)
-
-    @property
-    def price(self) -> float:
-        """The seconds to write all facts as rows, with counters and ranks."""
-        return self.facts * (_ROW + (1 + self.steps) * _DERIVE)
+    kind: str
+    given: int  # changed facts that it had to deal with
+    read: Mapping[str, int]  # those of other hyper-nodes, by relation
+    removed: int
+    added: int
 
 
-def rule_work(service: Service, statistics: SizeStatistics) -> RuleWork | None:
-    """By the sizes of the closure and of the relations that its steps read; None if the rules are no rival.
+def rule_seconds(planner: Planner, moved: Moved) -> float:
+    """What an update should take by the rules: what changed is known, and sizes say how many instances that is."""
+    changed = _OVERDELETED * moved.removed + moved.added
+    own = planner.node.predicates
+    each = dict.fromkeys(own, max(1, changed // len(own)))
+    return _UPDATE + _VISIT * planner.work(each if changed else {}, moved.read)
 
-    A transitive rule joins the closure with itself, and the rules cannot win.  Of a part of a relation
-    the sizes are not known.
-    """
-    is_plain = service.alone and service.reads and not any(part.fixed for part in (service.slice, *service.reads))
-    facts = statistics.size(service.slice.predicate)
-    if not is_plain or len(service.rules) > len(service.reads) or facts > _MOST_FACTS:
-        return None
-    steps = nodes = 1.0
-    for part in service.reads:
-        arity = len(part.columns)
-        fan_out = max(statistics.fanout(part.predicate, (column,), arity) for column in range(arity))
-        steps, nodes = steps + fan_out, max(nodes, statistics.size(part.predicate) / max(1.0, fan_out))
-    return RuleWork(facts, steps, nodes)
+
+def price_of_rules(planner: Planner) -> float | None:
+    """The seconds to write, count and rank all facts of a hyper-node; None if they are too many."""
+    sizes = {name: int(planner.statistics.size(name)) for name in planner.node.predicates}
+    facts = sum(sizes.values())
+    return None if facts > _MOST_FACTS else _ROW * facts + _DERIVE * planner.work(sizes, {})
 
 
 @dataclass
 class Rivals:
-    """A module and the rules that it serves: which of them maintains the hyper-node, and what that has lost."""
+    """The modules of a hyper-node and its rules: which of them maintain it, and what that has lost."""
 
     by_rules: bool = False
     lost: float = 0.0  # seconds, since the last change
     changes: int = 0
-    way_back: float = 0.0  # seconds that the module takes to evaluate the hyper-node
+    evaluation: float = 0.0  # seconds that the modules take for all of it
     why: str = ""
+    took: dict[tuple[bool, str], Rates] = field(default_factory=dict)  # by side and kind of update
+
+    def note(self, plan: NodePlan, moved: Moved, seconds: float) -> None:
+        """An update took so long by the side at hand; the other one is known, or expected by sizes."""
+        self.took.setdefault((self.by_rules, moved.kind), Rates()).took(moved.given, seconds)
+        if not self.by_rules and seconds < 2 * _UPDATE:
+            return
+        other = self.took.get((not self.by_rules, moved.kind), Rates()).expected(moved.given)
+        if self.by_rules:
+            self.compare(seconds, other or self.evaluation or seconds, self.evaluation)
+        elif (price := price_of_rules(plan.planner)) is not None:
+            self.compare(seconds, other or rule_seconds(plan.planner, moved), price)
 
     def compare(self, seconds: float, other: float, price: float) -> None:
         """An update took so long, and would have taken the other side so long; changing sides has a price.

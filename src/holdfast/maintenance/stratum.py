@@ -49,7 +49,6 @@ class Figures:
     insertion: int = 0
     overdeleted: int = 0
     rederived: int = 0
-    added: int = 0  # facts that a module added by itself
     kept_by_rank: int = 0  # facts without a nonrecursive derivation that a founded one kept, each time they were met
     abandoned: int = 0  # instances that an algorithm looked at before it was abandoned for recomputation
     seconds: float = 0.0

@@ -79,7 +79,8 @@ class Walk:
         figures.algorithm, figures.seconds, figures.work = algorithm.name, stopwatch.seconds, stopwatch.work
         figures.why = f"{why}; {figures.why}" if figures.why else why
         self.chooser.learn(plan.node, figures, self.backend.statistics)
-        self.chooser.compare(plan, figures, self.backend)
+        if self.choice.named(plan.node) == AUTO:
+            self.chooser.compare(plan, figures, self.backend)
         if plan.node.limits and figures.is_anew:
             self.chooser.costs.by_facts(plan.node.predicates, facts_around(plan) + request.inserted - request.deleted)
         return figures
