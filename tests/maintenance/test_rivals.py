@@ -69,12 +69,12 @@ def test_what_is_won_counts_against_what_is_lost() -> None:
 def test_each_change_makes_the_next_dearer() -> None:
     rivals, changed, before = Rivals(), list[int](), False
     for update in range(1, 200):
-        rivals.compare(0.2, 0.0, price=1.0)  # whoever it is loses
+        rivals.compare(0.25, 0.0, price=1.0)  # the side at hand loses
         if rivals.by_rules != before:
             changed.append(update)
             before = rivals.by_rules
     gaps = [later - earlier for earlier, later in zip([0, *changed], changed, strict=False)]
-    assert gaps[:4] == [6, 11, 21, 41]
+    assert gaps[:4] == [5, 9, 17, 33]
 
 
 # --- what the rules should take --------------------------------------------------------------------------

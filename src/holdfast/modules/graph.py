@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.modules.edges import HALF, NONE, Edges, Numbers, distinct, ends, rows_of, together, turned, without
+from holdfast.modules.edges import HALF, LOW, NONE, Edges, Numbers, distinct, ends, rows_of, together, turned, without
 from holdfast.quick_dataclass import dataclass
 
 MOST_BITS = 1 << 30  # 128 MiB for all rows of bits of one graph
@@ -166,6 +166,7 @@ class Condensed:
     members: Numbers
     cyclic: NDArray[np.uint8]
     may_have_bits: bool = True  # only in the order of a condensation
+    in_order: bool = False  # the targets of each component ascend
 
     @cached_property
     def bits(self) -> NDArray[np.uint64]:
@@ -195,7 +196,14 @@ class Condensed:
         removed = together(without(self.removed, come), without(gone, self.added))
         if len(added) + len(removed) > _SOME_EDGES:
             return None
-        return replace(self, added=added, removed=removed)
+        return replace(self, targets=self._targets_in_order(), added=added, removed=removed, in_order=True)
+
+    def _targets_in_order(self) -> Numbers:
+        """The targets of each component ascending, as removed edges are looked for."""
+        if self.in_order:
+            return self.targets
+        starts = np.repeat(np.arange(len(self.cyclic)), np.diff(self.first))
+        return np.sort((starts << HALF) | self.targets) & LOW
 
     def _between(self, keys: Numbers) -> Numbers | None:
         starts, stops = (self.component[side] for side in ends(keys))
