@@ -107,7 +107,7 @@ def difference(old: Graph, new: Graph) -> Iterator[tuple[Pairs, Pairs]]:
 
 def _walked(old: Graph, new: Graph, nodes: Numbers, *, backward: bool) -> list[tuple[Pairs, Pairs]] | None:
     """The differences by walking both graphs as they are; None if that takes more steps than condensing them would."""
-    patience = _PATIENCE if new.nearest is None else min(1, _PATIENCE)  # to edit a condensation is quicker
+    patience = _PATIENCE if new.nearest is None else _PATIENCE // 2  # to edit a condensation is quicker
     budget = patience * (old.nodes + len(old.edges.keys))
     if not len(nodes):
         return []
