@@ -10,8 +10,10 @@ import pytest
 import holdfast
 from holdfast import Limits, Update
 from holdfast.backends.memory import scratch
+from holdfast.backends.memory.arrays import Ids
 from holdfast.backends.memory.ranks import MemoryRanking, _Ranks
 from holdfast.backends.memory.scratch import MemoryScratch
+from holdfast.backends.memory.store import MemoryBackend
 from holdfast.errors import HoldfastError
 from holdfast.maintenance import budget, recompute
 from holdfast.maintenance.budget import AbandonedError, Budget, FullCost, FullCosts
@@ -80,6 +82,7 @@ def asked(seed: int) -> None:
         assert kb.counters("path") == again.counters("path")
 
 
+QUADRATIC = "path(x, y) :- edge(x, y).  path(x, z) :- path(x, y), path(y, z)."
 LONELY = [(100 + 2 * i, 101 + 2 * i) for i in range(200)]
 
 
@@ -88,12 +91,12 @@ def packed(seed: int) -> None:
 
     Nothing follows from the paths of lonely edges, so that their deletion reads no rank.
     """
-    random, kb = Random(seed), holdfast.from_text(RULES, facts={"edge": [*LONELY, *RING]}, modules=())
-    before = kb._backend.packings  # type: ignore[attr-defined]
-    assert "path" in kb._backend.ranking._rank._unwritten  # type: ignore[attr-defined]
-    come = [(x + 1000, y + 1000) for x, y in random.sample(LONELY, 5)]
-    kb.apply(Update(delete={"edge": LONELY}, insert={"edge": come}), algorithm="dred-ranked")
-    assert kb._backend.packings > before  # type: ignore[attr-defined]
+    random, kb = Random(seed), holdfast.from_text(QUADRATIC, facts={"edge": [*LONELY, *RING]}, modules=())
+    backend = kb._backend
+    assert isinstance(backend, MemoryBackend)
+    before = backend.packings
+    kb.apply(Update(delete={"edge": LONELY}), algorithm="dred-ranked")
+    assert backend.packings > before
     assert wrong_ranks(kb) is None
     for turn in range(4):
         update = Update(delete={"edge": random.sample(RING, 18)}, insert={"edge": [(100 + turn, 200 + turn)]})
@@ -101,6 +104,24 @@ def packed(seed: int) -> None:
         assert wrong_ranks(kb) is None
         kb.apply(Update(insert={"edge": RING}), algorithm="dred-ranked")
         assert wrong_ranks(kb) is None
+
+
+def test_rows_are_packed_before_ranks_are_written() -> None:
+    """Else the property above would show nothing."""
+    kb = holdfast.from_text(QUADRATIC, facts={"edge": [*LONELY, *RING]}, modules=())
+    backend = kb._backend
+    assert isinstance(backend, MemoryBackend)
+    seen = list[bool]()
+    keep_only = _Ranks.keep_only
+
+    def kept(self: _Ranks, predicate: str, ids: Ids) -> None:
+        seen.append(predicate == "path" and predicate in self._unwritten)
+        keep_only(self, predicate, ids)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_Ranks, "keep_only", kept)
+        kb.apply(Update(delete={"edge": LONELY}), algorithm="dred-ranked")
+    assert any(seen)
 
 
 def abandoned(seed: int) -> None:
