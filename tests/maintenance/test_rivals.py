@@ -10,7 +10,7 @@ import holdfast
 from holdfast import KnowledgeBase, Update
 from holdfast.errors import HoldfastError
 from holdfast.maintenance.node_plans import NodePlan
-from holdfast.maintenance.rivals import Moved, Rivals, price_of_rules, rule_seconds
+from holdfast.maintenance.rivals import Rivals, ServedUpdate, price_of_rules, rule_seconds
 from holdfast.modules import MODULES
 from holdfast.plans import Planner
 
@@ -93,7 +93,9 @@ def test_sizes_say_what_the_rules_should_take() -> None:
     assert few is not None
     assert many is not None
     assert many > 10 * few
-    little, much, gone = (Moved("both", 1, {"cites": 1}, *changed) for changed in ((0, 5), (0, 50_000), (50_000, 0)))
+    little, much, gone = (
+        ServedUpdate("both", 1, {"cites": 1}, *changed) for changed in ((0, 5), (0, 50_000), (50_000, 0))
+    )
     assert rule_seconds(small, little) < rule_seconds(small, much) < rule_seconds(small, gone)
     assert rule_seconds(small, little) <= rule_seconds(large, little)  # an edge meets all that reach its beginning
 
@@ -175,7 +177,7 @@ def test_a_module_begins_again_when_rules_change() -> None:
 def test_changed_at_any_update_the_state_is_right(part: int, monkeypatch: pytest.MonkeyPatch) -> None:
     dice, taken = Random(part), list[bool]()
 
-    def note(self: Rivals, plan: NodePlan, moved: Moved, seconds: float) -> None:
+    def note(self: Rivals, plan: NodePlan, moved: ServedUpdate, seconds: float) -> None:
         if dice.random() < 0.4:
             self.by_rules, self.changes = not self.by_rules, self.changes + 1
             taken.append(self.by_rules)

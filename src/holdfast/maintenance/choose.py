@@ -23,7 +23,7 @@ from holdfast.maintenance.algorithms import (
 from holdfast.maintenance.budget import FullCosts
 from holdfast.maintenance.node_plans import NodePlan
 from holdfast.maintenance.rates import Rates, mixed
-from holdfast.maintenance.rivals import Moved, Rivals
+from holdfast.maintenance.rivals import Rivals, ServedUpdate
 from holdfast.maintenance.stratum import Figures
 from holdfast.plans import SizeStatistics
 from holdfast.program.model import HyperNode
@@ -225,7 +225,7 @@ class Chooser:
         removed, added = len((D - A).of(O)), len((A - D).of(O))
         kind = _kind(figures.deletes, figures.inserts)
         was_by_rules = rivals.by_rules
-        rivals.note(plan, Moved(kind, figures.given, read, removed, added), figures.work)
+        rivals.note(plan, ServedUpdate(kind, figures.given, read, removed, added), figures.work)
         if rivals.by_rules and not was_by_rules:
             rivals.evaluation = rivals.evaluation or self.costs.taken(O)
 

@@ -30,7 +30,7 @@ _MOST_FACTS = 4_000_000  # rows take memory that modules do not need
 
 
 @dataclass(frozen=True)
-class Moved:
+class ServedUpdate:
     """What an update brought to a hyper-node and did to it."""
 
     kind: str
@@ -40,7 +40,7 @@ class Moved:
     added: int
 
 
-def rule_seconds(planner: Planner, moved: Moved) -> float:
+def rule_seconds(planner: Planner, moved: ServedUpdate) -> float:
     """What an update should take by the rules: what changed is known, and sizes say how many instances that is."""
     changed = _OVERDELETED * moved.removed + moved.added
     own = planner.node.predicates
@@ -66,7 +66,7 @@ class Rivals:
     why: str = ""
     took: dict[tuple[bool, str], Rates] = field(default_factory=dict)  # by side and kind of update
 
-    def note(self, plan: NodePlan, moved: Moved, seconds: float) -> None:
+    def note(self, plan: NodePlan, moved: ServedUpdate, seconds: float) -> None:
         """An update took so long by the side at hand; the other one is known, or expected by sizes."""
         self.took.setdefault((self.by_rules, moved.kind), Rates()).took(moved.given, seconds)
         if not self.by_rules and seconds < 2 * _UPDATE:

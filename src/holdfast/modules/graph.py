@@ -188,10 +188,9 @@ class Condensed:
         They are the same if each edge leads between two nodes that are components of their own, from a later one to an
         earlier one: then no circle is closed or opened.
         """
-        between = [self._between(keys) for keys in (lost, gained)]
-        if between[0] is None or between[1] is None:
+        gone, come = self._between(lost), self._between(gained)
+        if gone is None or come is None:
             return None
-        gone, come = between
         added = together(without(self.added, gone), without(come, self.removed))
         removed = together(without(self.removed, come), without(gone, self.added))
         if len(added) + len(removed) > _SOME_EDGES:

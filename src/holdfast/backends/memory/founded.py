@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from weakref import WeakKeyDictionary
 
 import numpy as np
+from numpy.typing import NDArray
 
 from holdfast.backends.memory.arrays import Ids, RowNumbers, Rows
 from holdfast.backends.memory.bags import HeadBuffer, MemoryBag
@@ -117,7 +118,7 @@ class FoundedHeads:
         self._backend.watch.batch(table.size - before)
         return ids
 
-    def _there(self, plan: Plan, ids: Ids) -> Ids | slice:
+    def _there(self, plan: Plan, ids: Ids) -> NDArray[np.integer] | slice:
         """Those in (I \\ D) ∪ A; the Cw of others is set when they enter."""
         backend = self._backend
         J = (backend.materialisation - backend.deleted) | backend.added
