@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from holdfast.backends.memory.arrays import Ids, RowNumbers, Rows, padded, zeros
 from holdfast.backends.memory.bags import MemoryBag
 from holdfast.backends.memory.counters import MemoryCounters
-from holdfast.backends.memory.facts import FactSet
+from holdfast.backends.memory.facts import FactSet, Momentary
 from holdfast.backends.memory.founded import FoundedHeads, Spans
 from holdfast.backends.protocol import Facts
 from holdfast.plans.instances import named_rule
@@ -107,18 +107,23 @@ class MemoryRanking:
         assert isinstance(facts, FactSet)
         self.rounds += 1
         entered = facts.snapshot()
+        if self.founded.remembers:
+            self._remember((entered & self._backend.materialisation).snapshot())
         for predicate, ids in entered.rows.items():
             run = entered.run(predicate)
             where, Cr = ids if run is None else slice(*run), self._backend.recursive.of(predicate)
-            if self.founded.remembers:
-                old = self._rank.of(predicate)[where].copy(), self.founded.of(predicate)[where].copy()
-                self.founded.remember(partial(self._put, predicate, where, *old))
             if isinstance(where, slice):
                 self._rank.enter(predicate, where, self.rounds)
                 self.founded.of(predicate)[where] = Cr[where]
             else:
                 self._put(predicate, where, self.rounds, Cr[where])
             self._tell(predicate)
+
+    def _remember(self, again: Momentary) -> None:
+        """Facts that were there before the update get other ranks and Cw; those of others are never read."""
+        for predicate, ids in again.rows.items():
+            old = self._rank.of(predicate)[ids], self.founded.of(predicate)[ids]
+            self.founded.remember(partial(self._put, predicate, ids, *old))
 
     def _tell(self, predicate: str) -> None:
         self._backend.watch.grown(f"ranks of {predicate}", 8 * self._backend.tables[predicate].size)

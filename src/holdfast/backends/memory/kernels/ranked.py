@@ -75,6 +75,58 @@ def _close_group(begin, n, known):
     return kept
 
 
+@njit
+def _read_run(ids, place, length, status, visible, rank_of_fact, shown, joined):
+    """Which facts at place, place - 1 … of an index are seen, and their ranks; the reads do not wait for each other."""
+    if len(visible):
+        for k in range(length):
+            shown[k] = visible[status[ids[place - k]]]
+    else:
+        for k in range(length):
+            shown[k] = 1
+    if len(rank_of_fact):
+        for k in range(length):
+            joined[k] = rank_of_fact[ids[place - k]]
+
+
+@njit(inline="always")
+def _late(rank, spans):
+    """A rank that a rule saw together with later ones counts as the last of them."""
+    for k in range(0, len(spans), 2):
+        if spans[k] <= rank <= spans[k + 1]:
+            rank = int32(spans[k + 1])
+    return rank
+
+
+@njit(inline="always")
+def _count(value, rank, here, known):
+    """Count an instance, if its head is known, and if it is founded."""
+    places, _, head_rank, weights, founded = known
+    if not 0 <= value < len(places) - 1:
+        return False
+    entry = places[value]
+    if entry >> HALF != here:
+        return False
+    k = int64(entry & LOW)
+    weights[k] += 1
+    founded[k] += int32(rank < head_rank[k])  # no branch: nothing foretells it
+    return True
+
+
+@njit
+def _write(bindings, i, value, rank, constants, outputs, out, highs, m):
+    """Write an instance whose head is not known."""
+    for column in range(len(outputs)):
+        origin = outputs[column]
+        if origin >= FROM_CONSTANT:
+            out[m, column] = constants[origin & COLUMN]
+        elif origin >= FROM_FACT:
+            out[m, column] = value
+        else:
+            out[m, column] = bindings[i, origin]
+    highs[m] = rank
+
+
 @njit(
     types.UniTuple(int64, 5)(
         Rows, int64, int64, int64, Codes, View, Index, Pattern, Codes, Codes, int64, HeadIndex, Ranks, Known, Rows, Ids
@@ -111,13 +163,15 @@ def tally_ranked(
     slots, direct, entries, ids, values, following, settled = index
     origins, others, _, _, _ = pattern
     highest, rank_of_fact, _, spans = ranks
-    places, _, head_rank, weights, founded = known
+    places = known[0]
     source = outputs[column] & COLUMN
     here = places[len(places) - 1] + ONE
     width = len(origins)
     wanted = np.empty((BLOCK, width), np.int64)
     numbers = np.empty(BLOCK + 1, np.int64)
     row_of_group = np.empty((1, len(outputs)), np.int64)
+    shown = np.empty(BLOCK, np.uint8)
+    joined = np.zeros(BLOCK, np.int32)
     all_runs_seen = low == 0 and high >= settled
     n, m, begin_group, instances = int64(0), int64(0), int64(0), int64(0)
     opened = False
@@ -146,43 +200,36 @@ def tally_ranked(
                 begin, place, row = resumed(begin, place, row, cursor)
                 if not (all_runs_seen or len(visible)):
                     begin, place = within(ids, begin, place, low, high)
-                while row >= low or place >= begin:
-                    in_tail = row >= low
-                    fact = row if in_tail else int64(ids[place])
-                    if sees(fact, status, visible, low, high):
-                        value = rows[fact, others[source]] if in_tail else values[place, source]
+                while row >= low:
+                    if sees(row, status, visible, low, high):
                         rank = highest[i]
-                        if len(rank_of_fact) and rank_of_fact[fact] > rank:
-                            rank = rank_of_fact[fact]
-                        for k in range(0, len(spans), 2):
-                            if spans[k] <= rank <= spans[k + 1]:
-                                rank = int32(spans[k + 1])
-                        entry = places[value] if 0 <= value < len(places) - 1 else np.uint64(0)
-                        if entry >> HALF == here:
-                            k = int64(entry & LOW)
-                            weights[k] += 1
-                            if rank < head_rank[k]:
-                                founded[k] += 1
-                        elif m == out.shape[0]:
-                            places[len(places) - 1] = here
-                            n = _close_group(begin_group, n, known)
-                            return n, m, i, -row - 2 if in_tail else place, int64(0)
-                        else:
-                            for k in range(len(outputs)):
-                                origin = outputs[k]
-                                if origin >= FROM_CONSTANT:
-                                    out[m, k] = constants[origin & COLUMN]
-                                elif origin >= FROM_FACT:
-                                    out[m, k] = value
-                                else:
-                                    out[m, k] = bindings[i, origin]
-                            highs[m] = rank
+                        if len(rank_of_fact):
+                            rank = max(rank, rank_of_fact[row])
+                        value = rows[row, others[source]]
+                        rank = _late(rank, spans)
+                        if not _count(value, rank, here, known):
+                            if m == out.shape[0]:
+                                places[len(places) - 1] = here
+                                return _close_group(begin_group, n, known), m, i, -row - 2, int64(0)
+                            _write(bindings, i, value, rank, constants, outputs, out, highs, m)
                             m += 1
                         instances += 1
-                    if in_tail:
-                        row = int64(following[row - settled])
-                    else:
-                        place -= 1
+                    row = int64(following[row - settled])
+                while place >= begin:
+                    length = min(BLOCK, place - begin + 1)
+                    _read_run(ids, place, length, status, visible, rank_of_fact, shown, joined)
+                    for k in range(length):
+                        if shown[k]:
+                            rank = _late(max(highest[i], joined[k]), spans)
+                            value = values[place - k, source]
+                            if not _count(value, rank, here, known):
+                                if m == out.shape[0]:
+                                    places[len(places) - 1] = here
+                                    return _close_group(begin_group, n, known), m, i, place - k, int64(0)
+                                _write(bindings, i, value, rank, constants, outputs, out, highs, m)
+                                m += 1
+                    instances += length
+                    place -= length
             cursor = int64(-1)
             i += 1
     places[len(places) - 1] = here
