@@ -141,7 +141,6 @@ class Round:
         self._boxes: list[list[tuple[What, Rows]]] = [[] for _ in range(shard.parts)]
         self._waiting = 0  # rows in the boxes
         self._phase = 0
-        self._posting = shard.exchange if isinstance(shard.exchange, Posting) else None
         self._sums: dict[tuple[str, Route], HeadSums | None] = {}  # None: its heads are hardly ever alike
         self._bindings = defaultdict[tuple[int, int], list[Rows]](list)  # by plan and phase
 
@@ -272,8 +271,8 @@ class Round:
                     traffic.rows += len(rows)
                     traffic.nbytes += rows.nbytes
         traffic.most_waiting = max(traffic.most_waiting, self._waiting)
-        if self._waiting >= AHEAD and self._posting is not None:
-            self._post(self._posting)
+        if self._waiting >= AHEAD and self.shard.posting is not None:
+            self._post(self.shard.posting)
 
     def _post(self, exchange: Posting) -> None:
         """Send ahead what waits, so that it need not wait until all is made."""
@@ -309,12 +308,11 @@ class Round:
                 for rows in sums.taken():
                     self._send(predicate, rows, route)
         boxes, self._boxes, self._waiting = self._boxes, [[] for _ in self._boxes], 0
-        number, exchange = self.shard.number, self.shard.exchange
-        came = (
-            exchange.all_to_all(number, boxes)
-            if self._posting is None
-            else self._posting.all_to_all(number, boxes, self._receive_box)
-        )
+        number, posting = self.shard.number, self.shard.posting
+        if posting is not None:
+            came = posting.all_to_all(number, boxes, self._receive_box)
+        else:
+            came = self.shard.exchange.all_to_all(number, boxes)
         for box in came:
             self._receive_box(box)
 
