@@ -14,6 +14,7 @@ import holdfast
 from holdfast import Update
 from holdfast.backends.parted import hubs, placement
 from holdfast.backends.parted.hubs import hubs_of
+from holdfast.backends.parted.moving import Moving
 from holdfast.backends.parted.primaries import joined_columns
 from holdfast.backends.parted.shard import Shard
 
@@ -188,6 +189,70 @@ def test_a_relation_with_facts_does_not_spread_them_anew(few_are_many: None) -> 
     same(memory, parted)
     for kb in (memory, parted):
         kb.apply(Update(delete={"a": [(7, n) for n in range(7, 400, 100)]}, insert={"a": [(7, 5), (8, 5)]}))
+    same(memory, parted)
+
+
+@pytest.mark.parametrize("small", [0, 1_000_000])
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_values_become_frequent(
+    algorithm: str, small: int, few_are_many: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After an update that makes a value frequent its facts are spread, with their counters and ranks."""
+    monkeypatch.setattr(placement, "SMALL", small)
+    edges = [(n, n + 1) for n in range(40, 150)]
+    memory, parted = (opened(PATHS, {"edge": edges}, engine) for engine in ("memory", "parted[3]"))
+    assert not len(parted._backend.placement.hubs)  # type: ignore[attr-defined]
+    for update in (
+        Update(insert={"edge": [(n, 7) for n in range(1_000, 8_000)]}),
+        Update(insert={"edge": [(7, 8), (7, 9), (8, 40)]}),
+        Update(delete={"edge": [*edges[::9], (7, 9), *((n, 7) for n in range(1_000, 7_000, 7))]}),
+        Update(insert={"edge": [*edges[::18], (9, 7)]}),
+    ):
+        for kb in (memory, parted):
+            kb.apply(update, algorithm=algorithm)
+        same(memory, parted)
+    assert largest_share(facts_on(parted, "edge")) < 1.3 / 3
+    assert largest_share(facts_on(parted, "path")) < 1.3 / 3
+
+
+def test_values_are_frequent_only_in_what_follows(few_are_many: None) -> None:
+    """People of many towns are in one country: the towns are no hubs, and the country has no more than 40 facts."""
+    text = """
+    .decl lives(p: number, town: number) .decl town(t: number, country: number) .decl size(country: number, n: number)
+    .decl citizen(p: number, country: number) .decl big(p: number, n: number)
+    citizen(p, c) :- lives(p, t), town(t, c).
+    big(p, n) :- citizen(p, c), size(c, n).
+    """
+    facts = {"lives": [(n, n % 40) for n in range(2_000)], "town": [(t, 100) for t in range(40)], "size": [(100, 5)]}
+    memory, parted = (opened(text, facts, engine) for engine in ("memory", "parted[3]"))
+    assert parted._backend.placement.primary["citizen"] == 1  # type: ignore[attr-defined]
+    assert largest_share(facts_on(parted, "citizen")) < 1.3 / 3
+    same(memory, parted)
+    for kb in (memory, parted):
+        kb.apply(Update(delete={"town": [(3, 100)]}, insert={"size": [(100, 6)], "lives": [(7, 3), (9_999, 4)]}))
+    same(memory, parted)
+
+
+@pytest.mark.parametrize("shard", [0, 1, 2])
+def test_a_move_that_fails_moves_nothing(shard: int, few_are_many: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On one shard there is no memory for the facts that come: all stay where they are, and nothing is lost."""
+    edges = [(n, n + 1) for n in range(40, 150)]
+    memory, parted = (opened(PATHS, {"edge": edges}, engine) for engine in ("memory", "parted[3]"))
+    original = Moving.receive
+
+    def failing(self: Moving, rows: object) -> None:
+        if self._shard.number == shard:
+            raise MemoryError
+        original(self, rows)  # type: ignore[arg-type]
+
+    update = Update(insert={"edge": [(n, 7) for n in range(1_000, 3_000)]})
+    memory.apply(update)
+    with monkeypatch.context() as patch, pytest.raises(holdfast.HoldfastError):
+        patch.setattr(Moving, "receive", failing)
+        parted.apply(update)
+    same(memory, parted)
+    for kb in (memory, parted):
+        kb.apply(Update(delete={"edge": edges[::3]}, insert={"edge": [(7, 8)]}))
     same(memory, parted)
 
 
