@@ -1,4 +1,4 @@
-"""Scripts on 1, 2, 3 and 5 shards, with a few facts taken for many: hubs, copies on all shards and rows sent ahead.
+"""Scripts on 1, 2, 3 and 5 shards, with a few facts taken for many: hubs, copies on all shards, rows that wait.
 
 Each mechanism is always used, never, or in the middle of a script, in every combination as seeds go on.
 """
@@ -12,7 +12,7 @@ from unittest.mock import patch
 
 from holdfast.backends.memory import store
 from holdfast.backends.memory.execution import buffers
-from holdfast.backends.parted import exchange, hubs, placement, rounds
+from holdfast.backends.parted import hubs, placement, rounds
 from holdfast.errors import HoldfastError
 
 from .checking import run
@@ -22,17 +22,17 @@ from .scripts import Script
 SHARDS = (1, 2, 3, 5)
 SMALL = (0, 4, inf)  # a copy on all shards: of no relation, until it has grown, of every relation
 LEAST = (0, 3, inf)  # hubs: of every relation, of some, none
-AHEAD = (1, inf)  # rows that wait to be sent
+AT_ONCE = (1, inf)  # rows that wait to be sent
 
 
 @contextmanager
 def forced(seed: int) -> Iterator[int]:
     """Small batches and thresholds that a number decides; gives how many shards there are."""
     numbers = []
-    for choices in (SHARDS, SMALL, LEAST, AHEAD):
+    for choices in (SHARDS, SMALL, LEAST, AT_ONCE):
         seed, number = divmod(seed, len(choices))
         numbers.append(choices[number])
-    shards, small, least, ahead = numbers
+    shards, small, least, at_once = numbers
     with ExitStack() as stack:
         for module, name, value in (
             (buffers, "BATCH", 5),
@@ -40,8 +40,7 @@ def forced(seed: int) -> Iterator[int]:
             (store, "_FEW", 0),
             (placement, "SMALL", small),
             (hubs, "LEAST", least),
-            (rounds, "AHEAD", ahead),
-            (exchange, "MOST_WAITING", 1),
+            (rounds, "AT_ONCE", at_once),
         ):
             stack.enter_context(patch.object(module, name, value))
         yield int(shards)

@@ -7,8 +7,8 @@ import pytest
 from holdfast.backends.parted.balance import Balance
 from holdfast.backends.parted.cutting import Cutter
 from holdfast.backends.parted.driver import Driver
-from holdfast.backends.parted.exchange import ThreadExchange
 from holdfast.backends.parted.expanding import Expansion
+from holdfast.backends.parted.moving import Moving
 from holdfast.backends.parted.partition import Copy, routed
 from holdfast.backends.parted.placement import Placement
 from holdfast.backends.parted.rounds import Round, SegmentRun
@@ -57,6 +57,16 @@ MUTANTS = [
         (0, "plans of no hubs stay", Balance._add, "self._forget_plans()", "pass"),
         (0, "copies of no hubs stay", Balance._add, "placement.stale.update(", "set().update("),
         (0, "relations with facts spread them too", Balance.first_facts, "if not known.get(relation)", ""),
+        (0, "facts that move lose their counters", Moving.finish, "numbers[:, 1], numbers[:, 2]", "0, 0"),
+        (0, "facts that move stay", Moving.finish, "table.status[gone] = 0", "pass"),
+        (
+            0,
+            "facts that move lose their ranks",
+            Moving.finish,
+            "numbers[:, 3], numbers[:, 4]",
+            "numbers[:, 0], numbers[:, 0]",
+        ),
+        (0, "facts that move are still at the beginning", Moving.finish, "kept.take_over(self._name, None)", "pass"),
         # copies
         (
             0,
@@ -82,15 +92,21 @@ MUTANTS = [
         ),
         (0, "what has grown too large is read", PartedBackend.prepared, "if self.placement.outgrown:", "if False:"),
         # sending
-        (0, "messages of the next exchange are received", ThreadExchange._receive_posted, "if post[0] == number", ""),
         (
             0,
-            "what was sent ahead is sent again",
-            Round._post,
-            "self._boxes, [[] for _ in self._boxes], 0",
-            "self._boxes, self._boxes, 0",
+            "rows that are not sent at once are lost",
+            Round._exchange,
+            "return not all(is_done for is_done, _ in came)",
+            "return False",
         ),
-        (0, "bindings of all phases are one", Round._run_phase, "(number, phase + 1) if", "(number, 1) if"),
+        (0, "heads that were summed are lost", Round._exchange, "if is_done else ()", "if not is_done else ()"),
+        (
+            0,
+            "what was sent is sent again",
+            Round._exchange,
+            "self._boxes, [[] for _ in self._boxes], 0",
+            "self._boxes, [[*box] for box in self._boxes], 0",
+        ),
         # quotas
         (0, "goals that are cut short are exhausted", Expansion._note, "if len(numbers):", "if False:"),
         (

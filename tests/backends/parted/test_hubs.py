@@ -247,7 +247,7 @@ def test_a_move_that_fails_moves_nothing(shard: int, few_are_many: None, monkeyp
 
     update = Update(insert={"edge": [(n, 7) for n in range(1_000, 3_000)]})
     memory.apply(update)
-    with monkeypatch.context() as patch, pytest.raises(holdfast.HoldfastError):
+    with monkeypatch.context() as patch:
         patch.setattr(Moving, "receive", failing)
         parted.apply(update)
     same(memory, parted)

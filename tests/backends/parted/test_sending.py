@@ -1,18 +1,13 @@
-"""Rows are sent while others are made, and quotas of goals hold on several shards.  Counted, not timed."""
+"""Rows are sent before all of a round are made, and quotas of goals hold on several shards.  Counted, not timed."""
 
 from __future__ import annotations
-
-from random import Random
-from typing import Any
 
 import numpy as np
 import pytest
 
 import holdfast
 from holdfast.backends.memory.execution import buffers
-from holdfast.backends.parted import exchange as exchange_module
 from holdfast.backends.parted import hubs, placement, rounds
-from holdfast.backends.parted.exchange import ThreadExchange
 from holdfast.backends.parted.store import PartedBackend
 from holdfast.errors import LimitReached
 from holdfast.maintenance.watch import Watch
@@ -21,87 +16,57 @@ from holdfast.settings import Limits
 from holdfast.values.dictionary import Dictionary
 
 from .. import laws
-from .test_exchange import crew
 from .test_hubs import opened, same, shards_of
 
 pytestmark = pytest.mark.only_in_memory("opens its own engines")
 
 
-# --- messages ahead ------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("bound", [1, 10, 10**6])
-@pytest.mark.parametrize("parts", [2, 3, 5])
-def test_what_is_posted_is_received_by_its_exchange(parts: int, bound: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every message once, in the exchange that it was posted for, however slow the receiver is."""
-    monkeypatch.setattr(exchange_module, "MOST_WAITING", bound)
-    shards, exchange = crew(parts)
-
-    def work(shard: int) -> list[list[Any]]:
-        random, received = Random(shard), list[list[Any]]()
-        for turn in range(20):
-            came: list[Any] = []
-            for number in range(random.randrange(12)):
-                for to in range(parts):
-                    exchange.post(shard, to, 3, (shard, turn, number), came.append)
-            exchange.all_to_all(shard, [turn] * parts, came.append)
-            received.append(came)
-        return received
-
-    for received in shards.ask(work):
-        dice = [Random(shard) for shard in range(parts)]
-        for turn, came in enumerate(received):
-            expected = [(shard, turn, number) for shard in range(parts) for number in range(dice[shard].randrange(12))]
-            assert sorted(came) == expected
-
-
-def test_a_sender_waits_for_a_slow_receiver(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exchange_module, "MOST_WAITING", 10)
-    shards, exchange = crew(2)
-    most = []
-
-    def work(shard: int) -> None:
-        for _ in range(50 * shard):
-            exchange.post(shard, 0, 4, "rows", lambda _: None)
-            most.append(exchange._waiting[0])
-        exchange.all_to_all(shard, [0, 0], lambda _: None)
-
-    shards.ask(work)
-    assert max(most) < 10 + 4
-
-
-def test_what_was_posted_is_forgotten_when_a_shard_fails() -> None:
-    shards, exchange = crew(2)
-
-    def failing(shard: int) -> None:
-        exchange.post(shard, 1 - shard, 1, "old", lambda _: None)
-        if shard == 1:
-            raise KeyError("it")
-        exchange.all_to_all(shard, [0, 0], lambda _: None)
-
-    with pytest.raises(KeyError):
-        shards.ask(failing)
-    came: list[Any] = []
-    shards.ask(lambda shard: exchange.all_to_all(shard, [0, 0], came.append))
-    assert came == []
+# --- rows that wait ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("shards", [2, 3])
 def test_heads_need_not_wait_for_the_end_of_a_round(shards: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With rows sent ahead, few wait at any time; without, all heads of the round do."""
+    """If rows are sent when many wait, few wait at any time; else all heads of the round do."""
     monkeypatch.setattr(buffers, "BATCH", 500)
     monkeypatch.setattr(placement, "SMALL", 0)
     text = ".decl p(x: number, y: number) .decl q(x: number, y: number) .decl r(a: number, b: number)\n"
     text += "r(a, b) :- p(x, a), q(x, b)."
     facts = {name: [(n % 10, n) for n in range(400)] for name in ("p", "q")}
     most = {}
-    for ahead in (1_000, 10**9):
-        monkeypatch.setattr(rounds, "AHEAD", ahead)
+    for at_once in (1_000, 10**9):
+        monkeypatch.setattr(rounds, "AT_ONCE", at_once)
         kb = opened(text, facts, f"parted[{shards}]")
-        most[ahead] = max(shard.traffic.most_waiting for shard in shards_of(kb))
+        most[at_once] = max(shard.traffic.most_waiting for shard in shards_of(kb))
         same(opened(text, facts, "memory"), kb)
     assert most[1_000] <= 1_500
     assert most[10**9] > 16_000 / shards / 2
+
+
+@pytest.mark.parametrize("shards", [2, 3])
+def test_bindings_need_not_wait_either(shards: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of three relations, each placed by another variable, all bindings move twice."""
+    monkeypatch.setattr(buffers, "BATCH", 200)
+    monkeypatch.setattr(placement, "SMALL", 0)
+    text = """
+    .decl p(x: number, y: number) .decl q(y: number, z: number) .decl r(z: number, u: number) .decl s(x: number)
+    .decl t(u: number) .decl v(z: number)
+    s(u) :- p(x, y), q(y, z), r(z, u), t(u), v(z).
+    """
+    facts = {
+        "p": [(n, n % 40) for n in range(800)],
+        "q": [(n % 40, n) for n in range(400)],
+        "r": [(n, n % 7) for n in range(400)],
+        "t": [(n,) for n in range(5)],
+        "v": [(n,) for n in range(0, 400, 3)],
+    }
+    most = {}
+    for at_once in (400, 10**9):
+        monkeypatch.setattr(rounds, "AT_ONCE", at_once)
+        kb = opened(text, facts, f"parted[{shards}]")
+        most[at_once] = max(shard.traffic.most_waiting for shard in shards_of(kb))
+        same(opened(text, facts, "memory"), kb)
+    assert most[400] <= 600 * shards
+    assert most[10**9] > 3 * most[400]
 
 
 def test_equal_heads_are_counted_before_they_move(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,14 +84,14 @@ def test_equal_heads_are_counted_before_they_move(monkeypatch: pytest.MonkeyPatc
 # --- limits --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("ahead", [100, 10**9])
+@pytest.mark.parametrize("at_once", [100, 10**9])
 @pytest.mark.parametrize(("limits", "code"), [(Limits(facts=5_000), "E0802"), (Limits(memory=2**20), "E0804")])
 def test_limits_hold_while_rows_are_sent(
-    limits: Limits, code: str, ahead: int, monkeypatch: pytest.MonkeyPatch
+    limits: Limits, code: str, at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In the middle of a round, with hubs, with copies on all shards, and with four shards on fewer cores."""
     monkeypatch.setattr(buffers, "BATCH", 200)
-    monkeypatch.setattr(rounds, "AHEAD", ahead)
+    monkeypatch.setattr(rounds, "AT_ONCE", at_once)
     monkeypatch.setattr(hubs, "LEAST", 100)
     text = ".decl p(x: number, y: number) .decl q(a: number, b: number, c: number)\n"
     text += "q(a, b, c) :- p(0, a), p(0, b), p(b, c)."
@@ -183,7 +148,3 @@ def test_backward_forward_does_not_look_at_all_instances() -> None:
     same(memory, parted)
     assert sum(shard.traffic.instances for shard in shards_of(parted)) - before < 40**3
     assert np.array_equal(sorted(memory["p"]), sorted(parted["p"]))
-
-
-def test_a_thread_exchange_can_be_posted_to() -> None:
-    assert isinstance(ThreadExchange(2), exchange_module.Posting)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 
 import numpy as np
 
@@ -77,7 +78,7 @@ class Balance:
         """Facts with new hubs go to other shards.  All shards do it or none, so it must not be cut short."""
         placement = self._placement
         spread = {name: np.union1d(placement.spread[name], values) for name, values in found.items()}
-        with shielded():
+        with shielded(), suppress(MemoryError):  # then they stay where they are
             self._driver.ask("move", {name: (placement.primary[name], hubs) for name, hubs in spread.items()})
             placement.spread.update(spread)
 

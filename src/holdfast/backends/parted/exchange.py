@@ -12,7 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
 from contextvars import copy_context
 from threading import Condition, get_ident
-from typing import Any, Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from holdfast.backends.protocol import Watch
 from holdfast.interrupts import checkpoint, helping
@@ -20,8 +20,6 @@ from holdfast.interrupts import checkpoint, helping
 AnyLock: TypeAlias = AbstractContextManager[Any]
 S = TypeVar("S")
 T = TypeVar("T")
-Receive: TypeAlias = Callable[[Any], None]
-MOST_WAITING = 1 << 18  # rows that were posted to a shard and not received yet; with more, the sender waits
 _LOOK = 0.05  # seconds between two looks at signals that wait
 
 
@@ -34,22 +32,6 @@ class Exchange(Protocol):
 
     def all_to_all(self, shard: int, outgoing: Sequence[Any]) -> Sequence[Any]:
         """Send `outgoing[i]` to shard i; gives what each shard has sent to this one.  Every shard must call it."""
-        ...
-
-
-@runtime_checkable
-class Posting(Exchange, Protocol):
-    """An exchange to which shards send messages ahead, while they make the next ones.
-
-    Messages that were posted before an exchange have been received when that ends.
-    """
-
-    def post(self, shard: int, to: int, rows: int, message: Any, receive: Receive) -> None:
-        """Send a message with some rows to a shard; what waits for this one may be received meanwhile."""
-        ...
-
-    def all_to_all(self, shard: int, outgoing: Sequence[Any], receive: Receive | None = None) -> Sequence[Any]:
-        """As `Exchange` says; what was posted to this shard is received first."""
         ...
 
 
@@ -66,9 +48,6 @@ class ThreadExchange:
         self._arrived = self._number = 0
         # Two, since a shard may be ready for the next exchange while another still reads what came in this one.
         self._boxes: tuple[list[Any], list[Any]] = [()] * self._parts, [()] * self._parts
-        # By the shard that they are for: with the number of the exchange that they belong to, and their rows.
-        self._posts: list[list[tuple[int, int, Any]]] = [[] for _ in range(self._parts)]
-        self._waiting = [0] * self._parts  # rows that were posted to each shard and not received yet
 
     def stop(self) -> None:
         """A shard has failed."""
@@ -81,22 +60,7 @@ class ThreadExchange:
         if self.is_stopped:
             raise StoppedError
 
-    def post(self, shard: int, to: int, rows: int, message: Any, receive: Receive) -> None:
-        """As `Posting` says.  It waits while too many rows wait there: they take memory."""
-        while True:
-            with self._changed:
-                self.look()
-                if to == shard or self._waiting[to] < MOST_WAITING:
-                    self._posts[to].append((self._number, rows, message))
-                    self._waiting[to] += rows
-                    self._changed.notify_all()
-                    return
-                number = self._number
-                if not self._posts[shard]:
-                    self._wait()
-            self._receive_posted(shard, number, receive)
-
-    def all_to_all(self, shard: int, outgoing: Sequence[Any], receive: Receive | None = None) -> Sequence[Any]:
+    def all_to_all(self, shard: int, outgoing: Sequence[Any]) -> Sequence[Any]:
         """As `Exchange` says."""
         with self._changed:
             self.look()
@@ -106,34 +70,14 @@ class ThreadExchange:
             if self._arrived == self._parts:
                 self._arrived, self._number = 0, number + 1
                 self._changed.notify_all()
-        is_over = False
-        while not is_over:
-            with self._changed:
-                if self._number == number and not self._posts[shard]:
-                    self._wait()
-                is_over = self._number != number
-            if receive is not None:
-                self._receive_posted(shard, number, receive)
+            while self._number == number:
+                self._changed.wait(_LOOK)
+                self.look()
+                checkpoint()
         received = [box[shard] for box in boxes]
         for box in boxes:
             box[shard] = None  # what was received is the receiver's alone
         return received
-
-    def _wait(self) -> None:
-        """Until something has changed."""
-        self._changed.wait(_LOOK)
-        self.look()
-        checkpoint()
-
-    def _receive_posted(self, shard: int, number: int, receive: Receive) -> None:
-        """Receive what belongs to one exchange; a faster shard may have posted for the next one."""
-        with self._changed:
-            posted = [post for post in self._posts[shard] if post[0] == number]
-            self._posts[shard] = [post for post in self._posts[shard] if post[0] != number]
-            self._waiting[shard] -= sum(rows for _, rows, _ in posted)
-            self._changed.notify_all()
-        for _, _, message in posted:
-            receive(message)
 
 
 class ShardWatch:

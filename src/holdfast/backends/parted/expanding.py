@@ -40,7 +40,7 @@ class Expansion(Round):
         """The outputs that belong to this shard, and its goals that have no more instances."""
         self._moving = [(parted, self.shard.pieces(parted)) for parted in plans]
         self._run()
-        for box in self.shard.exchange.all_to_all(self.shard.number, self._cut):
+        for box in self.shard.exchanged(self._cut):
             for predicate, numbers in box:
                 self._left[predicate][numbers] = False
         left = {name: ids[self._left[name]] for name, ids in self._goals.rows.items() if self._left[name].any()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,6 @@ from holdfast.backends.memory.execution.run import CompiledPlan, naming_the_rule
 from holdfast.backends.memory.execution.views import ReadViews
 from holdfast.backends.memory.facts import FactSet, Momentary
 from holdfast.backends.memory.table import Table
-from holdfast.backends.parted.exchange import Posting
 from holdfast.backends.parted.partition import (
     BINDINGS,
     HERE,
@@ -43,10 +42,7 @@ if TYPE_CHECKING:
 _SAMPLE = 1_024  # heads that show whether many are alike
 _ALIKE = 0.5  # distinct ones of all; with more it does not pay to look for those that are alike
 _MOST = 2**31 - 1
-AHEAD = 1 << 16  # rows that wait to be sent; with more they are sent before the others are made
-
-What: TypeAlias = str | tuple[int, int]
-"""What rows are: heads of a predicate, or bindings for a plan, by its number, and one of its phases."""
+AT_ONCE = 1 << 16  # rows that wait to be sent; with more they are sent before others are made
 
 
 @dataclass
@@ -138,11 +134,10 @@ class Round:
         self._local: list[CompiledPlan] = []
         self._moving: list[tuple[PartedPlan, list[SegmentRun]]] = []
         self._heads = defaultdict[str, HeadBuffer](HeadBuffer)
-        self._boxes: list[list[tuple[What, Rows]]] = [[] for _ in range(shard.parts)]
+        self._boxes: list[list[tuple[str | int, Rows]]] = [[] for _ in range(shard.parts)]
         self._waiting = 0  # rows in the boxes
-        self._phase = 0
         self._sums: dict[tuple[str, Route], HeadSums | None] = {}  # None: its heads are hardly ever alike
-        self._bindings = defaultdict[tuple[int, int], list[Rows]](list)  # by plan and phase
+        self._bindings = defaultdict[int, list[Rows]](list)  # by the number of the plan that they are for
 
     def bag(self, plans: Sequence[PartedPlan | PartedAggregate]) -> MemoryBag:
         """The heads that belong to this shard."""
@@ -168,21 +163,34 @@ class Round:
             rows = self.shard.aggregated(aggregated, self._sources)
             self._emit(aggregated.plan.rule.predicate, rows, aggregated.route)
         if any(aggregated.route != HERE for aggregated in self._aggregates):
-            self._exchange()
+            self._exchange(is_done=True)
         pieces = [each for _, some in self._moving for piece in some for each in (piece, piece.of_hubs) if each]
         with self.shard.seen([*self._local, *pieces], self._sources) as views:
-            for phase in range(max((self._phases(number) for number in range(len(self._moving))), default=0)):
-                self._phase = phase
-                for number, (parted, _) in enumerate(self._moving):
-                    if phase < self._phases(number):
-                        with naming_the_rule(parted.plan.rule):
-                            self._run_phase(number, phase, views)
-                if any(self._moves(number, phase) for number in range(len(self._moving))):
-                    self._exchange()
+            if self._moving:
+                self._run_from(0, views)
             for pipeline in self._local:
                 for predicate, ids, weights in pipeline.run(views):
                     self._heads[predicate].add(ids, weights)
                     self.shard.traffic.instances += int(weights.sum()) if len(weights) else len(ids)
+
+    def _run_from(self, phase: int, views: ReadViews) -> None:
+        """A phase and all later ones.  When many rows wait they are sent, and later phases run, before more are made:
+        memory does not grow with the number of instances.  All shards go on as long as one of them has more."""
+        numbers = range(len(self._moving))
+        moves, is_last = any(self._moves(n, phase) for n in numbers), phase + 1 == max(map(self._phases, numbers))
+        making, has_more = self._batches(phase, views), True
+        while has_more:
+            is_done = all(self._waiting < AT_ONCE for _ in making)
+            has_more = moves and self._exchange(is_done)
+            if not is_last:
+                self._run_from(phase + 1, views)
+
+    def _batches(self, phase: int, views: ReadViews) -> Iterator[None]:
+        """Emits what a phase makes, a batch each time."""
+        for number, (parted, _) in enumerate(self._moving):
+            if phase < self._phases(number):
+                with naming_the_rule(parted.plan.rule):
+                    yield from self._run_phase(number, phase, views)
 
     def _phases(self, number: int) -> int:
         """Of one of the plans that move something."""
@@ -203,28 +211,29 @@ class Round:
         facts = self._sources[steps[0].read]
         return not isinstance(facts, Momentary) or steps[0].atom.predicate in facts.rows
 
-    def _run_phase(self, number: int, phase: int, views: ReadViews) -> None:
+    def _run_phase(self, number: int, phase: int, views: ReadViews) -> Iterator[None]:
         parted, pieces = self._moving[number]
         piece = pieces[phase]
         for rows in self._instances(number, parted, piece, phase, views):
             if phase == len(pieces) - 1:
                 self.shard.traffic.instances += len(rows[0])
             for (name, _), some, route in zip(piece.plan.outputs, rows, piece.routes, strict=True):
-                self._emit((number, phase + 1) if name == BINDINGS else name, some, route)
+                self._emit(number if name == BINDINGS else name, some, route)
+            yield
 
     def _instances(
         self, number: int, parted: PartedPlan, piece: SegmentRun, phase: int, views: ReadViews
     ) -> Iterable[list[Rows]]:
         if phase == 0:
             return piece.instances(views) if self._can_start(parted) else ()
-        came = self._bindings.pop((number, phase), None)
+        came = self._bindings.pop(number, None)
         return piece.continued_with(views, np.concatenate(came), self.shard.hubs) if came is not None else ()
 
-    def _emit(self, what: What, rows: Rows, route: Route) -> None:
+    def _emit(self, what: str | int, rows: Rows, route: Route) -> None:
         """Heads of a predicate, or bindings for the next phase of a plan."""
         if not len(rows):
             return
-        if not isinstance(what, str):
+        if isinstance(what, int):
             self._send(what, rows, route)
         elif route == HERE:
             self._heads[what].add(self._interned(what, rows), NO_WEIGHTS)
@@ -243,7 +252,7 @@ class Round:
         else:
             self._send(predicate, np.hstack([rows, np.ones((len(rows), 1), np.int64)]), route)
 
-    def _send(self, what: What, rows: Rows, route: Route) -> None:
+    def _send(self, what: str | int, rows: Rows, route: Route) -> None:
         parts = self.shard.parts
         match route.kind:
             case "here":
@@ -260,7 +269,7 @@ class Round:
                 self._put(what, routed(rows[~is_hub], route.number, parts))
                 self._send(what, rows[is_hub], Route("all") if route.kind == "to hubs" else HERE)
 
-    def _put(self, what: What, parts: Sequence[Rows]) -> None:
+    def _put(self, what: str | int, parts: Sequence[Rows]) -> None:
         """Rows for each shard."""
         traffic = self.shard.traffic
         for part, (box, rows) in enumerate(zip(self._boxes, parts, strict=True)):
@@ -271,25 +280,12 @@ class Round:
                     traffic.rows += len(rows)
                     traffic.nbytes += rows.nbytes
         traffic.most_waiting = max(traffic.most_waiting, self._waiting)
-        if self._waiting >= AHEAD and self.shard.posting is not None:
-            self._post(self.shard.posting)
 
-    def _post(self, exchange: Posting) -> None:
-        """Send ahead what waits, so that it need not wait until all is made."""
-        boxes, self._boxes, self._waiting = self._boxes, [[] for _ in self._boxes], 0
-        for to, box in enumerate(boxes):
-            if box:
-                exchange.post(self.shard.number, to, sum(len(rows) for _, rows in box), box, self._receive_box)
-
-    def _receive_box(self, box: Iterable[tuple[What, Rows]]) -> None:
-        for what, rows in box:
-            self._receive(what, rows)
-
-    def _receive(self, what: What, rows: Rows) -> None:
+    def _receive(self, what: str | int, rows: Rows) -> None:
         """Bindings, or heads with a last column that says how often."""
         if not len(rows):
             return
-        if not isinstance(what, str):
+        if isinstance(what, int):
             self._bindings[what].append(rows)
             return
         ids, times = self._interned(what, np.ascontiguousarray(rows[:, :-1])), rows[:, -1]
@@ -302,19 +298,18 @@ class Round:
         self.shard.watch.batch(table.size - before)
         return ids
 
-    def _exchange(self) -> None:
-        for (predicate, route), sums in self._sums.items():
+    def _exchange(self, is_done: bool) -> bool:
+        """Send what waits; gives whether a shard has more to send."""
+        for (predicate, route), sums in self._sums.items() if is_done else ():
             if sums is not None:
                 for rows in sums.taken():
                     self._send(predicate, rows, route)
         boxes, self._boxes, self._waiting = self._boxes, [[] for _ in self._boxes], 0
-        number, posting = self.shard.number, self.shard.posting
-        if posting is not None:
-            came = posting.all_to_all(number, boxes, self._receive_box)
-        else:
-            came = self.shard.exchange.all_to_all(number, boxes)
-        for box in came:
-            self._receive_box(box)
+        came = self.shard.exchanged([(is_done, box) for box in boxes])
+        for _, box in came:
+            for what, rows in box:
+                self._receive(what, rows)
+        return not all(is_done for is_done, _ in came)
 
 
 class RankedRound(Round):
@@ -342,11 +337,11 @@ class RankedRound(Round):
     def _route(self, number: int, hop: int) -> bool:
         return self._hops[number][hop].route != HERE
 
-    def _run_phase(self, number: int, phase: int, views: ReadViews) -> None:
+    def _run_phase(self, number: int, phase: int, views: ReadViews) -> Iterator[None]:
         parted, pieces = self._moving[number]
         place = phase - len(pieces)
         if place >= 0:
-            came = self._bindings.pop((number, phase), None)
+            came = self._bindings.pop(number, None)
             if came is not None:
                 self._visit(number, place, np.concatenate(came))
             return
@@ -354,7 +349,8 @@ class RankedRound(Round):
         for [rows] in self._instances(number, parted, piece, phase, views):
             is_last = place == -1  # then the rows are instances, with a column for the highest rank
             some = np.hstack([rows, np.zeros((len(rows), 1), np.int64)]) if is_last else rows
-            self._emit((number, phase + 1), some, piece.routes[0])
+            self._emit(number, some, piece.routes[0])
+            yield
 
     def _visit(self, number: int, place: int, instances: Rows) -> None:
         """Look a fact of each instance up."""
@@ -363,7 +359,7 @@ class RankedRound(Round):
         facts = np.ascontiguousarray(instances[:, hop.columns])
         if place < len(hops) - 1:
             np.maximum(instances[:, -1], ranking.highest(hop.predicate, facts), out=instances[:, -1])
-            self._emit((number, self._phase + 1), instances, hops[place + 1].route)
+            self._emit(number, instances, hops[place + 1].route)
             return
         ids = self._interned(hop.predicate, facts)
         is_founded = ranking.is_founded(self._moving[number][0].plan, ids, instances[:, -1])

@@ -22,7 +22,7 @@ from holdfast.backends.memory.execution.run import CompiledPlan, naming_the_rule
 from holdfast.backends.memory.facts import ByPredicate, FactSet, Momentary
 from holdfast.backends.memory.kept import Kept
 from holdfast.backends.memory.store import MemoryBackend
-from holdfast.backends.parted.exchange import Exchange, Posting
+from holdfast.backends.parted.exchange import Exchange
 from holdfast.backends.parted.expanding import Expansion
 from holdfast.backends.parted.hubs import frequent
 from holdfast.backends.parted.moving import Moving
@@ -65,7 +65,6 @@ class Shard(MemoryBackend):
         self.hubs: Hubs = NO_HUBS
         self.spread: dict[str, Hubs] = {}  # by table: those whose facts it spreads
         self.traffic = Traffic()
-        self.posting = exchange if isinstance(exchange, Posting) else None
         self._held: dict[int, FactSet | MemoryBag] = {}
         self._pieces: dict[PartedPlan, list[SegmentRun]] = {}
 
@@ -458,10 +457,9 @@ class Shard(MemoryBackend):
         """How many shards there are."""
         return self._parts
 
-    @property
-    def exchange(self) -> Exchange:
-        """How rows get to other shards."""
-        return self._exchange
+    def exchanged(self, boxes: Sequence[Any]) -> Sequence[Any]:
+        """What the shards have sent to this one, in exchange for what it sends to each."""
+        return self._sent(boxes)
 
 
 def summed(parts: Iterable[Mapping[str, int]]) -> FactCounts:
