@@ -92,7 +92,11 @@ plain_del, plain_ins = dred_counting.nonrecursive_deletions, dred_counting.nonre
 MUTANTS = [
     # DRed^c
     Mutant(
-        "nothing is rederived", re_, "R = overdeleted - s.Cr.zero(overdeleted)", "R = overdeleted - overdeleted", DREDC
+        "nothing is rederived",
+        re_,
+        "return overdeleted - s.Cr.zero(overdeleted)",
+        "return overdeleted - overdeleted",
+        DREDC,
     ),
     Mutant("deleted explicit facts stay counted", first, "s.Cn.subtract(s.E_minus)", "pass", DREDC),
     Mutant("first deletions leave Cn", first, "s.Cn.subtract(bag)", "pass", DREDC),
@@ -159,13 +163,17 @@ MUTANTS = [
     Mutant("the loop of insertions stops", insert, "N = instances.support()", "N = Δ", DREDC),
     # DRed
     Mutant(
-        "only explicit facts are rederived", dred.rederive, "R = explicit | instances.support()", "R = explicit", DRED
+        "only explicit facts are rederived",
+        dred.rederive,
+        "return explicit | instances.support()",
+        "return explicit",
+        DRED,
     ),
     Mutant(
         "explicit facts are not rederived",
         dred.rederive,
-        "R = explicit | instances.support()",
-        "R = instances.support()",
+        "return explicit | instances.support()",
+        "return instances.support()",
         DRED,
     ),
     Mutant("the loop of deletions stops", dred.overdelete, "N = instances.support()", "N = Δ", DRED),
@@ -406,7 +414,7 @@ MUTANTS += [
             "N = instances.support()",
             DREDC,
         ),
-        ("modules rederive nothing", modular.rederive, "R = R | again", "pass", DREDC),
+        ("modules rederive nothing", modular.rederive, "R = R | module.rederive(J, overdeleted)", "pass", DREDC),
         (
             "modules add nothing",
             modular.adding,
@@ -461,7 +469,7 @@ MUTANTS += [
             BFC,
         ),
         # exact
-        ("what is lost stays", modular.exact, "D |= module.facts(removed)", "pass", "auto"),
+        ("what is lost stays", modular.exact, "s.delete(module.facts(removed))", "pass", "auto"),
         ("what is gained does not come", modular.exact, "A |= module.facts(added)", "pass", "auto"),
         ("what comes again is lost", modular.exact, "lost - gained, gained - lost", "lost, gained - lost", "auto"),
         ("facts beside the slice are forgotten", modular.exact, "D |= beside & context.facts_lost", "pass", "auto"),

@@ -237,7 +237,6 @@ class MarkedStratum(Stratum):
             return Stratum.delta_heads(self, rules, I, self.removed_inputs, self.added_inputs)
         for covered in known:
             self.marking.saves(len(covered.instances))
-            self.figures.deletion -= len(covered.instances)  # which the algorithm is about to count
             bags.append(covered.instances)
             if covered.copying is not None and covered.copying.is_all:
                 heads = covered.instances.support()
@@ -284,7 +283,7 @@ class MarkedStratum(Stratum):
         if not self.planner.changed(rules, _fewer(P.sizes(), T.sizes()), N.sizes()):
             return self.backend.apply((), {})
         left, positive = P - T, I - T
-        return self.backend.apply(
+        return self.apply(
             self.planner.changed(rules, left.sizes(), N.sizes()),
             {
                 Read.ALL: positive,
