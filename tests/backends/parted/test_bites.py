@@ -107,6 +107,7 @@ MUTANTS = [
             "self._boxes, [[] for _ in self._boxes], 0",
             "self._boxes, [[*box] for box in self._boxes], 0",
         ),
+        (-200003, "bindings of all phases are one", Round._run_phase, "(number, phase + 1) if", "(number, 1) if"),
         # quotas
         (0, "goals that are cut short are exhausted", Expansion._note, "if len(numbers):", "if False:"),
         (

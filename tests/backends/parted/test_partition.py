@@ -205,7 +205,7 @@ def test_small_relations_are_on_all_shards() -> None:
     assert cut(CLOSURE, small="edge") == cut(CLOSURE)  # the bindings are there already
     assert cut(CLOSURE, hubs=[7], small="edge")[1] == "scan path, join edge@* (0,) -> path column 1"
     assert cut(BLOCKED, small="off any pair")[1:3] == [
-        "scan edge, without off@* (0,), without off@* (0,) -> open here",
+        "scan edge, without off@* (0,), without off (0,) -> open here",
         "scan off, join off@* (), join any@* () -> pair here",
     ]
 

