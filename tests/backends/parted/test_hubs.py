@@ -91,6 +91,43 @@ def same(one: holdfast.KnowledgeBase, other: holdfast.KnowledgeBase) -> None:
         assert one.counters(name) == other.counters(name), name
 
 
+def agree_under_updates(text: str, algorithm: str) -> None:
+    """Facts with hubs go and come; facts and counters are those of memory."""
+    facts = SALES_FACTS if text is SALES else {"edge": [e for e in STAR["edge"] if abs(e[0] + e[1]) <= 100]}
+    memory, parted = (opened(text, facts, engine) for engine in ("memory", "parted[3]"))
+    assert len(parted._backend.placement.hubs)  # type: ignore[attr-defined]
+    same(memory, parted)
+    random, name = Random(7), next(iter(facts))
+    some = random.sample(facts[name], 30)
+    for update in (
+        Update(delete={name: some}),
+        Update(insert={name: some[:20]}, delete={name: facts[name][:10]}),
+        *([Update(insert={"blocked": [(HUB,)]}), Update(delete={"blocked": [(HUB,)]})] if text is SALES else ()),
+    ):
+        for kb in (memory, parted):
+            kb.apply(update, algorithm=algorithm)
+        same(memory, parted)
+
+
+def agree_when_values_become_frequent(algorithm: str) -> holdfast.KnowledgeBase:
+    """Facts that were placed by a value move, and later updates find them."""
+    edges = [(n, n + 1) for n in range(40, 90)]
+    memory, parted = (opened(PATHS, {"edge": edges}, engine) for engine in ("memory", "parted[3]"))
+    assert not len(parted._backend.placement.hubs)  # type: ignore[attr-defined]
+    for update in (
+        Update(insert={"edge": [(n, 7) for n in range(1_000, 1_900)]}),
+        Update(insert={"edge": [(7, 8), (7, 9), (8, 88)]}),
+        Update(delete={"edge": [*edges[::9], (7, 9), *((n, 7) for n in range(1_000, 1_800, 7))]}),
+        Update(insert={"edge": [*edges[::18], (9, 7)]}),
+        Update(insert={"edge": [(n, 11) for n in range(2_000, 6_000)]}),
+        Update(insert={"edge": [(11, 12), (11, 88)]}, delete={"edge": [(7, 8)]}),
+    ):
+        for kb in (memory, parted):
+            kb.apply(update, algorithm=algorithm)
+        same(memory, parted)
+    return parted
+
+
 # --- the spread ----------------------------------------------------------------------------------------
 
 
@@ -145,20 +182,7 @@ def test_updates_of_hubs(
 ) -> None:
     """Facts and counters are those of memory, whichever algorithm maintains facts with hubs."""
     monkeypatch.setattr(placement, "SMALL", small)
-    facts = SALES_FACTS if text is SALES else {"edge": [e for e in STAR["edge"] if abs(e[0] + e[1]) <= 100]}
-    memory, parted = (opened(text, facts, engine) for engine in ("memory", "parted[3]"))
-    assert len(parted._backend.placement.hubs)  # type: ignore[attr-defined]
-    same(memory, parted)
-    random, name = Random(7), next(iter(facts))
-    some = random.sample(facts[name], 30)
-    for update in (
-        Update(delete={name: some}),
-        Update(insert={name: some[:20]}, delete={name: facts[name][:10]}),
-        *([Update(insert={"blocked": [(HUB,)]}), Update(delete={"blocked": [(HUB,)]})] if text is SALES else ()),
-    ):
-        for kb in (memory, parted):
-            kb.apply(update, algorithm=algorithm)
-        same(memory, parted)
+    agree_under_updates(text, algorithm)
 
 
 def test_rules_that_come_read_facts_with_hubs(few_are_many: None, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -200,18 +224,7 @@ def test_values_become_frequent(
 ) -> None:
     """After an update that makes a value frequent its facts are spread, with their counters and ranks."""
     monkeypatch.setattr(placement, "SMALL", small)
-    edges = [(n, n + 1) for n in range(40, 90)]
-    memory, parted = (opened(PATHS, {"edge": edges}, engine) for engine in ("memory", "parted[3]"))
-    assert not len(parted._backend.placement.hubs)  # type: ignore[attr-defined]
-    for update in (
-        Update(insert={"edge": [(n, 7) for n in range(1_000, 1_900)]}),
-        Update(insert={"edge": [(7, 8), (7, 9), (8, 88)]}),
-        Update(delete={"edge": [*edges[::9], (7, 9), *((n, 7) for n in range(1_000, 1_800, 7))]}),
-        Update(insert={"edge": [*edges[::18], (9, 7)]}),
-    ):
-        for kb in (memory, parted):
-            kb.apply(update, algorithm=algorithm)
-        same(memory, parted)
+    parted = agree_when_values_become_frequent(algorithm)
     assert largest_share(facts_on(parted, "edge")) < 1.3 / 3
     tables = [(shard.tables["path"], shard.materialisation.ids("path")) for shard in shards_of(parted)]
     assert largest_share([np.count_nonzero(table.rows[ids, 1] == 7) for table, ids in tables]) < 1.3 / 3

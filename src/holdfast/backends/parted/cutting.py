@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from holdfast.backends.parted.partition import (
     BINDINGS,
@@ -27,7 +27,7 @@ from holdfast.quick_dataclass import dataclass
 if TYPE_CHECKING:
     from holdfast.backends.parted.placement import Placement
 
-AnyStep = TypeVar("AnyStep", Scan, Join, AntiJoin)
+AnyStep = TypeVar("AnyStep", bound=Scan | Join | AntiJoin)
 
 
 @dataclass(frozen=True)
@@ -215,7 +215,8 @@ class Cutter:
 
 def _reading(step: AnyStep, table: str) -> AnyStep:
     """A step that reads another table."""
-    return replace(step, atom=replace(step.atom, predicate=table))
+    instead: Any = replace(step.atom, predicate=table)
+    return replace(step, atom=instead)
 
 
 def _variable(arguments: Sequence[Argument | Term], column: int) -> Var | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from holdfast.backends.memory.arrays import Ids, Rows
 from holdfast.backends.parted.partition import Hubs, among, routed
@@ -25,11 +26,12 @@ class Moving:
         values, old = table.rows[: table.size, column], shard.spread[name]
         is_moving = among(values, hubs) & ~among(values, old) & (table.status[: table.size] != 0)
         self._gone: Ids = np.flatnonzero(is_moving).astype(np.int32)
-        beside = [table.status, table.nonrecursive, table.recursive]
-        numbers = [column[self._gone] for column in beside] + list(shard.ranking.numbers(name, self._gone))
-        rows = np.hstack([table.rows[self._gone], np.stack(numbers, axis=1).astype(np.int64)])
+        counters = table.nonrecursive[self._gone], table.recursive[self._gone]
+        numbers = [column.astype(np.int64) for column in (*counters, *shard.ranking.numbers(name, self._gone))]
+        beside = np.stack([table.status[self._gone].astype(np.int64), *numbers], axis=1)
+        rows = np.hstack([table.rows[self._gone], beside])
         self.boxes = routed(rows, column, shard.parts, hubs, slice(table.arity))
-        self._came: list[tuple[Ids, Rows]] = []
+        self._came: list[tuple[Ids, NDArray[np.int32]]] = []
 
     def receive(self, rows: Rows) -> None:
         """Facts that belong here now."""
