@@ -25,7 +25,9 @@ from ...equivalence.mutants import Mutant, broken
 from ...equivalence.runs import script_of
 from ...equivalence.shard_runs import on_shards
 from . import test_hubs
+from .test_copies import agree_while_a_relation_grows
 from .test_hubs import PATHS, SALES, agree_under_updates, agree_when_values_become_frequent
+from .test_sending import agree_with_equal_heads, quotas_hold
 
 pytestmark = pytest.mark.only_in_memory("that tests bite is shown once")
 
@@ -35,6 +37,9 @@ CHECKS: tuple[Callable[[], object], ...] = (
     partial(agree_under_updates, PATHS, "backward-forward"),
     partial(agree_when_values_become_frequent, "dred-ranked"),
     partial(test_hubs.test_a_relation_with_facts_does_not_spread_them_anew, None),
+    partial(agree_while_a_relation_grows, "dred"),
+    agree_with_equal_heads,
+    partial(quotas_hold, 3, 3),
 )
 MUTANTS = [
     Mutant(*values, policy="", hint=hint)
@@ -130,7 +135,6 @@ MUTANTS = [
             "* self.shard.parts + self.shard.number",
             "* self.shard.parts",
         ),
-        (0, "a quota stays", Expansion._instances, "piece.limit(NO_IDS)", "pass"),
         # copies, as before
         (
             0,
@@ -147,7 +151,7 @@ MUTANTS = [
 def caught(hint: int, enough: int = ENOUGH) -> object:
     """The first check that fails: of many facts with hubs, then of random scripts."""
     with patch.object(hubs, "LEAST", 100):
-        for small, check in product((0, 50, 10**6), CHECKS):
+        for small, check in product((0, 30, 10**6), CHECKS):
             with patch.object(placement, "SMALL", small):
                 try:
                     check()

@@ -121,6 +121,8 @@ def agree_when_values_become_frequent(algorithm: str) -> holdfast.KnowledgeBase:
         Update(insert={"edge": [*edges[::18], (9, 7)]}),
         Update(insert={"edge": [(n, 11) for n in range(2_000, 6_000)]}),
         Update(insert={"edge": [(11, 12), (11, 88)]}, delete={"edge": [(7, 8)]}),
+        Update(insert={"edge": [(12, 13), (88, 14)]}),
+        Update(insert={"edge": [(500, 12), (501, 88)]}),
     ):
         for kb in (memory, parted):
             kb.apply(update, algorithm=algorithm)

@@ -74,6 +74,11 @@ def test_bindings_need_not_wait_either(shards: int, monkeypatch: pytest.MonkeyPa
 def test_equal_heads_are_counted_before_they_move(monkeypatch: pytest.MonkeyPatch) -> None:
     """16,000 instances have ten heads: of these, as many move as there are shards that make them."""
     monkeypatch.setattr(placement, "SMALL", 0)
+    agree_with_equal_heads()
+
+
+def agree_with_equal_heads() -> None:
+    """Each of ten heads has 1,600 instances."""
     text = ".decl p(x: number, y: number) .decl q(x: number, y: number) .decl r(a: number)\n"
     text += "r(a) :- p(x, a), q(x, _)."
     facts = {"p": [(n, n % 10) for n in range(4_000)], "q": [(n % 4_000, n) for n in range(16_000)]}
@@ -122,6 +127,11 @@ def test_each_shard_has_a_quota_for_each_goal(
 ) -> None:
     """Law 11 with many instances: a goal that is cut short has enough of them, and the others have all."""
     monkeypatch.setattr(placement, "SMALL", small)
+    quotas_hold(parts, most)
+
+
+def quotas_hold(parts: int, most: int) -> None:
+    """Twenty goals have twenty instances each, and one has one."""
     program = laws.checked(laws.CLOSURE)
     node = next(node for node in program.nodes if "p" in node.predicates)
     backend = PartedBackend(parts, program.relations, Dictionary(), Watch())

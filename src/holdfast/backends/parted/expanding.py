@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from holdfast.backends.memory.arrays import Ids, Rows
 from holdfast.backends.memory.bags import MemoryBag
-from holdfast.backends.memory.execution.join import NO_IDS
 from holdfast.backends.memory.execution.views import ReadViews
 from holdfast.backends.memory.facts import FactSet, Momentary
 from holdfast.backends.parted.partition import PartedPlan
@@ -54,10 +53,7 @@ class Expansion(Round):
             return
         quota: Ids = np.full(self._numbers, self._most, np.int32)
         piece.limit(quota)
-        try:
-            yield from Round._instances(self, number, parted, piece, phase, views)
-        finally:
-            piece.limit(NO_IDS)
+        yield from Round._instances(self, number, parted, piece, phase, views)
         self._note(parted.plan.rule.predicate, np.flatnonzero(quota <= 0), phase)
 
     def _numbered(self, found: Iterable[list[Rows]], piece: SegmentRun, phase: int) -> Iterator[list[Rows]]:

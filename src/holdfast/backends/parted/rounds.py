@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from holdfast.backends.memory.arrays import Ids, Rows, padded
 from holdfast.backends.memory.bags import HeadBuffer, MemoryBag
 from holdfast.backends.memory.execution.buffers import NO_WEIGHTS
-from holdfast.backends.memory.execution.join import NO_IDS, JoinStep, LookupStep
+from holdfast.backends.memory.execution.join import JoinStep
 from holdfast.backends.memory.execution.run import CompiledPlan, naming_the_rule
 from holdfast.backends.memory.execution.views import ReadViews
 from holdfast.backends.memory.facts import FactSet, Momentary
@@ -76,13 +76,10 @@ class SegmentRun(CompiledPlan):
         return None
 
     def limit(self, quota: Ids) -> None:
-        """From now on at most this number of instances for each goal; no quota, and there is no limit."""
-        for piece in (self, self.of_hubs):
-            if piece is not None:
-                for step in piece.steps:
-                    if isinstance(step, JoinStep | LookupStep):
-                        step.quota = NO_IDS
-                piece._limited(quota)
+        """From now on at most this number of instances for each goal."""
+        self._limited(quota)
+        if self.of_hubs is not None:
+            self.of_hubs.limit(quota)
 
     def continued_with(self, views: ReadViews, bindings: Rows, hubs: Hubs) -> Iterator[list[Rows]]:
         """What it makes of bindings that came; those with hubs may read another table."""
