@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import math
 import secrets
 import shutil
 import tempfile
@@ -62,6 +63,7 @@ class SparkPartedBackend(PartedBackend, ModuleBudget, Frames):
         # Modules work on the driver: their edges have to fit there (-1: no modules), and what they derive.
         self.most_for_modules, self.most_by_modules = options.moduleRows or -1, options.moduleFacts
         super().__init__(settings.parts, relations, dictionary, watch)
+        self._balance.least = math.inf  # no hubs: base and log do not know of rows that move between shards
         self._driver.before_change = self._before_change
 
     def _crew(self, watch: Watch) -> SparkCrew:
