@@ -11,6 +11,7 @@ import numpy as np
 from holdfast.backends.abilities import PinnedFacts, Versioned
 from holdfast.exclusive import Guard
 from holdfast.knowledge.evaluation import explicit_sizes
+from holdfast.knowledge.fact_lookup import PinnedLookup
 from holdfast.knowledge.materialisation import Materialisation, ReadState, VersionState
 from holdfast.knowledge.queries import CheckedQuery, Question, evaluate_query, point_codes
 from holdfast.knowledge.relations import drop_relations
@@ -136,9 +137,7 @@ class VersionReader(FactReader):
     @contextmanager
     def explained(self) -> Iterator[ReadState]:
         """What explanations look facts up in."""
-        watch = self._state.watch.beside(_NO_LIMITS)
-        with self._versions.reading(self._facts, self.program.relations.values(), watch) as backend:
-            yield VersionState(self.tree, self.program, backend, self._state.dictionary)
+        yield VersionState(self.tree, self.program, PinnedLookup(self._facts), self._state.dictionary)
 
 
 class PresentReader(FactReader):
@@ -220,7 +219,12 @@ class Readers:
     def answer(self, question: Question, values: Mapping[str, Value]) -> RelationView:
         """The answers to a query in the last version."""
         if self.versions is not None and self._state.limits == _NO_LIMITS:
-            found = self._looked_up(question, values, self.versions)
+            readers, this = self._state.watch.readers, object()
+            readers.add(this)
+            try:
+                found = self._looked_up(question, values, self.versions)
+            finally:
+                readers.discard(this)
             if found is not None:
                 return found
         return self.last().answer(question, values)

@@ -1,0 +1,197 @@
+"""Facts as DataFrames of Spark, in and out: they go through files, from tasks to shards and from shards to Spark."""
+
+from __future__ import annotations
+
+import secrets
+import weakref
+from collections.abc import Iterator, Sequence
+from functools import reduce
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from pyspark.sql import DataFrame
+
+from holdfast.backends.parted.handles import PartedFacts
+from holdfast.backends.parted.partition import routed
+from holdfast.backends.spark.exchange import checked_frame
+from holdfast.backends.spark.values import spark_type, types_of, value_of
+from holdfast.backends.spark_parted.jobs import JobSettings
+from holdfast.backends.spark_parted.links import Door, SocketAddress, connected
+from holdfast.backends.spark_parted.replica import codes_by, serve_values
+from holdfast.interrupts import allowed
+from holdfast.program.model import Relation
+from holdfast.quick_dataclass import dataclass
+from holdfast.spark_session import spark_errors
+from holdfast.values import Type
+from holdfast.values.dictionary import Codes, Dictionary, encode_distinct, float_codes
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from holdfast.backends.spark_parted.store import SparkPartedBackend
+
+_TASKS = 2  # for each shard, when several frames are read together
+
+
+# --- in ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class GivenFrame:
+    """A DataFrame with facts of a relation, and the column that places them."""
+
+    frame: DataFrame
+    relation: Relation
+    column: int
+
+
+@dataclass(frozen=True)
+class IntakeSettings:
+    """What a task has to know that turns rows of DataFrames into codes."""
+
+    driver: SocketAddress
+    key: bytes
+    kinds: tuple[tuple[tuple[Type, ...], int], ...]  # of each frame: the types of its columns, and which places it
+    parts: int
+    path: str  # of its files, without their numbers
+
+
+def taken_in(settings: JobSettings, dictionary: Dictionary, given: Sequence[GivenFrame]) -> dict[str, list[str]]:
+    """Files with the facts of DataFrames, by predicate, encoded by the tasks that compute them; the end of each name is
+    the number of the shard.  Frames with the same types of columns are read by one job, since jobs cost more than rows.
+    """
+    groups: dict[tuple[str, ...], list[GivenFrame]] = {}
+    for each in given:
+        groups.setdefault(tuple(map(spark_type, types_of(each.relation))), []).append(each)
+    key, files = secrets.token_bytes(32), dict[str, list[str]]()
+    door = Door(settings.host, key, lambda connection, _: serve_values(connection, dictionary))
+    try:
+        for group in groups.values():
+            path = str(Path(settings.folder) / f"given-{secrets.token_hex(8)}")
+            kinds = tuple((each.relation.types, each.column) for each in group)
+            intake = IntakeSettings(door.address, key, kinds, settings.parts, path)
+            for number, file in _made(intake, group):
+                files.setdefault(group[number].relation.name, []).append(file)
+    finally:
+        door.close()
+    return files
+
+
+def _made(intake: IntakeSettings, group: Sequence[GivenFrame]) -> list[tuple[int, str]]:
+    """The files that a job writes: the number of the frame, and the path."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    names = ", ".join(sorted({each.relation.display for each in group}))
+    with spark_errors(f"the facts for relation {names} cannot be read", "E0630"), allowed():
+        checked = [
+            checked_frame(each.frame, each.relation).withColumn("frame", F.lit(number))
+            for number, each in enumerate(group)
+        ]
+        together = reduce(DataFrame.unionAll, checked)
+        if len(group) > 1:
+            together = together.coalesce(_TASKS * intake.parts)
+        made = together.mapInArrow(lambda batches: _take_in(intake, batches), "frame int, path string").collect()
+    return [(row["frame"], row["path"]) for row in made]
+
+
+def _take_in(intake: IntakeSettings, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """A task: encode rows and write those of each frame and shard to a file of their own."""
+    import pyarrow as pa
+
+    parts: dict[tuple[int, int], list[Codes]] = {}
+    connection = connected(intake.driver, intake.key, None)
+    try:
+        for batch in batches:
+            for number, rows in _encoded(intake, batch, connection):
+                for shard, some in enumerate(routed(rows, intake.kinds[number][1], intake.parts)):
+                    parts.setdefault((number, shard), []).append(some)
+    finally:
+        connection.close()
+    name, numbers, paths = f"{intake.path}-{secrets.token_hex(4)}", list[int](), list[str]()
+    for (number, shard), several in parts.items():
+        rows = np.concatenate(several)
+        if len(rows):
+            numbers.append(number)
+            paths.append(f"{name}-{number}-{shard}.npy")
+            np.save(paths[-1], rows)
+    yield pa.RecordBatch.from_arrays([pa.array(numbers, pa.int32()), pa.array(paths, pa.string())], ["frame", "path"])
+
+
+def _encoded(intake: IntakeSettings, batch: pa.RecordBatch, connection: Connection) -> Iterator[tuple[int, Codes]]:
+    """The rows of each frame in a batch, with the number of the frame, which is the last column."""
+    import pyarrow.compute as pc
+
+    frames = batch.column(batch.num_columns - 1)
+    for number in pc.unique(frames).to_pylist():
+        some, (types, _) = batch.filter(pc.equal(frames, number)), intake.kinds[number]
+        codes = np.empty((some.num_rows, len(types)), np.int64)
+        for place, type in enumerate(types):
+            codes[:, place] = _encoded_column(some.column(place), type, connection)
+        yield number, codes
+
+
+def _encoded_column(column: pa.Array, type: Type, connection: Connection) -> Codes:
+    match type:
+        case Type.NUMBER | Type.UNSIGNED:
+            return np.asarray(column.to_numpy(), np.int64)
+        case Type.FLOAT:
+            return float_codes(np.asarray(column.to_numpy(), np.float64))
+    return encode_distinct(column, lambda texts: codes_by(connection, [value_of(text) for text in texts]))
+
+
+# --- out -----------------------------------------------------------------------------------------------
+
+
+class ShardRows:
+    """The facts of a relation at the time of the call: on the shards while these are as they were, then in files."""
+
+    def __init__(self, backend: SparkPartedBackend, relation: Relation, facts: PartedFacts, size: int) -> None:
+        self._backend, self._relation, self._facts, self._size = backend, relation, facts, size
+        self._files: list[str] | None = None
+
+    @property
+    def predicate(self) -> str:
+        """Whose facts they are."""
+        return self._relation.name
+
+    def __len__(self) -> int:
+        return self._size
+
+    def pin(self) -> list[str]:
+        """Have them in files, whatever happens to the shards."""
+        if self._files is None:
+            self._files = self._backend.written(self.predicate, self._facts)
+            weakref.finalize(self, _remove, self._files)
+        return self._files
+
+    def codes(self) -> Codes:
+        """The facts, brought here."""
+        if self._files is None:
+            return self._backend.collected(self.predicate, self._facts)
+        return np.concatenate([np.load(path) for path in self._files])
+
+    def frame(self) -> DataFrame:
+        """The facts as the user's DataFrame."""
+        return self._backend.published(self._relation, self.pin())
+
+
+def _remove(files: Sequence[str]) -> None:
+    for path in files:
+        Path(path).unlink(missing_ok=True)
+
+
+def write_parquet(rows: Codes, relation: Relation, dictionary: Dictionary, path: Path) -> None:
+    """Write facts as the columns that users see: symbols as strings, unsigned numbers as decimals, `any` as text."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    columns: list[Any] = []
+    for place, column in enumerate(relation.columns):
+        values = dictionary.decode_column(rows[:, place], column.type)
+        columns.append(values.cast(pa.decimal128(20, 0)) if column.type is Type.UNSIGNED else values)
+    names: Sequence[str] = [column.name for column in relation.columns]
+    if not relation.columns:
+        columns, names = [pa.array([True] * len(rows))], ["()"]
+    pq.write_table(pa.table(columns, list(names)), path)
