@@ -30,6 +30,9 @@ def test_a_large_closure(rules: tuple[str, ...], modules: tuple[str, ...] | None
     assert proof is not None
     assert proof.height == math.ceil(math.log2(size)) + (base == "edge")
     assert len(proof.facts) == size
+    assert f", {size - 1} times" in str(proof)  # folded: the rule, and the first links
+    assert max(map(len, (str(proof).splitlines(), proof.text().splitlines()))) < 25
+    assert len(proof.tree(depth=100).splitlines()) >= 2 * size - 1
     kb.apply(holdfast.Update(insert={base: [(3, size - 3)]}))
     assert len(kb.why(f"path(0, {size})").facts) == 7  # type: ignore[union-attr]
     proofs = 0

@@ -5,9 +5,11 @@ What this cannot catch: a corruption of several places at once that happens to b
 
 from __future__ import annotations
 
+import ast
 import json
 from collections.abc import Callable, Mapping
 from copy import deepcopy
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -18,6 +20,8 @@ from holdfast import ProofError
 from holdfast.language import parse
 from holdfast.values import Row
 
+from ..docs.pages import ROOT
+from ..docs.test_layers import imported_parts
 from .judging import explicit
 
 RULES = """
@@ -109,6 +113,29 @@ def test_negation_in_circles_is_rejected() -> None:
     }
     with pytest.raises(ProofError, match="its own negation"):
         holdfast.check_proof(proof, rules, {"e": [(1,)]})
+
+
+def test_it_shares_nothing_with_the_engine_and_the_search() -> None:
+    seen: set[str] = set()
+    waiting = ["holdfast.explanations.checker"]
+    while waiting:
+        name = waiting.pop()
+        module = name if source_of(name) else name.rpartition(".")[0]
+        if module not in seen and (path := source_of(module)) is not None:
+            seen.add(module)
+            waiting += [name for name, _ in imported_parts(ast.parse(path.read_text(encoding="utf-8")))]
+    parts = {".".join(module.split(".")[1:3]) for module in seen if module.count(".") > 1}
+    own = {f"explanations.{name}" for name in ("checker", "checked_bodies", "checked_rules", "terms")}
+    expansion = {"program.components", "program.inlining", "program.core", "program.normal_form", "program.renaming"}
+    others = {part for part in parts if part.partition(".")[0] not in ("language", "values")}
+    assert others - expansion - {"program.similar"} == own
+
+
+def source_of(module: str) -> Path | None:
+    """The file of a module or of a package other than the root."""
+    path = ROOT / "src" / module.replace(".", "/")
+    found = (path.with_suffix(".py"), path / "__init__.py")
+    return next((each for each in found if each.is_file() and module != "holdfast"), None)
 
 
 # --- corruptions: each changes what is claimed ---------------------------------------------------------

@@ -69,6 +69,7 @@ PROGRAMS = {
         word("a b").  word("quo\\"te").  word("tab\\there").
         part(substr(w, 0, 1), strlen(w)) :- word(w), match(".*a.*", w).
         shout(cat(upper(w), "!")) :- word(w), !contains("q", w).
+        shout(w) :- ends_with("b", w), word(w).
     """,
     "floats": """
         .decl v(x: float)
@@ -101,6 +102,20 @@ PROGRAMS = {
         a(x, count(y)) :- e(x, y), !e(y, _).
         b(x, m, k) :- e(x, _), m = max y : { e(x, y) }, k = count : { e(z, m) ; e(m, z) }.
         c(x, median(y)) :- e(x, y).
+    """,
+    "limits": """
+        .decl road(a: symbol, b: symbol, m: number)
+        .decl time(a: symbol, m: number)
+        .decl via(a: symbol, b: symbol)
+        .decl widest(a: symbol, n: number)
+        .decl slow(a: symbol)
+        road("a", "b", 3).  road("b", "c", 4).  road("a", "c", 9).  road("c", "a", 1).  road("d", "e", 2).
+        time("a", 0).  time("c", 20).
+        time(b, min(t + m)) :- time(a, t), road(a, b, m).
+        via(b, min(a)) :- time(a, t), road(a, b, m), time(b, t + m).
+        widest(a, max(m)) :- road(a, _, m).
+        widest(b, max(m)) :- road(_, b, m).
+        slow(a) :- road(a, _, _), !time(a, 0).
     """,
     "shared names": """
         'e'(1, 2).  'e'(1, 2, 3).  'e'(4, 5).

@@ -268,8 +268,9 @@ class PinnedFacts(Protocol):
         """The explicit facts of a relation."""
         ...
 
-    def matching(self, relation: Relation, key: tuple[int, ...], values: Codes) -> Codes:
-        """The facts that have the values of one row in some columns, ascending."""
+    def matching(self, relation: Relation, key: tuple[int, ...], values: Codes, *, explicit: bool = False) -> Codes:
+        """The facts, or the explicit ones, that have the values of one of some distinct rows in some columns,
+        ascending."""
         ...
 
 

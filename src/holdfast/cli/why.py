@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 EXAMPLE = "holdfast why examples/reachability/reachability.dl -F examples/reachability/facts 'path(1, 4)'"
 FORMATS = ("tree", "text", "json", "dot")
+_FIRST_LINES = 4  # of why-not, for a fact that does not hold
 
 FactText = Annotated[str, Positional(metavar="FACT", help="A fact as programs write it, in quotes: 'path(1, 4)'.")]
 ExplanationFormat = Annotated[str, Option("--format", metavar="FORMAT", help="The form: tree, text, json or dot.")]
@@ -59,8 +60,9 @@ def why(
     if shown is not None:
         terminal.text(shown)
         return
-    absence = base.why_not(fact, seconds=0)
-    terminal.note(f"{str(absence).splitlines()[0]}: holdfast why-not says more")
+    first, *more = str(base.why_not(fact, seconds=0)).splitlines()
+    for line in (first, *more[:_FIRST_LINES], "holdfast why-not says more"):
+        terminal.note(line)
     raise Exit(ExitCode.CHECK_FAILED)
 
 

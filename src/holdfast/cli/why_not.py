@@ -5,7 +5,7 @@ from __future__ import annotations
 from holdfast.cli import options, terminal
 from holdfast.cli.command_line import Exit
 from holdfast.cli.evaluate import evaluate
-from holdfast.cli.why import ExplanationFormat, FactText, Seconds, check_format
+from holdfast.cli.why import FORMATS, ExplanationFormat, FactText, Seconds, check_format
 from holdfast.errors import ExitCode
 
 EXAMPLE = "holdfast why-not examples/reachability/reachability.dl -F examples/reachability/facts 'path(4, 1)'"
@@ -27,11 +27,12 @@ def why_not(
     Where each rule fails, and the nearest facts; `_` stands for any value.  With --format json, a certificate that
     check-proof checks.  Exit code 1 if the fact holds.
     """
-    check_format(format, ("text", "json"))
+    check_format(format, FORMATS)
     limits = (None, None, None, None)
     base = evaluate(program, facts, limits, no_module, macro=macro, include=include, functors=functors)
     absence = base.why_not(fact, seconds=seconds)
     if absence is None:
         terminal.note(f"{fact} holds: holdfast why says why")
         raise Exit(ExitCode.CHECK_FAILED)
-    terminal.text(absence.to_json(indent=2) if format == "json" else str(absence))
+    shown = {"json": lambda: absence.to_json(indent=2), "dot": absence.to_dot}.get(format, absence.__str__)
+    terminal.text(shown())

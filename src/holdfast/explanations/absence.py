@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from difflib import SequenceMatcher
-from itertools import islice
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from holdfast.errors import LimitReached
-from holdfast.explanations.matching import ANY, Binding, Fact, FactPattern, Matcher, RuleHead, formulas
-from holdfast.explanations.proof import Complete, ProofStep, complete_json, fact_text
+from holdfast.explanations.matching import ANY, Binding, Fact, FactPattern, Matcher
+from holdfast.explanations.proof import Complete, ProofStep, complete_json, fact_text, quoted
 from holdfast.explanations.scope import has_wildcard, variables
 from holdfast.explanations.terms import NoValue, text_of
+from holdfast.explanations.written import RuleHead, formulas
 from holdfast.language import tree
-from holdfast.language.printer import show_formula, show_rule
+from holdfast.language.printer import show_formula, show_rule, show_term
 from holdfast.quick_dataclass import dataclass
+
+if TYPE_CHECKING:
+    from holdfast.explanations.suspects import Suspect
 
 NEAREST = 3
 """How many nearest facts are shown."""
+_NOT_GIVEN = "it was not given, and no rule could derive it"
+_COMPARED = 500  # facts with which one is compared
 _DEEPEST = 3
 _LOOKED_AT = 200  # ways to satisfy a part of a body, of which the first failing one is shown
 
@@ -36,6 +40,18 @@ class Obstacle:
     nearest: tuple[str, ...] = ()
     missing: Fact | None = None  # the pattern that has no facts, if it is that
 
+    def lines(self) -> Iterator[str]:
+        """What fails, in words."""
+        ways = f", in {self.ways:,} way{'s' if self.ways > 1 else ''}" if self.held else ""
+        before = f"{self.held} of {self.conditions} conditions hold{ways}, but " if self.held else ""
+        yield f"{before}{self.fails}"
+        if self.nearest:
+            yield f"nearest: {', '.join(self.nearest)}"
+
+
+Certificate: TypeAlias = tuple[tuple[ProofStep, ...], tuple[Complete, ...]]
+"""Inferences, and patterns with all facts that fit them."""
+
 
 @dataclass(frozen=True, eq=False)
 class Absence:
@@ -44,9 +60,10 @@ class Absence:
     goal: Fact
     obstacles: dict[Fact, tuple[Obstacle, ...]]  # of the goal, and of what is missing for it
     nearest: tuple[str, ...]
-    inferences: tuple[ProofStep, ...]
-    complete: tuple[Complete, ...]
-    limit: LimitReached | None = None  # what stopped the search for a certificate
+    suspects: tuple[Suspect, ...]
+    """Likely mistakes, the likeliest first."""
+    certificate: Callable[[], Certificate]
+    """What shows that it is absent; raises `LimitReached` if the search for that is stopped."""
 
     def to_json(self, **options: Any) -> str:
         """As JSON, whole: what `holdfast.check_proof` checks.  Raises `LimitReached` if no certificate was found."""
@@ -54,12 +71,12 @@ class Absence:
 
     def as_json(self) -> dict[str, Any]:
         """What `to_json` writes."""
-        if self.limit is not None:
-            raise self.limit
+        inferences, complete = self.certificate()
         return {
             "absent": fact_text(self.goal),
-            "inferences": [inference.to_json() for inference in self.inferences],
-            "complete": complete_json(self.complete),
+            "inferences": [inference.to_json() for inference in inferences],
+            "complete": complete_json(complete),
+            "suspects": [suspect.as_json() for suspect in self.suspects],
         }
 
     def __str__(self) -> str:
@@ -69,36 +86,89 @@ class Absence:
         return f"<absence of {fact_text(self.goal)}: {len(self.obstacles[self.goal])} rules fail>"
 
     def _lines(self) -> Iterator[str]:
-        several = ANY in self.goal[1]
-        yield f"no fact {fact_text(self.goal)} holds" if several else f"{fact_text(self.goal)} does not hold"
+        yield self._headline()
+        yield from (f"  {line}" for line in self._suspected())
         if self.nearest:
             yield f"  nearest: {', '.join(self.nearest)}"
         yield from self._rules(self.goal, "  ", {self.goal})
 
+    def _headline(self) -> str:
+        shown = fact_text(self.goal)
+        return f"no fact {shown} holds" if ANY in self.goal[1] else f"{shown} does not hold"
+
+    def _suspected(self) -> Iterator[str]:
+        """The likeliest mistakes; where there is only one thing to say, the rules say it."""
+        if self.suspects:
+            yield "likely causes:"
+            yield from (f"  {number}. {each.text}" for number, each in enumerate(self.suspects[:NEAREST], 1))
+
     def _rules(self, goal: Fact, indent: str, seen: set[Fact]) -> Iterator[str]:
         if not self.obstacles.get(goal):
-            yield f"{indent}it was not given, and no rule could derive it"
+            yield f"{indent}{_NOT_GIVEN}"
         for each in self.obstacles.get(goal, ()):
             yield f"{indent}{each.rule_name}: {each.rule}"
-            ways = f", in {each.ways:,} way{'s' if each.ways > 1 else ''}" if each.held else ""
-            before = f"{each.held} of {each.conditions} conditions hold{ways}, but " if each.held else ""
-            yield f"{indent}  {before}{each.fails}"
-            if each.nearest:
-                yield f"{indent}  nearest: {', '.join(each.nearest)}"
-            below = each.missing
-            if below is not None and below in self.obstacles and below not in seen:
-                seen.add(below)
+            yield from (f"{indent}  {line}" for line in each.lines())
+            below = self._below(each, seen)
+            if below is not None:
                 yield f"{indent}  why no {fact_text(below)}:"
                 yield from self._rules(below, indent + "    ", seen)
 
+    def _below(self, each: Obstacle, seen: set[Fact]) -> Fact | None:
+        """What a rule misses, if there is more to say of it that was not said yet."""
+        below = each.missing
+        if below is None or below not in self.obstacles or below in seen:
+            return None
+        seen.add(below)
+        return below
+
+    def to_dot(self) -> str:
+        """As a graph for Graphviz: facts that are missing, and the rules that fail because of them."""
+        places = {fact: f"f{place}" for place, fact in enumerate(self._named())}
+        lines = ["digraph absence {", "  rankdir=BT;", "  node [shape=box, fontname=sans];"]
+        lines += [f"  {place} [label={quoted(fact_text(fact))}, style=dashed];" for fact, place in places.items()]
+        for number, (fact, each) in enumerate((f, each) for f, some in self.obstacles.items() for each in some):
+            lines.append(f"  r{number} [label={quoted(f'{each.rule_name}: {each.fails}')}, shape=ellipse];")
+            lines.append(f"  r{number} -> {places[fact]};")
+            lines += [f"  {places[each.missing]} -> r{number};"] if each.missing is not None else []
+        return "\n".join([*lines, "}"])
+
+    def _named(self) -> dict[Fact, None]:
+        missing = (each.missing for some in self.obstacles.values() for each in some if each.missing is not None)
+        return dict.fromkeys([*self.obstacles, *missing])
+
     def _repr_html_(self) -> str:
+        """Rules to fold and unfold."""
         from html import escape
 
-        return f"<pre>{escape(str(self))}</pre>"
+        lines = [self._headline(), *self._suspected()]
+        if self.nearest:
+            lines.append(f"nearest: {', '.join(self.nearest)}")
+        return f"<pre>{escape(chr(10).join(lines))}</pre>{self._html(self.goal, {self.goal})}"
+
+    def _html(self, goal: Fact, seen: set[Fact]) -> str:
+        from html import escape
+
+        parts = []
+        for each in self.obstacles.get(goal, ()):
+            inside = "".join(f"<div>{escape(line)}</div>" for line in each.lines())
+            if (below := self._below(each, seen)) is not None:
+                summary = escape(f"why no {fact_text(below)}")
+                inside += f"<details><summary>{summary}</summary>{self._html(below, seen)}</details>"
+            rule = f"{escape(each.rule_name)}: <code>{escape(each.rule)}</code>"
+            parts.append(f"<details open style='margin-left:1.5em'><summary>{rule}</summary>{inside}</details>")
+        return "".join(parts) or f"<div>{_NOT_GIVEN}</div>"
 
 
 class _Valued(Protocol):
     def value(self, term: tree.Term, b: Binding) -> Any: ...
+
+
+class LookedUp(Protocol):
+    """Facts that can be looked up."""
+
+    def some_facts(self, name: str, pattern: FactPattern, most: int) -> list[FactPattern]:
+        """The first facts that fit a pattern."""
+        ...
 
 
 def reasons(source: Matcher, goal: Fact) -> dict[Fact, tuple[Obstacle, ...]]:
@@ -121,9 +191,13 @@ def obstacle(source: Matcher, rule: RuleHead, pattern: FactPattern) -> Obstacle 
         return None
     given, waiting, held = [start[0]], [*formulas(rule.body), *start[1]], 0
     total, text = len(waiting), show_rule(tree.Rule(rule.rule.heads, rule.rule.body, span=rule.rule.span))
+    better = source.group((source.name(rule.head.name), pattern))
+    if better is not None and (rows := source.facts(better[0], [better[1]])[0]):
+        fails = f"the best that is offered is {fact_text((better[0], rows[0]))}"
+        return Obstacle(rule.name, text, held, total, 1, fails)
     outside = variables(rule.head)
     while waiting:
-        item = source.next_formula(waiting, frozenset(given[0]), frozenset())
+        item = source.next_formula(waiting, frozenset(given[0]))
         waiting.remove(item)
         ways = len(given)
         try:
@@ -144,7 +218,6 @@ def _alike(found: list[Binding]) -> list[Binding]:
 
 def _failure(source: Matcher, item: tree.Formula, given: list[Binding]) -> tuple[str, tuple[str, ...], Fact | None]:
     b = given[0]
-    values = ", ".join(f"{name} = {text_of(b[name])}" for name in sorted(variables(item)) if name in b)
     match item:
         case tree.Atom() if (pattern := known_pattern(source, item, b)) is not None:
             missing = source.name(item.name), pattern
@@ -155,7 +228,14 @@ def _failure(source: Matcher, item: tree.Formula, given: list[Binding]) -> tuple
             name = source.name(atom.name)
             row = next(iter(next(iter(source.lookup(name, [pattern], True)))), pattern)
             return f"{fact_text((name, row))} holds, and the rule wants that it does not", (), None
-    return f"{show_formula(item)} fails" + (f" with {values}" if values else ""), (), None
+        case tree.Comparison(left=tree.Variable(name=name), right=right) if name.startswith(" "):  # of the head
+            return f"{text_of(b[name])} = {show_term(right)} fails{_with(right, b)}", (), None
+    return f"{show_formula(item)} fails{_with(item, b)}", (), None
+
+
+def _with(node: object, b: Binding) -> str:
+    values = [f"{name} = {text_of(b[name])}" for name in sorted(variables(node)) if name in b]
+    return f" with {', '.join(values)}" if values else ""
 
 
 def known_pattern(source: _Valued, atom: tree.Atom, b: Binding) -> FactPattern | None:
@@ -169,6 +249,11 @@ def known_pattern(source: _Valued, atom: tree.Atom, b: Binding) -> FactPattern |
 
 
 def nearest(source: Matcher, name: str, patterns: Sequence[FactPattern]) -> tuple[str, ...]:
+    """The facts that differ from patterns in one column, as texts."""
+    return tuple(map(fact_text, nearest_facts(source, name, patterns)))
+
+
+def nearest_facts(source: LookedUp, name: str, patterns: Sequence[FactPattern]) -> tuple[Fact, ...]:
     """The facts that differ from patterns in one column, the most similar values first."""
     found: dict[FactPattern, float] = {}
     for pattern in patterns:
@@ -176,13 +261,14 @@ def nearest(source: Matcher, name: str, patterns: Sequence[FactPattern]) -> tupl
             if value is ANY:
                 continue
             wider = (*pattern[:place], ANY, *pattern[place + 1 :])
-            for row in islice(next(iter(source.lookup(name, [wider], False))), 1000):
-                found[row] = max(found.get(row, 0.0), _likeness(row[place], value))
+            for row in source.some_facts(name, wider, _COMPARED):
+                found[row] = max(found.get(row, 0.0), likeness(row[place], value))
     best = sorted(found, key=lambda row: (-found[row], str(row)))
-    return tuple(fact_text((name, row)) for row in best[:NEAREST])
+    return tuple((name, row) for row in best[:NEAREST])
 
 
-def _likeness(one: Any, other: Any) -> float:
+def likeness(one: Any, other: Any) -> float:
+    """How much two values resemble each other, from 0 to 1."""
     if isinstance(one, int | float) and isinstance(other, int | float):
         return 1 / (1 + abs(float(one) - float(other)))
     return SequenceMatcher(None, str(one), str(other)).ratio()

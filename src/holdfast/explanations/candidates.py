@@ -12,13 +12,16 @@ from itertools import combinations, islice, product
 from typing import Any, Protocol, TypeAlias
 
 from holdfast.explanations.absence import known_pattern
-from holdfast.explanations.matching import ANY, Binding, Fact, FactPattern, RuleHead, formulas
-from holdfast.explanations.scope import nodes, variables
+from holdfast.explanations.matching import ANY, Binding, Fact, FactPattern
+from holdfast.explanations.scope import is_test, nodes, variables
 from holdfast.explanations.search import Explainer, FactSource, SearchLimit
-from holdfast.explanations.terms import TESTS, NoValue
+from holdfast.explanations.terms import NoValue
+from holdfast.explanations.written import RuleHead, formulas
 from holdfast.language import tree
 from holdfast.quick_dataclass import dataclass
 
+VAGUE = 1_000
+"""The openness of edits of which it is only known that something depends on them."""
 _LONG = 6  # conditions of a rule from which on at most two stay open beside the one that is looked at
 _MANY = 5_000  # facts of a relation that are not all tried where nothing determines which
 _VALUES = 1_000  # ways to fill in values that nothing determines
@@ -59,9 +62,18 @@ Values: TypeAlias = Callable[[str, int, int], Sequence[Any]]
 class Candidates:
     """The edits in one state; the likelier ones first."""
 
-    def __init__(self, source: EditableFacts, may: Callable[[Edit], bool], values: Values, limit: SearchLimit) -> None:
-        self._source, self._may, self._values, self._limit = source, may, values, limit
+    def __init__(
+        self,
+        source: EditableFacts,
+        may: Callable[[Edit], bool],
+        values: Values,
+        limit: SearchLimit,
+        on_rule: Callable[[RuleHead, Sequence[tree.Formula], Binding], None] | None = None,
+    ) -> None:
+        self._source, self._may, self._values, self._limit, self._on_rule = source, may, values, limit, on_rule
         self._explainer = Explainer(source, limit)
+        self.openness = 0
+        """How many conditions beside the edited one did not hold either, for the last edit."""
         self.is_complete = True
         """Whether nothing was left out because there was too much of it."""
 
@@ -79,6 +91,7 @@ class Candidates:
             if not waiting:
                 return
             openness, _, run = heappop(waiting)
+            self.openness = openness
             self._limit.check(0, "repair")
             tasks = []
             for found in run():
@@ -111,10 +124,12 @@ class Candidates:
         name, pattern = goal
         yield from (Edit(True, (name, row)) for row in self._filled(name, pattern))
         for rule in self._source.heads.get((name, len(pattern)), ()):
-            start = self._source.started(rule.head, pattern, {})
+            start = self._source.started(rule.head, (self._source.group(goal) or goal)[1], {})
             if start is None:
                 continue
             for items in _alternatives(rule.body):
+                if self._on_rule is not None:
+                    self._on_rule(rule, [*items, *start[1]], start[0])
                 yield from self._openings(rule, [*items, *start[1]], start[0])
 
     def _filled(self, name: str, pattern: FactPattern) -> Iterator[FactPattern]:
@@ -129,10 +144,10 @@ class Candidates:
 
     def _openings(self, rule: RuleHead, items: list[tree.Formula], start: Binding) -> Iterator[_Step]:
         """Each condition that may have to change, with each set of others that do not hold yet either."""
-        if any(isinstance(a, tree.HeadAggregate) for a in rule.head.arguments):
+        if rule.limit is not None or any(isinstance(a, tree.HeadAggregate) for a in rule.head.arguments):
             yield 0, lambda: self._touched(items, start)
             return
-        editable = [item for item in items if _is_editable(item)]
+        editable = [item for item in items if is_editable(item)]
         most = len(editable) - 1 if len(editable) <= _LONG else 2
         self.is_complete &= len(editable) <= _LONG
         for item in editable:
@@ -156,13 +171,13 @@ class Candidates:
                     yield from self._touched([item], b)
 
     def _touched(self, items: Sequence[tree.Formula], b: Binding) -> Iterator[_Step]:
-        """Everything that could change what an aggregate or a negated formula gives."""
-        atoms = [node for item in items for node in nodes(item) if isinstance(node, tree.Atom) and _is_relation(node)]
+        """Everything that could change what an aggregate or a negated formula gives: a vague hint, so it comes last."""
+        atoms = [node for item in items for node in nodes(item) if isinstance(node, tree.Atom) and not is_test(node)]
         for atom in atoms:
             pattern = known_pattern(self._source, atom, b)
             if pattern is not None:
-                yield self._later((self._source.name(atom.name), pattern), True)
-                yield from self._gone(atom, b)
+                yield VAGUE, self._later((self._source.name(atom.name), pattern), True)[1]
+                yield from ((VAGUE, step) for _, step in self._gone(atom, b))
 
     def _gone(self, atom: tree.Atom, b: Binding) -> Iterator[_Step]:
         pattern = known_pattern(self._source, atom, b)
@@ -182,7 +197,7 @@ class Candidates:
         return kept
 
     def _is_large(self, item: tree.Formula) -> bool:
-        atoms = [node for node in nodes(item) if isinstance(node, tree.Atom) and _is_relation(node)]
+        atoms = [node for node in nodes(item) if isinstance(node, tree.Atom) and not is_test(node)]
         return any(self._source.size(self._source.name(a.name), len(a.arguments)) > _MANY for a in atoms)
 
     def _solved(self, items: list[tree.Formula], start: Binding) -> list[Binding]:
@@ -194,20 +209,14 @@ class Candidates:
                     tree.Conjunction(tuple(items), span=items[0].span), [start], frozenset(), used
                 )
             except NoValue:
-                rest: list[tree.Formula] = [
-                    item for item in items if isinstance(item, tree.Atom) and _is_relation(item)
-                ]
+                rest: list[tree.Formula] = [item for item in items if isinstance(item, tree.Atom) and not is_test(item)]
                 items = rest if len(rest) < len(items) else []
         return [start]
 
 
-def _is_relation(atom: tree.Atom) -> bool:
-    return atom.name.text not in TESTS or atom.name.kind is not tree.NameKind.PLAIN
-
-
-def _is_editable(item: tree.Formula) -> bool:
+def is_editable(item: tree.Formula) -> bool:
     """Whether edits of facts can change whether it holds."""
-    return any(isinstance(node, tree.Atom) and _is_relation(node) for node in nodes(item))
+    return any(isinstance(node, tree.Atom) and not is_test(node) for node in nodes(item))
 
 
 def _alternatives(body: tree.Formula) -> Iterator[list[tree.Formula]]:

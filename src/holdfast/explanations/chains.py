@@ -6,11 +6,12 @@ meet all of them, and all of theirs.  A chain, halved again and again, has few.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
-from holdfast.explanations.matching import ANY, Binding, Fact, FactPattern, RuleHead, formulas
+from holdfast.explanations.matching import ANY, Binding, Fact, FactPattern
 from holdfast.explanations.scope import nodes
+from holdfast.explanations.written import RuleHead, formulas
 from holdfast.language import tree
 from holdfast.quick_dataclass import dataclass
 
@@ -117,31 +118,60 @@ def _atoms(rule: RuleHead) -> list[tree.Atom]:
 
 
 def chain(closure: ClosureRules, fact: Fact, source: ChainSource) -> list[Any] | None:
-    """The values along a shortest chain from one end of a fact to the other."""
+    """The values along a shortest chain from one end of a fact to the other.
+
+    It grows from both ends, a layer at a time, where the layer is smaller, until the two meet.
+    """
     name, (start, goal) = fact
-    before: dict[Any, Any] = {}
-    layer = [start]
-    while layer and goal not in before:
+    ends = (_End(start, goal), _End(goal, start))
+    while all(end.layer for end in ends):
+        side = int(len(ends[0].layer) > len(ends[1].layer))
+        near, far = ends[side], ends[1 - side]
+        met = near.grow(_steps(closure, name, near.layer, source, backwards=bool(side)), far)
+        if met is not None:
+            return [*ends[0].way(met)[::-1], *ends[1].way(met)[1:]]
+    return None
+
+
+class _End:
+    """What is reached from one end of a chain, each value from one that is nearer to the end."""
+
+    def __init__(self, value: Any, other: Any) -> None:
+        self.value, self._is_loop = value, value == other
+        self.nearer: dict[Any, Any] = {}
+        self.layer = [value]
+
+    def grow(self, links: Iterable[tuple[Any, Any]], far: _End) -> Any:
+        """The next layer; gives a value where the two ends meet, by the shortest way there is."""
         reached: list[Any] = []
-        for here, there in _steps(closure, name, layer, source):
-            if there not in before and (there != start or goal == start):
-                before[there] = here
+        for here, there in links:
+            if there not in self.nearer and (there != self.value or self._is_loop):
+                self.nearer[there] = here
                 reached.append(there)
-        layer = reached
-    if goal not in before:
-        return None
-    values = [goal, before[goal]]
-    while values[-1] != start:
-        values.append(before[values[-1]])
-    return values[::-1]
+        self.layer = reached
+        meeting = [value for value in reached if value in far.nearer or value == far.value]
+        return min(meeting, key=lambda value: len(far.way(value)), default=None)
+
+    def way(self, value: Any) -> list[Any]:
+        """The values from one back to the end."""
+        values = [value]
+        if value in self.nearer:
+            values.append(self.nearer[value])
+            while values[-1] != self.value:
+                values.append(self.nearer[values[-1]])
+        return values
 
 
-def _steps(closure: ClosureRules, name: str, values: list[Any], source: ChainSource) -> Iterator[tuple[Any, Any]]:
-    """The links that lead away from values."""
-    forwards = [(value, ANY) for value in values]
-    yield from _links(closure, name, forwards, source)
-    if closure.is_symmetric:
-        yield from ((there, here) for here, there in _links(closure, name, [(ANY, value) for value in values], source))
+def _steps(
+    closure: ClosureRules, name: str, values: list[Any], source: ChainSource, *, backwards: bool
+) -> Iterator[tuple[Any, Any]]:
+    """The links that lead away from values, or backwards to them."""
+    one_way: list[FactPattern] = [(value, ANY) for value in values]
+    other_way: list[FactPattern] = [(ANY, value) for value in values]
+    if not backwards or closure.is_symmetric:
+        yield from _links(closure, name, one_way, source)
+    if backwards or closure.is_symmetric:
+        yield from ((there, here) for here, there in _links(closure, name, other_way, source))
 
 
 def _links(closure: ClosureRules, name: str, patterns: list[FactPattern], source: ChainSource) -> Iterator[FactPattern]:

@@ -1,25 +1,26 @@
 """Checks proofs and certificates of absence against a program and its facts, without trusting their maker.
 
-It shares the parser, the expansion of components and the classes of values with the rest of holdfast: no engine, no
-plans, no types, no encoding.  What it cannot evaluate it rejects.
+It shares the parser, the expansion of components and of inlined relations, and what values and functors mean with the
+rest of holdfast: no engine, no plans, no search, no encoding.  What it cannot evaluate it rejects.
 
 A proof is a list of inferences, each from conclusions that stand before it.  Negation and aggregates need to know that
 there are no more facts than some: `complete` lists patterns with all facts that fit them.  These lists justify each
 other: if every rule, run over them, gives nothing that they do not have, the least model has no more than they have.
 In a stratified program what a negation or an aggregate asks is decided below it, so the two kinds cannot go in circles.
+A fact of a limit relation, with min or max in its heads, is proved by one offer, and by a list that has no better one.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from holdfast.errors import Diagnostic, ExitCode, HoldfastError
-from holdfast.explanations.matching import ANY, USED, Binding, Fact, FactPattern, Matcher, RuleHead, fits
-from holdfast.explanations.scope import children, variables
+from holdfast.explanations.checked_bodies import FREE, PREMISES, Ground, GroundRow, Substitution, plain
+from holdfast.explanations.checked_rules import CheckedRule, CheckedRules, fits
 from holdfast.explanations.terms import NoValue, value_of
-from holdfast.language import parse, parse_body, tree
+from holdfast.language import parse, tree
 from holdfast.values import Row
 
 ASSERTED = "Asserted"
@@ -53,51 +54,57 @@ def rejected(why: str) -> ProofError:
     return ProofError(Diagnostic(_WRONG, f"the proof is rejected: {why}"))
 
 
-class _Checker(Matcher):
+class _Checker:
     def __init__(self, program: tree.Program, facts: Mapping[str, Iterable[Row]], given: Mapping[str, Any]) -> None:
-        super().__init__(program)
-        self.given, self.proved = given, set[Fact]()
-        self.explicit: dict[str, list[FactPattern]] = {}
-        written = {name for rule in self.rules for name, _ in self._reads(rule.body, False)}
-        written |= {name for name, _ in self.heads} | self.columns.keys()
-        given_facts = {(n, self._row(n, row)) for n, rows in facts.items() for row in rows}
-        for name, row in self.asserted | given_facts:
-            plain = name if name in written else name.removesuffix(f"/{len(row)}")  # of relations that share a name
-            self.explicit.setdefault(plain, []).append(row)
-        self._indexes: dict[tuple[str, tuple[bool, ...]], dict[FactPattern, list[FactPattern]]] = {}
-        self.premises: list[Fact] | None = None  # of the inference that is being checked
-        self.complete: dict[Fact, list[FactPattern]] = {}
-        self.asked: set[Fact] = set()
-        self.needed: set[Fact] = set()  # conclusions
-        self.absent: set[Fact] = set()  # patterns without facts that a negation or aggregate asked for
+        self.given, self.rules = given, CheckedRules(program, self._looked_up)
+        self.explicit: dict[str, list[GroundRow]] = {}
+        self._indexes: dict[tuple[str, tuple[bool, ...]], dict[GroundRow, list[GroundRow]]] = {}
+        self.premises: list[Ground] | None = None  # of the inference that is being checked
+        self.proved: set[Ground] = set()
+        self.complete: dict[Ground, list[GroundRow]] = {}
+        self.asked: set[Ground] = set()  # lists that were used
+        self.needed: set[Ground] = set()  # conclusions that were used
+        self.absent: set[Ground] = set()  # patterns without facts that a negation or aggregate asked for
+        self._take(facts)
 
-    def _row(self, name: str, row: Sequence[Any]) -> FactPattern:
-        kinds = self.columns.get(name) or self.columns.get(f"<{name}>") or [""] * len(row)
-        return tuple(map(value_of, row, kinds))
+    def _take(self, facts: Mapping[str, Iterable[Row]]) -> None:
+        """The explicit facts; of relations that share a name, each may be called name/width."""
+        rules, kinds = self.rules.rules, self.rules.kinds
+        written = {name for name, _ in rules} | kinds.keys()
+        written |= {name for some in rules.values() for rule in some for name, _ in self.rules.reads(rule.body, False)}
+        taken = {
+            (name, tuple(map(value_of, row, kinds.get(name) or kinds.get(f"<{name}>") or [""] * len(row))))
+            for name, rows in facts.items()
+            for row in rows
+        }
+        for name, row in taken.union(self.rules.facts):
+            self.explicit.setdefault(name if name in written else name.removesuffix(f"/{len(row)}"), []).append(row)
 
     def check(self) -> str:
         """What the proof shows."""
-        self._check_strata()
+        if (circle := self.rules.in_circles()) is not None:
+            raise rejected(f"{circle} depends on its own negation or aggregate")
         for entry in self.given["complete"]:
-            pattern = self.fact(entry["pattern"])
-            if pattern in self.complete or (pattern[0], len(pattern[1])) not in self.heads:
+            name, pattern = self.rules.fact(entry["pattern"])
+            if pattern != self.rules.group(name, pattern):
+                raise rejected(f"{entry['pattern']} is a pattern of what one rule offers, not of the best of a group")
+            if (name, pattern) in self.complete or (name, len(pattern)) not in self.rules.rules:
                 raise rejected(f"{entry['pattern']} is listed twice, or is no pattern of a derived relation")
-            self.complete[pattern] = [self.fact(text, whole=True)[1] for text in entry["facts"]]
-        inferences = [(self.fact(i["conclusion"], whole=True), i) for i in self.given["inferences"]]
+            self.complete[name, pattern] = [self.rules.fact(text, whole=True)[1] for text in entry["facts"]]
+        inferences = [(self.rules.fact(i["conclusion"], whole=True), i) for i in self.given["inferences"]]
         self.conclusions = {conclusion for conclusion, _ in inferences}
         for conclusion, inference in inferences:
             self._check_inference(conclusion, inference)
             self.proved.add(conclusion)
+        self.premises = None
         if "absent" in self.given:
-            goal = self.fact(self.given["absent"])
-            self.premises = None
-            if any(self.lookup(goal[0], [goal[1]], exact=False)[0]):
+            if self._looked_up(*self.rules.fact(self.given["absent"]), exact=False):
                 raise rejected(f"{self.given['absent']} is not absent")
-        elif not inferences or inferences[-1][0] != self.fact(self.given["finalConclusion"], whole=True):
+        elif not inferences or inferences[-1][0] != self.rules.fact(self.given["finalConclusion"], whole=True):
             raise rejected("the last conclusion is not the final one")
         else:
             self.needed.add(inferences[-1][0])
-        checked: set[Fact] = set()
+        checked: set[Ground] = set()
         while waiting := self.asked - checked:
             for name, pattern in waiting:
                 self._check_complete(name, pattern, self.complete[name, pattern])
@@ -106,105 +113,75 @@ class _Checker(Matcher):
             raise rejected("a list or an inference is there that nothing needs")
         return str(self.given.get("absent") or self.given["finalConclusion"])
 
-    def _check_inference(self, conclusion: Fact, inference: Mapping[str, Any]) -> None:
-        premises = [self.fact(text, whole=True) for text in inference["premises"]]
+    def _check_inference(self, conclusion: Ground, inference: Mapping[str, Any]) -> None:
+        name, row = conclusion
+        premises = [self.rules.fact(text, whole=True) for text in inference["premises"]]
         if inference["ruleName"] == ASSERTED:
             if premises or not self._explicit(*conclusion):
                 raise rejected(f"{inference['conclusion']} is not a fact that was given")
-            return
-        if not self.proved.issuperset(premises):
+        elif not self.proved.issuperset(premises):
             raise rejected(f"a premise of {inference['conclusion']} is not proved before it")
+        else:
+            self._check_rule(conclusion, premises, inference)
+        if (name, len(row)) in self.rules.limits and self._all(name, self.rules.group(name, row), False) != [row]:
+            raise rejected(f"{inference['conclusion']} is not the best of its group")
+
+    def _check_rule(self, conclusion: Ground, premises: list[Ground], inference: Mapping[str, Any]) -> None:
         self.premises, self.absent = premises, set()
         self.needed.update(premises)
-        given = {name: self.value(_term(text), {}) for name, text in inference["substitution"].items()}
-        for rule in self.heads.get((conclusion[0], len(conclusion[1])), ()):
-            if rule.name == inference["ruleName"] and self._follows(rule, conclusion, given):
-                if self.absent != {self.fact(text) for text in inference.get("absent", ())}:
-                    raise rejected(f"{inference['conclusion']} rests on the absence of other facts than it says")
-                return
-        raise rejected(f"{inference['conclusion']} does not follow by {inference['ruleName']}")
+        given = {name: self.rules.constant(text) for name, text in inference["substitution"].items()}
+        rules = self.rules.rules.get((conclusion[0], len(conclusion[1])), ())
+        if not any(r.name == inference["ruleName"] and self._follows(r, conclusion, given) for r in rules):
+            raise rejected(f"{inference['conclusion']} does not follow by {inference['ruleName']}")
+        if self.absent != {self.rules.fact(text) for text in inference.get("absent", ())}:
+            raise rejected(f"{inference['conclusion']} rests on the absence of other facts than it says")
 
-    def _follows(self, rule: RuleHead, conclusion: Fact, given: Binding) -> bool:
-        found = list(self.instances(rule, [(conclusion[1], given)]))
-        return any(set(b.get(USED, ())) == set(self.premises or ()) and _plain(b) == given for _, _, b in found)
+    def _follows(self, rule: CheckedRule, conclusion: Ground, given: Substitution) -> bool:
+        """Whether an instance has just these premises and values; all are looked at, for what they rest on."""
+        found = [b for _, b in self.rules.instances(rule, conclusion[1], given)]
+        return any(set(b.get(PREMISES, ())) == set(self.premises or ()) and plain(b) == plain(given) for b in found)
 
-    def _check_complete(self, name: str, pattern: FactPattern, rows: list[FactPattern]) -> None:
-        self.premises = None
+    def _check_complete(self, name: str, pattern: GroundRow, rows: list[GroundRow]) -> None:
         text = f"the facts listed for a pattern of {name}"
-        if not all(fits(row, pattern) for row in rows) or len(set(rows)) < len(rows):
+        best = {self.rules.group(name, row): row for row in rows}
+        if not all(fits(row, pattern) for row in rows) or len(best) < len(rows):
             raise rejected(f"{text} do not fit it, or are not distinct")
-        if not set(rows).issuperset(self._explicit(name, pattern)):
+        if any(self.rules.lacks(name, best, row) for row in self._explicit(name, pattern)):
             raise rejected(f"{text} lack one that was given")
-        for rule in self.heads[name, len(pattern)]:
-            for _, row, _ in self.instances(rule, [(pattern, {})]):
-                if row not in rows:
+        for rule in self.rules.rules[name, len(pattern)]:
+            for row, _ in self.rules.instances(rule, pattern, {}):
+                if self.rules.lacks(name, best, row):
                     raise rejected(f"{text} lack one that {rule.name} derives: {row}")
 
-    def lookup(self, name: str, patterns: Sequence[FactPattern], exact: bool) -> list[list[FactPattern]]:
+    def _looked_up(self, name: str, pattern: GroundRow, exact: bool) -> list[GroundRow]:
         """Premises, in a positive part of an inference; else facts that were given, and lists that are complete."""
         if self.premises is not None and not exact:
-            return [[row for other, row in self.premises if other == name and fits(row, p)] for p in patterns]
-        found = [self._all(name, pattern, exact) for pattern in patterns]
-        self.absent |= {(name, pattern) for pattern, rows in zip(patterns, found, strict=True) if exact and not rows}
-        return found
+            return [row for other, row in self.premises if other == name and fits(row, pattern)]
+        rows = self._all(name, pattern, exact)
+        if exact and not rows:
+            self.absent.add((name, pattern))
+        return rows
 
-    def _all(self, name: str, pattern: FactPattern, exact: bool) -> list[FactPattern]:
-        if (name, len(pattern)) not in self.heads:
+    def _all(self, name: str, pattern: GroundRow, exact: bool) -> list[GroundRow]:
+        if (name, len(pattern)) not in self.rules.rules:
             return self._explicit(name, pattern)
-        listed = pattern if (name, pattern) in self.complete else (ANY,) * len(pattern)
+        group = self.rules.group(name, pattern)
+        listed = group if (name, group) in self.complete else (FREE,) * len(pattern)
         if (name, listed) not in self.complete:
             raise rejected(f"nothing says which facts of {name} there are with {pattern}")
         self.asked.add((name, listed))
         rows = [row for row in self.complete[name, listed] if fits(row, pattern)]
-        self.needed.update((name, row) for row in rows if exact)
-        if not self.conclusions.issuperset(self.needed):
-            raise rejected(f"a fact of {name} is counted on, and not proved")
+        if exact:
+            self.needed.update((name, row) for row in rows)
+            if not self.conclusions.issuperset((name, row) for row in rows):
+                raise rejected(f"a fact of {name} is counted on, and not proved")
         return rows
 
-    def _explicit(self, name: str, pattern: FactPattern) -> list[FactPattern]:
-        mask = tuple(value is ANY for value in pattern)
+    def _explicit(self, name: str, pattern: GroundRow) -> list[GroundRow]:
+        mask = tuple(value is FREE for value in pattern)
         if (name, mask) not in self._indexes:
             index = self._indexes[name, mask] = {}
-            for row in self.explicit.get(name, ()):
-                if len(row) == len(mask):
-                    index.setdefault(tuple(ANY if free else v for v, free in zip(row, mask, strict=True)), []).append(
-                        row
-                    )
+            for row in (row for row in self.explicit.get(name, ()) if len(row) == len(mask)):
+                key = tuple(FREE if free else value for value, free in zip(row, mask, strict=True))
+                index.setdefault(key, []).append(row)
         return self._indexes[name, mask].get(pattern, [])
-
-    def _check_strata(self) -> None:
-        """No relation depends on its own negation or aggregate."""
-        reads: dict[str, set[str]] = {}
-        closed: set[tuple[str, str]] = set()
-        for rule in self.rules:
-            head = self.name(rule.head.name)
-            below = reads.setdefault(head, set())
-            everything = any(isinstance(a, tree.HeadAggregate) for a in rule.head.arguments)
-            for name, inside in self._reads(rule.body, everything):
-                below.add(name)
-                closed |= {(head, name)} if inside else set()
-        for head, start in closed:
-            seen, waiting = {start}, [start]
-            while waiting:
-                new = reads.get(waiting.pop(), set()) - seen
-                seen |= new
-                waiting += new
-            if head in seen:
-                raise rejected(f"{head} depends on its own negation or aggregate")
-
-    def _reads(self, node: object, inside: bool) -> Iterable[tuple[str, bool]]:
-        if isinstance(node, tree.Atom):
-            yield self.name(node.name), inside
-        for child in children(node):
-            yield from self._reads(child, inside or isinstance(node, tree.Negation | tree.Aggregate))
-
-
-def _plain(b: Binding) -> Binding:
-    return {name: value for name, value in b.items() if not name.startswith(" ")}
-
-
-def _term(text: str) -> tree.Term:
-    comparison = parse_body(f"x = {text}", "<proof>")
-    if not isinstance(comparison, tree.Comparison) or variables(comparison.right):
-        raise rejected(f"{text} is not a value")
-    return comparison.right

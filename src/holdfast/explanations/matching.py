@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from holdfast.errors import Diagnostics
-from holdfast.explanations.scope import binds, closed, closure, has_wildcard, is_pattern, nodes, variables
-from holdfast.explanations.terms import NOTHING, TESTS, NoValue, Unknown, alike, compute, literal, number, value_of
+from holdfast.explanations.scope import binds, closed, closure, has_wildcard, is_pattern, is_test, nodes, variables
+from holdfast.explanations.terms import (
+    NOTHING,
+    TESTS,
+    NoValue,
+    Unknown,
+    aggregated,
+    alike,
+    as_close,
+    compute,
+    literal,
+    number,
+    spanned,
+    value_of,
+)
+from holdfast.explanations.written import RuleHead, formulas, written_program
 from holdfast.language import parse_body, tree
-from holdfast.program.components import instantiated
-from holdfast.program.inlining import inlined
 from holdfast.values import BlankNode, Iri
 from holdfast.values.model import NIL, Record
 
@@ -22,69 +31,51 @@ FactPattern: TypeAlias = tuple[Any, ...]
 Fact: TypeAlias = tuple[str, FactPattern]
 ANY = None  # in a pattern: any value
 USED = " used"  # in a binding: the facts that it was matched with, those of aggregates among them
+JoinShape: TypeAlias = tuple[
+    str, list[tuple[tree.Term, str | None]], list[tuple[tree.Term, int]], list[tuple[tree.Term, int]]
+]
 GOAL = " goal"  # in a binding: the number of the pattern that its head must fit
-_W3 = "http://www.w3.org/"
-PREFIXES = {"rdf": _W3 + "1999/02/22-rdf-syntax-ns#", "rdfs": _W3 + "2000/01/rdf-schema#"}
-PREFIXES |= {"owl": _W3 + "2002/07/owl#", "xsd": _W3 + "2001/XMLSchema#"}
-_EQUIVALENCE = {
-    "symmetric": "(y, x) :- (x, y)",
-    "transitive": "(x, z) :- (x, y), (y, z)",
-    "reflexive": "(x, x) :- (x, y)",
-}
-
-
-@dataclass(frozen=True, eq=False)
-class RuleHead:
-    """One head of a rule as written, under the rule's name."""
-
-    name: str
-    head: tree.Atom
-    body: tree.Formula
-    rule: tree.Rule
 
 
 class Matcher:
     """A program as written, and what satisfies its bodies."""
 
     def __init__(self, program: tree.Program) -> None:
-        items = inlined(instantiated(program, Diagnostics())).items
-        self.prefixes = PREFIXES | {item.prefix: item.iri for item in items if isinstance(item, tree.Prefix)}
-        kinds = {item.name: item.targets[0] for item in items if isinstance(item, tree.TypeDeclaration)}
-        self.columns: dict[str, list[str]] = {}
-        self.rules: list[RuleHead] = []
-        self.asserted: set[Fact] = set()
+        written = written_program(program)
+        self.prefixes, self.columns, self.rules, self.heads = (
+            written.prefixes,
+            written.columns,
+            written.rules,
+            written.heads,
+        )
+        self.name, self._limits = written.name, written.limits
+        self._lasting, self._orders, self._equation = written.lasting, written.orders, written.equation
+        self._shapes: dict[tuple[int, frozenset[str]], JoinShape] = written.shapes
+        self._is_sized = False  # whether of atoms that are alike the one of the smaller relation is matched first
+        self._sized_orders: dict[tuple[object, ...], tuple[int, frozenset[str], frozenset[str]]] = {}
         self._texts: dict[str, Fact] = {}
-        written = [item for item in items if isinstance(item, tree.Rule)]
-        for item in items:
-            for name in item.names if isinstance(item, tree.Declaration) else ():
-                self.columns[self.name(name)] = [_base(a.type_name, kinds) for a in item.attributes]  # type: ignore[union-attr]
-                if "eqrel" in item.qualifiers:  # type: ignore[union-attr]
-                    self._add_equivalence(name)
-        for rule, called in zip(written, _names(written), strict=True):
-            for head in rule.heads:
-                if rule.body is None:
-                    self.asserted.add(self.ground(head, {}))
-                else:
-                    self.rules.append(RuleHead(called, head, rule.body, rule))
-        self.heads: dict[tuple[str, int], list[RuleHead]] = {}
-        self._lasting = {id(item) for each in self.rules for item in formulas(each.body)}  # ids that stay theirs
-        self._chosen: dict[tuple[object, ...], tree.Formula] = {}
-        for each in self.rules:
-            self.heads.setdefault((self.name(each.head.name), len(each.head.arguments)), []).append(each)
 
-    def _add_equivalence(self, name: tree.Name) -> None:
-        for kind, text in _EQUIVALENCE.items():
-            head, _, body = text.partition(" :- ")
-            atoms = [parse_body(f"p{part.strip()}", "") for part in (head, *body.replace("), ", ")|").split("|"))]
-            head_atom, *rest = [
-                tree.Atom(name, atom.arguments, span=name.span) for atom in atoms if isinstance(atom, tree.Atom)
-            ]
-            whole = tree.Conjunction(tuple(rest), span=name.span)
-            rule = tree.Rule((head_atom,), whole, span=name.span)
-            self.rules.append(RuleHead(f"{self.name(name)}.{kind}", head_atom, whole, rule))
+    def group(self, fact: Fact) -> Fact | None:
+        """The pattern of all that rules may offer beside a fact; None if its relation is no limit relation."""
+        column = self._limits.get((fact[0], len(fact[1])))
+        if column is None:
+            return None
+        return fact[0], tuple(ANY if i == column else value for i, value in enumerate(fact[1]))
 
     def lookup(self, name: str, patterns: Sequence[FactPattern], exact: bool) -> Iterable[Iterable[FactPattern]]:
         """For each pattern the facts that fit it; `exact`: these and no others, as negation and aggregates need."""
+        raise NotImplementedError
+
+    def facts(self, name: str, patterns: Sequence[FactPattern]) -> list[list[FactPattern]]:
+        """For each pattern all facts that fit it, which no proof has to account for."""
+        raise NotImplementedError
+
+    def size(self, name: str, arity: int) -> int:
+        """The number of facts of a relation."""
+        raise NotImplementedError
+
+    def some_facts(self, name: str, pattern: FactPattern, most: int) -> list[FactPattern]:
+        """The first facts that fit a pattern."""
         raise NotImplementedError
 
     def instances(
@@ -92,6 +83,36 @@ class Matcher:
     ) -> Iterator[tuple[int, FactPattern, Binding]]:
         """The instances of a rule whose heads fit patterns: the pattern's number, the head's values, the binding."""
         grouped = any(isinstance(a, tree.HeadAggregate) for a in rule.head.arguments)
+        for found in self._solutions(rule, goals, grouped):
+            heads = self._grouped(rule.head, found) if grouped else ((b, self.ground(rule.head, b)[1]) for b in found)
+            for b, values in heads:
+                pattern = goals[b[GOAL]][0]
+                row = tuple(map(as_close, values, pattern)) if grouped else values
+                if NOTHING not in row and fits(row, pattern):
+                    yield b[GOAL], row, b
+
+    def quick_instances(
+        self, rule: RuleHead, goals: Sequence[tuple[FactPattern, Binding]]
+    ) -> list[tuple[int, FactPattern, Binding]]:
+        """The instances, matched in an order that looks at the sizes of relations."""
+        self._is_sized = True
+        try:
+            return list(self.instances(rule, goals))
+        finally:
+            self._is_sized = False
+
+    def ask(self, rule: RuleHead, patterns: Sequence[FactPattern]) -> None:
+        """Look everything up that the instances of a rule whose heads fit patterns rest on."""
+        if any(isinstance(node, tree.Aggregate) for term in rule.head.arguments for node in nodes(term)):
+            list(self.instances(rule, [(pattern, {}) for pattern in patterns]))
+        else:
+            grouped = any(isinstance(a, tree.HeadAggregate) for a in rule.head.arguments)
+            list(self._solutions(rule, [(pattern, {}) for pattern in patterns], grouped))
+
+    def _solutions(
+        self, rule: RuleHead, goals: Sequence[tuple[FactPattern, Binding]], exact: bool
+    ) -> Iterator[list[Binding]]:
+        """The bindings under which a body holds, those that began with the same variables together."""
         waiting: dict[frozenset[str], tuple[list[Binding], list[tree.Formula]]] = {}
         for place, (pattern, given) in enumerate(goals):
             start = self.started(rule.head, pattern, {**given, GOAL: place})
@@ -100,13 +121,7 @@ class Matcher:
         outside = variables(rule.head)
         for starts, extra in waiting.values():
             body = tree.Conjunction((*formulas(rule.body), *extra), span=rule.head.span)
-            found = self.solve(body, starts, frozenset(), outside, grouped)
-            heads = self._grouped(rule.head, found) if grouped else ((b, self.ground(rule.head, b)[1]) for b in found)
-            for b, values in heads:
-                pattern = goals[b[GOAL]][0]
-                row = tuple(map(_alike, values, pattern)) if grouped else values
-                if NOTHING not in row and fits(row, pattern):
-                    yield b[GOAL], row, b
+            yield self.solve(body, starts, frozenset(), outside, exact)
 
     def started(self, head: tree.Atom, pattern: FactPattern, b: Binding) -> tuple[Binding, list[tree.Formula]] | None:
         """What a pattern says of the head's variables, and the equations that are left of it."""
@@ -124,8 +139,7 @@ class Matcher:
                         inverse = value - number(right) if term.operator == "+" else value + number(right)
                         new = self.unify(left, inverse, new)
             new = None if new is None else {**new, f" {place}": value}
-            left_over = tree.Variable(f" {place}", span=term.span)
-            extra.append(tree.Comparison("=", left_over, term, span=term.span))
+            extra.append(self._equation(term, place))
         return None if new is None else (new, extra)
 
     def _grouped(self, head: tree.Atom, found: list[Binding]) -> Iterator[tuple[Binding, FactPattern]]:
@@ -139,7 +153,7 @@ class Matcher:
         for members in groups.values():
             distinct = {_key(b): b for b in members}.values()
             row = [
-                aggregate(a.function, [self.value(a.target, b) for b in distinct])
+                aggregated(a.function, [self.value(a.target, b) for b in distinct])
                 if isinstance(a, tree.HeadAggregate)
                 else self.value(a, members[0])
                 for a in head.arguments
@@ -165,25 +179,36 @@ class Matcher:
         waiting = formulas(formula)
         while waiting and given:
             bound = frozenset(given[0])
-            item = self.next_formula(waiting, bound, around)
-            waiting.remove(item)
+            place, there, mentioned = self._order(waiting, bound, around, used)
+            item = waiting.pop(place)
             if isinstance(item, tree.Disjunction):  # each alternative with all the rest: it binds what it likes
                 rests = [tree.Conjunction((*formulas(one), *waiting), span=item.span) for one in item.items]
                 return [new for rest in rests for new in self.solve(rest, given, around, used, exact)]
-            there = around | closure(waiting, bound)
-            given = self._step(item, given, there, used.union(*(variables(other, False) for other in waiting)), exact)
+            given = self._step(item, given, there, mentioned, exact)
         return given
 
-    def next_formula(self, waiting: list[tree.Formula], bound: frozenset[str], around: frozenset[str]) -> tree.Formula:
-        """The cheapest formula that is ready: a test, then an atom with few unknown columns."""
-        if not self._lasting.issuperset(map(id, waiting)):
-            return self._cheapest(waiting, bound, around)
-        place = (*map(id, waiting), bound, around)
-        if place not in self._chosen:
-            self._chosen[place] = self._cheapest(waiting, bound, around)
-        return self._chosen[place]
+    def _order(
+        self, waiting: list[tree.Formula], bound: frozenset[str], around: frozenset[str], used: frozenset[str]
+    ) -> tuple[int, frozenset[str], frozenset[str]]:
+        """The place of the next formula, what surrounds it then, and what the others mention."""
+        key = (*map(id, waiting), bound, around, used)
+        lasts = self._lasting.issuperset(key[:-3])
+        orders = self._sized_orders if self._is_sized else self._orders
+        found = orders.get(key) if lasts else None
+        if found is None:
+            place = self._cheapest(waiting, bound, around)
+            rest = [*waiting[:place], *waiting[place + 1 :]]
+            mentioned = used.union(*(variables(other, False) for other in rest))
+            found = place, around | closure(rest, bound), mentioned
+            if lasts:
+                orders[key] = found
+        return found
 
-    def _cheapest(self, waiting: list[tree.Formula], bound: frozenset[str], around: frozenset[str]) -> tree.Formula:
+    def next_formula(self, waiting: list[tree.Formula], bound: frozenset[str]) -> tree.Formula:
+        """The cheapest formula that is ready: a test, then an atom with few unknown columns."""
+        return waiting[self._cheapest(waiting, bound, frozenset())]
+
+    def _cheapest(self, waiting: list[tree.Formula], bound: frozenset[str], around: frozenset[str]) -> int:
         costs = []
         for place, item in enumerate(waiting):
             others = around | closure([other for other in waiting if other is not item], bound)
@@ -192,24 +217,26 @@ class Matcher:
                 terms = item.arguments if isinstance(item, tree.Atom) else ()
                 free = sum(isinstance(term, tree.Wildcard) or not variables(term) <= bound for term in terms)
                 late = isinstance(item, tree.Disjunction) or (isinstance(item, tree.Atom) and free == len(terms) > 0)
-                costs.append(((late, isinstance(item, tree.Atom), free, len(inside)), place))
+                sized = self._is_sized and isinstance(item, tree.Atom) and free > 0 and not is_test(item)
+                size = self.size(self.name(item.name), len(terms)) if sized and isinstance(item, tree.Atom) else 0
+                costs.append(((late, isinstance(item, tree.Atom), free, size, len(inside)), place))
         if not costs:
-            alternatives = [item for item in waiting if isinstance(item, tree.Disjunction)]
+            alternatives = [place for place, item in enumerate(waiting) if isinstance(item, tree.Disjunction)]
             if not alternatives:
                 raise NoValue("a variable is never bound")
             return alternatives[0]
-        return waiting[min(costs)[1]]
+        return min(costs)[1]
 
     def _step(
         self, item: tree.Formula, given: list[Binding], around: frozenset[str], used: frozenset[str], exact: bool
     ) -> list[Binding]:
         match item:
-            case tree.Atom() if item.name.text in TESTS and item.name.kind is tree.NameKind.PLAIN:
+            case tree.Atom() if is_test(item):
                 return [b for b in given if self._test(item.name.text, item.arguments, b)]
             case tree.Atom():
                 return list(self._join(item, given, exact))
             case tree.Negation(operand=tree.Negation(operand=inner)):
-                return self._step(inner, given, around, used, exact)
+                return self.solve(inner, given, around, used, exact)
             case tree.Negation(operand=operand):
                 own = variables(operand)
                 return [b for b in given if not self.solve(operand, [only(b, own)], around, frozenset(), True)]
@@ -232,32 +259,42 @@ class Matcher:
 
     def _join(self, atom: tree.Atom, given: list[Binding], exact: bool) -> Iterator[Binding]:
         """An atom against the facts that fit what is bound in it."""
-        name, bound = self.name(atom.name), frozenset(given[0])
-        kinds = self.columns.get(name, [""] * len(atom.arguments))
-        fixed = [
-            not isinstance(a, tree.Wildcard) and not has_wildcard(a) and variables(a) <= bound for a in atom.arguments
-        ]
-        patterns = [
-            tuple(
-                value_of(self.value(a, b), kind) if known else ANY
-                for a, kind, known in zip(atom.arguments, kinds, fixed, strict=True)
-            )
-            for b in given
+        name, fixed, free, late = self._shape(atom, frozenset(given[0]))
+        patterns: list[FactPattern] = [
+            tuple(ANY if kind is None else value_of(self.value(a, b), kind) for a, kind in fixed) for b in given
         ]
         if any(NOTHING in pattern for pattern in patterns):
             pairs = [(b, p) for b, p in zip(given, patterns, strict=True) if NOTHING not in p]
             given, patterns = [b for b, _ in pairs], [p for _, p in pairs]
         for b, rows in zip(given, self.lookup(name, patterns, exact), strict=True):
+            used = b.get(USED, ())
             for row in rows:
-                new: Binding | None = {**b, USED: (*b.get(USED, ()), (name, row))}
-                late = []  # computed arguments, which may need what others bind
-                for argument, value, known in zip(atom.arguments, row, fixed, strict=True):
-                    if not known and not is_pattern(argument):
-                        late.append((argument, value))
-                    elif not known and new is not None:
-                        new = self.unify(argument, value, new)
-                if new is not None and all(self.value(a, new) == value for a, value in late):
+                new: Binding | None = {**b, USED: (*used, (name, row))}
+                for argument, place in free:
+                    new = None if new is None else self.unify(argument, row[place], new)
+                if new is not None and all(self.value(a, new) == row[place] for a, place in late):
                     yield new
+
+    def _shape(self, atom: tree.Atom, bound: frozenset[str]) -> JoinShape:
+        """How an atom is joined: the relation, each argument with the type of its column or None if it is not known,
+        those that are taken apart, and those that are computed, which may need what others bind."""
+        key = (id(atom), bound)
+        found: JoinShape | None = self._shapes.get(key) if id(atom) in self._lasting else None
+        if found is None:
+            name = self.name(atom.name)
+            kinds = self.columns.get(name, [""] * len(atom.arguments))
+            known = [not has_wildcard(a) and variables(a) <= bound for a in atom.arguments]
+            fixed = [
+                (a, kind if is_known else None) for a, kind, is_known in zip(atom.arguments, kinds, known, strict=True)
+            ]
+            left = [(a, i) for i, (a, is_known) in enumerate(zip(atom.arguments, known, strict=True)) if not is_known]
+            free: list[tuple[tree.Term, int]] = [
+                (a, i) for a, i in left if is_pattern(a) and not isinstance(a, tree.Wildcard)
+            ]
+            found = name, fixed, free, [(a, i) for a, i in left if not is_pattern(a)]
+            if id(atom) in self._lasting:
+                self._shapes[key] = found
+        return found
 
     def unify(self, term: tree.Term, value: Any, b: Binding) -> Binding | None:
         """The binding under which a term has a value; a term that is not a pattern must have its variables bound."""
@@ -288,7 +325,7 @@ class Matcher:
             ):
                 for value, new in self._answers(there, b, around, used):
                     known = b.get(here.name) if isinstance(here, tree.Variable) else None
-                    exact = _alike(value, known) if isinstance(there, tree.Aggregate) else value
+                    exact = as_close(value, known) if isinstance(there, tree.Aggregate) else value
                     if (bound := self.unify(here, exact, new)) is not None:
                         yield bound
                 return
@@ -338,7 +375,7 @@ class Matcher:
                     ]
                 for values, new in rows:
                     if function == "range":
-                        yield from ((value, new) for value in _range(*alike(values)))
+                        yield from ((value, new) for value in spanned(*alike(values)))
                     elif isinstance(term, tree.Record | tree.Branch):
                         yield Record(tuple(values), function), new
                     else:
@@ -362,7 +399,7 @@ class Matcher:
         inner = {_key(new, with_facts=not plain): new for new in found}
         targets = [(self.value(term.target, new) if term.target else 0, new) for new in inner.values()]
         members = (*b.get(USED, ()), *(fact for new in inner.values() for fact in new.get(USED, ())))
-        value = aggregate(term.function, [value for value, _ in targets])
+        value = aggregated(term.function, [value for value, _ in targets])
         free = variables(term) & used - b.keys() if term.function in ("min", "max") else frozenset[str]()
         if value is not None and not free:
             yield value, {**b, USED: members}
@@ -392,47 +429,8 @@ class Matcher:
         kinds = self.columns.get(name, [""] * len(atom.arguments))
         return name, tuple(value_of(self.value(a, b), kind) for a, kind in zip(atom.arguments, kinds, strict=True))
 
-    def name(self, name: tree.Name) -> str:
-        """A predicate: plain text, or an IRI in angle brackets."""
-        if name.kind is tree.NameKind.PREFIXED:
-            prefix, _, local = name.text.partition(":")
-            return f"<{self.prefixes[prefix]}{local}>"
-        return f"<{name.text}>" if name.kind is tree.NameKind.IRI else name.text
-
     def _iri(self, term: tree.IriTerm | tree.PrefixedName) -> str:
         return term.iri if isinstance(term, tree.IriTerm) else self.prefixes[term.prefix] + term.local
-
-
-def aggregate(function: str, values: list[Any]) -> Any:
-    """The value of an aggregate; None where it has none."""
-    if not values and function not in ("count", "sum"):
-        return None
-    match function:
-        case "count":
-            return len(values)
-        case "sum":
-            return value_of(math.fsum(values) if values and isinstance(values[0], float) else sum(values))
-        case "min" | "max":
-            return (min if function == "min" else max)(values)
-        case "mean":
-            return value_of(
-                math.fsum(values) / len(values) if isinstance(values[0], float) else sum(values) / len(values)
-            )
-    ordered = sorted(values)
-    return value_of((ordered[(len(values) - 1) // 2] + ordered[len(values) // 2]) / 2)
-
-
-def _alike(value: Any, wanted: Any) -> Any:
-    """The sum of floats depends on their order: an engine's may differ in the last digits."""
-    floats = isinstance(value, float) and isinstance(wanted, float)
-    return wanted if floats and math.isclose(value, wanted, rel_tol=1e-12) else value
-
-
-def _range(start: Any, stop: Any, step: Any = None) -> Iterator[Any]:
-    step = step or (1 if start <= stop else -1) if step is None else step
-    while step and (start < stop if step > 0 else start > stop):
-        yield value_of(start)
-        start += step
 
 
 def _operands(term: tree.Term) -> tuple[Sequence[tree.Term], str]:
@@ -450,11 +448,6 @@ def _operands(term: tree.Term) -> tuple[Sequence[tree.Term], str]:
     raise Unknown(f"the checker does not know {type(term).__name__}")
 
 
-def formulas(formula: tree.Formula) -> list[tree.Formula]:
-    """The parts of a conjunction."""
-    return list(formula.items) if isinstance(formula, tree.Conjunction) else [formula]
-
-
 def fits(row: FactPattern, pattern: FactPattern) -> bool:
     """Whether a fact has the values that a pattern asks for."""
     matching = all(wanted is ANY or value == wanted for value, wanted in zip(row, pattern, strict=False))
@@ -468,23 +461,3 @@ def only(b: Binding, names: Iterable[str]) -> Binding:
 
 def _key(b: Binding, with_facts: bool = False) -> object:
     return frozenset((name, value) for name, value in b.items() if with_facts or name != USED)
-
-
-def _names(rules: list[tree.Rule]) -> list[str]:
-    """As given, else r1, r2, … by place among the rules that are no facts."""
-    given = [next((a.value for a in rule.attributes if a.name == "name"), "") for rule in rules]
-    place = 0
-    for index, rule in enumerate(rules):
-        place += rule.body is not None
-        if not given[index] and rule.body is not None:
-            name = f"r{place}"
-            while name in given:
-                name += "'"
-            given[index] = name
-    return given
-
-
-def _base(name: str, kinds: dict[str, str]) -> str:
-    for _ in range(len(kinds)):
-        name = kinds.get(name, name)
-    return name

@@ -50,6 +50,8 @@ class ProofStep:
     premises: tuple[Fact, ...] = ()
     absent: tuple[Fact, ...] = ()
     note: str = ""  # what a tree says of it, if not how it is proved
+    aggregates: tuple[Mapping[str, str], ...] = ()  # of the rule: function, what it is over, value
+    module: str = ""  # what found it, if not the rules one by one
 
     @property
     def is_asserted(self) -> bool:
@@ -70,7 +72,35 @@ class ProofStep:
             }
             found |= {"span": str(self.span)} if self.span is not None else {}
             found |= {"absent": list(map(fact_text, self.absent))} if self.absent else {}
+            found |= {"aggregate": list(map(dict, self.aggregates))} if self.aggregates else {}
+            found |= {"module": self.module} if self.module else {}
         return found
+
+
+@dataclass(frozen=True, eq=False)
+class _ShownStep:
+    """An inference as a text shows it: a rule that is applied again and again to its own results is one step."""
+
+    step: ProofStep
+    times: int
+    premises: Sequence[Fact]
+    absent: Sequence[Fact]
+
+    def below(self) -> list[Fact | str]:
+        """What the step uses; where that is much, it is counted."""
+        absent = [f"no {fact_text(pattern)}" for pattern in self.absent[:MOST_SHOWN]]
+        shown: list[Fact | str] = [*self.premises[:MOST_SHOWN]]
+        if len(self.premises) > MOST_SHOWN:
+            shown.append(f"… and {len(self.premises) - MOST_SHOWN:,} more facts")
+        shown += absent
+        if len(self.absent) > MOST_SHOWN:
+            shown.append(f"… and {len(self.absent) - MOST_SHOWN:,} more that are absent")
+        return shown
+
+    @property
+    def how(self) -> str:
+        """By which rule."""
+        return f"by {self.step.rule_name}" + (f", {self.times:,} times" if self.times > 1 else "")
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +166,7 @@ class Proof:
         }
 
     def tree(self, depth: int | None = None) -> str:
-        """The proof as an indented tree; a fact that was proved above is not proved again."""
+        """The proof as an indented tree, without a depth folded; a fact that was proved above is not proved again."""
         return "\n".join(self._lines(depth))
 
     def __str__(self) -> str:
@@ -157,40 +187,61 @@ class Proof:
             inference = self._by_conclusion[item]
             again = item in seen and not inference.is_asserted
             cut = depth is not None and level >= depth and not inference.is_asserted
-            yield first + fact_text(item) + self._note(inference, again, cut)
+            shown = self._shown(inference, fold=depth is None)
+            yield first + fact_text(item) + self._note(shown, again, cut)
             if again or cut:
                 continue
             seen.add(item)
-            below: list[Fact | str] = [*inference.premises[:MOST_SHOWN]]
-            if len(inference.premises) > MOST_SHOWN:
-                below.append(f"… and {len(inference.premises) - MOST_SHOWN:,} more facts")
-            below += [f"no {fact_text(pattern)}" for pattern in inference.absent]
+            below = shown.below()
             for place, child in reversed(list(enumerate(below))):
                 last = place == len(below) - 1
                 stack.append((child, rest + ("└─ " if last else "├─ "), rest + ("   " if last else "│  "), level + 1))
 
-    def _note(self, inference: ProofStep, again: bool, cut: bool) -> str:
-        if inference.note:
-            return f"  {inference.note}"
-        if inference.is_asserted:
+    def _shown(self, step: ProofStep, *, fold: bool) -> _ShownStep:
+        """A step, or all steps below it by the same rule as one, if they are many."""
+        premises: dict[Fact, None] = {}
+        absent: dict[Fact, None] = {}
+        same: set[Fact] = set()
+        stack = [step.conclusion] if fold and not step.is_asserted else []
+        while stack:
+            fact = stack.pop()
+            below = self._by_conclusion[fact]
+            if (fact[0], below.rule_name, below.note) != (step.conclusion[0], step.rule_name, step.note):
+                premises[fact] = None
+            elif fact not in same:
+                same.add(fact)
+                absent |= dict.fromkeys(below.absent)
+                stack += below.premises[::-1]
+        if len(same) <= MOST_SHOWN:
+            return _ShownStep(step, 1, step.premises, step.absent)
+        return _ShownStep(step, len(same), list(premises), list(absent))
+
+    def _note(self, shown: _ShownStep, again: bool, cut: bool) -> str:
+        if shown.step.note:
+            return f"  {shown.step.note}"
+        if shown.step.is_asserted:
             return "  given"
-        more = "  (shown above)" if again else "  …" if cut else ""
-        return f"  by {inference.rule_name}{more}"
+        return f"  {shown.how}" + ("  (shown above)" if again else "  …" if cut else "")
 
     def text(self) -> str:
         """The proof in sentences, what follows from what, premises first."""
         lines = []
-        for each in self._reached:
-            if each.is_asserted:
-                continue
-            shown = [fact_text(p) for p in each.premises[:MOST_SHOWN]] + [f"no {fact_text(p)}" for p in each.absent]
-            more = len(each.premises) - MOST_SHOWN
-            because = _listed([*shown, *([f"{more:,} more facts"] if more > 0 else [])])
-            where = f" ({each.span})" if each.span is not None else ""
-            lines.append(
-                f"{fact_text(each.conclusion)} holds because of {because},\n  by {each.rule_name}{where}: {each.rule}"
-            )
+        for shown in self._shown_steps():
+            facts = [part if isinstance(part, str) else fact_text(part) for part in shown.below()]
+            because = _listed([part.removeprefix("… and ") for part in facts])
+            where = f" ({shown.step.span})" if shown.step.span is not None else ""
+            lines.append(f"{fact_text(shown.step.conclusion)} holds because of {because},")
+            lines.append(f"  {shown.how}{where}: {shown.step.rule}")
         return "\n".join(lines) or f"{fact_text(self.conclusion)} was given."
+
+    def _shown_steps(self) -> list[_ShownStep]:
+        """The steps that a text shows, premises first: none that is folded into another or that a list leaves out."""
+        wanted, found = {self.conclusion}, []
+        for step in reversed(self._reached):
+            if step.conclusion in wanted and not step.is_asserted:
+                found.append(self._shown(step, fold=True))
+                wanted.update(found[-1].premises[:MOST_SHOWN])
+        return found[::-1]
 
     def to_dot(self) -> str:
         """As a graph for Graphviz."""
@@ -212,17 +263,18 @@ class Proof:
 
     def _html(self, fact: Fact, seen: set[Fact], level: int) -> str:
         inference = self._by_conclusion[fact]
+        shown = self._shown(inference, fold=True)
         again = fact in seen and not inference.is_asserted
-        line = escape(fact_text(fact) + self._note(inference, again, level >= _DEEPEST))
+        line = escape(fact_text(fact) + self._note(shown, again, level >= _DEEPEST))
         if inference.is_asserted or again or level >= _DEEPEST:
             return f"<div style='margin-left:1.5em'>{line}</div>"
         seen.add(fact)
-        parts = [self._html(premise, seen, level + 1) for premise in inference.premises[:MOST_SHOWN]]
-        if len(inference.premises) > MOST_SHOWN:
-            parts.append(
-                f"<div style='margin-left:1.5em'>… and {len(inference.premises) - MOST_SHOWN:,} more facts</div>"
-            )
-        parts += [f"<div style='margin-left:1.5em'>no {escape(fact_text(p))}</div>" for p in inference.absent]
+        parts = [
+            f"<div style='margin-left:1.5em'>{escape(part)}</div>"
+            if isinstance(part, str)
+            else self._html(part, seen, level + 1)
+            for part in shown.below()
+        ]
         state = " open" if level < 2 else ""
         rule = f"<div style='margin-left:1.5em'><code>{escape(inference.rule)}</code></div>"
         return f"<details style='margin-left:1.5em'{state}><summary>{line}</summary>{rule}{''.join(parts)}</details>"

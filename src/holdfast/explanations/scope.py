@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from holdfast.explanations.terms import TESTS
 from holdfast.language import tree
 
 
@@ -66,10 +67,15 @@ def has_wildcard(term: tree.Term) -> bool:
     return isinstance(term, tree.Wildcard) or any(has_wildcard(child) for child in children(term))  # type: ignore[arg-type]
 
 
+def is_test(item: object) -> bool:
+    """Whether an atom is a test of its arguments, not a relation."""
+    return isinstance(item, tree.Atom) and item.name.text in TESTS and item.name.kind is tree.NameKind.PLAIN
+
+
 def binds(item: tree.Formula, bound: frozenset[str]) -> frozenset[str] | None:
     """The variables that are bound after a formula, None where it needs more before."""
     match item:
-        case tree.Atom(arguments=arguments):
+        case tree.Atom(arguments=arguments) if not is_test(item):
             own = bound.union(*(variables(a) for a in arguments if is_pattern(a)))
             return own if all(variables(a, False) <= own for a in arguments) else None
         case tree.Comparison(operator="=", left=left, right=right):
@@ -77,7 +83,7 @@ def binds(item: tree.Formula, bound: frozenset[str]) -> frozenset[str] | None:
                 if is_pattern(here) and variables(there, False) <= bound and not has_wildcard(there):
                     return bound | variables(here)
             return bound if variables(left, False) | variables(right, False) <= bound else None
-        case tree.Comparison() | tree.Constraint():
+        case tree.Comparison() | tree.Constraint() | tree.Atom():
             return bound if variables(item, False) <= bound else None
         case tree.Disjunction(items=items):
             reached = [_reached(each, bound) for each in items]

@@ -14,14 +14,17 @@ from typing import Any, Protocol
 
 from holdfast.errors import Diagnostic, LimitReached
 from holdfast.explanations.chains import ClosureRules, chain, closure_of
-from holdfast.explanations.matching import ANY, USED, Binding, Fact, FactPattern, RuleHead
+from holdfast.explanations.matching import ANY, USED, Binding, Fact, FactPattern
 from holdfast.explanations.proof import Proof, ProofStep, fact_text
-from holdfast.explanations.terms import Unknown
+from holdfast.explanations.scope import nodes
+from holdfast.explanations.terms import Unknown, text_of
+from holdfast.explanations.written import RuleHead
 from holdfast.language import tree
-from holdfast.language.printer import show_rule
+from holdfast.language.printer import show_formula, show_rule
 from holdfast.quick_dataclass import dataclass
 
 NOT_FOUND = "E0806"
+_AT_ONCE = 1_000  # patterns that are looked at before the next look at the clock
 _FEW = 100  # patterns of one form that are listed, however few facts there are
 
 
@@ -38,10 +41,24 @@ class FactSource(Protocol):
         """The predicate of a written name."""
         ...
 
+    def group(self, fact: Fact) -> Fact | None:
+        """The pattern of all that rules may offer beside a fact; None if its relation is no limit relation."""
+        ...
+
     def instances(
         self, rule: RuleHead, goals: Sequence[tuple[FactPattern, Binding]]
     ) -> Iterator[tuple[int, FactPattern, Binding]]:
         """The instances of a rule whose heads fit patterns."""
+        ...
+
+    def quick_instances(
+        self, rule: RuleHead, goals: Sequence[tuple[FactPattern, Binding]]
+    ) -> list[tuple[int, FactPattern, Binding]]:
+        """The same, matched in an order that looks at the sizes of relations."""
+        ...
+
+    def ask(self, rule: RuleHead, patterns: Sequence[FactPattern]) -> None:
+        """Look everything up that the instances of a rule whose heads fit patterns rest on."""
         ...
 
     def facts(self, name: str, patterns: Sequence[FactPattern]) -> list[list[FactPattern]]:
@@ -69,6 +86,7 @@ class Instance:
     rule: RuleHead
     binding: Mapping[str, object]
     premises: tuple[Fact, ...]
+    module: str = ""  # what found it, if not a search by rules
 
 
 class SearchLimit:
@@ -102,6 +120,7 @@ class Search:
         self._source, self._limit, self._chains = source, limit, chains
         self.rank: dict[Fact, int] = {}
         self.best: dict[Fact, Instance] = {}
+        self._proved: set[Fact] = set()  # those whose rank is the least
         self._instances: dict[Fact, list[Instance]] = {}
         self._users: dict[Fact, list[Instance]] = {}
         self._given: dict[Fact, bool] = {}
@@ -111,6 +130,8 @@ class Search:
 
     def prove(self, goal: Fact) -> None:
         """Rank a fact that holds, and with it all that its proof rests on."""
+        if goal in self._proved:
+            return
         radius, frontier, seen = 0, [goal], {goal}
         self._look(frontier)
         while frontier and self.rank.get(goal, radius + 1) > radius:
@@ -119,10 +140,14 @@ class Search:
             seen.update(frontier)
         if goal not in self.rank:
             raise Unknown(f"{fact_text(goal)} holds, and the rules as they are written give no proof of it")
+        self._proved.add(goal)
 
     def _look(self, facts: Iterable[Fact]) -> None:
         new = [fact for fact in facts if fact not in self._given]
-        given = self._source.given(new)
+        derived = [fact for fact in new if (fact[0], len(fact[1])) in self._source.heads]
+        given = self._source.given(derived) | {
+            fact for fact in new if (fact[0], len(fact[1])) not in self._source.heads
+        }
         for fact in new:
             self._given[fact] = fact in given
         for fact in given:
@@ -182,7 +207,7 @@ class Search:
             for rule in self._source.heads.get(place, ()):
                 if closure is not None and rule is closure.transitive:
                     continue  # what is left are links of chains
-                for number, _, b in self._source.instances(rule, [(row, {}) for _, row in some]):
+                for number, _, b in self._source.quick_instances(rule, [(row, {}) for _, row in some]):
                     premises = tuple(dict.fromkeys(b.get(USED, ())))
                     if some[number] not in premises:
                         found[some[number]].append(Instance(some[number], rule, b, premises))
@@ -205,7 +230,8 @@ class Search:
             return None
         values = self._halves[fact]
         binding = dict(zip(closure.names, (fact[1][0], values, fact[1][1]), strict=True))
-        return Instance(fact, closure.transitive, binding, ((name, (fact[1][0], values)), (name, (values, fact[1][1]))))
+        halves = ((name, (fact[1][0], values)), (name, (values, fact[1][1])))
+        return Instance(fact, closure.transitive, binding, halves, "chain")
 
     def _halve(self, name: str, values: list[Any], both_ways: bool) -> None:
         """Remember in the middle of which value a part of a chain is halved."""
@@ -241,7 +267,7 @@ class Explainer:
         try:
             self._prove([goal])
         except LimitReached as limit:
-            self._inferences = {fact: self._inference(fact)[0] for fact in self._from(goal, {})}
+            self._inferences = {fact: step for fact, (step, _) in self._from(goal, {}).items()}
             return Proof(goal, tuple(self._inferences.values()), limit=limit)
         return Proof(goal, tuple(self._ordered(goal)), tuple(self._complete.items()))
 
@@ -252,7 +278,10 @@ class Explainer:
         """
         self._search.prove(goal)
         self._source.exact = {}
-        return [self._inference(fact)[0] for fact in self._from(goal, {})]
+        steps = [step for step, _ in self._from(goal, {}).values()]
+        groups = (self._source.group(step.conclusion) for step in steps)
+        self._source.exact |= {group: None for group in groups if group is not None}
+        return steps
 
     def complete(self, pattern: Fact) -> tuple[tuple[ProofStep, ...], tuple[tuple[Fact, tuple[Fact, ...]], ...]]:
         """The inferences and lists which show that a pattern has just the facts that it has."""
@@ -269,28 +298,31 @@ class Explainer:
                 continue
             self._search.prove(goal)
             asked: dict[Fact, bool] = {}
-            for fact in self._from(goal, self._inferences):
-                self._inferences[fact], new = self._inference(fact)
+            for fact, (step, new) in self._from(goal, self._inferences).items():
+                self._inferences[fact] = step
                 asked |= new
             waiting += self._close(asked)
 
-    def _from(self, goal: Fact, known: Container[Fact]) -> list[Fact]:
-        """The facts of a proof without those that are known, each after its premises."""
-        order: list[Fact] = []
-        seen, stack = set[Fact](), [(goal, False)]
+    def _from(self, goal: Fact, known: Container[Fact]) -> dict[Fact, tuple[ProofStep, dict[Fact, bool]]]:
+        """The inferences of a proof without those that are known, each after its premises, and what they ask about."""
+        ordered: dict[Fact, tuple[ProofStep, dict[Fact, bool]]] = {}
+        made: dict[Fact, tuple[ProofStep, dict[Fact, bool]]] = {}
+        stack = [(goal, False)]
         while stack:
             fact, done = stack.pop()
             if done:
-                order.append(fact)
-            elif fact not in seen and fact not in known:
-                seen.add(fact)
+                ordered[fact] = made[fact]
+            elif fact not in made and fact not in known:
+                made[fact] = self._inference(fact)
                 stack.append((fact, True))
-                if self._search.rank[fact]:
-                    stack += [(premise, False) for premise in reversed(self._search.best[fact].premises)]
-        return order
+                stack += [(premise, False) for premise in reversed(made[fact][0].premises)]
+        return ordered
 
     def _inference(self, fact: Fact) -> tuple[ProofStep, dict[Fact, bool]]:
-        return inference(self._source, self._search.best[fact]) if self._search.rank[fact] else (ProofStep(fact), {})
+        best = self._search.best[fact] if self._search.rank[fact] else None
+        step, asked = (ProofStep(fact), {}) if best is None else inference(self._source, best)
+        group = self._source.group(fact)  # that nothing better is offered
+        return step, asked if group is None else {group: False, **asked}
 
     def _close(self, asked: dict[Fact, bool]) -> list[Fact]:
         """Lists for patterns, and for all that the rules ask to show them complete; gives facts that need proofs."""
@@ -307,9 +339,9 @@ class Explainer:
             self._source.asked = {}
             for place, patterns in new.items():
                 for rule in self._source.heads[place]:
-                    for number, _ in enumerate(self._source.instances(rule, [(p, {}) for p in patterns])):
-                        if number % 1000 == 0:
-                            self._limit.check(len(self._complete), "certificate of what is absent")
+                    for first in range(0, len(patterns), _AT_ONCE):
+                        self._limit.check(len(self._complete), "certificate of what is absent")
+                        self._source.ask(rule, patterns[first : first + _AT_ONCE])
             asked = self._source.asked
         return exact
 
@@ -318,6 +350,7 @@ class Explainer:
 
         Without that, `n(x + 1) :- n(x)` would ask why there is no n(-1), n(-2) and so on.
         """
+        name, pattern = self._source.group((name, pattern)) or (name, pattern)
         place = (name, tuple(value is ANY for value in pattern))
         self._listed_before[place] = count = self._listed_before.get(place, 0) + 1
         if count > _FEW and count > self._source.size(name, len(pattern)):
@@ -337,8 +370,33 @@ def inference(source: FactSource, instance: Instance) -> tuple[ProofStep, dict[F
     own = {name: value for name, value in instance.binding.items() if not name.startswith(" ")}
     source.asked, source.absent, source.premises = {}, {}, instance.premises
     try:
-        list(source.instances(written, [(fact[1], own)]))
+        found = [dict.fromkeys(b.get(USED, ())) for _, _, b in source.instances(written, [(fact[1], own)])]
     finally:
         source.premises = None
+    same = (tuple(used) for used in found if used.keys() == set(instance.premises))
     text, absent = show_rule(replace(written.rule, attributes=())).strip(), tuple(source.absent)
-    return ProofStep(fact, written.name, text, written.rule.span, own, instance.premises, absent), source.asked
+    step = ProofStep(
+        fact,
+        written.name,
+        text,
+        written.rule.span,
+        own,
+        next(same, instance.premises),  # in the order in which a checker matches them
+        absent,
+        aggregates=tuple(_aggregates(written, fact, own)),
+        module=instance.module,
+    )
+    return step, source.asked
+
+
+def _aggregates(rule: RuleHead, fact: Fact, own: Mapping[str, Any]) -> Iterator[dict[str, str]]:
+    """What the aggregates of a rule are over and, where a column or a variable has it, their value."""
+    functions = [(i, a.function) for i, a in enumerate(rule.head.arguments) if isinstance(a, tree.HeadAggregate)]
+    for place, function in functions if rule.limit is None else [rule.limit]:
+        yield {"function": function, "over": show_formula(rule.body), "value": text_of(fact[1][place])}
+    for item in (item for item in nodes(rule.body) if isinstance(item, tree.Comparison)):
+        for here, there in ((item.left, item.right), (item.right, item.left)):
+            if isinstance(there, tree.Aggregate):
+                known = isinstance(here, tree.Variable) and here.name in own
+                value = {"value": text_of(own[here.name])} if known and isinstance(here, tree.Variable) else {}
+                yield {"function": there.function, "over": show_formula(there.body), **value}

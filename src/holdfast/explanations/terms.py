@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator as op
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -102,6 +102,39 @@ def alike(values: list[Any]) -> list[Any]:
     return [
         float(value) if isinstance(value, float) or (mixed and isinstance(value, int)) else value for value in values
     ]
+
+
+def aggregated(function: str, values: list[Any]) -> Any:
+    """The value of an aggregate; None where it has none."""
+    if not values and function not in ("count", "sum"):
+        return None
+    match function:
+        case "count":
+            return len(values)
+        case "sum":
+            return value_of(math.fsum(values) if values and isinstance(values[0], float) else sum(values))
+        case "min" | "max":
+            return (min if function == "min" else max)(values)
+        case "mean":
+            return value_of(
+                math.fsum(values) / len(values) if isinstance(values[0], float) else sum(values) / len(values)
+            )
+    ordered = sorted(values)
+    return value_of((ordered[(len(values) - 1) // 2] + ordered[len(values) // 2]) / 2)
+
+
+def as_close(value: Any, wanted: Any) -> Any:
+    """The sum of floats depends on their order: an engine's may differ in the last digits."""
+    floats = isinstance(value, float) and isinstance(wanted, float)
+    return wanted if floats and math.isclose(value, wanted, rel_tol=1e-12) else value
+
+
+def spanned(start: Any, stop: Any, step: Any = None) -> Iterator[Any]:
+    """The numbers that `range` gives."""
+    step = step or (1 if start <= stop else -1) if step is None else step
+    while step and (start < stop if step > 0 else start > stop):
+        yield value_of(start)
+        start += step
 
 
 def _divide(a: Any, b: Any) -> Any:

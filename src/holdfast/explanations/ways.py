@@ -45,7 +45,13 @@ class Derivations:
         return f"<derivations of {fact_text(self.conclusion)}: {_counted(self.number)}>"
 
     def _repr_html_(self) -> str:
-        return f"<pre>{escape(str(self))}</pre>"
+        """Facts with their ways, to fold and unfold."""
+        parts = []
+        for place, (first, *ways) in enumerate(list(self._lines(fact)) or [""] for fact in self.ways):
+            inside = "".join(f"<div>{escape(way)}</div>" for way in ways)
+            state = " open" if place == 0 else ""
+            parts.append(f"<details{state}><summary>{escape(first)}</summary>{inside}</details>" if first else "")
+        return "".join(parts)
 
     def _lines(self, fact: Fact) -> Iterator[str]:
         steps, more = self.ways[fact], self.more.get(fact, 0)

@@ -9,12 +9,9 @@ from typing import Any, Self
 import numpy as np
 
 from holdfast.arguments import expect
-from holdfast.backends.abilities import relation_size, virtual_relations
 from holdfast.backends.memory.arithmetic import Undefined as EngineUndefined
 from holdfast.backends.memory.functors import Bindings, evaluate
-from holdfast.backends.protocol import Facts
-from holdfast.errors import Diagnostic, EvaluationError, LimitReached, UsageError
-from holdfast.explanations.absence import Absence, nearest, reasons
+from holdfast.errors import Diagnostic, EvaluationError, UsageError
 from holdfast.explanations.matching import ANY, Fact, FactPattern, Matcher, fits
 from holdfast.explanations.proof import Proof
 from holdfast.explanations.search import Explainer, SearchLimit
@@ -23,19 +20,16 @@ from holdfast.explanations.ways import Derivations, Supports, derivations, suppo
 from holdfast.knowledge.loading import load
 from holdfast.knowledge.materialisation import ReadState
 from holdfast.knowledge.origins import Rules
-from holdfast.knowledge.relations import drop_relations, the_relation, written_name
+from holdfast.knowledge.relations import the_relation, written_name
 from holdfast.language import tree
-from holdfast.plans import Plan, Read
-from holdfast.plans.planner import make_plan
 from holdfast.program.functors import FUNCTORS
-from holdfast.program.model import Apply, Atom, Column, Const, Relation, Rule, Var
+from holdfast.program.model import Apply, Const, Relation
 from holdfast.values import Row, Type, Value
 from holdfast.values.dictionary import Codes, Dictionary, EncodingError
 from holdfast.values.model import Record
 from holdfast.values.structures import Kind
 
 NOT_A_FACT, NOT_EXPLAINED = "E0941", "E0942"
-_KEY = "?key"
 
 
 class StoredFacts(Matcher):
@@ -44,11 +38,11 @@ class StoredFacts(Matcher):
     def __init__(self, state: ReadState, rules: Rules | None = None) -> None:
         written, self.program = rules or (state.tree, state.program)
         super().__init__(written)
-        self._state, self._backend, self._dictionary = state, state.backend, state.dictionary
+        self._lookup, self._dictionary = state.lookup, state.dictionary
         self._known: dict[tuple[str, int], dict[FactPattern, list[FactPattern]]] = {}
-        self._plans: dict[tuple[str, tuple[int, ...]], Plan] = {}
+        self._wider: dict[tuple[str, int], dict[tuple[int, ...], None]] = {}  # columns by which facts were looked up
+        self._sets: dict[Fact, set[FactPattern]] = {}
         self._codes_of: dict[tuple[Kind, Any], int | None] = {}
-        self._added: list[Relation] = []
         own = [item for item in self.program.declared if isinstance(item, tree.FunctorDeclaration)]
         self._results = {name: functor.result for name, functor in FUNCTORS.items()}
         self._results |= {f"@{item.name.lstrip('@')}": _type_named(item.result) for item in own}
@@ -67,10 +61,15 @@ class StoredFacts(Matcher):
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        drop_relations(self._backend, self._added)
+        self._lookup.close()
         if isinstance(error, Unknown):
             help = "report it with the program: what can be derived should be explained"
             raise EvaluationError(Diagnostic(NOT_EXPLAINED, f"this cannot be explained: {error}", help=help)) from error
+
+    @property
+    def stays(self) -> bool:
+        """Whether the facts stay as they are, so that they can be looked up later."""
+        return self._lookup.stays
 
     def relation(self, name: str, arity: int) -> Relation | None:
         """A relation; several may share a name and differ in their number of columns."""
@@ -93,22 +92,60 @@ class StoredFacts(Matcher):
 
     def facts(self, name: str, patterns: Sequence[FactPattern]) -> list[list[FactPattern]]:
         """For each pattern all facts that fit it."""
-        known = self._known.setdefault((name, len(patterns[0]) if patterns else 0), {})
-        new = [pattern for pattern in dict.fromkeys(patterns) if pattern not in known]
+        place = (name, len(patterns[0]) if patterns else 0)
+        known = self._known.setdefault(place, {})
         by_columns: dict[tuple[int, ...], list[FactPattern]] = {}
-        for pattern in new:
-            by_columns.setdefault(tuple(i for i, v in enumerate(pattern) if v is not ANY), []).append(pattern)
+        for pattern in dict.fromkeys(pattern for pattern in patterns if pattern not in known):
+            if ANY in pattern or not self._is_settled(place, pattern):
+                by_columns.setdefault(tuple(i for i, v in enumerate(pattern) if v is not ANY), []).append(pattern)
         for bound, some in by_columns.items():
-            known.update((pattern, []) for pattern in some)
-            for row in self._fetched(name, bound, some):
-                key = tuple(value if i in bound else ANY for i, value in enumerate(row))
-                if key in known:
-                    known[key].append(row)
+            fetched = self._fetched(name, bound, some)
+            if len(some) == 1:
+                known[some[0]] = fetched
+            else:
+                known.update((pattern, []) for pattern in some)
+                for row in fetched:
+                    known[_masked(row, bound)].append(row)
+            if len(bound) < place[1]:
+                self._wider.setdefault(place, {})[bound] = None
         return [known[pattern] for pattern in patterns]
+
+    def some_facts(self, name: str, pattern: FactPattern, most: int) -> list[FactPattern]:
+        """The first facts that fit a pattern; none, if nothing is known of them and they are many."""
+        relation = self.relation(name, len(pattern))
+        bound = tuple(i for i, value in enumerate(pattern) if value is not ANY)
+        if relation is None or len(bound) == len(pattern) or (not bound and self.size(name, len(pattern)) > most):
+            return self.facts(name, [pattern])[0] if len(bound) == len(pattern) else []
+        if pattern in self._known.get((name, len(pattern)), ()) or not bound:
+            return self.facts(name, [pattern])[0][:most]
+        codes = self._codes(relation, bound, [pattern])
+        return self._decoded(relation, self._lookup.matching(relation, bound, codes)[:most]) if len(codes) else []
+
+    def _is_settled(self, place: tuple[str, int], row: FactPattern) -> bool:
+        """Whether what was looked up before says if a row is a fact; it is noted then."""
+        known = self._known[place]
+        for bound in self._wider.get(place, ()):
+            wider = _masked(row, bound)
+            if wider in known:
+                if (place[0], wider) not in self._sets:
+                    self._sets[place[0], wider] = set(known[wider])
+                known[row] = [row] if row in self._sets[place[0], wider] else []
+                return True
+        return False
 
     def given(self, facts: Iterable[Fact]) -> set[Fact]:
         """Those of some facts that are explicit."""
-        return self._among(facts, self._backend.explicit)
+        found: set[Fact] = set()
+        by_relation: dict[tuple[str, int], list[FactPattern]] = {}
+        for name, row in facts:
+            by_relation.setdefault((name, len(row)), []).append(row)
+        for (name, arity), rows in by_relation.items():
+            relation = self.relation(name, arity)
+            if relation is not None and self._lookup.size(relation, explicit=True):
+                codes = self._codes(relation, tuple(range(arity)), rows)
+                there = self._lookup.among(relation, codes, explicit=True)
+                found.update((name, row) for row in self._decoded(relation, there))
+        return found
 
     def apply(self, function: str, values: list[Any]) -> Any:
         """The value of a functor; of one that the checker does not know, as the engine computes it."""
@@ -127,59 +164,33 @@ class StoredFacts(Matcher):
         """The facts that were given and fit one of some patterns, which have values in the same columns."""
         relation = self.relation(name, len(patterns[0]))
         bound = tuple(i for i, value in enumerate(patterns[0]) if value is not ANY)
-        if relation is None or not self._backend.explicit.size(relation.name):
+        if relation is None or not self._lookup.size(relation, explicit=True):
             return []
-        return self._matching(relation, bound, patterns, self._backend.explicit)
+        return self._matching(relation, bound, patterns, explicit=True)
 
     def size(self, name: str, arity: int) -> int:
         """The number of facts of a relation."""
         relation = self.relation(name, arity)
-        return 0 if relation is None else relation_size(self._backend, relation.name)
-
-    def _among(self, facts: Iterable[Fact], kept: Facts) -> set[Fact]:
-        found: set[Fact] = set()
-        by_relation: dict[tuple[str, int], list[FactPattern]] = {}
-        for name, row in facts:
-            by_relation.setdefault((name, len(row)), []).append(row)
-        for (name, arity), rows in by_relation.items():
-            relation = self.relation(name, arity)
-            if relation is not None:
-                codes = self._codes(relation, tuple(range(arity)), rows)
-                there = self._backend.rows(
-                    relation.name, self._backend.facts({relation.name: codes}, known=True) & kept
-                )
-                found.update((name, row) for row in self._decoded(relation, there))
-        return found
+        return 0 if relation is None else self._lookup.size(relation)
 
     def _fetched(self, name: str, bound: tuple[int, ...], patterns: list[FactPattern]) -> list[FactPattern]:
         relation = self.relation(name, len(patterns[0]))
         if relation is None:
             return []
-        backend, whole = self._backend, self._backend.materialisation
-        virtual = virtual_relations(backend).virtual.get(relation.name)
         if not bound and relation.arity:
-            return self._decoded(
-                relation, backend.rows(relation.name, whole) if virtual is None else virtual.now().codes()
-            )
+            return self._decoded(relation, self._lookup.all(relation))
         if len(bound) < relation.arity:
-            return self._matching(relation, bound, patterns, whole)
-        codes = self._codes(relation, bound, patterns)
-        if virtual is not None:
-            return self._decoded(relation, codes[virtual.now().has(codes)])
-        return self._decoded(
-            relation, backend.rows(relation.name, backend.facts({relation.name: codes}, known=True) & whole)
-        )
+            return self._matching(relation, bound, patterns)
+        return self._decoded(relation, self._lookup.among(relation, self._codes(relation, bound, patterns)))
 
     def _matching(
-        self, relation: Relation, bound: tuple[int, ...], patterns: Sequence[FactPattern], among: Facts
+        self, relation: Relation, bound: tuple[int, ...], patterns: Sequence[FactPattern], *, explicit: bool = False
     ) -> list[FactPattern]:
-        """The facts of a set that have the values of one of some patterns in certain columns."""
+        """The facts that have the values of one of some patterns in certain columns."""
         codes = self._codes(relation, bound, patterns)
         if not len(codes):
             return []
-        keys = self._backend.facts({self._key(relation, bound): codes})
-        found = self._backend.apply([self._plan(relation, bound)], {Read.DELTA: keys, Read.ALL: among}).support()
-        return self._decoded(relation, self._backend.rows(relation.name, found))
+        return self._decoded(relation, self._lookup.matching(relation, bound, codes, explicit=explicit))
 
     def _codes(self, relation: Relation, columns: tuple[int, ...], patterns: Iterable[FactPattern]) -> Codes:
         """The codes of the columns of patterns; a pattern with a value that no fact has is left out."""
@@ -202,29 +213,19 @@ class StoredFacts(Matcher):
         except EncodingError:
             return None
 
-    def _decoded(self, relation: Relation, rows: Any) -> list[FactPattern]:
-        codes = rows if isinstance(rows, np.ndarray) else rows.codes()
+    def _decoded(self, relation: Relation, codes: Codes) -> list[FactPattern]:
         found = self._dictionary.decode_rows(codes, relation.types)
         if {Type.FLOAT, Type.ANY, Type.RECORD}.isdisjoint(relation.types):
             return list(found)
         return [tuple(map(value_of, row)) for row in found]
 
-    def _key(self, relation: Relation, bound: tuple[int, ...]) -> str:
-        name = f"{_KEY}:{relation.name}:{bound}"
-        if name not in self._backend.relations:
-            columns = tuple(Column(f"c{i}", relation.types[i], relation.types[i].value) for i in bound)
-            self._added.append(Relation(name, name, columns, auxiliary=True))
-            self._backend.add_relation(self._added[-1])
-        return name
 
-    def _plan(self, relation: Relation, bound: tuple[int, ...]) -> Plan:
-        place = (relation.name, bound)
-        if place not in self._plans:
-            arguments = tuple(Var(f"x{i}", type) for i, type in enumerate(relation.types))
-            key = Atom(self._key(relation, bound), tuple(arguments[i] for i in bound))
-            rule = Rule(_KEY, relation.name, arguments, (key, Atom(relation.name, arguments)))
-            self._plans[place] = make_plan(rule, 0, (0, 1), (key.predicate,))
-        return self._plans[place]
+def _masked(row: FactPattern, bound: tuple[int, ...]) -> FactPattern:
+    """The pattern that has a row's values in some columns."""
+    masked: list[Any] = [ANY] * len(row)
+    for i in bound:
+        masked[i] = row[i]
+    return tuple(masked)
 
 
 def why(text: str, state: ReadState, seconds: float | None, size: int | None) -> Proof | None:
@@ -254,21 +255,6 @@ def minimal_supports(
         if not source.facts(fact[0], [fact[1]])[0]:
             return None
         return supports(source, fact, limit, SearchLimit(seconds, None), rules=rules)
-
-
-def why_not(text: str, state: ReadState, seconds: float | None, size: int | None) -> Absence | None:
-    """A certificate that a fact, or all facts of a pattern, are absent; None if one holds."""
-    with StoredFacts(state) as source:
-        goal = asked_fact(text, source, whole=False)
-        if source.facts(goal[0], [goal[1]])[0]:
-            return None
-        found = reasons(source, goal)
-        near = nearest(source, goal[0], [goal[1]])
-        try:
-            inferences, complete = Explainer(source, SearchLimit(seconds, size)).complete(goal)
-        except LimitReached as limit:
-            return Absence(goal, found, near, (), (), limit)
-        return Absence(goal, found, near, inferences, complete)
 
 
 def asked_fact(text: str, source: StoredFacts, *, whole: bool = True) -> Fact:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from holdfast.backends.protocol import Backend
 from holdfast.deadline import within
+from holdfast.knowledge.fact_lookup import BackendLookup, FactLookup
 from holdfast.language import tree
 from holdfast.language.editing import rules_named
 from holdfast.maintenance.commit import CommitStep
@@ -49,8 +50,8 @@ class ReadState(Protocol):
         ...
 
     @property
-    def backend(self) -> Backend:
-        """The facts."""
+    def lookup(self) -> FactLookup:
+        """The facts, to be looked up; it is to be closed."""
         ...
 
     @property
@@ -65,7 +66,7 @@ class VersionState:
 
     tree: tree.Program
     program: Program
-    backend: Backend
+    lookup: FactLookup
     dictionary: Dictionary
 
 
@@ -112,6 +113,11 @@ class Materialisation:
         """What is to be done when a commit has happened; it does not raise."""
         self.observers: list[Callable[[Sequence[Change]], None]] = []
         """Receive the changes of each commit when it has happened, one after the other; they do not raise."""
+
+    @property
+    def lookup(self) -> FactLookup:
+        """The facts, to be looked up; it is to be closed."""
+        return BackendLookup(self.backend)
 
     @property
     def takes_one_by_one(self) -> bool:

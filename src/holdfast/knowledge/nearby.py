@@ -71,6 +71,7 @@ class NearbyFacts(StoredFacts):
         explicit: Moved = NOTHING_MOVED,
     ) -> None:
         super().__init__(state, rules)
+        self._present = state.backend.relations
         self._facts_moved, self._explicit_moved = _Difference(facts), _Difference(explicit)
         self.other: NearbyFacts | None = None
 
@@ -143,5 +144,5 @@ class NearbyFacts(StoredFacts):
     def _is_there(self, name: str, arity: int) -> bool:
         """Whether the backend has the relation now, with the types that it has in this state."""
         relation = self.relation(name, arity)
-        now = None if relation is None else self._backend.relations.get(relation.name)
+        now = None if relation is None else self._present.get(relation.name)
         return relation is not None and now is not None and now.types == relation.types

@@ -215,7 +215,7 @@ class Readable(ABC):
 
         Raises `LimitReached` as `why` does.
         """
-        from holdfast.knowledge.explaining import why_not
+        from holdfast.knowledge.suspecting import why_not
 
         with self._reader().explained() as state:
             return why_not(fact, state, seconds, size)

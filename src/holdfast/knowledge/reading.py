@@ -11,6 +11,7 @@ import numpy as np
 from holdfast.backends.abilities import PinnedFacts, Versioned
 from holdfast.exclusive import Guard
 from holdfast.knowledge.evaluation import explicit_sizes
+from holdfast.knowledge.fact_lookup import PinnedLookup
 from holdfast.knowledge.materialisation import Materialisation, ReadState, VersionState
 from holdfast.knowledge.queries import CheckedQuery, Question, evaluate_query, point_codes
 from holdfast.knowledge.relations import drop_relations
@@ -136,9 +137,7 @@ class VersionReader(FactReader):
     @contextmanager
     def explained(self) -> Iterator[ReadState]:
         """What explanations look facts up in."""
-        watch = self._state.watch.beside(_NO_LIMITS)
-        with self._versions.reading(self._facts, self.program.relations.values(), watch) as backend:
-            yield VersionState(self.tree, self.program, backend, self._state.dictionary)
+        yield VersionState(self.tree, self.program, PinnedLookup(self._facts), self._state.dictionary)
 
 
 class PresentReader(FactReader):

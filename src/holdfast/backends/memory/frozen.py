@@ -120,15 +120,19 @@ class FrozenRelation:
         """The explicit facts."""
         return self._facts(EXPLICIT)
 
-    def matching(self, key: tuple[int, ...], values: Rows) -> Rows:
-        """The facts that hold and have these values in some columns, ascending."""
-        if self.implicit is None:
-            return self.table.rows[self._rows_of(key, values, HOLDS)]
+    def matching(self, key: tuple[int, ...], values: Rows, *, explicit: bool = False) -> Rows:
+        """The facts that hold, or the explicit ones, with the values of one of some distinct rows in some columns."""
+        if self.implicit is None or explicit:
+            return self.table.rows[self._rows_of(key, values, EXPLICIT if explicit else HOLDS)]
         if len(key) == self.table.arity:
             return values[self.implicit.has(values)]
-        found: Rows = np.concatenate([self.table.rows[:0], *self.implicit.matching(key[0], values[:, 0])])
-        wanted: Rows = found[(found[:, list(key)] == values).all(axis=1)]
-        return wanted
+        first = np.unique(values[:, 0])
+        found: Rows = np.concatenate([self.table.rows[:0], *self.implicit.matching(key[0], first)])
+        if len(key) == 1:
+            return found
+        wanted = set(map(tuple, values.tolist()))
+        fits = [tuple(row) in wanted for row in found[:, list(key)].tolist()]
+        return found[np.array(fits, np.bool_)]
 
     def next(self, size: int) -> FrozenRelation:
         """The next version: with the flips, and so many rows."""

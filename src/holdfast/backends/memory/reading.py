@@ -126,9 +126,9 @@ class PinnedVersion:
         """The explicit facts of a relation."""
         return self._frozen(relation).explicit
 
-    def matching(self, relation: Relation, key: tuple[int, ...], values: Rows) -> Rows:
-        """The facts that have these values in some columns, ascending."""
-        return self._frozen(relation).matching(key, values)
+    def matching(self, relation: Relation, key: tuple[int, ...], values: Rows, *, explicit: bool = False) -> Rows:
+        """The facts that have the values of one of some distinct rows in some columns, ascending."""
+        return self._frozen(relation).matching(key, values, explicit=explicit)
 
     def _frozen(self, relation: Relation) -> FrozenRelation:
         with self._committed.lock:

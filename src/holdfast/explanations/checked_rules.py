@@ -1,0 +1,252 @@
+"""The rules of a program as they are written, and their instances over facts that are looked up: for the checker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from holdfast.errors import Diagnostics
+from holdfast.explanations.checked_bodies import (
+    FREE,
+    PREMISES,
+    BodyEvaluator,
+    Ground,
+    GroundRow,
+    Looking,
+    Substitution,
+    conjuncts,
+    names,
+    parts,
+    plain,
+    takes_apart,
+)
+from holdfast.explanations.terms import NOTHING, NoValue, aggregated, alike, as_close, number, value_of
+from holdfast.language import parse_body, tree
+from holdfast.program.components import instantiated
+from holdfast.program.inlining import inlined
+
+_W3 = "http://www.w3.org/"
+_PREFIXES = {
+    "rdf": f"{_W3}1999/02/22-rdf-syntax-ns#",
+    "rdfs": f"{_W3}2000/01/rdf-schema#",
+    "owl": f"{_W3}2002/07/owl#",
+    "xsd": f"{_W3}2001/XMLSchema#",
+}
+_EQUIVALENCE = {
+    "symmetric": ("p(y, x)", "p(x, y)"),
+    "transitive": ("p(x, z)", "p(x, y)", "p(y, z)"),
+    "reflexive": ("p(x, x)", "p(x, y)"),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class CheckedRule:
+    """A rule with one head."""
+
+    name: str
+    head: tree.Atom
+    body: tree.Formula
+
+    @property
+    def limit(self) -> tuple[int, str] | None:
+        """The column and the function of a head whose only aggregate is min or max: of a limit relation."""
+        found = [(i, a.function) for i, a in enumerate(self.head.arguments) if isinstance(a, tree.HeadAggregate)]
+        return found[0] if len(found) == 1 and found[0][1] in ("min", "max") else None
+
+    def offering(self) -> CheckedRule:
+        """The rule with what it offers as its head."""
+        terms = tuple(a.target if isinstance(a, tree.HeadAggregate) else a for a in self.head.arguments)
+        return CheckedRule(self.name, replace(self.head, arguments=terms), self.body)
+
+    @property
+    def has_aggregates(self) -> bool:
+        """Whether its head aggregates what its body gives."""
+        return any(isinstance(term, tree.HeadAggregate) for term in self.head.arguments)
+
+
+class CheckedRules(BodyEvaluator):
+    """The rules by relation and width, and the facts that stand among them."""
+
+    def __init__(self, program: tree.Program, look: Looking) -> None:
+        items = inlined(instantiated(program, Diagnostics())).items
+        prefixes = _PREFIXES | {item.prefix: item.iri for item in items if isinstance(item, tree.Prefix)}
+        super().__init__(prefixes, {}, look)
+        self.rules: dict[tuple[str, int], list[CheckedRule]] = {}
+        self.limits: dict[tuple[str, int], tuple[int, str]] = {}
+        self.facts: list[Ground] = []
+        self._equations: dict[int, tree.Comparison] = {}
+        types = {item.name: item.targets[0] for item in items if isinstance(item, tree.TypeDeclaration)}
+        for item in items:
+            for name in item.names if isinstance(item, tree.Declaration) else ():
+                self.kinds[self.relation(name)] = [_base(a.type_name, types) for a in item.attributes]  # type: ignore[union-attr]
+                if "eqrel" in item.qualifiers:  # type: ignore[union-attr]
+                    self._add_equivalence(name)
+        written = [item for item in items if isinstance(item, tree.Rule)]
+        for called, rule in zip(_names(written), written, strict=True):
+            for head in rule.heads:
+                if rule.body is None:
+                    self.facts.append(self._ground(head, {}))
+                else:
+                    self._add(CheckedRule(called, head, rule.body))
+
+    def _add(self, rule: CheckedRule) -> None:
+        place = self.relation(rule.head.name), len(rule.head.arguments)
+        if rule.limit is not None:
+            self.limits[place] = rule.limit
+        self.rules.setdefault(place, []).append(rule if rule.limit is None else rule.offering())
+
+    def group(self, name: str, pattern: GroundRow) -> GroundRow:
+        """A pattern; of a limit relation, that of all that may be offered beside it."""
+        column = self.limits[name, len(pattern)][0] if (name, len(pattern)) in self.limits else None
+        return tuple(FREE if i == column else value for i, value in enumerate(pattern))
+
+    def lacks(self, name: str, best: dict[GroundRow, GroundRow], derived: GroundRow) -> bool:
+        """Whether complete facts, by their groups, lack one that is derived; of a limit relation, a better one."""
+        there = best.get(self.group(name, derived))
+        if there is None or (name, len(derived)) not in self.limits:
+            return there is None
+        column, function = self.limits[name, len(derived)]
+        mine, other = alike([there[column], derived[column]])
+        return bool(other < mine if function == "min" else other > mine)
+
+    def _add_equivalence(self, name: tree.Name) -> None:
+        for kind, texts in _EQUIVALENCE.items():
+            atoms = [atom for text in texts if isinstance(atom := parse_body(text, ""), tree.Atom)]
+            head, *body = (replace(atom, name=name) for atom in atoms)
+            self._add(CheckedRule(f"{self.relation(name)}.{kind}", head, tree.Conjunction(tuple(body), span=name.span)))
+
+    def fact(self, text: str, whole: bool = False) -> Ground:
+        """A fact, or a pattern with `_` for any value, from its text."""
+        atom = parse_body(text, "<fact>")
+        if not isinstance(atom, tree.Atom):
+            raise NoValue(f"{text} is not a fact")
+        name = self.relation(atom.name)
+        kinds = self.kinds.get(name, [""] * len(atom.arguments))
+        values = [FREE if isinstance(a, tree.Wildcard) else self.value(a, {}) for a in atom.arguments]
+        if whole and FREE in values:
+            raise NoValue(f"{text} is not one fact")
+        return name, tuple(map(value_of, values, kinds))
+
+    def constant(self, text: str) -> Any:
+        """A value from its text."""
+        comparison = parse_body(f"x = {text}", "<proof>")
+        if not isinstance(comparison, tree.Comparison) or names(comparison.right):
+            raise NoValue(f"{text} is not a value")
+        return self.value(comparison.right, {})
+
+    def _ground(self, atom: tree.Atom, b: Substitution) -> Ground:
+        name = self.relation(atom.name)
+        kinds = self.kinds.get(name, [""] * len(atom.arguments))
+        return name, tuple(value_of(self.value(a, b), kind) for a, kind in zip(atom.arguments, kinds, strict=True))
+
+    # --- instances -------------------------------------------------------------------------------------
+
+    def instances(
+        self, rule: CheckedRule, pattern: GroundRow, given: Substitution
+    ) -> Iterator[tuple[GroundRow, Substitution]]:
+        """The instances of a rule whose heads fit a pattern: the head's values, and the substitution."""
+        b: Substitution | None = given
+        items = conjuncts(rule.body)
+        for place, (term, value) in enumerate(zip(rule.head.arguments, pattern, strict=True)):
+            if b is not None and value is not FREE and not isinstance(term, tree.HeadAggregate):
+                b = self._fitted(place, term, value, b, items)
+        if b is None:
+            return
+        found = self.solve(items, b, frozenset(), names(rule.head), rule.has_aggregates)
+        heads = self._grouped(rule.head, found, pattern) if rule.has_aggregates else self._each_head(rule.head, found)
+        for row, new in heads:
+            if NOTHING not in row and fits(row, pattern):
+                yield row, new
+
+    def _fitted(self, place: int, term: Any, value: Any, b: Substitution, items: list[Any]) -> Substitution | None:
+        """What a column of the head says of variables; what it cannot say yet becomes a condition."""
+        if takes_apart(term) or not names(term):
+            return self.equal(term, value, b)
+        new: Substitution | None = b
+        match term:  # x + 1 = 5 says what x is
+            case tree.Binary(operator="+" | "-", left=tree.Variable() as left, right=tree.Number() as right):
+                if isinstance(value, int) and isinstance(number(right), int):
+                    new = self.equal(left, value - number(right) * (1 if term.operator == "+" else -1), b)
+        if id(term) not in self._equations:
+            left_over = tree.Variable(f" {place}", span=term.span)
+            self._equations[id(term)] = tree.Comparison("=", left_over, term, span=term.span)
+        items.append(self._equations[id(term)])
+        return None if new is None else {**new, f" {place}": value}
+
+    def _each_head(self, head: tree.Atom, found: Iterable[Substitution]) -> Iterator[tuple[GroundRow, Substitution]]:
+        return ((self._ground(head, b)[1], b) for b in found)
+
+    def _grouped(
+        self, head: tree.Atom, found: Iterable[Substitution], pattern: GroundRow
+    ) -> Iterator[tuple[GroundRow, Substitution]]:
+        """The aggregates of a head, computed anew over the distinct substitutions of each group."""
+        kinds = self.kinds.get(self.relation(head.name), [""] * len(head.arguments))
+        groups: dict[GroundRow, list[Substitution]] = {}
+        for b in found:
+            key = tuple(self.value(a, b) for a in head.arguments if not isinstance(a, tree.HeadAggregate))
+            groups.setdefault(key, []).append(b)
+        for members in groups.values():
+            distinct = {plain(b): b for b in members}.values()
+            row = [
+                aggregated(a.function, [self.value(a.target, b) for b in distinct])
+                if isinstance(a, tree.HeadAggregate)
+                else self.value(a, members[0])
+                for a in head.arguments
+            ]
+            shared = {n: v for n, v in members[0].items() if all(n in b and b[n] == v for b in members)}
+            facts = tuple(fact for b in members for fact in b.get(PREMISES, ()))
+            yield tuple(map(as_close, map(value_of, row, kinds), pattern)), {**shared, PREMISES: facts}
+
+    # --- strata ----------------------------------------------------------------------------------------
+
+    def reads(self, node: object, sealed: bool) -> Iterator[tuple[str, bool]]:
+        """The relations below a node, and whether a negation or an aggregate reads them."""
+        if isinstance(node, tree.Atom):
+            yield self.relation(node.name), sealed
+        for part in parts(node):
+            yield from self.reads(part, sealed or isinstance(node, tree.Negation | tree.Aggregate))
+
+    def in_circles(self) -> str | None:
+        """A relation that depends on its own negation or aggregate."""
+        below: dict[str, set[str]] = {}
+        sealed: set[tuple[str, str]] = set()
+        for (head, _), rules in self.rules.items():
+            for rule in rules:
+                found = set(self.reads(rule.body, rule.has_aggregates))
+                below.setdefault(head, set()).update(name for name, _ in found)
+                sealed |= {(head, name) for name, is_sealed in found if is_sealed}
+        for head, start in sealed:
+            seen, waiting = {start}, [start]
+            while waiting:
+                new = below.get(waiting.pop(), set()) - seen
+                seen |= new
+                waiting += new
+            if head in seen:
+                return head
+        return None
+
+
+def fits(row: GroundRow, pattern: GroundRow) -> bool:
+    """Whether a fact has the values that a pattern asks for, and as many."""
+    return len(row) == len(pattern) and all(w is FREE or v == w for v, w in zip(row, pattern, strict=True))
+
+
+def _names(rules: Sequence[tree.Rule]) -> list[str]:
+    """As given, else r1, r2, … by place among the rules that are no facts."""
+    given = [next((a.value for a in rule.attributes if a.name == "name"), "") for rule in rules]
+    place = 0
+    for index, rule in enumerate(rules):
+        place += rule.body is not None
+        if not given[index] and rule.body is not None:
+            name = f"r{place}"
+            while name in given:
+                name += "'"
+            given[index] = name
+    return given
+
+
+def _base(name: str, types: dict[str, str]) -> str:
+    for _ in types:
+        name = types.get(name, name)
+    return name

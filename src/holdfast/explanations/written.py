@@ -1,0 +1,143 @@
+"""A program as it is written, read for explanations once: its rules by their heads, names and declared types."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from holdfast.errors import Diagnostics
+from holdfast.explanations.scope import nodes
+from holdfast.language import parse_body, tree
+from holdfast.program.components import instantiated
+from holdfast.program.inlining import inlined
+
+_REMEMBERED = 8  # programs
+_W3 = "http://www.w3.org/"
+PREFIXES = {"rdf": _W3 + "1999/02/22-rdf-syntax-ns#", "rdfs": _W3 + "2000/01/rdf-schema#"}
+PREFIXES |= {"owl": _W3 + "2002/07/owl#", "xsd": _W3 + "2001/XMLSchema#"}
+_EQUIVALENCE = {
+    "symmetric": "(y, x) :- (x, y)",
+    "transitive": "(x, z) :- (x, y), (y, z)",
+    "reflexive": "(x, x) :- (x, y)",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class RuleHead:
+    """One head of a rule as written, under the rule's name; of a limit relation, what it offers."""
+
+    name: str
+    head: tree.Atom
+    body: tree.Formula
+    rule: tree.Rule
+    limit: tuple[int, str] | None = None  # the column of a limit relation, and min or max
+
+
+def _offering(head: tree.Atom) -> tuple[tree.Atom, tuple[int, str] | None]:
+    """A head whose only aggregate is `min` or `max`, with what it offers instead, and its limit."""
+    found = [(i, a.function) for i, a in enumerate(head.arguments) if isinstance(a, tree.HeadAggregate)]
+    if len(found) != 1 or found[0][1] not in ("min", "max"):
+        return head, None
+    arguments = tuple(a.target if isinstance(a, tree.HeadAggregate) else a for a in head.arguments)
+    return replace(head, arguments=arguments), found[0]
+
+
+class WrittenProgram:
+    """What explanations need of a program; threads may share it."""
+
+    def __init__(self, program: tree.Program) -> None:
+        self.program = program
+        items = inlined(instantiated(program, Diagnostics())).items
+        self.prefixes = PREFIXES | {item.prefix: item.iri for item in items if isinstance(item, tree.Prefix)}
+        kinds = {item.name: item.targets[0] for item in items if isinstance(item, tree.TypeDeclaration)}
+        self.columns: dict[str, list[str]] = {}
+        self.rules: list[RuleHead] = []
+        written = [item for item in items if isinstance(item, tree.Rule)]
+        for item in items:
+            for name in item.names if isinstance(item, tree.Declaration) else ():
+                self.columns[self.name(name)] = [_base(a.type_name, kinds) for a in item.attributes]  # type: ignore[union-attr]
+                if "eqrel" in item.qualifiers:  # type: ignore[union-attr]
+                    self._add_equivalence(name)
+        for rule, called in zip(written, _names(written), strict=True):
+            if rule.body is not None:
+                for head in rule.heads:
+                    offered, limit = _offering(head)
+                    self.rules.append(RuleHead(called, offered, rule.body, rule, limit))
+        self.heads: dict[tuple[str, int], list[RuleHead]] = {}
+        for each in self.rules:
+            self.heads.setdefault((self.name(each.head.name), len(each.head.arguments)), []).append(each)
+        self.limits = {place: rules[0].limit[0] for place, rules in self.heads.items() if rules[0].limit is not None}
+        """The columns of limit relations: they have the best fact that is offered for each group."""
+        self.lasting = {id(node) for each in self.rules for node in nodes(each.body)}
+        """The ids of conditions, which stay theirs."""
+        self.orders: dict[tuple[object, ...], tuple[int, frozenset[str], frozenset[str]]] = {}
+        """Which of some conditions is matched first, and what is known of the others then."""
+        self.shapes: dict[tuple[int, frozenset[str]], Any] = {}
+        """How an atom is joined, by its id and the variables that are bound."""
+        self.equations: dict[int, tree.Comparison] = {}
+        """That a column of a head, by its term, has the value that is asked for."""
+
+    def equation(self, term: tree.Term, place: int) -> tree.Comparison:
+        """That a term of a head has the value which ` place` stands for."""
+        if id(term) not in self.equations:
+            made = tree.Comparison("=", tree.Variable(f" {place}", span=term.span), term, span=term.span)
+            self.equations[id(term)] = made
+            self.lasting.add(id(made))
+        return self.equations[id(term)]
+
+    def _add_equivalence(self, name: tree.Name) -> None:
+        for kind, text in _EQUIVALENCE.items():
+            head, _, body = text.partition(" :- ")
+            atoms = [parse_body(f"p{part.strip()}", "") for part in (head, *body.replace("), ", ")|").split("|"))]
+            head_atom, *rest = [
+                tree.Atom(name, atom.arguments, span=name.span) for atom in atoms if isinstance(atom, tree.Atom)
+            ]
+            whole = tree.Conjunction(tuple(rest), span=name.span)
+            rule = tree.Rule((head_atom,), whole, span=name.span)
+            self.rules.append(RuleHead(f"{self.name(name)}.{kind}", head_atom, whole, rule))
+
+    def name(self, name: tree.Name) -> str:
+        """A predicate: plain text, or an IRI in angle brackets."""
+        if name.kind is tree.NameKind.PREFIXED:
+            prefix, _, local = name.text.partition(":")
+            return f"<{self.prefixes[prefix]}{local}>"
+        return f"<{name.text}>" if name.kind is tree.NameKind.IRI else name.text
+
+
+_remembered: dict[int, WrittenProgram] = {}
+
+
+def written_program(program: tree.Program) -> WrittenProgram:
+    """A program, read before if it was asked about lately."""
+    found = _remembered.get(id(program))
+    if found is None or found.program is not program:
+        found = WrittenProgram(program)
+        if len(_remembered) >= _REMEMBERED:
+            _remembered.clear()
+        _remembered[id(program)] = found
+    return found
+
+
+def formulas(formula: tree.Formula) -> list[tree.Formula]:
+    """The parts of a conjunction."""
+    return list(formula.items) if isinstance(formula, tree.Conjunction) else [formula]
+
+
+def _names(rules: list[tree.Rule]) -> list[str]:
+    """As given, else r1, r2, … by place among the rules that are no facts."""
+    given = [next((a.value for a in rule.attributes if a.name == "name"), "") for rule in rules]
+    place = 0
+    for index, rule in enumerate(rules):
+        place += rule.body is not None
+        if not given[index] and rule.body is not None:
+            name = f"r{place}"
+            while name in given:
+                name += "'"
+            given[index] = name
+    return given
+
+
+def _base(name: str, kinds: dict[str, str]) -> str:
+    for _ in range(len(kinds)):
+        name = kinds.get(name, name)
+    return name
