@@ -7,6 +7,7 @@ import os
 import random
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
@@ -239,9 +240,14 @@ class Campaign:
         self.disk.tree.synced = dict(self.disk.tree.live)
 
     def run(self, until: int) -> None:
+        with self.mounted():
+            updates(self.folder, until, self._done)
+
+    @contextmanager
+    def mounted(self) -> Iterator[None]:
         with mounted(self.disk), pytest.MonkeyPatch.context() as patch:
             patch.setattr(keeping, "Files", lambda: self.disk)
-            updates(self.folder, until, self._done)
+            yield
 
     def _done(self, number: int) -> None:
         self.known = number
@@ -322,6 +328,27 @@ def test_a_call_that_fails_loses_nothing_that_was_acknowledged(tmp_path: Path, f
                 assert found is not None and found[0] == last and found[2] == expected(last)[2]
             shutil.rmtree(tmp_path / "disk")
     assert failed > len(whole.disk.calls) / step
+
+
+@pytest.mark.parametrize("target", [4, 6])
+def test_a_crash_while_going_back_leaves_the_update_before_or_after_it(tmp_path: Path, target: int) -> None:
+    """The one is in the log of an earlier snapshot, the other in that of the last."""
+    campaign, dice, found = Campaign(tmp_path / "disk", None), random.Random(2), set[int]()
+    campaign.run(8)
+
+    def look() -> None:
+        with mounted(None):
+            for image in images(campaign, tmp_path, dice):
+                state = seen(image)
+                assert state in (expected(8), expected(target))
+                found.add(state[0])
+
+    campaign.disk.watch = look
+    with campaign.mounted():
+        store = pipeline_store(campaign.folder)
+        with store.alone():
+            store.go_back(target)
+    assert found == {8, target} and seen(campaign.folder) == expected(target)
 
 
 def test_the_lock_goes_with_the_process(tmp_path: Path) -> None:

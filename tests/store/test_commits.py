@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -233,6 +234,40 @@ def test_states_inside_a_group_can_be_read_and_restored(tmp_path: Path) -> None:
     assert command("store", "restore", folder, tmp_path / "other", "--update", "2").code == 0
     with holdfast.open(tmp_path / "other") as other:
         assert (other.version, set(other["reach"])) == (2, states[2])
+
+
+def test_a_leader_waits_for_the_last_group_and_for_those_that_came_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise the threads fall into halves that take turns."""
+    monkeypatch.setattr("holdfast.knowledge.group_commit._PATIENCE", 10.0)
+    change, sizes = holdfast.from_text("p(1).").apply(Update()), list[int]()
+
+    def together(updates: Any) -> Any:
+        sizes.append(len(updates))
+        if len(sizes) == 1:
+            _until(lambda: len(group._waiting) == 1)  # a thread that was not there before
+        return [change for _ in updates]
+
+    group, leads = GroupCommit(together), threading.Event()
+
+    def alone() -> Any:
+        leads.set()
+        _until(lambda: len(group._waiting) == 3 or len(sizes) > 0)
+        return change
+
+    def write(times: int, after: Callable[[], bool]) -> None:
+        _until(after)
+        for _ in range(times):
+            group.apply(Update(), alone, may_join=True)
+
+    several = [(3, lambda: True), *[(2, leads.is_set)] * 3, (1, lambda: len(sizes) == 1)]
+    _in_threads(5, lambda n: write(*several[n]))
+    assert sizes == [4, 5]  # without those that came meanwhile, 3 or 4 of them would be enough
+
+
+def _until(is_so: Callable[[], bool]) -> None:
+    end = time.monotonic() + 20
+    while not is_so() and time.monotonic() < end:
+        time.sleep(0.001)
 
 
 class Chance(Exception):

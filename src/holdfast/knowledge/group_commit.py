@@ -16,7 +16,7 @@ from holdfast.interrupts import allowed, deferred
 from holdfast.knowledge.updating import MOST_TOGETHER
 from holdfast.updates import Change, Update
 
-_PATIENCE: Final = 0.001  # seconds that a leader waits for those who were in the last group
+_PATIENCE: Final = 0.001  # seconds that a leader waits for the threads that it expects
 
 
 class _Waiting:
@@ -40,7 +40,7 @@ class GroupCommit:
         self._mutex = threading.Lock()
         self._waiting: deque[_Waiting] = deque()
         self._leader: _Waiting | None = None
-        self._last = 1  # updates in the last group
+        self._expected = 1  # threads that were in the last group, or came while it was applied
         self._are_back = threading.Event()  # as many wait now
 
     def apply(self, update: Update, alone: Callable[[], Change], *, may_join: bool) -> Change:
@@ -68,7 +68,7 @@ class GroupCommit:
     def _leads(self, mine: _Waiting) -> bool:
         with self._mutex:
             self._waiting.append(mine)
-            if len(self._waiting) >= self._last:
+            if len(self._waiting) >= self._expected:
                 self._are_back.set()
             if self._leader is None:
                 self._leader = mine
@@ -83,9 +83,12 @@ class GroupCommit:
                 self._choose_leader()
 
     def _wait_for_others(self) -> None:
-        """The threads of the last group are about to come back, and a larger group is cheaper for each."""
+        """The threads of the last group are about to come back, and a larger group is cheaper for each.
+
+        Those that came meanwhile count too: otherwise two halves would take turns, each waiting for the other's sync.
+        """
         with self._mutex:
-            if len(self._waiting) >= self._last:
+            if len(self._waiting) >= self._expected:
                 return
             self._are_back.clear()
         self._are_back.wait(_PATIENCE)
@@ -96,7 +99,6 @@ class GroupCommit:
             group.append(self._waiting.popleft())
             while self._waiting and group[0].may_join and self._waiting[0].may_join and len(group) < MOST_TOGETHER:
                 group.append(self._waiting.popleft())
-            self._last = len(group)
 
     def _applied_together(self, group: Sequence[_Waiting]) -> Change | None:
         """The change of the first; None if they have to be applied one by one: one of them may be refused."""
@@ -116,6 +118,8 @@ class GroupCommit:
         """Wake those whose updates are applied; what is not applied waits again."""
         with self._mutex:
             self._waiting.extendleft(each for each in reversed(others) if each.change is None)
+            applied = 1 + sum(each.change is not None for each in others)
+            self._expected = min(applied + len(self._waiting), MOST_TOGETHER)
         for each in others:
             if each.change is not None:
                 each.woken.set()
