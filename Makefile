@@ -22,6 +22,8 @@ install = $(BIN)/python -m pip install -qq --disable-pip-version-check --editabl
 	$(BIN)/python -c 'from holdfast import compilation; print("==", compilation.described())' && touch $@
 # What runs with Numba's kernels too: all that has kernels of its own.
 ON_NUMBA := backends/memory modules papers startup/test_agreement.py
+# What tries some of its random cases, and all of them in `make test-slow`.
+RANDOM := backends engine equivalence explanations judges limits maintenance plans program store versions
 # What runs on the model and on shards too: the algorithms, and nothing that opens no program.
 ON_THE_MODEL := papers engine updates maintenance streaming equivalence modules/test_closures.py
 
@@ -31,7 +33,7 @@ ON_THE_MODEL := papers engine updates maintenance streaming equivalence modules/
 help:
 	@echo "make demo    set up and run the wind-farm example"
 	@echo "make test    set up and check everything: ruff, mypy, pytest"
-	@echo "make test-slow   what takes long: executors and streams that are killed, most of the update streams"
+	@echo "make test-slow   what takes long: executors and streams that are killed, most of the update streams, all random cases"
 	@echo "make test-spark  the tests of evaluation and maintenance once more, on Spark"
 	@echo "make test-faults a fault at every system call of a store, kills and damage: make test-faults SECONDS=3600"
 	@echo "make fuzz    random updates against from-scratch evaluation: make fuzz SEED=7 SECONDS=600"
@@ -84,15 +86,21 @@ test: lint
 test-slow: .venv/installed-dev
 	@echo "== pytest -m slow: Spark with nothing on the driver, executors and streams that are killed, the rest of the streams"
 	@$(BIN)/pytest -m slow
+	@echo "== pytest --cases all: all cases of the random tests"
+	@$(BIN)/pytest -n $(WORKERS) --cases all $(addprefix tests/,$(RANDOM))
 	@echo "== pytest --engine spark: the papers' worked examples, on Spark"
 	@$(BIN)/pytest --engine spark tests/papers
 
 test-faults: SECONDS = 86400
 test-faults: .venv/installed-dev
-	@echo "== the fault campaign of stores: all of it takes hours, SECONDS bounds it"
+	@echo "== the fault campaign of stores; SECONDS bounds it"
 	@$(BIN)/python -m tests.store.campaign --seconds $(SECONDS)
 	@echo "== one process writes a store and four follow it: 10,000 updates"
 	@$(BIN)/python -m tests.store.processes
+	@echo "== threads read while others write: histories of 10,000 updates, with and without a store"
+	@$(BIN)/python -m tests.versions.histories --updates 10000
+	@rm -rf build/history && mkdir -p build && $(BIN)/python -m tests.versions.histories --updates 10000 --store build/history
+	@rm -rf build/history
 	@echo "== 100,000 updates of one store: memory, disk and time stay bounded"
 	@$(BIN)/python -m tests.store.soak
 

@@ -1,7 +1,7 @@
 """`python -m bench.spark`: this engine on Spark, PySpark written by hand, and Spark's recursive SQL, in one session.
 
     python -m bench.spark closure --facts 1000000
-    python -m bench.spark universities --facts 1000000 --only ours,hand
+    python -m bench.spark universities --facts 1000000 --only ours,parted,hand
     python -m bench.spark updates --facts 50000 --count 1000 --only modules
     python -m bench.spark updates --facts 5000 --count 1000 --only ends
 
@@ -17,7 +17,8 @@ import argparse
 import os
 import random
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 WARM_UP = 20_000
+_TICKS = os.sysconf("SC_CLK_TCK")
 _TELLING = {"spark.ui.retainedStages": "10000"}  # so that shuffles can be asked for
 _SETTINGS = {"closure": _TELLING, "universities": _TELLING}
 
@@ -48,10 +50,19 @@ class Meter:
         self._process = java.java.lang.ProcessHandle.current().pid()  # type: ignore[operator]
 
     def cpu(self) -> float:
-        """Seconds of processor of the Java, in which everything runs here, and of this process."""
-        with Path(f"/proc/{self._process}/stat").open(encoding="ascii") as file:
-            fields = file.read().rsplit(")", 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") + time.process_time()
+        """Seconds of processor of the Java, of the Python workers that it started, and of this process."""
+        parents, ticks = dict[int, int](), dict[int, int]()
+        for path in Path("/proc").glob("[0-9]*/stat"):
+            with suppress(OSError):  # a process that has ended meanwhile
+                fields = path.read_text(encoding="utf-8", errors="replace").rsplit(")", 1)[1].split()
+                process = int(path.parent.name)
+                parents[process], ticks[process] = int(fields[1]), sum(map(int, fields[11:15]))
+        return sum(ticks[p] for p in ticks if self._is_ours(p, parents)) / _TICKS + time.process_time()
+
+    def _is_ours(self, process: int, parents: Mapping[int, int]) -> bool:
+        while process not in (0, self._process):
+            process = parents.get(process, 0)
+        return process == self._process
 
     def jobs(self) -> int:
         """How many jobs there were."""
@@ -132,6 +143,8 @@ class Bench:
             self.timed("recursive SQL", lambda: f"{work.closure_by_sql(frames['edge']):,}")
         if "ours" in only:
             self._ours("holdfast", workload, frames, self.spark, ())
+        if "parted" in only:
+            self._ours("shards", workload, frames, "spark-parted", ())
         if "modules" in only:
             on_driver = self.spark.newSession()
             on_driver.conf.set("spark.holdfast.moduleRows", str(given))
@@ -146,11 +159,11 @@ class Bench:
         return f"{sum(frame.count() for frame in {**frames, **made}.values()):,}"
 
     def _ours(
-        self, title: str, workload: str, frames: work.Frames, session: SparkSession, modules: Iterable[Module]
+        self, title: str, workload: str, frames: work.Frames, engine: SparkSession | str, modules: Iterable[Module]
     ) -> None:
         text = work.CLOSURE if workload == "closure" else work.university_program()
         kb = self.timed(
-            f"{title}, from scratch", lambda: holdfast.from_text(text, frames, engine=session, modules=modules)
+            f"{title}, from scratch", lambda: holdfast.from_text(text, frames, engine=engine, modules=modules)
         )
         if self.is_loud:
             rounds = sum(node.rounds for node in kb.statistics.nodes)
@@ -196,7 +209,7 @@ def main() -> None:
     options.add_argument("workload", choices=["closure", "universities", "updates"])
     options.add_argument("--facts", type=int, default=1_000_000)
     options.add_argument("--memory", default="6g", help="the memory of the Java")
-    options.add_argument("--only", default="ours,modules,hand,sql")
+    options.add_argument("--only", default="ours,parted,modules,hand,sql")
     options.add_argument("--count", type=int, default=1000, help="of updates")
     options.add_argument("--fold", type=int, default=20_000, help="the setting foldRows")
     options.add_argument("--cold", action="store_true", help="no small run first")

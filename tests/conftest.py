@@ -31,25 +31,27 @@ MARKERS = (
     "only_with_numba(reason): it lets Numba compile all kernels, which `--kernels numba` has done already",
     "sampled(one_in): of its many cases of one form, one in so many is enough on Spark",
 )
-# Of random programs and updates, which take longer than in memory; `make fuzz` tries many more.
-EXAMPLES = {"memory": 60, "spark": 3, "model": 20, "parted": 20}
+# Of random programs and updates; `make fuzz` tries many more.
+EXAMPLES = {"memory": 100, "spark": 3, "model": 60, "parted": 60}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--engine", choices=ENGINES, default="memory", help="where tests open their programs")
+    parser.addoption("--cases", choices=["few", "all"], default="few", help="how many cases random tests try")
     parser.addoption("--kernels", choices=["built", "numba"], default="built", help="where the kernels come from")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     for marker in MARKERS:
         config.addinivalue_line("markers", marker)
-    amounts.ENGINE = config.getoption("engine")
+    amounts.ENGINE, amounts.CASES = config.getoption("engine"), config.getoption("cases")
     if config.getoption("kernels") == "numba":
         sys.modules["holdfast._kernels"] = None  # type: ignore[assignment]  # as if nobody had built it
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     engine = config.getoption("engine")
+    most = amounts.some(EXAMPLES[engine])
     if config.getoption("kernels") == "built":
         for item in items:
             for marker in item.iter_markers("only_with_numba"):
@@ -60,7 +62,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 item.add_marker(pytest.mark.skip(reason=marker.args[0]))
         random = getattr(getattr(item, "obj", None), "_hypothesis_internal_use_settings", None)
         if random is not None:
-            fewer = hypothesis.settings(random, max_examples=min(random.max_examples, EXAMPLES[engine]))
+            fewer = hypothesis.settings(random, max_examples=min(random.max_examples, most))
             item.obj._hypothesis_internal_use_settings = fewer  # type: ignore[attr-defined]
     for item in _left_out(items) if engine == "spark" else ():
         item.add_marker(pytest.mark.skip(reason="some cases of many are enough there"))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeVar, overload
 
 from holdfast.errors import Diagnostic, UsageError
-from holdfast.program.model import Apply, Program, Term
+from holdfast.program.model import Apply, Program, Rule, Term
 from holdfast.quick_dataclass import dataclass
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -59,12 +59,17 @@ def registered(name: str) -> UserFunctor:
 def require(program: Program) -> None:
     """Refuse a program that uses an unregistered functor."""
     for rule in program.rules:
-        missing = [name for name in _used(_terms(rule.arguments, rule.body)) if name not in _REGISTERED]
+        missing = [name for name in functors_of(rule) if name not in _REGISTERED]
         if missing:
             message = f"the functor {missing[0]} has no Python function"
             bare = missing[0].removeprefix("@")
             help = f"register one before: @holdfast.functor on `def {bare}(…)`; on the command line, --functors FILE.py"
             raise UsageError(Diagnostic("E0923", message, rule.span, help=help))
+
+
+def functors_of(rule: Rule) -> list[str]:
+    """The functors of the user that a rule calls."""
+    return list(_used(_terms(rule.arguments, rule.body)))
 
 
 def _terms(arguments: Iterable[Term], body: Iterable[Any]) -> Iterable[Any]:

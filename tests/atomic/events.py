@@ -55,7 +55,7 @@ def _raise() -> None:
 
 
 def shot_at(shot: Callable[[FrameType, str, object], None], action: Callable[[], object]) -> None:
-    """Do something until the shot, or until it is told of the signal at its end."""
+    """Do something until the shot, or until it hears of the signal at its end."""
     sys.setprofile(shot)
     try:
         action()

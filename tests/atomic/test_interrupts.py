@@ -59,23 +59,23 @@ def handled(number: int, handler: Any) -> Iterator[None]:
 
 def _at_the_first_checkpoint(monkeypatch: pytest.MonkeyPatch, number: int) -> list[str]:
     """Send a signal when a node begins, and note what happens from then on."""
-    told: list[str] = []
+    reported: list[str] = []
     node, round_ = Watch.node, Watch.round
 
     def begins(self: Watch, name: str) -> None:
         node(self, name)
-        if name and not told:
-            told.append("sent")
+        if name and not reported:
+            reported.append("sent")
             signal.raise_signal(number)
-            told.append("goes on")
+            reported.append("goes on")
 
     def rounds(self: Watch, new_facts: int) -> None:
-        told.append("checkpoint")
+        reported.append("checkpoint")
         round_(self, new_facts)
 
     monkeypatch.setattr(Watch, "node", begins)
     monkeypatch.setattr(Watch, "round", rounds)
-    return told
+    return reported
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGALRM])
@@ -84,10 +84,10 @@ def test_a_handler_that_raises_waits_for_a_checkpoint(number: int, monkeypatch: 
         raise SystemExit(7)
 
     kb = holdfast.from_text(REACH, FACTS)
-    told = _at_the_first_checkpoint(monkeypatch, number)
+    reported = _at_the_first_checkpoint(monkeypatch, number)
     with handled(number, stop), pytest.raises(SystemExit):
         kb.apply(Update(insert={"edge": [(3, 4)]}), algorithm="dred")
-    assert told[:2] == ["sent", "goes on"]
+    assert reported[:2] == ["sent", "goes on"]
     monkeypatch.undo()
     assert set(kb["edge"]) == set(FACTS["edge"])
     judge(kb, LATER)
@@ -96,10 +96,10 @@ def test_a_handler_that_raises_waits_for_a_checkpoint(number: int, monkeypatch: 
 def test_a_handler_that_does_not_raise_is_called_once(monkeypatch: pytest.MonkeyPatch) -> None:
     called: list[int] = []
     kb = holdfast.from_text(REACH, FACTS)
-    told = _at_the_first_checkpoint(monkeypatch, signal.SIGINT)
+    reported = _at_the_first_checkpoint(monkeypatch, signal.SIGINT)
     with handled(signal.SIGINT, lambda number, _: called.append(number)):
         kb.apply(Update(insert={"edge": [(3, 4)]}))
-    assert told[0] == "sent" and called == [signal.SIGINT]
+    assert reported[0] == "sent" and called == [signal.SIGINT]
     assert (3, 4) in kb["edge"]
 
 
@@ -169,7 +169,7 @@ def test_a_commit_that_is_cut_short_is_finished(monkeypatch: pytest.MonkeyPatch)
     judge(kb, LATER)
 
 
-def test_a_commit_that_cannot_be_finished_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_commit_that_cannot_be_finished_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """As it may be on Spark: there is no wrong answer afterwards, but none."""
     kb = holdfast.from_text(REACH, FACTS)
     monkeypatch.setattr(kb._backend, "repeats", False, raising=False)

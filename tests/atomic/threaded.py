@@ -1,8 +1,8 @@
 """`python -m tests.atomic.threaded NAME --seed N --rounds N`: one knowledge base, or several, used from many threads.
 
 In a process of its own, since a wrong use of arrays may end it.  Threads take turns as often as Python lets them, and
-sleep at random calls.  Readers check each answer for being one of a single state; in the end everything that writers
-were told is done must be there, and the whole must agree with an evaluation from scratch.
+sleep at random calls.  Readers check each answer for being one of a single state; in the end every acknowledged update
+must be there, and the whole must agree with an evaluation from scratch.
 """
 
 from __future__ import annotations
@@ -94,13 +94,13 @@ def readers(seed: int, rounds: int) -> None:
     """Two write, four only read: queries, views, figures, hypothetical updates."""
     kb = holdfast.from_text(PROGRAM, {"left": [(w, 0) for w in range(WRITERS)]}, modules=())
     threads = Threads(seed)
-    told: list[set[int]] = [{0} for _ in range(WRITERS)]
+    reported: list[set[int]] = [{0} for _ in range(WRITERS)]
     for writer in range(WRITERS):
-        threads.start(lambda dice, w=writer: _write(kb, w, told[w], rounds, dice))  # type: ignore[misc]
+        threads.start(lambda dice, w=writer: _write(kb, w, reported[w], rounds, dice))  # type: ignore[misc]
     for _ in range(READERS):
         threads.start(lambda dice: _read(kb, threads.done, dice))
     threads.run(WRITERS)
-    for writer, mine in enumerate(told):
+    for writer, mine in enumerate(reported):
         assert {i for w, i in kb["left"] if w == writer} == mine, "an acknowledged update is lost"
     judge(kb)
 
@@ -191,7 +191,7 @@ def closures(seed: int, rounds: int) -> None:
 def streams(seed: int, rounds: int) -> None:
     """A stream that computes several updates in one pass, and others who write meanwhile."""
     kb = holdfast.from_text(PROGRAM, {"left": [(0, 0), (1, 0)]}, modules=())
-    threads, told = Threads(seed), {0}
+    threads, reported = Threads(seed), {0}
 
     def stream(dice: Random) -> None:
         rows = [Update(insert={"left": [(1, n)], "right": [(1, n)]}) for n in range(1, 8 * rounds + 1)]
@@ -202,9 +202,9 @@ def streams(seed: int, rounds: int) -> None:
             ]
 
     threads.start(stream)
-    threads.start(lambda dice: _write(kb, 0, told, rounds, dice))
+    threads.start(lambda dice: _write(kb, 0, reported, rounds, dice))
     threads.run(2)
-    assert {i for w, i in kb["left"] if w == 0} == told
+    assert {i for w, i in kb["left"] if w == 0} == reported
     assert {i for w, i in kb["left"] if w == 1} == set(range(8 * rounds + 1))
     judge(kb)
 

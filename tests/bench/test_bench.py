@@ -86,7 +86,7 @@ def test_without_a_known_number_two_systems_must_agree(monkeypatch: pytest.Monke
     workload = replace(WORKLOADS["chain"], facts={"max": WORKLOADS["chain"].facts["small"]})
     monkeypatch.setitem(WORKLOADS, "chain", workload)
     numbers = {"holdfast": 7, "duckdb": 7, "egglog": 8}
-    monkeypatch.setattr("bench.race.measure", lambda module, told, limits: Measured(numbers[told[0]], 1.0))
+    monkeypatch.setattr("bench.race.measure", lambda module, reported, limits: Measured(numbers[reported[0]], 1.0))
     ours, duckdb, egglog = (replace(ENGINES[name], module="holdfast") for name in numbers)  # nobody runs them
 
     def figures(*engines: Engine) -> list[str]:
@@ -101,7 +101,7 @@ def test_without_a_known_number_two_systems_must_agree(monkeypatch: pytest.Monke
 
 
 def test_a_slow_system_is_not_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bench.race.measure", lambda module, told, limits: Measured(4_950, 30.0))
+    monkeypatch.setattr("bench.race.measure", lambda module, reported, limits: Measured(4_950, 30.0))
     [figure] = race(WORKLOADS["chain"], "small", [ENGINES["nemo"]], GENEROUS, 3, print).figures
     assert figure.runs == (30.0,)
 

@@ -19,8 +19,8 @@ def figure(runs: tuple[float, ...], variant: str = "", **more: Any) -> dict[str,
 
 def written(path: Path, *figures: dict[str, Any], size: str = "small", **machine: Any) -> Path:
     table = {"key": "evaluation", "rows": [{"name": "chain", "figures": list(figures)}]}
-    told = {"format": 1, "size": size, "machine": {"commit": path.stem, **machine}, "tables": [table]}
-    path.write_text(json.dumps(told))
+    reported = {"format": 1, "size": size, "machine": {"commit": path.stem, **machine}, "tables": [table]}
+    path.write_text(json.dumps(reported))
     return path
 
 
@@ -46,7 +46,7 @@ def test_what_is_slower(
     assert holdfast("bench", "compare", a, b).code == code
 
 
-def test_it_is_shown_and_told_as_json(tmp_path: Path) -> None:
+def test_text_and_json(tmp_path: Path) -> None:
     a = written(
         tmp_path / "a.json",
         figure(STEADY, "x"),
@@ -63,14 +63,14 @@ def test_it_is_shown_and_told_as_json(tmp_path: Path) -> None:
     shown = holdfast("bench", "compare", a, b)
     assert "2 slower, 1 quicker, 0 the same" in shown.out
     assert "1 s (0.99–1.02)" in shown.out
-    told = holdfast("bench", "compare", a, b, "--json", "--system", "holdfast").json
-    assert [(one["variant"], one["times"]) for one in told["slower"]] == [("x", 2.0)]
-    assert [one["variant"] for one in told["quicker"]] == ["y"]
-    assert (told["ok"], told["missing"], told["before"], told["after"]) == (False, 1, "a", "b")
+    reported = holdfast("bench", "compare", a, b, "--json", "--system", "holdfast").json
+    assert [(one["variant"], one["times"]) for one in reported["slower"]] == [("x", 2.0)]
+    assert [one["variant"] for one in reported["quicker"]] == ["y"]
+    assert (reported["ok"], reported["missing"], reported["before"], reported["after"]) == (False, 1, "a", "b")
     assert holdfast("bench", "compare", a, b, "--threshold", "4").code == 0
 
 
-def test_different_machines_are_told(tmp_path: Path) -> None:
+def test_different_machines_are_reported(tmp_path: Path) -> None:
     a = written(tmp_path / "a.json", figure(STEADY), cores=2, processor="AMD EPYC", memory=2**33)
     b = written(tmp_path / "b.json", figure(STEADY), figure(STEADY, "new"), cores=8, processor="AMD EPYC")
     shown = holdfast("bench", "compare", a, b).out

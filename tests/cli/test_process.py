@@ -63,7 +63,7 @@ def test_a_closed_pipe_is_quiet(reach: Path) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="shells are different there")
 @pytest.mark.parametrize(
-    ("redirected", "code", "told"),
+    ("redirected", "code", "reported"),
     [
         (">&-", 0, ""),
         ("2>&-", 0, ""),
@@ -76,7 +76,7 @@ def test_a_closed_pipe_is_quiet(reach: Path) -> None:
         ),
     ],
 )
-def test_closed_and_full_streams(redirected: str, code: int, told: str, reach: Path) -> None:
+def test_closed_and_full_streams(redirected: str, code: int, reported: str, reach: Path) -> None:
     done = subprocess.run(
         ["/bin/sh", "-c", f'"$@" {redirected}', "sh", *RUN, "check", str(reach)],
         capture_output=True,
@@ -84,7 +84,7 @@ def test_closed_and_full_streams(redirected: str, code: int, told: str, reach: P
         check=False,
     )
     assert done.returncode == code
-    assert done.stderr.strip() == told
+    assert done.stderr.strip() == reported
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are different there")

@@ -223,5 +223,5 @@ def test_output_in_a_format_that_there_is_not(reach: Path) -> None:
     assert "<rdf:RDF" in Path("out/p.xml").read_text(encoding="utf-8")
     endless = 'p(1).\np(x + 1) :- p(x).\n.output p(filename="p.json.gz")\n'
     reach.write_text(endless, encoding="utf-8")
-    result = holdfast("run", reach, "-D", "out", "--limit-rounds", "9")  # told before anything is computed
+    result = holdfast("run", reach, "-D", "out", "--limit-rounds", "9")  # refused before anything is computed
     assert result.code == 2 and "error[E0618]: p.json.gz cannot be written" in result.err

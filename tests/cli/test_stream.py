@@ -332,7 +332,7 @@ def test_a_missing_stream_does_not_wait_for_the_run(reach: Path, monkeypatch: py
     assert (result.code, "error[E0011]" in result.err) == (2, True)
 
 
-def test_warnings_are_told_once(reach: Path) -> None:
+def test_warnings_are_printed_once(reach: Path) -> None:
     reach.write_text("p(x) :- q(x), !r(x, y).\n", encoding="utf-8")
     more = {"add_rules": ["s(x) :- q(x), !t(x, z)."]}
     result = holdfast("stream", reach, "--updates", write("u.jsonl", {"insert": {"q": [[1]]}}, more, {}))

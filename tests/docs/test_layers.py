@@ -31,6 +31,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("backends/memory",),  # what implements the protocol: no algorithm may import it
     ("backends/parted",),
     ("backends/spark",),
+    ("backends/spark_parted",),
     ("relation_view",),
     ("updates",),
     ("update_lines",),
@@ -120,7 +121,7 @@ def test_nobody_asks_what_class_a_backend_is(path: Path) -> None:
     assert list(kinds_of_backends(ast.parse(path.read_text(encoding="utf-8")))) == []
 
 
-def test_the_walk_sees_a_backend_told_by_its_class() -> None:
+def test_the_walk_sees_a_backend_recognised_by_its_class() -> None:
     assert list(kinds_of_backends(ast.parse("isinstance(kb._backend, MemoryBackend)")))
 
 

@@ -78,7 +78,7 @@ def applied(lane: Lane, step: Step, reference: Reference, expected: Expected, di
             raise lane.fail("what_if left counters")
     change = lane.kb.apply(update, algorithm=choice)
     if hypothetical is not None and not same_change(change, hypothetical):
-        raise lane.fail("what_if told of another change")
+        raise lane.fail("what_if reports another change")
     lane.folds(change)
     lane.adopt(step)
     for _ in range(4 if lane.looks_up else dice.random() < 0.2):

@@ -92,7 +92,11 @@ plain_del, plain_ins = dred_counting.nonrecursive_deletions, dred_counting.nonre
 MUTANTS = [
     # DRed^c
     Mutant(
-        "nothing is rederived", re_, "R = overdeleted - s.Cr.zero(overdeleted)", "R = overdeleted - overdeleted", DREDC
+        "nothing is rederived",
+        re_,
+        "return overdeleted - s.Cr.zero(overdeleted)",
+        "return overdeleted - overdeleted",
+        DREDC,
     ),
     Mutant("deleted explicit facts stay counted", first, "s.Cn.subtract(s.E_minus)", "pass", DREDC),
     Mutant("first deletions leave Cn", first, "s.Cn.subtract(bag)", "pass", DREDC),
@@ -103,14 +107,14 @@ MUTANTS = [
     Mutant(
         "negation: what comes deletes nothing",
         plain_del,
-        "s.delta_heads(s.kept.nonrecursive, s.I, s.removed_inputs, s.added_inputs)",
+        "s.lost_heads(s.kept.nonrecursive, s.I)",
         "s.delta_heads(s.kept.nonrecursive, s.I, s.removed_inputs, s.nothing)",
         DREDC,
     ),
     Mutant(
         "negation: what goes inserts nothing",
         plain_ins,
-        "s.delta_heads(s.kept.nonrecursive, J, s.added_inputs, s.removed_inputs)",
+        "s.gained_heads(s.kept.nonrecursive, J)",
         "s.delta_heads(s.kept.nonrecursive, J, s.added_inputs, s.nothing)",
         DREDC,
     ),
@@ -159,13 +163,17 @@ MUTANTS = [
     Mutant("the loop of insertions stops", insert, "N = instances.support()", "N = Δ", DREDC),
     # DRed
     Mutant(
-        "only explicit facts are rederived", dred.rederive, "R = explicit | instances.support()", "R = explicit", DRED
+        "only explicit facts are rederived",
+        dred.rederive,
+        "return explicit | instances.support()",
+        "return explicit",
+        DRED,
     ),
     Mutant(
         "explicit facts are not rederived",
         dred.rederive,
-        "R = explicit | instances.support()",
-        "R = instances.support()",
+        "return explicit | instances.support()",
+        "return instances.support()",
         DRED,
     ),
     Mutant("the loop of deletions stops", dred.overdelete, "N = instances.support()", "N = Δ", DRED),
@@ -173,8 +181,8 @@ MUTANTS = [
     Mutant(
         "negation: what comes deletes nothing",
         dred.first_deletions,
-        "s.delta_heads(rules, I, s.removed_inputs, s.added_inputs)",
-        "s.delta_heads(rules, I, s.removed_inputs, s.added_inputs - s.added_inputs)",
+        "s.lost_heads(s.kept.rules, I)",
+        "s.delta_heads(s.kept.rules, I, s.removed_inputs, s.nothing)",
         DRED,
     ),
     # B/F and B/F^c
@@ -406,7 +414,7 @@ MUTANTS += [
             "N = instances.support()",
             DREDC,
         ),
-        ("modules rederive nothing", modular.rederive, "R = R | again", "pass", DREDC),
+        ("modules rederive nothing", modular.rederive, "R = R | module.rederive(J, overdeleted)", "pass", DREDC),
         (
             "modules add nothing",
             modular.adding,
@@ -461,7 +469,7 @@ MUTANTS += [
             BFC,
         ),
         # exact
-        ("what is lost stays", modular.exact, "D |= module.facts(removed)", "pass", "auto"),
+        ("what is lost stays", modular.exact, "s.delete(module.facts(removed))", "pass", "auto"),
         ("what is gained does not come", modular.exact, "A |= module.facts(added)", "pass", "auto"),
         ("what comes again is lost", modular.exact, "lost - gained, gained - lost", "lost, gained - lost", "auto"),
         ("facts beside the slice are forgotten", modular.exact, "D |= beside & context.facts_lost", "pass", "auto"),
@@ -634,7 +642,7 @@ STREAM_MUTANTS = [
     Mutant("covered facts may stay", marking.Marking.covered, "if not known.facts - (s.D - s.A)", "", MARKS, hint=37),
     Mutant(
         "what was met is deleted twice",
-        marking.MarkedStratum._deleted,
+        marking.MarkedStratum.lost_heads,
         "bags.append(covered.instances)",
         "bags += covered.instances, covered.instances",
         MARKS,
@@ -642,7 +650,7 @@ STREAM_MUTANTS = [
     ),
     Mutant(
         "what was met is not deleted",
-        marking.MarkedStratum._deleted,
+        marking.MarkedStratum.lost_heads,
         "bags.append(covered.instances)",
         "bags.append(self.backend.apply((), {}))",
         MARKS,
@@ -650,7 +658,7 @@ STREAM_MUTANTS = [
     ),
     Mutant(
         "what is not covered is not deleted",
-        marking.MarkedStratum._deleted,
+        marking.MarkedStratum.lost_heads,
         "if covered.copying is None or len(covered.facts) < self.removed_inputs.sizes()[covered.copying.read]:",
         "if False:",
         MARKS,
@@ -658,7 +666,7 @@ STREAM_MUTANTS = [
     ),
     Mutant(
         "all that copying rules read is covered",
-        marking.MarkedStratum._deleted,
+        marking.MarkedStratum.lost_heads,
         "or len(covered.facts) < self.removed_inputs.sizes()[covered.copying.read]:",
         ":",
         MARKS,
@@ -677,7 +685,7 @@ STREAM_MUTANTS = [
     ),
     Mutant(
         "what is marked is not inserted",
-        marking.MarkedStratum._inserted,
+        marking.MarkedStratum.gained_heads,
         "_sum([*copied, met, self._without",
         "_sum([*copied, self._without",
         MARKS,
@@ -685,23 +693,23 @@ STREAM_MUTANTS = [
     ),
     Mutant(
         "what is not marked is not inserted",
-        marking.MarkedStratum._inserted,
-        "_sum([*copied, met, self._without(rules.others, J, T, added, removed), *rest])",
+        marking.MarkedStratum.gained_heads,
+        "_sum([*copied, met, self._without(coverable.others, J, T, added, removed), *rest])",
         "_sum([*copied, met, *rest])",
         MARKS,
         hint=33,
     ),
     Mutant(
         "rules that read nothing marked insert nothing",
-        marking.MarkedStratum._inserted,
-        "self._changed(rules.uncopied, J, added, removed)",
-        "self._changed(rules.others, J, added, removed)",
+        marking.MarkedStratum.gained_heads,
+        "self._changed(coverable.uncopied, J, added, removed)",
+        "self._changed(coverable.others, J, added, removed)",
         MARKS,
         hint=2,
     ),
     Mutant(
         "some marked facts came now, and all count as met",
-        marking.MarkedStratum._inserted,
+        marking.MarkedStratum.gained_heads,
         "if not T or T - (self.A - self.D):",
         "if not T:",
         MARKS,

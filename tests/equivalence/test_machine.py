@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
-from ..amounts import amount
+from ..amounts import amount, some
 from ..judges.programs import RuleSketch
 from .checking import Course
 from .lanes import FIXED, POLICIES, STRATEGIES, Lane
@@ -72,7 +72,7 @@ class Maintenance(RuleBasedStateMachine):
 
 TestMaintenance = Maintenance.TestCase
 TestMaintenance.settings = settings(
-    max_examples=amount(40, 2),
+    max_examples=amount(some(40), 2),
     stateful_step_count=amount(12, 3),
     deadline=None,
     database=None,

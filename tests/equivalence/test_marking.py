@@ -17,6 +17,7 @@ from holdfast.modules import MODULES, Module
 from holdfast.streaming.queue import Incoming
 from holdfast.updates import Update
 
+from ..amounts import some
 from .checking import Course
 from .glimpses import ALWAYS, MOMENTS, Glimpses, NextOnly, overlapping
 from .lanes import EACH, FIXED, MIXED, Lane
@@ -24,7 +25,7 @@ from .scripts import Script, Step, grouped, random_script
 
 pytestmark = pytest.mark.only_in_memory("other engines keep no links")
 
-PARTS, SCRIPTS = 4, 9
+PARTS, SCRIPTS = 4, some(12)
 POLICIES = (*FIXED, MIXED, EACH)
 
 
@@ -104,8 +105,10 @@ def through_a_stream(script: Script, algorithm: str, moments: str, random: Rando
             continue
         assert answer.change is not None
         assert answer.change.no_ops == change.no_ops
-        for told, expected in ((answer.change.added, change.added), (answer.change.removed, change.removed)):
-            assert {name: set(view) for name, view in told.items()} == {n: set(view) for n, view in expected.items()}
+        for reported, expected in ((answer.change.added, change.added), (answer.change.removed, change.removed)):
+            assert {name: set(view) for name, view in reported.items()} == {
+                n: set(view) for n, view in expected.items()
+            }
         saved += answer.marks.saved
     assert all(one.counters(name) == other.counters(name) for name in one.relations)
     return saved

@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 from .. import amounts
-from ..amounts import amount
+from ..amounts import amount, some
 from . import test_modules as closures
 from .runs import RECORDS, take
 
@@ -18,13 +18,13 @@ PARTS, STEPS = 4, 400
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_maintenance_agrees_with_evaluation_from_scratch(part: int) -> None:
-    take(amount(STEPS, 2), part * 1_000)
+    take(amount(some(STEPS), 2), part * 1_000)
 
 
 @pytest.mark.skipif(amounts.ENGINE == "spark", reason="the spark engine has no records")
 @pytest.mark.parametrize("part", range(2))
 def test_records_are_maintained(part: int) -> None:
-    steps, seed = amount(200, 2), part * 1_000
+    steps, seed = amount(some(200), 2), part * 1_000
     while steps > 0:
         steps -= RECORDS.steps(seed)
         seed += 1

@@ -15,6 +15,7 @@ from holdfast.errors import HoldfastError
 from holdfast.modules import MODULES, Module
 from holdfast.updates import Change
 
+from ..amounts import some
 from .checking import agree, judged
 from .lanes import POLICIES, Lane, rows
 from .reference import Reference, state_of
@@ -22,7 +23,7 @@ from .scripts import Fact, Script, Step, closure_writer, explicit_after, random_
 
 pytestmark = pytest.mark.only_in_memory("several updates are not one pass elsewhere")
 
-PARTS, SCRIPTS = 4, 10
+PARTS, SCRIPTS = 4, some(12)
 
 
 def in_windows(

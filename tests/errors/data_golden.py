@@ -1,4 +1,4 @@
-"""What a user is told about facts: each folder in data/ has program.dl, facts/ and the expected text.
+"""The messages about facts: each folder in data/ has program.dl, facts/ and the expected text.
 
 `python -m tests.errors.data_golden [NAME …]` writes the expected texts anew; read the difference before you commit it.
 """

@@ -1,4 +1,4 @@
-"""What a user is told about a program: the text that the golden files hold fixed.
+"""The messages about a program: the text that the golden files hold fixed.
 
 Each folder beside this file may hold programs `NAME.dl` with the expected diagnostics in `NAME.txt`.
 """
@@ -19,7 +19,7 @@ def programs() -> list[Path]:
     return sorted(HERE.glob("*/*.dl"))
 
 
-def told(program: Path) -> str:
+def reported(program: Path) -> str:
     """All errors and warnings of a program, rendered, with file names that do not depend on the place."""
     try:
         tree = parse(program.read_text(encoding="utf-8"), program.name)

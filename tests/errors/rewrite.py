@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sys
 
-from tests.errors.golden import programs, told
+from tests.errors.golden import programs, reported
 
 
 def rewrite(names: list[str]) -> None:
     """Write the expected diagnostics of the named programs, or of all."""
     for program in programs():
         if not names or program.stem in names:
-            program.with_suffix(".txt").write_text(told(program), encoding="utf-8")
+            program.with_suffix(".txt").write_text(reported(program), encoding="utf-8")
             print("wrote", program.with_suffix(".txt"))
 
 

@@ -1,4 +1,4 @@
-"""Every set of facts in data/ is told exactly what its golden file says.
+"""The messages about every set of facts in data/ are exactly its golden file.
 
 These tests cannot see whether a message is helpful; a person has to read the golden files for that.
 """
@@ -14,7 +14,7 @@ from tests.errors.data_golden import cases, told_about_facts
 
 
 @pytest.mark.parametrize("case", cases(), ids=lambda path: path.name)
-def test_facts_are_told_what_the_golden_file_says(case: Path) -> None:
+def test_messages_are_what_the_golden_file_says(case: Path) -> None:
     expected = (case / "expected.txt").read_text(encoding="utf-8")
     assert expected.startswith("error[")
     assert told_about_facts(case) == expected

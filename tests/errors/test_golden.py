@@ -1,4 +1,4 @@
-"""Every program in the folders here is told exactly what its golden file says.
+"""The messages about every program in the folders here are exactly its golden file.
 
 These tests cannot see whether a message is helpful; a person has to read the golden files for that.
 """
@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.errors.golden import HERE, programs, told
+from tests.errors.golden import HERE, programs, reported
 
 
 @pytest.mark.parametrize("program", programs(), ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_diagnostics_are_as_the_golden_file_says(program: Path) -> None:
-    assert told(program) == program.with_suffix(".txt").read_text(encoding="utf-8")
+    assert reported(program) == program.with_suffix(".txt").read_text(encoding="utf-8")
 
 
 def test_there_are_enough_syntax_cases() -> None:

@@ -137,7 +137,7 @@ def test_numpy_scalars_are_values() -> None:
     assert [(value, value.__class__) for value in again] == [(1, int), (0.5, float), ("x", str), (2, int)]
 
 
-def test_a_row_of_the_wrong_length_is_told() -> None:
+def test_a_row_of_the_wrong_length_is_reported() -> None:
     with pytest.raises(EncodingError) as refused:
         Dictionary().encode_rows([(1,), (1, 2)], (Type.NUMBER,))
     assert refused.value.row == 1

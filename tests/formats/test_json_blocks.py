@@ -139,7 +139,7 @@ def test_dates_are_strings() -> None:
     assert plain_types(b'["2020-01-01"]\n', "x") == (S,)
 
 
-def test_columns_of_objects_are_told_by_name(tmp_path: Path) -> None:
+def test_columns_of_objects_go_by_name(tmp_path: Path) -> None:
     (tmp_path / "e.jsonl").write_text('{"y": "a", "x": 1}\n')
     rule = "p(x, y) :- e(x, y)."
     assert list(holdfast.from_text(rule, facts=tmp_path)["p"]) == [(1, "a")]

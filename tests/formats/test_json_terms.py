@@ -40,9 +40,9 @@ def test_rows_that_are_printed_can_be_inserted_and_deleted(case: tuple[Relation,
     before = list(map(repr, first["r"].sorted_rows()))  # NaN is not equal to itself, but is written alike
     change = second.apply(Update.from_json({"insert": {"r": printed(first["r"])}}))
     assert list(map(repr, second["r"].sorted_rows())) == before
-    told = load_json(change_line(1, change))["added"].get("r", [])
-    assert told == printed(first["r"])
-    first.apply(Update.from_json({"delete": {"r": told}}))
+    reported = load_json(change_line(1, change))["added"].get("r", [])
+    assert reported == printed(first["r"])
+    first.apply(Update.from_json({"delete": {"r": reported}}))
     assert len(first["r"]) == 0
 
 

@@ -86,7 +86,7 @@ def test_values_of_type_any_stay_what_they_are() -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "types", "code", "told"),
+    ("data", "types", "code", "reported"),
     [
         (
             pd.DataFrame({"x": [1], "y": ["a"]}),
@@ -120,8 +120,8 @@ def test_values_of_type_any_stay_what_they_are() -> None:
         (pa.table({"a": [1], "b": [2], "c": [3]}), (N, S), "E0615", "lacks columns c0, c1"),
     ],
 )
-def test_what_does_not_fit_is_told(data: Any, types: tuple[Type, ...], code: str, told: str) -> None:
-    with pytest.raises(DataError, match=f"(?s){code}.*{told}"):
+def test_what_does_not_fit_is_reported(data: Any, types: tuple[Type, ...], code: str, reported: str) -> None:
+    with pytest.raises(DataError, match=f"(?s){code}.*{reported}"):
         encode_facts(data, relation(*types), Dictionary())
 
 

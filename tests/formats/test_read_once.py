@@ -1,4 +1,4 @@
-"""A facts file is read once, although the types of its columns are told before its facts are."""
+"""A facts file is read once, although the types of its columns are known before its facts are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records in and out: text, JSON, Parquet, Python.  What goes out comes in again; what is none is told at its place."""
+"""Records in and out: text, JSON, Parquet, Python.  What goes out comes in again; what is none is refused."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_as_souffle_writes_them(tmp_path: Path) -> None:
         ("", "ends where [ should be"),
     ],
 )
-def test_what_is_none_is_told(text: str, reason: str, tmp_path: Path) -> None:
+def test_what_is_none_is_reported(text: str, reason: str, tmp_path: Path) -> None:
     with pytest.raises(NumberError, match=reason.replace("[", r"\[")):
         parse_record(text, PAIR)
     (tmp_path / "p.facts").write_text(f"nil\t$Leaf\n{text}\t$Leaf\n")

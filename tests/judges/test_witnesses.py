@@ -10,7 +10,7 @@ import holdfast
 from holdfast.errors import ProgramError
 from holdfast.language import parse
 
-from ..amounts import amount
+from ..amounts import amount, some
 from ..oracle.evaluate import evaluate
 from .programs import WITNESSES, sketch
 from .test_engine import expected_facts, expected_of, facts_of
@@ -51,5 +51,5 @@ def judged(seed: int) -> bool:
 
 
 def test_random_programs_agree_with_the_oracle() -> None:
-    number = amount(250, 3)
+    number = amount(some(250), 3)
     assert sum(map(judged, range(number))) > 0.7 * number

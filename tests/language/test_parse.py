@@ -211,7 +211,7 @@ def test_threads_do_not_mix_their_texts() -> None:
     assert len(found) == 6
 
 
-def test_a_query_written_as_a_rule_is_told_what_a_query_is() -> None:
+def test_a_query_written_as_a_rule_is_refused_with_an_example() -> None:
     with pytest.raises(ProgramError, match="a query is a rule body"):
         parse_body("q(x) :- path(1, x).")
 

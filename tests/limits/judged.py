@@ -177,9 +177,11 @@ class Judged:
         for (before, after), change in zip(pairwise(states), changes, strict=True):
             for name in self.names:
                 expected = before[name] - after[name], after[name] - before[name]
-                told = tuple({tag_row(row) for row in each.get(name, ())} for each in (change.removed, change.added))
-                if told != expected:
-                    raise Mismatch(f"{name} changed by {expected}, not {told}")
+                reported = tuple(
+                    {tag_row(row) for row in each.get(name, ())} for each in (change.removed, change.added)
+                )
+                if reported != expected:
+                    raise Mismatch(f"{name} changed by {expected}, not {reported}")
 
     def note(self, change: Change) -> None:
         self.met["updates"] += 1

@@ -130,9 +130,9 @@ class Run:
                 before.get(name, set()) - after.get(name, set()),
                 after.get(name, set()) - before.get(name, set()),
             )
-            told = set(change.removed.get(name, ())), set(change.added.get(name, ()))
-            if told != (gone, come):
-                raise Mismatch(f"{name} changed by {(gone, come)}, not {told}")
+            reported = set(change.removed.get(name, ())), set(change.added.get(name, ()))
+            if reported != (gone, come):
+                raise Mismatch(f"{name} changed by {(gone, come)}, not {reported}")
 
     def _note(self, change: holdfast.Change, step: Step, before: World, after: World) -> None:
         for figures in change.figures:

@@ -10,6 +10,7 @@ from collections import Counter
 
 import pytest
 
+from ..amounts import some
 from ..backends.model import ModelBackend
 from .running import Run
 from .scripts import paths_script, random_script, supporting_script
@@ -44,7 +45,7 @@ SHAPES = (
 @pytest.mark.only_in_memory("has its own engines")
 def test_random_scripts_agree_with_naive_evaluation() -> None:
     met = Counter[str]()
-    for seed in range(150):
+    for seed in range(some(150)):
         met.update(Run(random_script(seed)).all())
     missing = [shape for shape in SHAPES if not met[shape]]
     assert not missing, dict(met)
@@ -52,7 +53,7 @@ def test_random_scripts_agree_with_naive_evaluation() -> None:
 
 @pytest.mark.only_in_memory("has its own engines")
 def test_random_scripts_on_the_model_agree_with_naive_evaluation() -> None:
-    for seed in range(1_000, 1_050):
+    for seed in range(1_000, 1_000 + some(50)):
         Run(random_script(seed), ModelBackend).all()
 
 
@@ -60,7 +61,7 @@ def test_random_scripts_on_the_model_agree_with_naive_evaluation() -> None:
 @pytest.mark.parametrize("engine", ENGINES)
 def test_paths_agree_with_naive_evaluation(engine: str) -> None:
     met = Counter[str]()
-    for seed in range(60):
+    for seed in range(some(60)):
         met.update(Run(paths_script(seed), ENGINES[engine]).all())
     assert met["no end: E0704"], dict(met)
     assert met["overdeleted"] > met["came back"] > 0, dict(met)
@@ -70,12 +71,12 @@ def test_paths_agree_with_naive_evaluation(engine: str) -> None:
 @pytest.mark.parametrize("engine", ENGINES)
 def test_facts_that_support_each_other_agree_with_naive_evaluation(engine: str) -> None:
     met = Counter[str]()
-    for seed in range(60):
+    for seed in range(some(60)):
         met.update(Run(supporting_script(seed), ENGINES[engine]).all())
-    assert sum(count for shape, count in met.items() if "recomputed" in shape) > 20, dict(met)
+    assert sum(count for shape, count in met.items() if "recomputed" in shape) > some(20), dict(met)
 
 
 @pytest.mark.only_in_memory("has its own engines")
 def test_recomputing_agrees_too() -> None:
-    for seed in range(30):
+    for seed in range(some(30)):
         Run(random_script(seed), "memory", "recompute").all()

@@ -10,6 +10,7 @@ import holdfast
 from holdfast import HoldfastError, Update
 from holdfast.backends.memory.window import limits
 
+from ..amounts import some
 from ..equivalence.mutants import Mutant, broken
 from .judged import Judged
 from .running import Mismatch
@@ -90,9 +91,9 @@ def _reads_a_limit(rule: str) -> bool:
 
 def test_random_windows_agree_with_the_oracle() -> None:
     met = Counter[str]()
-    for seed in range(5_000, 5_100):
+    for seed in range(5_000, 5_000 + some(100)):
         met.update(run(seed))
-    assert met["window"] > 200, dict(met)
+    assert met["window"] > some(200), dict(met)
 
 
 MUTANTS = [
@@ -100,12 +101,12 @@ MUTANTS = [
     Mutant("explicit facts stay", limits._Limited._explicit, "with_changes(words, ids, *s.E[self._name])", "words", ""),
     Mutant("the worst is the best", limits._Limited._ordered, "~keys if", "keys if", ""),
     Mutant("all states are the first", limits._Limited.best, "(words >> state) & 1", "words & 1", ""),
-    Mutant("what goes is never absent", limits._Limited._derived, "I - s.P", "I", ""),
+    Mutant("what goes is never absent", limits._Limited._derived, "I - s.P", "I", "", hint=5_141),
 ]
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
 def test_mutant_is_caught(mutant: Mutant) -> None:
     with broken(mutant), pytest.raises(Mismatch):
-        for seed in range(5_000, 5_150):
+        for seed in (mutant.hint or 5_000, *range(5_000, 5_150)):
             run(seed)

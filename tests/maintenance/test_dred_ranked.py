@@ -206,8 +206,8 @@ def test_auto_counts_where_recursion_cannot_run_in_circles() -> None:
 @pytest.mark.only_in_memory("memory is counted there")
 def test_ranks_count_as_memory() -> None:
     kb = ring()
-    told = kb._maintainer.backend.watch._bytes  # type: ignore[attr-defined]
-    assert told["ranks of path"] == 8 * len(kb["path"])
+    reported = kb._maintainer.backend.watch._bytes  # type: ignore[attr-defined]
+    assert reported["ranks of path"] == 8 * len(kb["path"])
 
 
 @pytest.mark.parametrize("algorithm", ["backward-forward-counting", "dred-ranked"])

@@ -15,7 +15,7 @@ from holdfast.backends.memory.store import MemoryBackend
 from holdfast.errors import HoldfastError
 from holdfast.maintenance.algorithms import AUTO, Choice
 
-from ..amounts import amount
+from ..amounts import amount, some
 from ..equivalence.lanes import FIXED, MIXED, STRATEGIES, Lane
 from ..equivalence.reference import Reference, counters_of
 from ..equivalence.scripts import after, explicit_after, fitting, random_script
@@ -124,7 +124,7 @@ def test_random_rule_changes_leave_others_alone(part: int) -> None:
     """Rules change after any algorithm, with counters unknown; what is applied belongs to impacted hyper-nodes, and in
     the end all counters are right."""
     changes, seed = 0, part * 1_000
-    while changes < amount(40, 4):
+    while changes < amount(some(40), 4):
         changes += _random_changes(seed)
         seed += 1
 

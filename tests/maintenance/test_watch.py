@@ -66,7 +66,7 @@ def stopped(program: str, facts: dict[str, list[tuple[int, ...]]], limits: Limit
     return diagnostic.code, diagnostic.message, progress
 
 
-def facts_told(program: str, facts: dict[str, list[tuple[int, ...]]], limits: Limits) -> int:
+def facts_counted(program: str, facts: dict[str, list[tuple[int, ...]]], limits: Limits) -> int:
     with pytest.raises(LimitReached) as caught:
         holdfast.from_text(program, facts=facts, limits=limits)
     return int(caught.value.diagnostics[0].notes[0].split()[0].replace(",", ""))
@@ -77,7 +77,7 @@ def test_facts_inside_a_round() -> None:
     code, message, progress = stopped(CUBE, NUMBERS, Limits(facts=5_000))
     assert (code, message) == ("E0802", "limit reached: more than 5,000 facts")
     assert progress.rounds == [1], "n's own round; the rule's first was not finished"
-    assert 5_000 < facts_told(CUBE, NUMBERS, Limits(facts=5_000)) <= 5_500, "no more than one batch beyond"
+    assert 5_000 < facts_counted(CUBE, NUMBERS, Limits(facts=5_000)) <= 5_500, "no more than one batch beyond"
 
 
 def test_the_limit_itself_is_allowed() -> None:
@@ -126,7 +126,7 @@ def test_memory_inside_a_round() -> None:
     code, message, progress = stopped(CUBE, NUMBERS, Limits(memory=2**20))
     assert (code, message) == ("E0804", "limit reached: facts, strings and indexes take more than 1 MiB")
     assert progress.rounds == [1]
-    assert facts_told(CUBE, NUMBERS, Limits(memory=2**20)) < 60**3
+    assert facts_counted(CUBE, NUMBERS, Limits(memory=2**20)) < 60**3
 
 
 @pytest.mark.only_in_memory("the memory limit counts what tables of this process hold", also=("parted",))

@@ -30,7 +30,7 @@ def expected(edges: set[Pair], *, no_loops: bool) -> set[Pair]:
 
 def listed(pairs: np.ndarray) -> set[Pair]:
     found = [tuple(pair) for pair in pairs.tolist()]
-    assert len(found) == len(set(found)), "a pair is told twice"
+    assert len(found) == len(set(found)), "a pair occurs twice"
     return set(found)
 
 

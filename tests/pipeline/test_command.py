@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.cli.shell import holdfast
-from tests.pipeline.graphs import Story, closure, paths_of
-from tests.pipeline.test_manifests import as_before
+from tests.pipeline.graphs import Story, closure, feed_of, paths_of
+from tests.pipeline.old_folders import as_before, as_old_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -42,12 +42,12 @@ def test_update_mode_snapshots_damage_and_the_way_back(spark: SparkSession, stor
     assert paths_of(Path("paths")) == closure(everything)
     assert "newest" in holdfast("pipeline", "snapshots", "pipeline.toml").out
 
-    victim = next(Path("state/updates/1").glob("*.parquet"))
+    victim = Path("state/log/0.hfl")
     victim.write_bytes(victim.read_bytes()[:-1])
     for command in (("run", "pipeline.toml"), ("snapshots", "pipeline.toml")):
         hurt = holdfast("pipeline", *command)
         assert hurt.code == 4
-        assert "error[E1112]: the snapshots in state are damaged: updates/1/" in hurt.err
+        assert "error[E1112]: the snapshots in state are damaged: log/0.hfl does not end" in hurt.err
         assert "holdfast pipeline restore pipeline.toml --update 0" in hurt.err
     assert holdfast("pipeline", "restore", "pipeline.toml", "--update", "0").code == 0
     assert holdfast("pipeline", "run", "pipeline.toml", "--mode", "update").code == 0
@@ -94,6 +94,7 @@ def test_a_folder_of_a_sink_that_holds_files_of_others_is_told_before_anything_i
 
 def test_snapshots_of_an_older_holdfast(spark: SparkSession, story: Story) -> None:
     assert holdfast("pipeline", "run", "pipeline.toml").code == 0
+    as_old_folder(Path("state"))
     as_before(Path("state"))
     manifest = Path("state/manifests/2.json")
     told = json.loads(manifest.read_text("utf-8"))
@@ -107,6 +108,25 @@ def test_snapshots_of_an_older_holdfast(spark: SparkSession, story: Story) -> No
     refused = holdfast("pipeline", "restore", "pipeline.toml", "--update", "1")
     assert refused.code == 2 and "error[E1117]" in refused.err
     assert holdfast("pipeline", "restore", "pipeline.toml", "--update", "1", "--unverified").code == 0
+
+
+def test_snapshots_of_the_older_kind_become_a_store_with_the_next_update(spark: SparkSession, story: Story) -> None:
+    Path("updates/001.csv").unlink()
+    assert holdfast("pipeline", "run", "pipeline.toml").code == 0
+    as_old_folder(Path("state"))
+    before = {path: path.read_bytes() for path in Path("state").rglob("*.json")}
+    assert holdfast("pipeline", "run", "pipeline.toml").code == 0  # nothing has come, and nothing is written
+    assert {path: path.read_bytes() for path in Path("state").rglob("*.json")} == before
+    story.write_update(Path(), 1)
+    done = holdfast("pipeline", "run", "pipeline.toml")
+    assert done.code == 0 and "1 update applied, the state is that after update 2" in done.err
+    assert (
+        holdfast("store", "check", "state").out
+        == f"ok: version 2; snapshot of version 2 with {len(story.edges[-1])} facts, 0 commits since\n"
+    )
+    assert (feed_of(Path("feed")), paths_of(Path("paths"))) == (story.feed(), story.paths[-1])
+    refused = holdfast("store", "compact", "state")
+    assert refused.code == 2 and "error[E1311]: the store state belongs to a pipeline" in refused.err
 
 
 @pytest.mark.parametrize(

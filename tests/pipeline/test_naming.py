@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from holdfast import pipeline
 from holdfast.errors import UsageError
-from holdfast.pipeline.model import Place, Sink
+from holdfast.pipeline.keeping import PipelineStore
+from holdfast.pipeline.model import Place, Sink, Snapshots
 from holdfast.pipeline.naming import place_name, sink_places
 from holdfast.pipeline.running import checked
-from holdfast.pipeline.snapshots import SnapshotStore
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -146,10 +146,10 @@ def test_places_beside_each_other_are_fine(tmp_path: Path, monkeypatch: pytest.M
     )
 
 
-@pytest.mark.parametrize("name", ["facts", "updates", "checkpoint"])
+@pytest.mark.parametrize("name", ["facts", "updates", "checkpoint", "log"])
 def test_snapshots_do_not_begin_in_a_folder_with_data_of_others(tmp_path: Path, name: str) -> None:
     """Facts and updates that no snapshot names are deleted."""
     (tmp_path / name / "mine").mkdir(parents=True)
-    with pytest.raises(UsageError, match=r"E1108.*which no run wrote"), SnapshotStore(tmp_path).alone():
+    with pytest.raises(UsageError, match=r"E1108.*which no run wrote"), PipelineStore(Snapshots(tmp_path)).alone():
         pass
     assert (tmp_path / name / "mine").exists()

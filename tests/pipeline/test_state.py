@@ -13,10 +13,11 @@ import pytest
 
 import holdfast
 from holdfast.errors import HoldfastError
+from holdfast.pipeline.batches import Position
 from holdfast.pipeline.intake import Line
-from holdfast.pipeline.model import EngineSettings
-from holdfast.pipeline.snapshots import SnapshotStore
-from holdfast.pipeline.state import Keeper, Opener, PipelineState
+from holdfast.pipeline.keeping import KeptState, PipelineStore
+from holdfast.pipeline.model import EngineSettings, Snapshots
+from holdfast.pipeline.state import Opener, PipelineState
 from holdfast.updates import Change
 
 DECLARED = """
@@ -98,9 +99,14 @@ def as_sets(change: Change) -> tuple[dict[str, set[Any]], dict[str, set[Any]]]:
 def test_several_lines_are_one_update_and_snapshots_give_the_state_back(tmp_path: Path, seed: int, head: str) -> None:
     dice = random.Random(seed)
     opener = Opener(EngineSettings(), NO_SESSION)
-    keeper = Keeper(SnapshotStore(tmp_path), opener, NO_SESSION, every=4)
-    state = opener.open(head + RULES, "p.dl", {}, 0)
-    keeper.commit_whole(0, state)
+    store = PipelineStore(Snapshots(tmp_path, keep=2, every=4))
+    with store.alone():
+        state = opener.open(head + RULES, "p.dl", {}, 0)
+        store.begin(state, "source")
+        several_updates(store, state, opener, dice)
+
+
+def several_updates(store: PipelineStore, state: PipelineState, opener: Opener, dice: random.Random) -> None:
     for number in range(1, 8):
         before = facts_of(state.base)
         has_extra = "both(x) :-" in state.base.rules_text()
@@ -108,16 +114,18 @@ def test_several_lines_are_one_update_and_snapshots_give_the_state_back(tmp_path
         bad: list[tuple[Line, HoldfastError]] = []
         table = pa.table({"a": [dice.randint(1, 4)], "b": [dice.randint(1, 4)]})
         rows = [(dice.choice(["insert", "delete"]), "edge", table)]
-        parts = keeper.log(number, rows)
-        change = state.apply(keeper.rows(parts, state), lines, partial(refused, bad))
-        accepted = [told.text for told in lines if told not in [told for told, _ in bad]]
+        store.collect(state.base)
+        change = state.apply(rows, lines, partial(refused, bad))
         assert as_sets(change) == changed(before, facts_of(state.base))
-        keeper.commit(number, state, parts, accepted)
-        newest = SnapshotStore(tmp_path).current()
-        assert newest is not None and newest.number == number
-        again = Keeper(SnapshotStore(tmp_path), opener, NO_SESSION, every=4).restore(newest, "p.dl")
+        position = Position("stream", number, 1, 2, "hash") if dice.random() < 0.5 else None
+        expected = position or store.position
+        assert store.commit(number, state, position, lambda: None) == (number % 4 == 0)
+        newest = store.current()
+        assert isinstance(newest, KeptState) and newest.number == number == state.base.version
+        assert newest.progress == (expected, "memory", state.sizes())
+        again = opener.opened(newest.rows, newest.load)
         assert facts_of(again.base) == facts_of(state.base)
-        assert again.sizes() == newest.sizes
+        assert again.sizes() == newest.progress.sizes
         assert again.base.rules_text() == state.base.rules_text()
         scratch = holdfast.from_text(
             state.base.rules_text(),

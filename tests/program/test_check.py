@@ -138,7 +138,7 @@ def test_a_thousand_rules_are_checked_at_once() -> None:
         ("road(1, x)", "the program has path, edge"),
     ],
 )
-def test_a_query_is_told_which_relations_there_are(query: str, help: str) -> None:
+def test_a_query_learns_which_relations_there_are(query: str, help: str) -> None:
     program = check(parse("path(x, y) :- edge(x, y)."))
     with pytest.raises(ProgramError) as caught:
         check_query(parse_body(query), program)

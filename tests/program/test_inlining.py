@@ -41,7 +41,7 @@ def test_other_inline_relations_stay() -> None:
     assert set(kb["p"]) == {(1,)}
 
 
-def test_what_the_caller_does_not_bind_either_is_told() -> None:
+def test_what_the_caller_does_not_bind_either_is_reported() -> None:
     with pytest.raises(ProgramError) as refused:
         holdfast.from_text(TEXT + ".decl bad(x: number, s: symbol)\nbad(x, s) :- label(x, s).\n")
     assert refused.value.diagnostics[0].code in ("E0301", "E0304")

@@ -1,6 +1,6 @@
 """Statements of RDF in several relations: no program that is taken sees a statement in one and not in another.
 
-Random programs, files and updates over one small vocabulary; the oracle is told nothing of how the check works.
+Random programs, files and updates over one small vocabulary; the oracle knows nothing of how the check works.
 """
 
 from __future__ import annotations

@@ -21,11 +21,11 @@ class Hook(hatch_build.PlatformWheel):
     metadata = SimpleNamespace(core=SimpleNamespace(optional_dependencies={"jit": ["numba>=0.61"]}))
 
     def __init__(self) -> None:
-        self.told: list[str] = []
+        self.reported: list[str] = []
 
     @property
     def app(self) -> Any:
-        return SimpleNamespace(display_warning=self.told.append)
+        return SimpleNamespace(display_warning=self.reported.append)
 
     def _tables(self, out: Path) -> bool:
         return True
@@ -45,7 +45,7 @@ def test_a_wheel_with_kernels_is_for_a_platform(monkeypatch: pytest.MonkeyPatch,
     hook = Hook()
     hook.initialize("standard", data)
     hook.finalize("standard", data, "the wheel")
-    assert (data["pure_python"], data["dependencies"], hook.told) == (False, [], [])
+    assert (data["pure_python"], data["dependencies"], hook.reported) == (False, [], [])
     assert data["tag"] == f"cp311-abi3-manylinux_2_17_{build_kernels.machine()}"
     assert set(data["force_include"].values()) == {"holdfast/_kernels.abi3.so", "holdfast/language/grammar.pickle"}
 
@@ -63,7 +63,7 @@ def test_a_wheel_without_kernels_asks_for_numba_and_says_why(
     assert (data["pure_python"], data["dependencies"]) == (True, ["numba>=0.61"])
     assert "tag" not in data
     assert set(data["force_include"].values()) == {"holdfast/language/grammar.pickle"}
-    assert "there is no C compiler" in hook.told[0]
+    assert "there is no C compiler" in hook.reported[0]
 
 
 def test_a_newer_c_library_is_said_in_the_tag(tmp_path: Path) -> None:

@@ -12,11 +12,12 @@ import os
 import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from copy import deepcopy
 from pathlib import Path
 
 import pytest
 
-from holdfast.store import copying, writing
+from holdfast.store import copying, opening, rewinding
 from holdfast.store.files import Files
 
 SECTOR = 512
@@ -162,6 +163,12 @@ class Disk(Files):
         assert folder is not None
         return folder.live
 
+    def holding(self, tree: Folder) -> Disk:
+        """This disk, with a folder as another one has it."""
+        _make(tree, self.root, lambda folder: folder.live, lambda file: bytes(file.live))
+        self.tree = deepcopy(tree)
+        return self
+
     # --- what is left ------------------------------------------------------------------------------------
 
     def after_kill(self, to: Path) -> None:
@@ -197,6 +204,6 @@ def _make(
 def mounted(disk: Disk | None) -> Iterator[None]:
     """Stores that are opened inside the block are on the disk; with None, on that of this machine."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (writing, copying):
+        for module in (opening, copying, rewinding):
             patch.setattr(module, "Files", Files if disk is None else lambda: disk)
         yield

@@ -5,10 +5,12 @@ from __future__ import annotations
 import random
 import shutil
 from collections.abc import Callable, Iterable
+from copy import deepcopy
+from dataclasses import dataclass
 from pathlib import Path
 
-from .disk import Disk
-from .histories import Action, Run
+from .disk import Disk, Folder
+from .histories import Action, Run, State
 
 KINDS = ("full", "broken", "short", "full for good", "broken for a while")
 OPENED = 0.1  # of the folders
@@ -41,17 +43,61 @@ def calls(actions: list[Action], tmp: Path) -> list[str]:
     return run.disk.calls
 
 
-def errors(actions: list[Action], tmp: Path, numbers: Iterable[int], kinds: Iterable[str] = KINDS) -> list[str]:
-    """Each of some calls fails, in each way; gives the codes of errors that users saw."""
-    seen = list[str]()
+@dataclass(frozen=True)
+class Start:
+    """A place in a history where the store is closed: the number of calls and actions before it, and what there is."""
+
+    calls: int = 0
+    actions: int = 0
+    tree: Folder | None = None
+    acknowledged: tuple[int, State] | None = None
+
+
+def starts(actions: list[Action], tmp: Path) -> list[Start]:
+    """The places from which a part of a history can be run by itself."""
+    run, found = _run(tmp / "starts"), [Start()]
+    reopened = (place for place, action in enumerate(actions, 1) if action.way == "reopen")
+
+    def note() -> None:
+        found.append(Start(len(run.disk.calls), next(reopened), deepcopy(run.disk.tree), run.acknowledged))
+
+    run.closed = note
+    run.perform(actions)
+    shutil.rmtree(tmp / "starts")
+    return found
+
+
+def errors(
+    actions: list[Action],
+    tmp: Path,
+    numbers: Iterable[int],
+    kinds: Iterable[str] = KINDS,
+    known: list[Start] | None = None,
+    most: int | None = None,
+) -> list[str]:
+    """Each of some calls fails, in each way; gives the codes of errors that users saw.
+
+    A run begins where the store was last closed before the call.  With `most`, one of the ways goes on to the end of
+    the history, and the others until the store was opened again so often.
+    """
+    known, seen = known or starts(actions, tmp), list[str]()
     for number in numbers:
-        for kind in kinds:
-            run = _run(tmp / "errors", _fault(number, kind)).perform(actions)
+        start = max((start for start in known if start.calls <= number), key=lambda start: start.calls)
+        for place, kind in enumerate(kinds):
+            end = len(actions) if most is None or (number + place) % len(KINDS) == 0 else _end(known, start, most)
+            run = _run(tmp / "errors", _fault(number - start.calls, kind), start)
+            run.perform(actions[start.actions : end])
             _judge_all(run, tmp, random.Random(number))
             assert {code for code in run.errors if code.startswith("E13")} <= {"E1304", "E1305"}, (number, kind)
             seen += run.errors
             shutil.rmtree(tmp / "errors")
     return seen
+
+
+def _end(known: list[Start], start: Start, most: int) -> int | None:
+    """The action after which a run ends."""
+    later = known[known.index(start) + 1 :][most - 1 : most]
+    return later[0].actions if later else None
 
 
 def _fault(number: int, kind: str) -> Callable[[int, str], str | None]:
@@ -66,9 +112,11 @@ def _fault(number: int, kind: str) -> Callable[[int, str], str | None]:
     return fault
 
 
-def _run(root: Path, fault: Callable[[int, str], str | None] | None = None) -> Run:
-    root.mkdir()
-    return Run(Disk(root, fault), root / "kb")
+def _run(root: Path, fault: Callable[[int, str], str | None] | None = None, start: Start | None = None) -> Run:
+    if start is None or start.tree is None:
+        root.mkdir()
+        return Run(Disk(root, fault), root / "kb")
+    return Run(Disk(root, fault).holding(start.tree), root / "kb", start.acknowledged)
 
 
 def _judge_all(run: Run, tmp: Path, chance: random.Random) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -102,11 +102,12 @@ class Run:
     in_doubt: list[tuple[int, State]] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     smallest: int = 400  # bytes of a snapshot: the log is soon long enough for a new one
+    closed: Callable[[], None] = lambda: None  # called when the store was closed, to be opened again
 
     def perform(self, actions: list[Action]) -> Run:
-        """Do everything; errors are noted, and the next action comes."""
+        """Do everything; errors are noted, and the next action comes.  It may begin with a store that is there."""
         with mounted(self.disk), _short_logs(self.smallest):
-            self.in_doubt = [(0, State())]
+            self.in_doubt = [(0, State())] if self.acknowledged is None else []
             kb = self._attempt(lambda: holdfast.from_text(PROGRAM, FACTS, store=self.folder))
             for action in actions if kb is not None else ():
                 assert kb is not None
@@ -122,6 +123,7 @@ class Run:
         if action.way == "reopen":
             self._attempt(kb.close)
             kb.close()
+            self.closed()
             return self._attempt(lambda: holdfast.from_text(PROGRAM, FACTS, store=self.folder))  # type: ignore[no-any-return]
         assert self.acknowledged is not None
         version, state = self.acknowledged

@@ -1,57 +1,74 @@
-"""A process that updates a store and is killed at a random moment; what it acknowledged is there afterwards."""
+"""A process that updates a store and is killed at a random moment; what it acknowledged is there afterwards.
+
+The process is a copy of this one, so that nothing has to be imported before it can be killed.
+"""
 
 from __future__ import annotations
 
+import os
 import random
-import select
 import shutil
-import subprocess
-import sys
+import signal
+import time
 from pathlib import Path
 
 import holdfast
-
-CHILD = """
-import sys
-import holdfast
-from holdfast import Update
+from holdfast import KnowledgeBase, Update
 from holdfast.store.writing import Store
-Store.smallest = 300
-kb = holdfast.from_text("reach(x, y) :- edge(x, y).  reach(x, z) :- reach(x, y), edge(y, z).",
-    facts={"edge": [(0, 0)]}, store=sys.argv[1])
-print("ready", flush=True)
-while True:
-    number = kb.version + 1
-    kb.apply(Update(insert={"edge": [(number, number)]}, delete={"edge": [(number - 20, number - 20)]}))
-    print(number, flush=True)
-"""
+
+RULES = "reach(x, y) :- edge(x, y).  reach(x, z) :- reach(x, y), edge(y, z)."
+KEPT = 20
+EARLY = 0.2  # of the kills come before the store is open
+MOMENT = 0.02  # seconds
 
 
 def killed(folder: Path, seed: int, rounds: int = 3) -> int:
     """Start a process on a store, kill it, and look; several times on one store.  Gives the last version."""
     chance, version = random.Random(seed), 0
     for _ in range(rounds):
-        acknowledged = max(version, _run_and_kill(folder, chance.randrange(60)))
-        with holdfast.open(folder) as kb:
+        acknowledged = max(version, _run_and_kill(folder, chance))
+        with _opened(folder) as kb:
             assert kb.version in (acknowledged, acknowledged + 1)
-            first = max(0, kb.version - 19)
+            first = max(0, kb.version - KEPT + 1)
             assert set(kb.explicit("edge")) == {(x, x) for x in range(first, kb.version + 1)}
             version = kb.version
     shutil.rmtree(folder)
     return version
 
 
-def _run_and_kill(folder: Path, updates: int) -> int:
-    """Let a child make at least so many updates; gives the number of the last that it acknowledged."""
-    command = [sys.executable, "-c", CHILD, str(folder)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
-        assert child.stdout is not None
+def _run_and_kill(folder: Path, chance: random.Random) -> int:
+    """Let a process make at least so many updates; gives the number of the last that it acknowledged."""
+    lines = 0 if chance.random() < EARLY else 1 + chance.randrange(25)
+    out, into = os.pipe()
+    child = os.fork()
+    if child == 0:
         try:
-            lines = [child.stdout.readline() for _ in range(updates + 1)]
-            select.select([], [], [], random.random() / 50)
+            _update_for_ever(folder, into)
         finally:
-            child.kill()
-        lines += child.stdout.readlines()
-    whole = [line for line in lines if line.endswith("\n") and line != "ready\n"]
-    assert lines[0] == "ready\n"
-    return int(whole[-1]) if whole else 0
+            os._exit(1)
+    os.close(into)
+    with os.fdopen(out, "rb") as pipe:
+        try:
+            found = [pipe.readline() for _ in range(lines)]
+            time.sleep(chance.random() * MOMENT)
+        finally:
+            os.kill(child, signal.SIGKILL)
+        found += pipe.readlines()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL, "it ended by itself"
+    return max((int(line) for line in found if line.endswith(b"\n")), default=0)
+
+
+def _update_for_ever(folder: Path, into: int) -> None:
+    """Update a store, and write the number of each update that is acknowledged; a short log is long enough."""
+    Store.smallest = 300
+    kb = _opened(folder)
+    os.write(into, b"0\n")
+    while True:
+        number = kb.version + 1
+        gone = [(number - KEPT, number - KEPT)]
+        kb.apply(Update(insert={"edge": [(number, number)]}, delete={"edge": gone}))
+        os.write(into, f"{number}\n".encode())
+
+
+def _opened(folder: Path) -> KnowledgeBase:
+    return holdfast.from_text(RULES, facts={"edge": [(0, 0)]}, store=folder)

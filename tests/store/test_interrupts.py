@@ -10,7 +10,8 @@ import pytest
 
 import holdfast
 from holdfast import HoldfastError, KnowledgeBase
-from holdfast.store.writing import Store, create_store
+from holdfast.store.opening import create_store
+from holdfast.store.writing import Store
 from tests.atomic.events import by_exception, shot_at
 from tests.atomic.judging import key_of
 from tests.atomic.scenes import Scene, scenes

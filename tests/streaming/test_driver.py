@@ -1,4 +1,4 @@
-"""The queue, its sources and the driver: order, waiting, failures at their places, and what is told of all that."""
+"""The queue, its sources and the driver: order, waiting, failures at their places, and what the driver reports."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def filled(updates: list[Update], capacity: int = 200) -> UpdateQueue:
     return queue
 
 
-def told(answers: Iterator[Answer]) -> list[tuple[object, ...]]:
+def reported(answers: Iterator[Answer]) -> list[tuple[object, ...]]:
     """Each answer's facts, in order."""
     found = []
     for answer in answers:
@@ -50,7 +50,7 @@ def test_answers_are_the_same_whatever_is_looked_at(kind: str) -> None:
         (number, *({name: set(view) for name, view in part.items()} for part in (change.added, change.removed)))
         for number, change in enumerate(map(one.apply, UPDATES), 1)
     ]
-    assert told(other.stream(UPDATES, lookahead=kind)) == expected
+    assert reported(other.stream(UPDATES, lookahead=kind)) == expected
     assert other.counters("path") == one.counters("path")
 
 
@@ -142,7 +142,9 @@ def test_ctrl_c_in_a_window_leaves_no_trace(monkeypatch: pytest.MonkeyPatch) -> 
         broken.setattr("holdfast.backends.memory.window.stratum.WindowStratum._count", _ctrl_c)
         next(kb.stream(queue, lookahead="window"))
     assert set(kb["path"]) == set(other["path"])
-    assert told(kb.stream(UPDATES[1:8], lookahead="window")) == told(other.stream(UPDATES[1:8], lookahead="none"))
+    assert reported(kb.stream(UPDATES[1:8], lookahead="window")) == reported(
+        other.stream(UPDATES[1:8], lookahead="none")
+    )
 
 
 def _ctrl_c(*_: object) -> None:
@@ -163,7 +165,7 @@ def test_rules_change_between_windows() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_refused_update_is_the_one_that_is_told(kind: str) -> None:
+def test_a_refused_update_is_the_one_that_is_reported(kind: str) -> None:
     bad = Update(insert={"nowhere": [(1,)]})
     kb = holdfast.from_text(RULES)
     answers = list(kb.stream(filled([*UPDATES[:3], bad, *UPDATES[3:6]]), lookahead=kind, keep_going=True))
@@ -392,13 +394,13 @@ def test_a_damaged_file_in_a_watched_folder_is_one_refused_update(tmp_path: Path
     (tmp_path / "2.jsonl.gz").write_bytes(b"no gzip")
     (tmp_path / "3.jsonl").write_bytes(b'{"insert": {"p": [[3]]}}\n')
     (tmp_path / "END").touch()
-    for keep_going, told in ((True, ["", "E0613", "E0603", ""]), (False, [""])):
+    for keep_going, reported in ((True, ["", "E0613", "E0603", ""]), (False, [""])):
         kb, queue, codes = holdfast.from_text("q(x) :- p(x)."), UpdateQueue(), list[str]()
         feed(queue, watched_folder(tmp_path))
         with nullcontext() if keep_going else pytest.raises(HoldfastError, match="E0613"):
             for answer in kb.stream(queue, keep_going=keep_going):
                 codes.append(answer.error.diagnostics[0].code if answer.error else "")
-        assert codes == told
+        assert codes == reported
         assert set(kb["q"]) == ({(1,), (3,)} if keep_going else {(1,)})
 
 

@@ -38,9 +38,9 @@ def test_columns_keep_their_names_when_rules_go_and_come() -> None:
 def test_changes_and_impacts_show_themselves_briefly() -> None:
     kb = opened()
     update = Update(insert={"edge": [(5, 6)]})
-    told = "<change: 1 added to edge, 1 added to path, 1 added to reached, 1 removed from lonely>"
+    reported = "<change: 1 added to edge, 1 added to path, 1 added to reached, 1 removed from lonely>"
     impact = kb.impact(update)
-    assert sorted(repr(impact.change)[9:-1].split(", ")) == sorted(told[9:-1].split(", "))
+    assert sorted(repr(impact.change)[9:-1].split(", ")) == sorted(reported[9:-1].split(", "))
     assert repr(impact).startswith("<impact on edge, path") and repr(impact).endswith(f"; {impact.change!r}>")
     change = kb.apply(update)
     assert repr(change) == repr(impact.change)
@@ -60,7 +60,7 @@ def test_only_facts_from_elsewhere_and_new_names_count_for_misspelt_relations() 
     assert [w.message.split()[0] for w in kb.warnings] == ["noddes"]
 
 
-def test_where_types_were_never_told_the_declaration_is_offered() -> None:
+def test_where_types_are_unknown_the_declaration_is_offered() -> None:
     kb = holdfast.from_text("o(x) :- p(x, _).")
     kb.apply(Update(insert={"p": [(1, 2)]}))
     with pytest.raises(HoldfastError, match=r"(?s)E0912.*declare them: \.decl o\(x: number\)"):

@@ -1,6 +1,6 @@
 """Updates from Python: the block, the value, what they answer with, and that a failing one leaves nothing.
 
-Which facts a state must have is told by from-scratch evaluation, which tests/oracle holds against other systems.
+From-scratch evaluation says which facts a state must have, which tests/oracle holds against other systems.
 """
 
 from __future__ import annotations

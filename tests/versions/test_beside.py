@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
 import holdfast
 from holdfast import KnowledgeBase, Update, user_functors
+from holdfast.backends.memory import frozen
+from holdfast.errors import UsageError
 
 pytestmark = pytest.mark.only_in_memory("Spark runs one call at a time")
 
@@ -209,3 +212,28 @@ def test_what_is_beyond_repair_is_not_read(barrier: Barrier, monkeypatch: pytest
         with pytest.raises(holdfast.HoldfastError) as caught:
             call()
         assert caught.value.diagnostics[0].code == "E0922"
+
+
+def test_an_update_gives_way_to_lookups(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between its steps, and only while a query is being answered by an index."""
+    kb = holdfast.from_text("p(x, y) :- e(x, y). q(x) :- p(x, y), !r(y).", {"e": [(1, 2)], "r": [(3,)]})
+    paused, waiting = list[float](), list[int]()
+    monkeypatch.setattr("holdfast.maintenance.watch.time.sleep", paused.append)
+    kb.apply(Update(insert={"e": [(2, 3)]}))
+    assert not paused
+    real = frozen.FrozenRelation.matching
+
+    def matching(self: frozen.FrozenRelation, *given: Any) -> Any:
+        job = Job(lambda: kb.apply(Update(insert={"e": [(7, 8)]})))
+        job.thread.join(PATIENCE)
+        assert job.error is None
+        waiting.append(len(paused))
+        return real(self, *given)
+
+    monkeypatch.setattr(frozen.FrozenRelation, "matching", matching)
+    assert list(kb.query("p(1, x)")) == [(2,)]
+    assert waiting[0] > 3
+    with pytest.raises(UsageError):
+        kb.query("p($x, y)", {"x": "one"})
+    kb.apply(Update(delete={"e": [(7, 8)]}))
+    assert len(paused) == waiting[0]

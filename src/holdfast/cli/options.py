@@ -98,7 +98,7 @@ NoModules = Annotated[
 ]
 EngineOption = Annotated[
     str,
-    Option("--engine", metavar="NAME", help="The engine: memory or parted, in this process, or spark."),
+    Option("--engine", metavar="NAME", help="The engine: memory or parted, in this process, or spark or spark-parted."),
 ]
 Master = Annotated[
     str | None,
@@ -156,10 +156,15 @@ def load_functors(paths: Sequence[Path]) -> None:
 
 def engine(name: str, master: str | None, conf: list[str]) -> str | SparkOptions:
     """The engine as the library takes it."""
-    if name == "spark":
-        from holdfast.spark_session import SparkOptions, parsed_conf
+    if name.startswith("spark"):
+        from holdfast.knowledge.engines import has_shards_on_spark
+        from holdfast.spark_session import SparkOptions, parsed_conf, spark_session
 
-        return SparkOptions(master, parsed_conf(conf))
+        if name == "spark":
+            return SparkOptions(master, parsed_conf(conf))
+        if has_shards_on_spark(name):
+            spark_session(SparkOptions(master, parsed_conf(conf)))  # which the engine then finds
+            return name
     if master is not None or conf:
         raise UsageError(Diagnostic("E1004", "--master and --conf need the spark engine", help="add --engine spark"))
     return name

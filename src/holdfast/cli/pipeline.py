@@ -12,8 +12,8 @@ from holdfast.errors import Diagnostic, UsageError
 
 if TYPE_CHECKING:
     from holdfast.pipeline import Event
+    from holdfast.pipeline.keeping import PipelineStore
     from holdfast.pipeline.model import Pipeline
-    from holdfast.pipeline.snapshots import SnapshotStore
 
 EXAMPLE = "holdfast pipeline run examples/windfarm/pipeline.toml"
 
@@ -111,26 +111,11 @@ def check(pipeline: PipelineFile) -> None:
 
 def snapshots(pipeline: PipelineFile) -> None:
     """List the snapshots; exit code 4 if the newest is damaged."""
-    store = _store(pipeline)
-    newest = store.current()
-    if newest is None:
+    listed = _store(pipeline).listed()
+    if not listed:
         terminal.line("there are no snapshots yet")
         return
-    unverified = store.unverified()
-    rows = [
-        (
-            f"{number}",
-            "newest"
-            if number == newest.number
-            else f"damaged: {fault}"
-            if fault is not None
-            else "its manifest has no hash"
-            if number in unverified
-            else "",
-            f"{sum(store.load(number).sizes.values())}" if fault is None else "",
-        )
-        for number, fault in store.faults().items()
-    ]
+    rows = [(f"{number}", remark, "" if facts is None else f"{facts}") for number, remark, facts in listed]
     terminal.table(("update", "", "facts"), rows)
 
 
@@ -151,11 +136,11 @@ def restore(
     terminal.line(f"the newest snapshot is that after update {update}")
 
 
-def _store(path: Path) -> SnapshotStore:
+def _store(path: Path) -> PipelineStore:
     from holdfast.pipeline import read
-    from holdfast.pipeline.snapshots import SnapshotStore
+    from holdfast.pipeline.keeping import PipelineStore
 
     declared: Pipeline = read(path)
     if declared.snapshots is None:
         raise UsageError(Diagnostic("E1103", f"{path} has no [snapshots]"))
-    return SnapshotStore(declared.snapshots.path, declared.snapshots.keep, declared.file)
+    return PipelineStore(declared.snapshots, declared.file)

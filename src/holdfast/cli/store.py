@@ -135,7 +135,7 @@ def export(store: StoreFolder, folder: NewFolder) -> None:
     from holdfast.formats.paths import file_stem
     from holdfast.store.copying import write_export
 
-    with holdfast.open(store) as kb:
+    with holdfast.open(store, read_only=True) as kb:
         explicit = {name: view for name in kb if len(view := kb.explicit(name))}
         tables = {file_stem(kb.program.relations[name]): view.to_arrow() for name, view in explicit.items()}
         write_export(folder, kb.rules_text(), tables)

@@ -13,12 +13,11 @@ from holdfast.knowledge.materialisation import Commit, Materialisation
 from holdfast.knowledge.stored_facts import stored_relations
 from holdfast.knowledge.views import Views, visible_relations
 from holdfast.language.printer import show
+from holdfast.relation_view import RelationView
 from holdfast.store.contents import pack
-from holdfast.store.writing import Snapshot, Store
+from holdfast.store.writing import Snapshot, Store, StoredData
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from holdfast.knowledge.facade import KnowledgeBase
 
 
@@ -87,18 +86,22 @@ def keep_derived(state: Materialisation, store: Store) -> None:
         store.cache(cached)
 
 
-def snapshot_of(state: Materialisation, views: Views, source: str) -> Snapshot:
-    """Everything that a state consists of."""
-    return Snapshot(
-        state.version, show(state.tree), source, stored_relations(state.program), dict(_explicit(state, views))
-    )
+def snapshot_of(
+    state: Materialisation,
+    views: Views,
+    source: str,
+    data: Callable[[RelationView], StoredData] = RelationView.to_arrow,
+) -> Snapshot:
+    """Everything that a state consists of; `data` is how explicit facts are given to the store."""
+    facts = {name: data(view) for name, view in _explicit(state, views)}
+    return Snapshot(state.version, show(state.tree), source, stored_relations(state.program), facts)
 
 
-def _explicit(state: Materialisation, views: Views) -> Iterable[tuple[str, pa.Table]]:
+def _explicit(state: Materialisation, views: Views) -> Iterable[tuple[str, RelationView]]:
     for name, relation in visible_relations(state.program).items():
         view = views.explicit_facts(relation)
         if len(view):
-            yield name, view.to_arrow()
+            yield name, view
 
 
 def _close(store: Store, state: weakref.ref[Materialisation]) -> None:

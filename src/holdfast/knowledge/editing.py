@@ -38,7 +38,7 @@ def edited(
         for i, type in enumerate(r.types)
         if name not in open or type is not Type.ANY
     }
-    checked = maintainable(check(_without_orphans(new, program), types | _told_by_facts(program, update, open)))
+    checked = maintainable(check(_without_orphans(new, program), types | _types_of_facts(program, update, open)))
     _refuse_other_types(program, checked, _first_added(program_tree, new), open)
     return new, _with_column_names(checked, program)
 
@@ -65,7 +65,7 @@ def _is_untold(relation: Relation) -> bool:
     return Type.ANY in relation.types and (relation.auxiliary or not relation.declared)
 
 
-def _told_by_facts(program: Program, update: Update, open: Collection[str]) -> dict[tuple[str, int], Type]:
+def _types_of_facts(program: Program, update: Update, open: Collection[str]) -> dict[tuple[str, int], Type]:
     """The types that the facts of an update suggest for relations that have no others."""
     from holdfast.formats.python_data import sniff_python
 

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from holdfast.maintenance.marking import Marking
     from holdfast.plans import SizeStatistics
     from holdfast.store.commits import CommitInfo
-    from holdfast.store.writing import Snapshot, Store
+    from holdfast.store.writing import Snapshot, Store, StoredData
     from holdfast.streaming.driver import Lookahead, Stream
     from holdfast.streaming.queue import UpdateQueue
 
@@ -407,8 +407,8 @@ class KnowledgeBase(Readable):
         """Follow a store from now on; `holdfast.open` does it."""
         self._following = following
 
-    def log_with(self, log: Callable[[Commit], None]) -> None:
-        """Call this before each commit; if it raises, the commit does not happen."""
+    def log_with(self, log: Callable[[Commit], None] | None) -> None:
+        """Call this before each commit; if it raises, the commit does not happen.  None calls nothing."""
         self._state.log = log
 
     def become(self, other: KnowledgeBase) -> None:
@@ -416,11 +416,11 @@ class KnowledgeBase(Readable):
         self._hold(other._state)
 
     @exclusive
-    def stored_as(self, source: str) -> Snapshot:
-        """What a store has to keep of this; `source` is the hash of the program."""
+    def stored_as(self, source: str, data: Callable[[RelationView], StoredData] = RelationView.to_arrow) -> Snapshot:
+        """What a store has to keep of this; `source` is the hash of the program, `data` gives facts to the store."""
         from holdfast.knowledge.durable import snapshot_of
 
-        return snapshot_of(self._state, self._views, source)
+        return snapshot_of(self._state, self._views, source, data)
 
     @exclusive
     def keep_derived(self, store: Store) -> None:

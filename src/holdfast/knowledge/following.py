@@ -94,7 +94,7 @@ class Following:
 
     def _is_current(self) -> bool:
         """Go on in the log; True when its end is reached, False when another log is to be read."""
-        if self._is_lost or read_identity(self._log.folder) != self._log.id:
+        if self._is_lost or read_identity(self._log.folder).id != self._log.id:
             return self._reload()
         snapshot, known = current_snapshot(self._log.folder), published(self._log.folder)
         if snapshot == self._log.number:

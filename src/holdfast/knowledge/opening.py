@@ -125,13 +125,13 @@ def from_text(
     expect(store, (str, Path, NoneType), "a store is a folder")
     with within(limits.seconds if limits else None):
         tree_program = parse(text, name, Preprocessing(macros or {}, tuple(map(Path, include))))
-        evaluate = _evaluation(facts, engine, limits, progress, modules, output, name, profile)
+        evaluate = evaluation(facts, engine, limits, progress, modules, output, name, profile)
         if store is None:
             return evaluate(tree_program)
         from holdfast.knowledge.storing import with_store
 
         _refuse_elsewhere(engine)
-        resume = _evaluation(None, engine, limits, progress, modules, output, name, profile)
+        resume = evaluation(None, engine, limits, progress, modules, output, name, profile)
         return with_store(tree_program, Path(store), evaluate, resume, migrate=migrate)
 
 
@@ -158,7 +158,7 @@ def _from_folder(
         raise UsageError(Diagnostic("E0926", message, help="give facts when the store is made, or in an update"))
     with within(limits.seconds if limits else None):
         settings = engine, limits, progress, modules, output, folder.as_posix(), profile
-        return (following if read_only else from_store)(folder, _evaluation(None, *settings))
+        return (following if read_only else from_store)(folder, evaluation(None, *settings))
 
 
 def _refuse_elsewhere(engine: EngineChoice) -> None:
@@ -167,15 +167,15 @@ def _refuse_elsewhere(engine: EngineChoice) -> None:
         raise UsageError(Diagnostic("E1308", "a store keeps what is in this process, not on Spark", help=help))
 
 
-def _evaluation(
+def evaluation(
     facts: GivenFacts,
     engine: EngineChoice,
-    limits: Limits | None,
-    progress: Progress | None,
-    modules: Iterable[str | Module],
-    output: str | Path | None,
-    name: str,
-    profile: bool,
+    limits: Limits | None = None,
+    progress: Progress | None = None,
+    modules: Iterable[str | Module] = MODULES,
+    output: str | Path | None = None,
+    name: str = "<text>",
+    profile: bool = False,
 ) -> Evaluate:
     """Evaluates a program with the settings of a call."""
     settings = engine, limits or Limits(), progress or Silent(), named(modules), output, name, profile

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
 
 from holdfast.errors import DamagedData, Diagnostic
 from holdfast.formats.parquet import read_parquet
@@ -17,7 +20,10 @@ from holdfast.program.maintainable import maintainable, with_relations
 from holdfast.program.model import Column, Program, Relation
 from holdfast.store.manifests import StoredRelation
 from holdfast.values import Type
-from holdfast.values.dictionary import Dictionary
+from holdfast.values.dictionary import Codes, Dictionary
+
+ReadFrame: TypeAlias = Callable[[Path], Any]
+"""Gives a folder of Parquet files as a DataFrame."""
 
 
 def stored_relations(program: Program) -> tuple[StoredRelation, ...]:
@@ -33,16 +39,30 @@ def _stored(relation: Relation) -> StoredRelation:
 def load_stored(
     tree_program: tree.Program,
     relations: Iterable[StoredRelation],
-    facts: Mapping[str, Path],
+    facts: Mapping[str, Sequence[Path]],
     dictionary: Dictionary,
     derived: Derived | None = None,
+    frame: ReadFrame | None = None,
 ) -> Loaded:
-    """What a snapshot holds, checked and encoded; with a cache of what follows, only what that does not have."""
+    """What a snapshot holds, checked and encoded; with a cache of what follows, only what that does not have.
+
+    `frame` reads the folders that Spark wrote, whose facts stay there.
+    """
     program = _stored_program(tree_program, relations)
     if derived is not None:
         return Loaded(program, derived.given(program, dictionary), dictionary, derived=derived)
-    rows = {name: read_parquet(path, program.relations[name], dictionary) for name, path in facts.items()}
-    return Loaded(program, rows, dictionary)
+    spread = {name: paths[0].parent for name, paths in facts.items() if frame and paths[0].parent.suffix == ".parquet"}
+    rows = {
+        name: _together([read_parquet(path, program.relations[name], dictionary) for path in paths])
+        for name, paths in facts.items()
+        if name not in spread
+    }
+    frames = {name: [frame(folder)] for name, folder in spread.items()} if frame is not None else {}
+    return Loaded(program, rows, dictionary, frames)
+
+
+def _together(parts: Sequence[Codes]) -> Codes:
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def _stored_program(tree_program: tree.Program, relations: Iterable[StoredRelation]) -> Program:

@@ -14,7 +14,7 @@ from holdfast.knowledge.facade import KnowledgeBase
 from holdfast.knowledge.loading import Loaded, load
 from holdfast.knowledge.recipes import Evaluate
 from holdfast.knowledge.relations import missing
-from holdfast.knowledge.stored_facts import load_stored, refuse_other_types
+from holdfast.knowledge.stored_facts import ReadFrame, load_stored, refuse_other_types
 from holdfast.knowledge.updating import MOST_TOGETHER, changes_rules
 from holdfast.language import parse, tree
 from holdfast.language.printer import show, show_rule
@@ -24,9 +24,10 @@ from holdfast.program.maintainable import maintainable, with_relations
 from holdfast.store.contents import LoggedCommit, unpack
 from holdfast.store.derived import read_cache
 from holdfast.store.manifests import damaged
+from holdfast.store.opening import create_store, exists, open_store
 from holdfast.store.reading import StoreContents, read_store
 from holdfast.store.records import LogRecord
-from holdfast.store.writing import Store, create_store, exists, open_store
+from holdfast.store.writing import Store
 from holdfast.updates import Update
 from holdfast.values.dictionary import Dictionary
 
@@ -82,18 +83,25 @@ def earlier(folder: Path, resume: Evaluate) -> Callable[[int], KnowledgeBase]:
     return lambda version: resumed(read_store(folder).at(version), resume)
 
 
-def resumed(stored: StoreContents, evaluate: Evaluate, store: Store | None = None) -> KnowledgeBase:
-    """The last state that a store has: the snapshot evaluated, then the updates since.  `store` keeps a cache of it."""
-    kb = _snapshot(stored, evaluate, store)
+def resumed(
+    stored: StoreContents, evaluate: Evaluate, store: Store | None = None, frame: ReadFrame | None = None
+) -> KnowledgeBase:
+    """The last state that a store has: the snapshot evaluated, then the updates since.  `store` keeps a cache of it.
+
+    `frame` reads what Spark wrote, for the spark engine.
+    """
+    kb = _snapshot(stored, evaluate, store, frame)
     replay(kb, stored.log.applied(), stored.folder)
     kb.start_at(stored.version)
     return kb
 
 
-def _snapshot(stored: StoreContents, evaluate: Evaluate, store: Store | None) -> KnowledgeBase:
+def _snapshot(stored: StoreContents, evaluate: Evaluate, store: Store | None, frame: ReadFrame | None) -> KnowledgeBase:
     """The state of the snapshot: from the cache of what follows, if there is one that can be used, or evaluated."""
     manifest = stored.manifest
-    facts = {file.relation: stored.folder / file.path for file in manifest.facts}
+    facts: dict[str, list[Path]] = {}
+    for file in manifest.facts:
+        facts.setdefault(file.relation, []).append(stored.folder / file.path)
     program = parse(manifest.program, manifest.path)
 
     def from_cache(given: tree.Program, dictionary: Dictionary) -> Loaded:
@@ -105,7 +113,8 @@ def _snapshot(stored: StoreContents, evaluate: Evaluate, store: Store | None) ->
 
     with suppress(StaleCacheError):
         return evaluate(program, from_cache)
-    kb = evaluate(program, lambda given, dictionary: load_stored(given, manifest.relations, facts, dictionary))
+    loader = partial(load_stored, relations=manifest.relations, facts=facts, frame=frame)
+    kb = evaluate(program, lambda given, dictionary: loader(given, dictionary=dictionary))
     if store is not None:
         kb.keep_derived(store)
     return kb

@@ -54,7 +54,6 @@ def _proved_by_counter(s: Stratum, facts: Facts) -> Facts:
 def _proved_backwards(s: Stratum, facts: Facts) -> Facts:
     explicit = (facts & s.E) - s.E_minus
     instances = s.derived_goals(s.kept.nonrecursive, s.I - (s.D - s.A), s.I | s.A, facts - explicit)
-    s.figures.backward += len(instances)
     return explicit | instances.support()
 
 
@@ -63,8 +62,7 @@ def _delete(s: Stratum, N: Facts, proves: Proves) -> None:
     I, D, A, P = s.I, s.D, s.A, s.backend.proved
     if not s.kept.recursive and not s.served:  # nothing for CHECK and SATURATE to go through
         Δ = (S := N - D) - proves(s, S)
-        s.figures.overdeleted += len(Δ)
-        D |= Δ
+        s.delete(Δ)
         return
     while S := N - D:  # line 62
         check(s, S, proves)  # lines 64 and 65
@@ -74,10 +72,8 @@ def _delete(s: Stratum, N: Facts, proves: Proves) -> None:
         own = [module.delete(I - (D - A), Δ) for module in s.served]
         instances = s.recursive_heads(s.kept.recursive, I - (D - A), I | A, Δ)  # line 68
         s.Cr.subtract(instances)  # B/F^c-Mod only
-        s.figures.deletion += len(instances)
-        s.figures.overdeleted += len(Δ)
         N = reduce(or_, own, instances.support())
-        D |= Δ  # line 69
+        s.delete(Δ)  # line 69
     for proof in (s.backend.checked, P, s.backend.delayed):
         proof.clear()
     for module in s.served:
@@ -118,8 +114,8 @@ def saturate(s: Stratum, N: Facts) -> None:
         if not Δ:  # line 83
             return
         P |= Δ  # line 84
-        instances = s.recursive_heads(s.kept.recursive, s.backend.elsewhere(s.O, P, I - (D - A)), I | A, Δ)  # line 85
-        s.figures.forward += len(instances)
+        proved = s.backend.elsewhere(s.O, P, I - (D - A))
+        instances = s.recursive_heads(s.kept.recursive, proved, I | A, Δ, "forward")  # line 85
         N = instances.support()
         if s.served:
             N = N | by_modules(s, s.of_node(C) - P)

@@ -18,8 +18,8 @@ def maintain(s: Stratum) -> None:
 
 def first_deletions(s: Stratum) -> Facts:
     """Line 8: N := (E- ∩ O) ∪ Π[I : D\\A, A\\D], and what removed rules derived."""
-    I, rules = s.I, s.kept.rules
-    bags = [s.delta_heads(rules, I, s.removed_inputs, s.added_inputs)]
+    I = s.I
+    bags = [s.lost_heads(s.kept.rules, I)]
     if s.kept.aggregates:
         bags.append(s.aggregates_touched(I))
     if s.removed:
@@ -27,7 +27,6 @@ def first_deletions(s: Stratum) -> Facts:
     N = s.E_minus
     for bag in bags:
         N = N | bag.support()
-    s.figures.deletion += sum(map(len, bags))
     return N
 
 
@@ -37,10 +36,8 @@ def overdelete(s: Stratum) -> None:
     N = first_deletions(s)  # line 8
     while Δ := N - D:  # lines 9 to 11
         instances = s.recursive_heads(s.kept.recursive, I - (D - A), I | A, Δ)  # line 12
-        s.figures.deletion += len(instances)
-        s.figures.overdeleted += len(Δ)
         N = instances.support()
-        D |= Δ  # line 13
+        s.delete(Δ)  # line 13
 
 
 def rederive(s: Stratum) -> Facts:
@@ -49,7 +46,4 @@ def rederive(s: Stratum) -> Facts:
     overdeleted = s.of_node(D)
     explicit = (overdeleted & s.E) - s.E_minus
     instances = s.derived_goals(s.kept.rules, I - (D - A), I | A, overdeleted)
-    s.figures.backward += len(instances)
-    R = explicit | instances.support()
-    s.figures.rederived += len(R)
-    return R
+    return explicit | instances.support()

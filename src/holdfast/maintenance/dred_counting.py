@@ -20,6 +20,15 @@ def maintain(s: Stratum) -> None:
     insert(s, rederive(s))  # lines 24 and 25
 
 
+def maintain_explicit(s: Stratum) -> None:
+    """The same for a hyper-node without rules: its facts are the explicit ones."""
+    s.Cn.subtract(s.E_minus)
+    s.delete(s.E_minus)
+    s.Cn.add(s.E_plus)
+    s.A |= s.E_plus
+    s.watch.round(len(s.E_plus))
+
+
 def first_deletions(s: Stratum) -> Facts:
     """Lines 28 to 32: what loses a derivation by what happened outside this hyper-node; the counters are moved."""
     I = s.I
@@ -29,19 +38,18 @@ def first_deletions(s: Stratum) -> Facts:
     if s.removed:
         recursive.append(s.instances(s.removed.recursive, I))
     N = s.E_minus
-    for bag in nonrecursive:
+    for bag in filter(len, nonrecursive):
         s.Cn.subtract(bag)
         N = N | bag.support()
-    for bag in recursive:
+    for bag in filter(len, recursive):
         s.Cr.subtract(bag)
         N = N | bag.support()
-    s.figures.deletion += sum(map(len, (*nonrecursive, *recursive)))
     return N
 
 
 def nonrecursive_deletions(s: Stratum) -> list[Bag]:
     """The nonrecursive derivations that are lost by what happened outside this hyper-node."""
-    I, bags = s.I, [s.delta_heads(s.kept.nonrecursive, s.I, s.removed_inputs, s.added_inputs)]
+    I, bags = s.I, [s.lost_heads(s.kept.nonrecursive, s.I)]
     if s.kept.aggregates:
         bags.append(s.aggregates_touched(I))
     if s.removed:
@@ -56,10 +64,8 @@ def overdelete(s: Stratum) -> None:
     while Δ := unsupported(s, N - D):  # lines 33 to 35
         instances = s.recursive_heads(s.kept.recursive, I - (D - A), I | A, Δ)  # line 36
         s.Cr.subtract(instances)  # line 37
-        s.figures.deletion += len(instances)
-        s.figures.overdeleted += len(Δ)
         N = instances.support()
-        D |= Δ  # line 38
+        s.delete(Δ)  # line 38
 
 
 def unsupported(s: Stratum, facts: Facts) -> Facts:
@@ -71,9 +77,7 @@ def unsupported(s: Stratum, facts: Facts) -> Facts:
 def rederive(s: Stratum) -> Facts:
     """Line 24: R := {F in D ∩ O | Cr[F] > 0}."""
     overdeleted = s.of_node(s.D)
-    R = overdeleted - s.Cr.zero(overdeleted)
-    s.figures.rederived += len(R)
-    return R
+    return overdeleted - s.Cr.zero(overdeleted)
 
 
 def first_insertions(s: Stratum) -> tuple[list[Bag], list[Bag]]:
@@ -82,14 +86,13 @@ def first_insertions(s: Stratum) -> tuple[list[Bag], list[Bag]]:
     recursive = [s.delta_heads(s.kept.recursive, J, s.added_inputs, s.removed_inputs)]
     if s.added:
         recursive.append(s.instances(s.added.recursive, J))
-    s.figures.insertion += sum(map(len, (*nonrecursive, *recursive)))
     return nonrecursive, recursive
 
 
 def nonrecursive_insertions(s: Stratum) -> list[Bag]:
     """The nonrecursive derivations that come by what happened outside this hyper-node."""
     J = (s.I - s.D) | s.A
-    bags = [s.delta_heads(s.kept.nonrecursive, J, s.added_inputs, s.removed_inputs)]
+    bags = [s.gained_heads(s.kept.nonrecursive, J)]
     if s.kept.aggregates:
         bags.append(s.aggregates_touched(J))
     if s.added:
@@ -104,13 +107,14 @@ def insert(
 ) -> None:
     """INSERT.  `modules` adds what these derive."""
     I, D, A = s.I, s.D, s.A
+    s.begin_insertion(R)
     nonrecursive, recursive = first_insertions(s)
     s.Cn.add(s.E_plus)
     N = R | s.E_plus  # line 40
-    for bag in nonrecursive:  # lines 41 and 42
+    for bag in filter(len, nonrecursive):  # lines 41 and 42
         s.Cn.add(bag)
         N = N | bag.support()
-    for bag in recursive:  # lines 43 and 44
+    for bag in filter(len, recursive):  # lines 43 and 44
         s.Cr.add(bag)
         N = N | bag.support()
     Π_r = s.kept.recursive + s.added.recursive
@@ -120,7 +124,6 @@ def insert(
         J = (I - D) | A
         instances = s.recursive_heads(Π_r, J, J, Δ)  # line 49
         s.Cr.add(instances)  # line 50
-        s.figures.insertion += len(instances)
         N = instances.support()
         if modules is not None:
             N = N | modules(Δ)

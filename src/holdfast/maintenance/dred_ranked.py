@@ -11,6 +11,7 @@ instances of its loop need no look at ranks.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from operator import or_
 
@@ -18,7 +19,7 @@ from holdfast.backends.abilities import Ranking
 from holdfast.backends.protocol import Bag, Facts
 from holdfast.maintenance import dred_counting
 from holdfast.maintenance.stratum import Stratum, delta_sources
-from holdfast.plans import Read
+from holdfast.plans import Plan, Read
 from holdfast.program.model import Rule
 
 
@@ -49,10 +50,8 @@ class RankedStratum:
             instances, founded = self._recursive_heads(s.kept.recursive, I - (D - A), I | A, Δ)
             s.Cr.subtract(instances)
             self.Cw.subtract(founded)
-            s.figures.deletion += len(instances)
-            s.figures.overdeleted += len(Δ)
             N = instances.support()
-            D |= Δ
+            s.delete(Δ)
 
     def _unsupported(self, facts: Facts) -> Facts:
         """{F | Cn[F] = 0 and Cw[F] = 0}.
@@ -80,12 +79,12 @@ class RankedStratum:
             s.Cr.subtract(instances)
             self.Cw.subtract(founded)
         met = [*nonrecursive, *(instances for instances, _ in recursive)]
-        s.figures.deletion += sum(map(len, met))
         return reduce(or_, (bag.support() for bag in met), s.E_minus)
 
     def insert(self, R: Facts) -> None:
         """INSERT: each round's new facts enter with the next rank."""
         s, I, D, A = self.s, self.s.I, self.s.D, self.s.A
+        s.begin_insertion(R)
         N = R | self._first_insertions()
         Π_r = s.kept.recursive + s.added.recursive
         while Δ := N - ((I - D) | A):
@@ -96,7 +95,6 @@ class RankedStratum:
             J = (I - D) | A
             instances = s.recursive_heads(Π_r, J, J, Δ)
             s.Cr.add(instances)
-            s.figures.insertion += len(instances)
             N = instances.support()
 
     def _first_insertions(self) -> Facts:
@@ -112,22 +110,25 @@ class RankedStratum:
             s.Cr.add(instances)
             self.Cw.add(founded)
         met = [*nonrecursive, *(instances for instances, _ in recursive)]
-        s.figures.insertion += sum(map(len, met))
         return reduce(or_, (bag.support() for bag in met), s.E_plus)
 
     # --- Π, and its founded instances ------------------------------------------------------------------
 
     def _instances(self, rules: tuple[Rule, ...], I: Facts) -> tuple[Bag, Bag]:
         """Π⟦I⟧."""
-        return self.ranks.apply_ranked(self._plans.whole(rules), {Read.ALL: I, Read.ABSENT: I})
+        return self._apply(self._plans.whole(rules), {Read.ALL: I, Read.ABSENT: I})
 
     def _delta_heads(self, I: Facts, P: Facts, N: Facts) -> tuple[Bag, Bag]:
         """Π_r⟦I : P, N⟧."""
         plans = self._plans.changed(self.s.kept.recursive, P.sizes(), N.sizes())
-        return self.ranks.apply_ranked(plans, delta_sources(I, P, N) if plans else {})
+        return self._apply(plans, delta_sources(I, P, N) if plans else {})
 
     def _recursive_heads(self, rules: tuple[Rule, ...], Ip: Facts, In: Facts, Δ: Facts) -> tuple[Bag, Bag]:
         """Π_r⟦Ip, In : Δ⟧."""
         plans = self._plans.recursive(Δ.sizes(), rules)
-        sources = {Read.ALL: Ip, Read.OLD: Ip - Δ, Read.DELTA: Δ, Read.ABSENT: In}
-        return self.ranks.apply_ranked(plans, sources)
+        return self._apply(plans, {Read.ALL: Ip, Read.OLD: Ip - Δ, Read.DELTA: Δ, Read.ABSENT: In})
+
+    def _apply(self, plans: Sequence[Plan], sources: Mapping[Read, Facts]) -> tuple[Bag, Bag]:
+        instances, founded = self.ranks.apply_ranked(plans, sources)
+        self.s.count(len(instances))
+        return instances, founded

@@ -156,7 +156,7 @@ def recompute(s: Stratum) -> None:
     improvement = Improvement(s.planner, s.backend, s.watch, known, lambda: J, replace, s.figures, none_yet=True)
     plans = s.planner.whole(s.node.nonrecursive)
     N, instances = improvement.groups.offers(plans, {Read.ALL: J, Read.ABSENT: J}, J)
-    s.figures.insertion += instances
+    s.count(instances, "insertion")
     explicit = (s.of_node(s.E) - s.E_minus) | s.E_plus
     improvement.run(explicit | N, s.node.recursive)
     s.figures.is_anew, s.is_ranked = True, _ranks(s.planner, s.backend, known) is not None
@@ -215,7 +215,6 @@ def first_deletions(s: Stratum) -> Facts:
     bags = [s.delta_heads(s.kept.rules, s.I, s.removed_inputs, s.added_inputs)]
     if s.removed:
         bags.append(s.instances(s.removed.rules, s.I))
-    s.figures.deletion += sum(map(len, bags))
     return reduce(or_, (bag.support() for bag in bags), s.E_minus).snapshot()
 
 
@@ -229,10 +228,8 @@ def overdelete(s: Stratum, N: Facts, known: Regime) -> None:
     ranks = _ranks(s.planner, s.backend, known) if s.is_ranked and not known.climbs else None
     while Δ := _unfounded(s, (N & I) - D, rules, ranks):
         instances = s.recursive_heads(s.kept.recursive, I - (D - A), I | A, Δ)
-        s.figures.deletion += len(instances)
-        s.figures.overdeleted += len(Δ)
         N = instances.support()
-        D |= Δ
+        s.delete(Δ)
 
 
 def _unfounded(s: Stratum, facts: Facts, rules: Sequence[Rule], ranks: Ranking | None) -> Facts:
@@ -243,13 +240,12 @@ def _unfounded(s: Stratum, facts: Facts, rules: Sequence[Rule], ranks: Ranking |
         return S
     Ip, In = s.I - (s.D - s.A), s.I | s.A
     instances = s.derived_goals(rules, Ip, In, S)
-    s.figures.backward += len(instances)
     S = (S - instances.support()).snapshot()
     if ranks is None or not S:
         return S
     plans = s.planner.bodies_too.heads(s.kept.recursive, S.sizes())
     instances, founded = ranks.apply_ranked(plans, {Read.ALL: Ip, Read.DELTA: S, Read.ABSENT: In})
-    s.figures.backward += len(instances)
+    s.count(len(instances), "backward")
     return (S - founded.support()).snapshot()
 
 
@@ -263,7 +259,7 @@ def rederive(s: Stratum, groups: OfferGroups) -> Facts:
     plans = s.planner.by_group(s.kept.rules, lost.sizes())
     J = I - (D - A)
     N, count = groups.offers(plans, {Read.ALL: J, Read.DELTA: lost, Read.ABSENT: I | A}, J)
-    s.figures.backward += count
+    s.count(count, "backward")
     return explicit | N
 
 
@@ -281,11 +277,11 @@ def insert(s: Stratum, R: Facts) -> None:
         A |= Δ
 
     known = _regime_of(s.planner)
+    s.begin_insertion(s.nothing)  # offers were rederived, not facts
     bags = [s.delta_heads(s.kept.rules, now(), s.added_inputs, s.removed_inputs)]
     if s.added:
         bags.append(s.instances(s.added.rules, now()))
     N = reduce(or_, (bag.support() for bag in bags), R | s.E_plus).snapshot()
-    s.figures.insertion += sum(map(len, bags))
     improvement = Improvement(s.planner, s.backend, s.watch, known, now, replace, s.figures, ranked=s.is_ranked)
     improvement.run(N, (*s.kept.recursive, *s.added.recursive))
     s.is_ranked = s.is_ranked and known.levelled

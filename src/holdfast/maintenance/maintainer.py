@@ -113,6 +113,7 @@ class Maintainer:
         if adopt is None:
             self._roll_back(costs)
         else:
+            watch.give_way()
             self.transactions.commit((E_minus, E_plus), (outcome.removed, outcome.added), then=adopt)
         return result
 

@@ -211,14 +211,6 @@ class MarkedStratum(Stratum):
     beside: Sequence[Rule] = field(kw_only=True)  # the rules whose first deletions are the same step as the others'
     underived: Facts | None = None  # marked facts that are known to have no derivation left
 
-    def delta_heads(self, rules: Iterable[Rule], I: Facts, P: Facts, N: Facts) -> Bag:
-        """Π⟦I : P, N⟧, of what goes and of what comes."""
-        if P is self.removed_inputs and (rules is self.kept.nonrecursive or rules is self.kept.rules):
-            return self._deleted(rules, I)
-        if P is self.added_inputs and rules is self.kept.nonrecursive:
-            return self._inserted(I)
-        return Stratum.delta_heads(self, rules, I, P, N)
-
     def derived_goals(self, rules: Iterable[Rule], Ip: Facts, In: Facts, goals: Facts) -> Bag:
         """Rules run backwards; not for facts whose only derivation was marked and is gone."""
         if self.underived is not None:
@@ -230,14 +222,13 @@ class MarkedStratum(Stratum):
         self.marking.marked()
         return Stratum.supporting(self, rules, goals, most)
 
-    def _deleted(self, rules: tuple[Rule, ...], I: Facts) -> Bag:
+    def lost_heads(self, rules: tuple[Rule, ...], I: Facts) -> Bag:
         """Line 23, less what is known already."""
         known, bags = self.marking.covered(self), list[Bag]()
         if not known:
-            return Stratum.delta_heads(self, rules, I, self.removed_inputs, self.added_inputs)
+            return Stratum.lost_heads(self, rules, I)
         for covered in known:
             self.marking.saves(len(covered.instances))
-            self.figures.deletion -= len(covered.instances)  # which the algorithm is about to count
             bags.append(covered.instances)
             if covered.copying is not None and covered.copying.is_all:
                 heads = covered.instances.support()
@@ -250,25 +241,25 @@ class MarkedStratum(Stratum):
 
     def _changed(self, rules: Sequence[Rule], I: Facts, P: Facts, N: Facts) -> list[Bag]:
         """Π⟦I : P, N⟧, if there are rules."""
-        return [Stratum.delta_heads(self, rules, I, P, N)] if rules else []
+        return [self.delta_heads(rules, I, P, N)] if rules else []
 
-    def _inserted(self, J: Facts) -> Bag:
+    def gained_heads(self, rules: tuple[Rule, ...], J: Facts) -> Bag:
         """Line 28, by the rules that read nothing of their head's own hyper-node; and what is known of marked facts is
         kept (line 29)."""
         marked, added, removed = self.marking.marked(), self.added_inputs, self.removed_inputs
-        rules = self.marking.coverable(self.node, self.kept.nonrecursive, self.beside, passes_on=self.passes_on)
-        copied = self._copied(rules, marked, J) if rules.copying else []
-        T = marked.of(rules.joined) if marked is not None and rules.others else None
+        coverable = self.marking.coverable(self.node, rules, self.beside, passes_on=self.passes_on)
+        copied = self._copied(coverable, marked, J) if coverable.copying else []
+        T = marked.of(coverable.joined) if marked is not None and coverable.others else None
         if not T or T - (self.A - self.D):
-            return _sum([*copied, *self._changed(rules.uncopied, J, added, removed)])
-        met = cast("SummableBag", Stratum.delta_heads(self, rules.others, J, T, self.nothing))
-        self.marking.cover(self, Covered(T, rules.others, met), passes_on=self.passes_on)
-        rest = self._changed(rules.rest, J, added, removed)
-        return _sum([*copied, met, self._without(rules.others, J, T, added, removed), *rest])
+            return _sum([*copied, *self._changed(coverable.uncopied, J, added, removed)])
+        met = cast("SummableBag", self.delta_heads(coverable.others, J, T, self.nothing))
+        self.marking.cover(self, Covered(T, coverable.others, met), passes_on=self.passes_on)
+        rest = self._changed(coverable.rest, J, added, removed)
+        return _sum([*copied, met, self._without(coverable.others, J, T, added, removed), *rest])
 
     def _copied(self, rules: Coverable, marked: Facts | None, J: Facts) -> list[Bag]:
         """The instances of copying rules; those of marked facts are known, whenever they were met."""
-        copied = Stratum.delta_heads(self, rules.copying, J, self.added_inputs, self.removed_inputs)
+        copied = self.delta_heads(rules.copying, J, self.added_inputs, self.removed_inputs)
         self.marking.links.learn(rules.copying, self.added_inputs, copied)
         if marked is None:
             return [copied]
@@ -284,7 +275,7 @@ class MarkedStratum(Stratum):
         if not self.planner.changed(rules, _fewer(P.sizes(), T.sizes()), N.sizes()):
             return self.backend.apply((), {})
         left, positive = P - T, I - T
-        return self.backend.apply(
+        return self.apply(
             self.planner.changed(rules, left.sizes(), N.sizes()),
             {
                 Read.ALL: positive,

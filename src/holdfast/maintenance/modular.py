@@ -190,9 +190,7 @@ def overdelete(s: Stratum) -> None:
         own = [module.delete(I - (D - A), Δ) for module in s.served]  # line 28
         instances = s.recursive_heads(s.kept.recursive, I - (D - A), I | A, Δ)
         s.Cr.subtract(instances)
-        s.figures.deletion += len(instances)
-        s.figures.overdeleted += len(Δ)
-        D |= Δ
+        s.delete(Δ)
         N = reduce(or_, own, instances.support())  # line 30
 
 
@@ -202,9 +200,7 @@ def rederive(s: Stratum) -> Facts:
     overdeleted = s.of_node(s.D)
     R = dred_counting.rederive(s)
     for module in s.served:
-        again = module.rederive(J, overdeleted)
-        s.figures.rederived += len(again - R)
-        R = R | again
+        R = R | module.rederive(J, overdeleted)
     return R
 
 
@@ -246,6 +242,7 @@ def exact(s: Stratum) -> None:
     """A module that is alone says what exactly a change of external facts does; nothing is overdeleted."""
     module, D, A = s.served[0], s.D, s.A
     lost = s.Cn.zero(dred_counting.first_deletions(s))
+    s.begin_insertion(s.nothing)
     nonrecursive, _ = dred_counting.first_insertions(s)
     N = reduce(or_, (bag.support() for bag in nonrecursive), s.E_plus)
     gained = s.Cn.zero(N)
@@ -259,8 +256,7 @@ def exact(s: Stratum) -> None:
     bear = _bearing(s)
     for removed, added in changed.parts:
         bear(added, removed)
-        s.figures.overdeleted += len(removed)
-        D |= module.facts(removed)
+        s.delete(module.facts(removed))
         A |= module.facts(added)
         s.watch.batch(len(added))
     s.watch.grown(f"{module.predicate} of {module.service.module.name}", module.service.module.nbytes(changed.state))
@@ -309,7 +305,7 @@ def recompute(s: Stratum) -> None:
     evaluation = Evaluation(s.planner, backend, s.watch, (*s.kept.recursive, *s.added.recursive), new, J)
     evaluation.most_derived = module_budget(backend).most_by_modules
     evaluation.run(explicit, s.served, s.served[0].service.alone, s.states)
-    s.figures.insertion += evaluation.instances
+    s.count(evaluation.instances, "insertion")
     old = s.of_node(I)
     D |= old - new
     A |= s.of_node(new) - I

@@ -83,6 +83,11 @@ class NodePlan:
         """Whether a module that knows its facts has them to itself, before and after."""
         return self.allotment.alone is not None and (self.state_reusable or not self.modules_changed)
 
+    @cached_property
+    def has_rules(self) -> bool:
+        """Whether a rule derives its facts, or did before."""
+        return bool(self.kept or self.removed or self.added)
+
     @property
     def edited(self) -> bool:
         """Whether its rules, or the rules that modules serve, are others than before."""

@@ -20,7 +20,7 @@ def maintain(s: Stratum) -> None:
     scratch = _scratch(s)
     if scratch is None:
         J = s.backend.elsewhere(s.O, new, (I - D) | A)
-        s.figures.insertion += evaluate(s.planner, s.backend, new, J, explicit, _taking(s, new))
+        s.count(evaluate(s.planner, s.backend, new, J, explicit, _taking(s, new)), "insertion")
     else:
         _evaluate_beside(s, scratch, explicit)
     old = s.of_node(I)
@@ -43,7 +43,7 @@ def _evaluate_beside(s: Stratum, scratch: Scratch, explicit: Facts) -> None:
     if ranks is not None:
         ranks.rank_anew(s.O)
     J, planner = scratch.reads((s.I - s.D) | s.A), Planner(s.node, scratch.backend.statistics)
-    s.figures.insertion += evaluate(planner, scratch.backend, K, J, scratch.facts(explicit), _taking(s, K))
+    s.count(evaluate(planner, scratch.backend, K, J, scratch.facts(explicit), _taking(s, K)), "insertion")
     new |= scratch.bring_over()
 
 

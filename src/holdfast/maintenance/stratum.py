@@ -6,16 +6,19 @@ added so far, O the facts of this hyper-node.  I stays as it was until the whole
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
+from typing import Literal, NamedTuple
 
 from holdfast.backends.protocol import Backend, Bag, Counters, Facts
 from holdfast.maintenance.module_adapter import ModuleAdapter, States
 from holdfast.maintenance.watch import Watch
-from holdfast.plans import AggregatePlan, Planner, Read
+from holdfast.plans import AggregatePlan, AnyPlan, Planner, Read
 from holdfast.program.model import AggregateRule, Atom, HyperNode, Negated, Rule
 from holdfast.quick_dataclass import dataclass
+
+Phase = Literal["deletion", "backward", "forward", "insertion"]
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,15 @@ class RuleChange:
 
     def __bool__(self) -> bool:
         return bool(self.nonrecursive or self.recursive or self.aggregates)
+
+
+class NodeChange(NamedTuple):
+    """The facts that an update changes for one hyper-node: its own explicit ones, and those that its rules read."""
+
+    E_minus: Facts
+    E_plus: Facts
+    removed_inputs: Facts
+    added_inputs: Facts
 
 
 @dataclass
@@ -100,6 +112,8 @@ class Stratum:
     watch: Watch
     E_minus: Facts  # E- ∩ O
     E_plus: Facts  # E+ ∩ O
+    removed_inputs: Facts  # D \ A of earlier hyper-nodes
+    added_inputs: Facts  # A \ D
     kept: RuleChange
     removed: RuleChange
     added: RuleChange
@@ -109,6 +123,7 @@ class Stratum:
     states: States = field(default_factory=States)
     keeps_nonrecursive: bool = True  # Cn
     keeps_recursive: bool = True  # Cr
+    phase: Phase = "deletion"  # which the instances count in
     is_ranked: bool = False  # the ranks of a recursion through min or max are right: before, and then after
 
     def __post_init__(self) -> None:
@@ -117,8 +132,6 @@ class Stratum:
         self.D, self.A = backend.deleted, backend.added
         self.Cn: Counters = backend.nonrecursive if self.keeps_nonrecursive else _NOT_KEPT
         self.Cr: Counters = backend.recursive if self.keeps_recursive else _NOT_KEPT
-        self.removed_inputs = (self.D - self.A).of(self.inputs)  # D \ A of earlier hyper-nodes
-        self.added_inputs = (self.A - self.D).of(self.inputs)  # A \ D
 
     @property
     def node(self) -> HyperNode:
@@ -139,32 +152,64 @@ class Stratum:
         """`… ∩ O`."""
         return facts.of(self.O)
 
+    # --- what an algorithm does, and its figures ---------------------------------------------------------
+
+    def delete(self, Δ: Facts) -> None:
+        """D := D ∪ Δ."""
+        self.figures.overdeleted += len(Δ)
+        self.D |= Δ
+
+    def begin_insertion(self, R: Facts) -> None:
+        """INSERT begins with the facts that were rederived."""
+        self.figures.rederived += len(R)
+        self.phase = "insertion"
+
+    def count(self, instances: int, phase: Phase | None = None) -> None:
+        """So many rule instances were met."""
+        phase = phase or self.phase
+        setattr(self.figures, phase, getattr(self.figures, phase) + instances)
+
     # --- Π ---------------------------------------------------------------------------------------------
+
+    def apply(self, plans: Sequence[AnyPlan], sources: Mapping[Read, Facts], phase: Phase | None = None) -> Bag:
+        """The heads of all instances, which are counted."""
+        self.watch.give_way()
+        instances = self.backend.apply(plans, sources)
+        self.count(len(instances), phase)
+        return instances
 
     def instances(self, rules: Iterable[Rule], I: Facts) -> Bag:
         """Π⟦Ip, In⟧."""
-        return self.backend.apply(self.planner.whole(rules), {Read.ALL: I, Read.ABSENT: I})
+        return self.apply(self.planner.whole(rules), {Read.ALL: I, Read.ABSENT: I})
 
     def delta_heads(self, rules: Iterable[Rule], I: Facts, P: Facts, N: Facts) -> Bag:
         """Π⟦I : P, N⟧."""
         plans = self.planner.changed(rules, P.sizes(), N.sizes()) if rules else ()
         if not plans:
             return self.backend.apply((), {})
-        return self.backend.apply(plans, delta_sources(I, P, N))
+        return self.apply(plans, delta_sources(I, P, N))
 
-    def recursive_heads(self, rules: Iterable[Rule], Ip: Facts, In: Facts, Δ: Facts) -> Bag:
+    def lost_heads(self, rules: tuple[Rule, ...], I: Facts) -> Bag:
+        """Π⟦I : D\\A, A\\D⟧: what loses an instance by what happened in earlier hyper-nodes."""
+        return self.delta_heads(rules, I, self.removed_inputs, self.added_inputs)
+
+    def gained_heads(self, rules: tuple[Rule, ...], J: Facts) -> Bag:
+        """Π⟦J : A\\D, D\\A⟧: what gains one."""
+        return self.delta_heads(rules, J, self.added_inputs, self.removed_inputs)
+
+    def recursive_heads(self, rules: Iterable[Rule], Ip: Facts, In: Facts, Δ: Facts, phase: Phase | None = None) -> Bag:
         """Π_r⟦Ip, In : Δ⟧ for new or deleted facts of this hyper-node."""
         plans = self.planner.recursive(Δ.sizes(), rules) if rules else ()
         if not plans:
             return self.backend.apply((), {})
-        return self.backend.apply(plans, {Read.ALL: Ip, Read.OLD: Ip - Δ, Read.DELTA: Δ, Read.ABSENT: In})
+        return self.apply(plans, {Read.ALL: Ip, Read.OLD: Ip - Δ, Read.DELTA: Δ, Read.ABSENT: In}, phase)
 
     def derived_goals(self, rules: Iterable[Rule], Ip: Facts, In: Facts, goals: Facts) -> Bag:
         """The goals that are heads of instances over (Ip, In), once for each instance: rules run backwards."""
         plans = self.planner.heads(rules, goals.sizes())
         if not plans:
             return self.backend.apply((), {})
-        return self.backend.apply(plans, {Read.ALL: Ip, Read.DELTA: goals, Read.ABSENT: In})
+        return self.apply(plans, {Read.ALL: Ip, Read.DELTA: goals, Read.ABSENT: In}, "backward")
 
     def supporting(self, rules: Iterable[Rule], goals: Facts, most: int) -> tuple[Facts, Facts]:
         """The body facts in O of at most so many instances a goal, and the goals that have no more instances.
@@ -175,12 +220,12 @@ class Stratum:
         plans = self.planner.bodies(rules, goals.sizes())
         sources = {Read.ALL: I - (D - A), Read.DELTA: goals, Read.ABSENT: I | A}
         instances, exhausted = self.backend.expand(plans, sources, most)
-        self.figures.backward += len(instances) // max(1, min((len(plan.outputs) for plan in plans), default=1))
+        self.count(len(instances) // max(1, min((len(plan.outputs) for plan in plans), default=1)), "backward")
         return instances.support(), exhausted
 
     def aggregated(self, rules: Iterable[AggregateRule], I: Facts) -> Bag:
         """The aggregates of whole relations."""
-        return self.backend.apply([AggregatePlan(rule) for rule in rules], {Read.ALL: I})
+        return self.apply([AggregatePlan(rule) for rule in rules], {Read.ALL: I})
 
     def aggregates_touched(self, I: Facts) -> Bag:
         """The kept aggregates of the groups that a changed fact belongs to; other groups are not looked at."""
@@ -188,7 +233,7 @@ class Stratum:
             return self.backend.apply((), {})
         changes = self.removed_inputs | self.added_inputs
         touched = [AggregatePlan(rule) for rule in self.kept.aggregates if changes.sizes().get(rule.source)]
-        return self.backend.apply(touched, {Read.ALL: I, Read.DELTA: changes})
+        return self.apply(touched, {Read.ALL: I, Read.DELTA: changes})
 
 
 def delta_sources(I: Facts, P: Facts, N: Facts) -> dict[Read, Facts]:

@@ -13,12 +13,13 @@ from holdfast.maintenance.agenda import Agenda
 from holdfast.maintenance.algorithms import ALGORITHMS, AUTO, LIMITS_ANEW, Algorithm, Choice
 from holdfast.maintenance.budget import AbandonedError, Budget, FullCost
 from holdfast.maintenance.choose import Chooser, Request
+from holdfast.maintenance.dred_counting import maintain_explicit
 from holdfast.maintenance.ledger import Ledger
 from holdfast.maintenance.marking import MarkedStratum, Marking
 from holdfast.maintenance.modular import refuse_explicit
 from holdfast.maintenance.module_adapter import ModuleAdapter, States
 from holdfast.maintenance.node_plans import NodePlan
-from holdfast.maintenance.stratum import Figures, Stratum
+from holdfast.maintenance.stratum import Figures, NodeChange, Stratum
 from holdfast.maintenance.watch import Stopwatch, Watch
 from holdfast.program.model import Relation
 from holdfast.program.show import shown_names
@@ -60,20 +61,22 @@ class Walk:
         return [self._maintained(plan) for plan in due]
 
     def _maintained(self, plan: NodePlan) -> Figures:
-        stopwatch, request = Stopwatch(), self._request(plan)
+        self.watch.give_way()
+        stopwatch, change = Stopwatch(), self._change(plan)
+        request = self._request(plan, change)
         algorithm, why = self.chooser.chosen(plan, request, self.backend)
         full = self.chooser.costs.of(plan.node.predicates) if self.choice.named(plan.node) == AUTO else None
         if full is not None and plan.node.limits:
             full = full.for_facts(facts_around(plan) + request.inserted - request.deleted)
         try:
-            figures, why = self._run(plan, algorithm, why, full)
+            figures, why = self._run(plan, change, algorithm, why, full)
         except AbandonedError as abandoned:
             why = f"{why}; abandoned: {abandoned}"
             self._take_back(plan)
             abandoned.figures.work = stopwatch.work
             self.chooser.gave_up(plan.node, algorithm, abandoned.figures)
             algorithm = LIMITS_ANEW if plan.node.limits else RECOMPUTE
-            figures, why = self._run(plan, algorithm, why, None)
+            figures, why = self._run(plan, change, algorithm, why, None)
             figures.abandoned, figures.work_abandoned = abandoned.figures.instances, abandoned.figures.work
         self.ledger.maintained(plan, algorithm)
         figures.algorithm, figures.seconds, figures.work = algorithm.name, stopwatch.seconds, stopwatch.work
@@ -83,33 +86,35 @@ class Walk:
             self.chooser.costs.by_facts(plan.node.predicates, facts_around(plan) + request.inserted - request.deleted)
         return figures
 
-    def _request(self, plan: NodePlan) -> Request:
+    def _change(self, plan: NodePlan) -> NodeChange:
         D, A, O = self.backend.deleted, self.backend.added, plan.predicates
-        gone, come = (D - A).of(plan.inputs), (A - D).of(plan.inputs)
-        return Request(
-            self.choice,
-            deleted=len(self.E_minus.of(O)) + len(gone),
-            inserted=len(self.E_plus.of(O)) + len(come),
-            is_ranked=self.ledger.ranks_are_right(plan),
-        )
+        return NodeChange(self.E_minus.of(O), self.E_plus.of(O), (D - A).of(plan.inputs), (A - D).of(plan.inputs))
 
-    def _run(self, plan: NodePlan, algorithm: Algorithm, why: str, full: FullCost | None) -> tuple[Figures, str]:
+    def _request(self, plan: NodePlan, change: NodeChange) -> Request:
+        deleted = len(change.E_minus) + len(change.removed_inputs)
+        inserted = len(change.E_plus) + len(change.added_inputs)
+        return Request(self.choice, deleted, inserted, is_ranked=self.ledger.ranks_are_right(plan))
+
+    def _run(
+        self, plan: NodePlan, change: NodeChange, algorithm: Algorithm, why: str, full: FullCost | None
+    ) -> tuple[Figures, str]:
         """Bring a hyper-node up to date by an algorithm, which may cost as much as starting over, if that is known."""
         modular = algorithm.with_modules(plan.allotment.services)
         maintain, figures = modular or algorithm.maintain, Figures(shown_names(plan.node.predicates, self._relations))
         self.watch.node(", ".join(figures.predicates))
+        if not plan.has_rules and not algorithm.counts_anew:
+            maintain = maintain_explicit
         if algorithm.needs_ranks and plan.node.is_recursive and not self.ledger.ranks_are_right(plan):
             maintain, why = recompute.maintain, f"{why}; its ranks were not known, so it was recomputed"
         is_bounded = plan.node.is_recursive and not algorithm.counts_anew and not algorithm.by_module_alone
         is_bounded = is_bounded and maintain is not recompute.maintain
-        in_jobs = tuning(self.backend).most_at_once > 0
-        with Budget(full, figures, self.watch, in_jobs=in_jobs) if full and is_bounded else nullcontext():
+        with self._budget(full, figures) if full and is_bounded else nullcontext():
             needs = RECOMPUTE if maintain is recompute.maintain else algorithm
             self._prepare(plan, needs, modular=modular is not None)
-            s = self._stratum(plan, algorithm, figures, modular=modular is not None)
+            s = self._stratum(plan, change, algorithm, figures, modular=modular is not None)
             if not algorithm.by_module_alone:
                 self.states.drop(plan.predicates)
-            figures.given = sum(map(len, (s.E_minus, s.E_plus, s.removed_inputs, s.added_inputs)))
+            figures.given = sum(map(len, change))
             figures.deletes = bool(s.E_minus or s.removed_inputs)
             figures.inserts = bool(s.E_plus or s.added_inputs)
             s.is_ranked = self.ledger.ranks_are_right(plan)
@@ -118,6 +123,9 @@ class Walk:
             self.ledger.note_ranks(plan, right=s.is_ranked)
         figures.is_anew = figures.is_anew or maintain is recompute.maintain or algorithm.counts_anew
         return figures, why
+
+    def _budget(self, full: FullCost, figures: Figures) -> Budget:
+        return Budget(full, figures, self.watch, in_jobs=tuning(self.backend).most_at_once > 0)
 
     def _take_back(self, plan: NodePlan) -> None:
         """What an abandoned algorithm made of a hyper-node is undone, but for the counters, which are made anew."""
@@ -141,17 +149,18 @@ class Walk:
         for service in plan.allotment.services if modular else ():
             virtual.materialise_rows(slice_.predicate for slice_ in service.reads)
 
-    def _stratum(self, plan: NodePlan, algorithm: Algorithm, figures: Figures, *, modular: bool) -> Stratum:
+    def _stratum(
+        self, plan: NodePlan, change: NodeChange, algorithm: Algorithm, figures: Figures, *, modular: bool
+    ) -> Stratum:
         node, backend = plan.node, self.backend
         kept, added = (plan.generic, plan.added_generic) if modular else (plan.kept, plan.added)
         removed = plan.removed_generic if algorithm.by_module_alone else plan.removed
         served: Sequence[ModuleAdapter] = (
             [ModuleAdapter(service, backend) for service in plan.allotment.services] if modular else ()
         )
-        given, change = (self.E_minus.of(node.predicates), self.E_plus.of(node.predicates)), (kept, removed, added)
         keeps = algorithm.keeps_nonrecursive, algorithm.keeps_recursive or modular
         beside_rules = (plan.inputs, figures, served, self.states, *keeps)
-        values = (plan.planner, backend, self.watch, *given, *change, *beside_rules)
+        values = (plan.planner, backend, self.watch, *change, kept, removed, added, *beside_rules)
         if self.marks is not None and not node.limits:
             self.marks.marked()
             passes_on, beside = algorithm.passes_marks_on, () if algorithm.keeps_nonrecursive else kept.recursive

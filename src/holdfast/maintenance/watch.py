@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -34,6 +35,9 @@ class Stopwatch:
         return time.monotonic() - self._clock
 
 
+_MOMENT = 20e-6  # seconds: enough for another thread to begin
+
+
 class Watch:
     """Counts what a run does; raises `LimitReached` when a limit is passed."""
 
@@ -47,7 +51,16 @@ class Watch:
         self._bytes: dict[str, int] = {}
         self._most = self.limits.memory  # between runs it holds for what is shown and written
         self._until: float | None = None  # of this thread's processor time
+        self.readers = set[object]()  # queries in other threads that are being answered by an index
         self.budget: Callable[[], None] | None = None  # of what is going on; raises when it is spent
+
+    def give_way(self) -> None:
+        """Let threads that look something up go first.
+
+        Python lets a thread run until it waits for something, or for 5 ms.  A look-up takes a tenth of a millisecond.
+        """
+        if self.readers:
+            time.sleep(_MOMENT)
 
     def begin(self, limits: Limits | None) -> None:
         """Another run begins: its seconds and rounds count from now, facts and bytes are there already."""
@@ -103,6 +116,17 @@ class Watch:
             self._stop("E0803", f"the run takes more than {self.limits.seconds:g} seconds")
         if self._until is not None and time.thread_time() > self._until:
             self._stop("E0803", "the run takes more processor time than allowed")
+
+    def waiting(self) -> None:
+        """Other processes are at work: heed signals and the limit on seconds."""
+        checkpoint()
+        if self.limits.seconds is not None and self.seconds > self.limits.seconds:
+            self._stop("E0803", f"the run takes more than {self.limits.seconds:g} seconds")
+
+    def left(self) -> tuple[float, float]:
+        """The new facts that the limits allow, and the bytes in all."""
+        facts = math.inf if self.limits.facts is None else self.limits.facts - self.facts
+        return facts, math.inf if self.limits.memory is None else self.limits.memory
 
     def set_net_facts(self, more: int) -> None:
         """Count the net number of new facts at the end of a run, instead of all facts that were added on the way."""

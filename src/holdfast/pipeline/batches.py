@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from itertools import accumulate
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,6 +22,16 @@ if TYPE_CHECKING:
 AT_ONCE: Final = 200_000  # rows that are fetched together; a text of this length counts as one more
 _ROW: Final = 200
 Fetch = Callable[["DataFrame"], pa.Table]
+
+
+class Position(NamedTuple):
+    """The progress of a stream."""
+
+    stream: str | None = None  # the stream's own name for itself
+    place: int = -1  # the micro-batch that the last update was in
+    parts: int = 0  # how many updates of that micro-batch are done
+    parts_of: int = 0  # how many there are; 0 if a very old holdfast wrote this
+    taken: str = ""  # the hash of the names of the files that these updates were
 
 
 class MicroBatch:

@@ -1,33 +1,36 @@
 """Runs a pipeline: materialises, applies an update batch, or follows a stream.
 
-An update goes through the same steps in every mode: its rows are checked, put on the disk, applied, its changes are
-written under its number, and then the snapshot is switched.  Before the switch nothing has happened as far as the next
-run can see, and what was written is written over by the next try; after it the update is done for good.
+An update goes through the same steps in every mode: its rows are checked and applied, its changes are written under its
+number, and then a record in the log of the store makes it durable, together with the position in the stream.  Before
+the record nothing has happened as far as the next run can see, and what was written is written over by the next try;
+after it the update is done for good.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from holdfast.errors import DamagedData, DataError, Diagnostic, HoldfastError, LimitReached, UsageError, shortened
+from holdfast.formats.fact_data import is_spark_frame
 from holdfast.knowledge.facade import KnowledgeBase
 from holdfast.knowledge.opening import read_program
 from holdfast.language import parse
 from holdfast.language.printer import show
-from holdfast.pipeline.batches import hash_of
+from holdfast.pipeline.batches import Position, hash_of
 from holdfast.pipeline.intake import Intake, Line, Taken, rejected
-from holdfast.pipeline.model import Pipeline, Snapshots
+from holdfast.pipeline.keeping import MOST_LOGGED, KeptState, PipelineStore
+from holdfast.pipeline.model import Pipeline
 from holdfast.pipeline.resolving import resolved
 from holdfast.pipeline.sinks import SinkWriter
-from holdfast.pipeline.snapshots import Part, Position, SnapshotStore
 from holdfast.pipeline.sources import Reader
-from holdfast.pipeline.state import Keeper, Opener, PipelineState, too_many_facts
+from holdfast.pipeline.state import Given, Opener, PipelineState, too_many_facts
 from holdfast.pipeline.streaming import CAUGHT_UP, changed_since, follow
 from holdfast.program import check
 from holdfast.program.model import Program, Relation
@@ -123,10 +126,8 @@ class _Run:
         self._updates = Intake(pipeline.updates, relations, reader)
         self._writer = SinkWriter(session, pipeline)
         self._opener = Opener(pipeline.engine, session)
-        snapshots = pipeline.snapshots
-        self._store = SnapshotStore(snapshots.path, snapshots.keep, pipeline.file) if snapshots else None
-        every = snapshots.every if snapshots else Snapshots.every
-        self._keeper = Keeper(self._store, self._opener, session, every) if self._store else None
+        self._session, snapshots, name = session, pipeline.snapshots, pipeline.program.as_posix()
+        self._store = PipelineStore(snapshots, pipeline.file, name) if snapshots else None
         self._state: PipelineState | None = None
         self._done = 0
         self._change: Change | None = None
@@ -147,6 +148,7 @@ class _Run:
             elif self._pipeline.mode == "stream":
                 self._stream(frame)
             written = self._writer.state(self.state.base)
+        self.state.base.log_with(None)
         return RunResult(
             self.state.base,
             self.state.engine,
@@ -166,7 +168,7 @@ class _Run:
 
     @property
     def _number(self) -> int:
-        return self._keeper.newest.number if self._keeper and self._keeper.newest else 0
+        return self._store.number if self._store is not None else 0
 
     # --- the beginning ---------------------------------------------------------------------------------
 
@@ -179,30 +181,30 @@ class _Run:
             raise UsageError(
                 Diagnostic("E1109", message, help="use mode update or stream, or discard the state with --anew")
             )
-        if newest is not None and self._keeper is not None:
-            if newest.source not in (self._source, _hash(self._text)):  # an older holdfast hashed the text unchanged
-                raise UsageError(
-                    Diagnostic(
-                        "E1115",
-                        f"{self._pipeline.program} has changed since the first snapshot",
-                        help="add and remove rules by updates, or start over: --anew",
-                    )
-                )
-            newest = replace(newest, source=self._source)
-            self._on_event(Event(f"the snapshot after update {newest.number} is loaded"))
-            if old := self._keeper.unverified():
-                self._on_event(
-                    Event(f"the snapshots before update {old[-1] + 1} have no hashes: an older holdfast wrote them")
-                )
-            self._adopt(self._keeper.restore(newest, self._pipeline.program.as_posix()))
-            self._check_sizes(newest.sizes)
+        if newest is not None and self._store is not None:
+            self._go_on(newest, self._store)
             return
         self._adopt(self._loaded())
-        if self._keeper is not None and self._store is not None:
+        if self._store is not None:
             self._reached("loaded")
-            self._keeper.commit_whole(self._store.next_number(), self.state, source=self._source)
-            self._store.forget_stream()
+            self._store.begin(self.state, self._source)
             self._reached("begun")
+
+    def _go_on(self, newest: KeptState, store: PipelineStore) -> None:
+        """Continue from a state on disk."""
+        if newest.source not in (self._source, _hash(self._text)):  # an older holdfast hashed the text unchanged
+            message = f"{self._pipeline.program} has changed since the first snapshot"
+            help = "add and remove rules by updates, or start over: --anew"
+            raise UsageError(Diagnostic("E1115", message, help=help))
+        self._on_event(Event(f"the snapshot after update {newest.number} is loaded"))
+        if old := newest.unverified:
+            self._on_event(
+                Event(f"the snapshots before update {old[-1] + 1} have no hashes: an older holdfast wrote them")
+            )
+        store.go_on(newest, self._source)
+        why = "the facts did not fit before" if newest.progress.engine == "spark" else None
+        self._adopt(self._opener.opened(newest.rows, newest.load, spark_why=why))
+        self._check_sizes(newest.progress.sizes)
 
     def _loaded(self) -> PipelineState:
         """The sources' facts, materialised."""
@@ -255,23 +257,22 @@ class _Run:
             frame.unpersist()
 
     def _update(self, number: int, rows: DataFrame | pa.Table | None, stream: Position | None = None) -> None:
-        """One update from its rows to the switched snapshot."""
-        assert self._keeper is not None
+        """One update from its rows to the record that makes it durable."""
+        assert self._store is not None
         is_here = isinstance(rows, pa.Table) or not self.state.is_distributed
-        taken = self._updates.here(rows) if is_here else self._updates.distributed(rows)
+        if is_here or self._updates.count(rows) <= MOST_LOGGED:
+            taken = self._updates.here(rows)
+        else:
+            taken = self._settled(number, self._updates.distributed(rows))
         self._reached("read")
-        parts = self._keeper.log(number, taken.rows)
-        self._reached("logged")
         refused: list[tuple[Line, HoldfastError]] = []
-        change = self._applied(parts, taken.lines, refused)
+        change = self._applied(taken.rows, taken.lines, refused)
         self._reached("applied")
         taken = taken + self._refusals(refused)
         self._judge(number, taken)
         self._writer.changes(number, change, self.state.base)
         self._reached("written")
-        bad = {line for line, _ in refused}
-        good = (line.text for line in taken.lines if line not in bad)
-        is_whole = self._keeper.commit(number, self.state, parts, good, stream)
+        is_whole = self._store.commit(number, self.state, stream, partial(self._reached, "recorded"))
         self._reached("committed")
         if is_whole and stream is not None and self._pipeline.trigger != CAUGHT_UP:
             self._writer.state(self.state.base)  # this stream has no end at which to write it
@@ -279,24 +280,39 @@ class _Run:
         self._change = change
         self._on_event(Event(f"update {number}: {change!r}", number, change, taken.rejections))
 
+    def _settled(self, number: int, taken: Taken) -> Taken:
+        """Rows on Spark as files: what is applied stays the same, whatever becomes of the sources."""
+        assert self._store is not None
+        rows: list[Given] = []
+        for place, (kind, relation, data) in enumerate(taken.rows):
+            path = str((self._store.arriving / f"{number}/{place}").absolute())
+            if is_spark_frame(data):
+                data.write.mode("overwrite").parquet(path)
+            rows.append((kind, relation, self._session.read.parquet(path) if is_spark_frame(data) else data))
+        return replace(taken, rows=tuple(rows))
+
     def _applied(
-        self, parts: tuple[Part, ...], lines: tuple[Line, ...], refused: list[tuple[Line, HoldfastError]]
+        self, rows: Iterable[Given], lines: tuple[Line, ...], refused: list[tuple[Line, HoldfastError]]
     ) -> Change:
-        """Apply the rows as they are on the disk, where the next run would find them; if that needs Spark, there."""
-        assert self._keeper is not None and self._keeper.newest is not None
+        """Apply an update; if that needs Spark, there."""
+        assert self._store is not None
 
         def refuse(line: Line, error: HoldfastError) -> None:
             refused.append((line, error))
 
+        self._store.collect(self.state.base)
         try:
-            return self.state.apply(self._keeper.rows(parts, self.state), lines, refuse)
+            return self.state.apply(rows, lines, refuse)
         except LimitReached as error:
             if self._pipeline.engine.kind != "auto" or self.state.is_distributed or not too_many_facts(error):
                 raise
         refused.clear()
         why = f"after this update there are more facts than the limit of {self._pipeline.engine.limit:,}"
-        self._adopt(self._keeper.restore(self._keeper.newest, self._pipeline.program.as_posix(), spark_why=why))
-        return self.state.apply(self._keeper.rows(parts, self.state), lines, refuse)
+        before = self._store.current()
+        assert before is not None
+        self._adopt(self._opener.opened(before.rows, before.load, spark_why=why))
+        self._store.collect(self.state.base)
+        return self.state.apply(rows, lines, refuse)
 
     def _refusals(self, refused: list[tuple[Line, HoldfastError]]) -> Taken:
         of_name = {source.name: source for source in self._pipeline.updates}
@@ -342,8 +358,8 @@ class _Run:
         Spark may combine two files that would have been separate if it had not been stopped between them.
         What the snapshot has already is passed over.
         """
-        assert self._keeper is not None and self._keeper.newest is not None
-        at = self._keeper.newest.position
+        assert self._store is not None
+        at = self._store.position
         if at.stream != stream:
             at = Position()
         if place > at.place + (at.parts >= at.parts_of):

@@ -15,4 +15,5 @@ ALL_CODES: Final[dict[str, str]] = {
     "E1308": "a knowledge base has no store, or its engine cannot have one",
     "E1309": "a store does not have an update that is asked for",
     "E1310": "the destination of a copy exists",
+    "E1311": "a store belongs to a pipeline, and may be read only",
 }

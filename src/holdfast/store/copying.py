@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.errors import Diagnostic, HoldfastError, UsageError
 from holdfast.store.files import Files
-from holdfast.store.manifests import cannot, identity, sealed
+from holdfast.store.manifests import cannot, sealed
 from holdfast.store.reading import StoreContents, closing, read_store
 from holdfast.store.writing import parquet, switch
 
@@ -56,7 +56,7 @@ def _copied(stored: StoreContents, to: Path, files: Files) -> StoreContents:
         files.make_folder((to / path).parent)
         files.write_file(to / path, content)
         files.sync_folder((to / path).parent)
-    files.write_file(to / "HOLDFAST", identity(stored.id))
+    files.write_file(to / "HOLDFAST", (stored.folder / "HOLDFAST").read_bytes())
     files.write_file(to / "CLOSED", sealed(closing(manifest.version, stored.log.end, stored.log.last)))
     switch(to, manifest.version, data, files)
     return read_store(to)

@@ -14,15 +14,24 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from holdfast.errors import DamagedData, Diagnostic, HoldfastError, UsageError
+from holdfast.updates import Note
 
 FORMAT: Final = 1
-FEATURES: Final = frozenset[str]()  # those that this version knows
+PIPELINE: Final = "pipeline"  # the feature of a store that a pipeline writes, with its progress in notes
+FEATURES: Final = frozenset({PIPELINE})  # those that this version knows
+
+
+class StoreIdentity(NamedTuple):
+    """What HOLDFAST says."""
+
+    id: str
+    features: frozenset[str]
 
 
 @dataclass(frozen=True)
@@ -37,7 +46,7 @@ class StoredRelation:
 
 @dataclass(frozen=True)
 class FactsFile:
-    """The explicit facts of a relation."""
+    """A file with explicit facts of a relation; Spark writes several for one."""
 
     relation: str
     path: str
@@ -55,6 +64,7 @@ class StoreManifest:
     source: str  # the hash of the program that was given last
     relations: tuple[StoredRelation, ...]
     facts: tuple[FactsFile, ...]
+    note: Note = field(default_factory=dict)  # of the update that it is the snapshot after, if its owner needs that
 
     @property
     def path(self) -> str:
@@ -73,7 +83,7 @@ class StoreManifest:
 
     def to_bytes(self) -> bytes:
         """The text of the file."""
-        return sealed(asdict(self))
+        return sealed({key: value for key, value in asdict(self).items() if value or key != "note"})
 
     @classmethod
     def from_bytes(cls, data: bytes) -> StoreManifest:
@@ -83,7 +93,7 @@ class StoreManifest:
             StoredRelation(**{**each, "columns": tuple(map(tuple, each["columns"]))}) for each in content["relations"]
         )
         facts = tuple(FactsFile(**each) for each in content["facts"])
-        return cls(content["version"], content["program"], content["source"], relations, facts)
+        return cls(content["version"], content["program"], content["source"], relations, facts, content.get("note", {}))
 
 
 def sealed(content: Mapping[str, Any]) -> bytes:
@@ -124,8 +134,8 @@ def cannot(folder: Path, what: str, error: OSError) -> HoldfastError:
     return HoldfastError(Diagnostic("E1304", message))
 
 
-def read_identity(folder: Path) -> str:
-    """The id of a store; raises if a folder is no store or one that is too new."""
+def read_identity(folder: Path) -> StoreIdentity:
+    """Which store this is; raises if a folder is no store or one that is too new."""
     try:
         data = (folder / "HOLDFAST").read_bytes()
     except FileNotFoundError:
@@ -141,12 +151,12 @@ def read_identity(folder: Path) -> str:
         what = f"needs {', '.join(sorted(unknown))}" if unknown else f"has format {content['format']}"
         message = f"the store {folder.as_posix()} {what}, and this version of holdfast reads format {FORMAT}"
         raise UsageError(Diagnostic("E1302", message, help="open it with the version that wrote it, or a later one"))
-    return str(content["id"])
+    return StoreIdentity(str(content["id"]), frozenset(content["features"]))
 
 
-def identity(id: str) -> bytes:
+def identity(id: str, features: Iterable[str] = ()) -> bytes:
     """The text of HOLDFAST."""
-    return sealed({"format": FORMAT, "features": [], "id": id})
+    return sealed({"format": FORMAT, "features": sorted(features), "id": id})
 
 
 def not_a_store(folder: Path) -> HoldfastError:

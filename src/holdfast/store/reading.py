@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -107,7 +108,7 @@ def read_store(folder: Path, *, check_facts: bool = True, readable: bool = False
 
 
 def _read_once(folder: Path, *, check_facts: bool, readable: bool) -> StoreContents:
-    id = read_identity(folder)
+    id = read_identity(folder).id
     try:
         return _read(folder, id, check_facts=check_facts, readable=readable)
     except OSError as error:
@@ -148,19 +149,41 @@ def is_unfinished(folder: Path) -> bool:
 
 def _read(folder: Path, id: str, *, check_facts: bool, readable: bool) -> StoreContents:
     pointer = _pointer(folder)
-    manifest = _manifest(folder, pointer)
+    stored = _snapshot(folder, id, _manifest(folder, pointer.version, pointer.sha256), check_facts=check_facts)
+    if readable:
+        return stored
+    if stored.log.fault is not None:
+        raise damaged(folder, f"{stored.manifest.log}: {stored.log.fault}")
+    return replace(stored, closed=_closed(folder, stored.manifest, stored.log, stored.log_size))
+
+
+def _snapshot(folder: Path, id: str, manifest: StoreManifest, *, check_facts: bool) -> StoreContents:
+    """A snapshot, and as much of its log as can be read."""
     if check_facts:
         for file in manifest.facts:
             _check(folder, file.path, file.sha256)
     data = _bytes(folder, manifest.log)
     log = read_log(data, LogKey(id, manifest.version))
-    is_incomplete = bool(data[log.end :].strip(b"\0"))
-    if readable:
-        return StoreContents(folder, id, manifest, log, len(data), False, is_incomplete)
-    if log.fault is not None:
-        raise damaged(folder, f"{manifest.log}: {log.fault}")
-    closed = _closed(folder, manifest, log, len(data))
-    return StoreContents(folder, id, manifest, log, len(data), closed, is_incomplete)
+    return StoreContents(folder, id, manifest, log, len(data), False, bool(data[log.end :].strip(b"\0")))
+
+
+def snapshot_numbers(folder: Path) -> list[int]:
+    """The snapshots that a store has, the oldest first; later ones than the one that counts are left over."""
+    stems = (path.stem for path in (folder / "log").glob("*.hfl"))
+    numbers = sorted(int(stem) for stem in stems if re.fullmatch(r"0|[1-9][0-9]{0,17}", stem))
+    with suppress(DamagedData):
+        last = _pointer(folder).version
+        return [number for number in numbers if number <= last]
+    return numbers
+
+
+def read_snapshot(folder: Path, number: int) -> StoreContents:
+    """A snapshot that a store has, checked, and as much of its log as can be read."""
+    expected = None
+    with suppress(DamagedData):
+        pointer = _pointer(folder)
+        expected = pointer.sha256 if pointer.version == number else None
+    return _snapshot(folder, read_identity(folder).id, _manifest(folder, number, expected), check_facts=True)
 
 
 def _pointer(folder: Path) -> Pointer:
@@ -171,14 +194,18 @@ def _pointer(folder: Path) -> Pointer:
         raise damaged(folder, "CURRENT is not what was written") from None
 
 
-def _manifest(folder: Path, pointer: Pointer) -> StoreManifest:
-    path = f"manifests/{pointer.version}.json"
+def _manifest(folder: Path, number: int, expected: str | None) -> StoreManifest:
+    path = f"manifests/{number}.json"
     data = _bytes(folder, path)
-    _check(folder, path, pointer.sha256)
+    if expected is not None:
+        _check(folder, path, expected)
     try:
-        return StoreManifest.from_bytes(data)
+        manifest = StoreManifest.from_bytes(data)
     except (ValueError, KeyError, TypeError, RecursionError):
         raise damaged(folder, f"{path} is not what was written") from None
+    if manifest.version != number:
+        raise damaged(folder, f"{path} is that of version {manifest.version}")
+    return manifest
 
 
 def _closed(folder: Path, manifest: StoreManifest, log: StoreLog, size: int) -> bool:

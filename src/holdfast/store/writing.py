@@ -5,41 +5,46 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
-import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import field
+from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar, cast
 
-from holdfast.errors import Diagnostic, HoldfastError, UsageError
+from holdfast.errors import Diagnostic, HoldfastError
+from holdfast.formats.fact_data import is_spark_frame
 from holdfast.lazy import lazily
 from holdfast.quick_dataclass import dataclass
 from holdfast.store.derived import CachedState, write_cache
-from holdfast.store.files import Files
+from holdfast.store.files import Files, file_digest
 from holdfast.store.log_tail import START, LogPlace, LogTail
 from holdfast.store.manifests import (
     FactsFile,
     StoredRelation,
     StoreManifest,
     cannot,
-    identity,
-    not_a_store,
     sealed,
 )
 from holdfast.store.naming import file_names
 from holdfast.store.publishing import publish
-from holdfast.store.reading import StoreContents, closing, is_unfinished, read_store
+from holdfast.store.reading import StoreContents, closing, snapshot_numbers
 from holdfast.store.records import BEGINNING, TAKEN_BACK, UPDATES, LogKey, LogRecord
+from holdfast.updates import Note
 
 if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.parquet as pq
+    from pyspark.sql import DataFrame
 else:
     pa = lazily("pyarrow")
     pq = lazily("pyarrow.parquet")
 
+_PARTS: Final = ("manifests/{}.json", "log/{}.hfl", "facts/{}")  # of a snapshot
 SMALLEST: Final = 1 << 16  # bytes: a snapshot of less counts as one of so many
 _T = TypeVar("_T")
+StoredData: TypeAlias = "pa.Table | DataFrame"
+"""The explicit facts of a relation; a DataFrame is written by Spark's executors."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +55,8 @@ class Snapshot:
     program: str
     source: str
     relations: tuple[StoredRelation, ...]
-    facts: Mapping[str, pa.Table]
+    facts: Mapping[str, StoredData]
+    note: Note = field(default_factory=dict)
 
 
 class Store:
@@ -65,10 +71,11 @@ class Store:
     worth_caching = 0.2
     """Seconds that evaluating the program takes; for less, what follows is not kept."""
 
-    def __init__(self, folder: Path, stored: StoreContents, lock: int, files: Files) -> None:
+    def __init__(self, folder: Path, stored: StoreContents, lock: int, files: Files, keep: int = 1) -> None:
+        """`keep` is the number of versions, the last one among them, that stay in the folder at least."""
         self.folder, self.id, self.manifest, self.sync = folder, stored.id, stored.manifest, "full"
         self.version = stored.version
-        self._files, self._lock = files, lock
+        self._files, self._lock, self._keep = files, lock, keep
         self._is_sealed = stored.closed
         self._why_closed: str | None = None
         self._process = os.getpid()
@@ -196,7 +203,7 @@ class Store:
             manifest, data = write_snapshot(self.folder, snapshot, self._files)
             log = self._tail(manifest)
         except OSError as error:
-            self._sweep()
+            self.sweep()
             raise cannot(self.folder, "written", error) from error
         self._why_closed = "it was interrupted while a snapshot was written"  # unless all that follows is done
         try:
@@ -209,16 +216,24 @@ class Store:
         self._why_closed = None
         self.publish(self.version)
         old.close()
-        self._sweep()
+        self.sweep()
 
-    def _sweep(self) -> None:
-        """Delete what the snapshot does not name; what cannot be deleted now can be later."""
+    def sweep(self) -> None:
+        """Delete what no snapshot needs that is kept; what cannot be deleted now can be later."""
         needed = {self.manifest.path, self.manifest.log, f"facts/{self.manifest.version}", self.manifest.derived}
+        needed |= {path.format(number) for number in self._earlier() for path in _PARTS}
         for name in ("manifests", "log", "facts", "derived"):
             for path in (self.folder / name).glob("*"):
                 if f"{name}/{path.name}" not in needed:
                     with suppress(OSError):
                         self._files.remove(path)
+
+    def _earlier(self) -> Iterator[int]:
+        """Snapshots before the last whose logs have versions that are to stay."""
+        numbers = [number for number in snapshot_numbers(self.folder) if number < self.manifest.version]
+        for number, following in pairwise([*numbers, self.manifest.version]):
+            if following > self.version - self._keep + 1:
+                yield number
 
     def cache(self, cached: CachedState) -> None:
         """Keep what follows from the facts of the snapshot.  If it cannot be written, there is no cache."""
@@ -259,62 +274,7 @@ class Store:
         self._lock = -1
 
 
-# --- opening and making ------------------------------------------------------------------------------
-
-
-def open_store(folder: Path, files: Files | None = None) -> tuple[Store, StoreContents]:
-    """An existing store, locked, and what it holds."""
-    if not (folder / "HOLDFAST").exists():
-        raise not_a_store(folder)
-    lock = _locked(folder)
-    try:
-        stored = read_store(folder)
-        store = Store(folder, stored, lock, files or Files())
-        if not stored.closed:
-            store.recover(stored.log_bytes())
-        store._sweep()
-        return store, stored
-    except BaseException:
-        os.close(lock)
-        raise
-
-
-def exists(folder: Path) -> bool:
-    """Whether there is a store; False where one can be made; raises where neither is so."""
-    try:
-        if not folder.exists() or is_unfinished(folder):
-            return False
-    except OSError as error:
-        raise cannot(folder, "read", error) from error
-    if not folder.is_dir() or not (folder / "HOLDFAST").exists():
-        raise not_a_store(folder)
-    return True
-
-
-def create_store(folder: Path, snapshot: Snapshot, files: Files | None = None) -> Store:
-    """A new store, with its first snapshot on the disk."""
-    files = files or Files()
-    try:
-        files.make_folder(folder.absolute())
-        lock = _locked(folder)
-    except OSError as error:
-        raise cannot(folder, "written", error) from error
-    try:
-        if exists(folder):  # another process was quicker
-            raise _is_locked(folder)
-        for path in sorted(folder.iterdir()):
-            if path.name != "lock":
-                files.remove(path)
-        files.replace_file(folder / "HOLDFAST", identity(secrets.token_hex(16)))
-        manifest, data = write_snapshot(folder, snapshot, files)
-        switch(folder, manifest.version, data, files)
-        return Store(folder, read_store(folder, check_facts=False), lock, files)
-    except OSError as error:
-        os.close(lock)
-        raise cannot(folder, "written", error) from error
-    except BaseException:
-        os.close(lock)
-        raise
+# --- files of a snapshot --------------------------------------------------------------------------
 
 
 def write_snapshot(folder: Path, snapshot: Snapshot, files: Files) -> tuple[StoreManifest, bytes]:
@@ -325,8 +285,9 @@ def write_snapshot(folder: Path, snapshot: Snapshot, files: Files) -> tuple[Stor
     for path in (facts, folder / "log", folder / "manifests"):
         files.make_folder(path)
     names = file_names(snapshot.facts)
-    written = tuple(_write_facts(facts, names[name], name, table, files) for name, table in snapshot.facts.items())
-    manifest = StoreManifest(number, snapshot.program, snapshot.source, snapshot.relations, written)
+    written = [_write_facts(facts, names[name], name, data, files) for name, data in snapshot.facts.items()]
+    every = tuple(file for several in written for file in several)
+    manifest = StoreManifest(number, snapshot.program, snapshot.source, snapshot.relations, every, snapshot.note)
     files.sync_folder(facts)
     files.write_file(folder / manifest.log, BEGINNING)
     files.sync_folder(folder / "log")
@@ -336,11 +297,28 @@ def write_snapshot(folder: Path, snapshot: Snapshot, files: Files) -> tuple[Stor
     return manifest, data
 
 
-def _write_facts(folder: Path, file: str, relation: str, table: pa.Table, files: Files) -> FactsFile:
+def _write_facts(folder: Path, file: str, relation: str, facts: StoredData, files: Files) -> list[FactsFile]:
+    path = f"{folder.parent.name}/{folder.name}/{file}"
+    if is_spark_frame(facts):
+        return _write_frame(folder / file, path, relation, facts, files)
+    table = cast("pa.Table", facts)
     data = parquet(table)
     files.write_file(folder / file, data)
-    path = f"{folder.parent.name}/{folder.name}/{file}"
-    return FactsFile(relation, path, table.num_rows, len(data), hashlib.sha256(data).hexdigest())
+    return [FactsFile(relation, path, table.num_rows, len(data), hashlib.sha256(data).hexdigest())]
+
+
+def _write_frame(folder: Path, path: str, relation: str, frame: DataFrame, files: Files) -> list[FactsFile]:
+    """A folder of files that Spark writes."""
+    frame.write.mode("overwrite").parquet(str(folder.absolute()))
+    parts = sorted(folder.glob("part-*"))
+    for part in (*parts, folder):
+        files.sync_folder(part)
+    return [
+        FactsFile(
+            relation, f"{path}/{part.name}", pq.read_metadata(part).num_rows, part.stat().st_size, file_digest(part)
+        )
+        for part in parts
+    ]
 
 
 def parquet(table: pa.Table) -> bytes:
@@ -354,25 +332,3 @@ def switch(folder: Path, version: int, manifest: bytes, files: Files) -> None:
     """From now on a snapshot counts."""
     content = {"snapshot": version, "manifest": hashlib.sha256(manifest).hexdigest()}
     files.replace_file(folder / "CURRENT", sealed(content))
-
-
-def _locked(folder: Path) -> int:
-    """The lock of a store, which the system gives back when the process ends."""
-    try:
-        lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    except OSError as error:
-        raise cannot(folder, "written", error) from error
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(lock)
-        raise _is_locked(folder) from None
-    except OSError as error:
-        os.close(lock)
-        raise cannot(folder, "locked", error) from error
-    return lock
-
-
-def _is_locked(folder: Path) -> HoldfastError:
-    message = f"the store {folder.as_posix()} is open for writing in another process or knowledge base"
-    return UsageError(Diagnostic("E1303", message, help="close that one, or wait until its process has ended"))

@@ -22,14 +22,15 @@ _KINDS: Final = {str: 0, int: 1, float: 2, Iri: 3, BlankNode: 4, Literal: 5, Rec
 _STRING, _IRI = _KINDS[str], _KINDS[Iri]
 
 
-def saved_values(dictionary: Dictionary) -> bytes:
-    """All values, as an Arrow stream of their kinds and texts."""
-    values = dictionary.ids.values
-    records = {id: json.dumps([form.branch, row]) for id, form, row in dictionary.ids.records.listed()}
+def saved_values(dictionary: Dictionary, first: int = 0) -> bytes:
+    """All values from an id on, as an Arrow stream of their kinds and texts."""
+    values = dictionary.ids.values[first:]
+    listed = dictionary.ids.records.listed()
+    records = {id: json.dumps([form.branch, row]) for id, form, row in listed if id >= first}
     kinds = [_KINDS[type(value)] for value in values]
     texts = [
         value if isinstance(value, str) else records[id] if isinstance(value, Record) else _text(value)
-        for id, value in enumerate(values)
+        for id, value in enumerate(values, first)
     ]
     table = pa.table({"kind": pa.array(kinds, pa.int8()), "text": pa.array(texts, pa.large_string())})
     sink = pa.BufferOutputStream()
@@ -39,15 +40,16 @@ def saved_values(dictionary: Dictionary) -> bytes:
 
 
 def restore_values(dictionary: Dictionary, saved: bytes) -> None:
-    """Put values into an empty dictionary; `ValueError` if they do not get their ids again."""
+    """Put values into a dictionary that has those before them; `ValueError` if they do not get their ids again."""
     with pa.ipc.open_stream(pa.py_buffer(saved)) as reader:
         table = reader.read_all()
-    place, kinds, texts = 0, table["kind"].to_pylist(), table["text"].to_pylist()
+    first, kinds, texts = len(dictionary), table["kind"].to_pylist(), table["text"].to_pylist()
+    place = 0
     for kind, run in groupby(kinds):
         end = place + sum(1 for _ in run)
         _restore(dictionary.ids, kind, texts[place:end])
         place = end
-        if len(dictionary) != place:
+        if len(dictionary) != first + place:
             raise ValueError("the values of a cache are not distinct")
 
 

@@ -155,10 +155,10 @@ def test_a_tally_counts_what_a_nested_loop_meets(
         if part is not None:
             runnable.heads = _heads(expected, part, others, [column for column, v in enumerate(head) if v in BOUND])
         found, alone, known = Counter[Fact](), 0, 0
-        for rows_told in runnable.run(rows(case.bindings, 2)):
+        for emitted in runnable.run(rows(case.bindings, 2)):
             weights = runnable.weights.tolist()
-            assert len(weights) == len(rows_told) <= batch
-            for fact, weight in zip(as_facts(rows_told), weights, strict=True):
+            assert len(weights) == len(emitted) <= batch
+            for fact, weight in zip(as_facts(emitted), weights, strict=True):
                 found[fact] += weight
                 alone += 1
             for row, weight in zip(*map(np.ndarray.tolist, runnable.known), strict=True):
@@ -169,15 +169,15 @@ def test_a_tally_counts_what_a_nested_loop_meets(
     assert found == expected
     if batch == 1000 and splits > 1 and len(expected) < 1000 and _one_group(case, head):
         assert alone == len(expected)
-        told = [column for column, v in enumerate(head) if v in FREE]
-        if part == 1.0 and not others and len(head) > len(told) == 1 and not len(case.probe.visible):
-            assert known == sum(0 <= fact[told[0]] < in_place for fact in expected)
+        reported = [column for column, v in enumerate(head) if v in FREE]
+        if part == 1.0 and not others and len(head) > len(reported) == 1 and not len(case.probe.visible):
+            assert known == sum(0 <= fact[reported[0]] < in_place for fact in expected)
 
 
-def _heads(told: Counter[Fact], part: float, others: int, key: list[int]) -> Table:
-    """A table with some of the heads that are told and some that are not, and an index of them."""
-    heads = Table("h", len(next(iter(told), (0,))))
-    known = [fact for place, fact in enumerate(told) if place < part * len(told)]
+def _heads(reported: Counter[Fact], part: float, others: int, key: list[int]) -> Table:
+    """A table with some of the heads that are emitted and some that are not, and an index of them."""
+    heads = Table("h", len(next(iter(reported), (0,))))
+    known = [fact for place, fact in enumerate(reported) if place < part * len(reported)]
     heads.intern(
         rows([*known, *((*fact[:-1], fact[-1] + place) for place in range(others) for fact in known)], heads.arity)
     )

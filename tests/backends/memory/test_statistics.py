@@ -1,4 +1,4 @@
-"""What the planner is told of tables: exact where an index knows, within bounds where a sample is all there is."""
+"""What the planner knows of tables: exact where an index knows, within bounds where a sample is all there is."""
 
 from __future__ import annotations
 

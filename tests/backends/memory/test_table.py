@@ -196,8 +196,8 @@ def test_no_grid_while_the_numbers_of_both_columns_grow() -> None:
 @pytest.mark.parametrize("growing", [0, 1])
 def test_a_grid_grows_with_the_numbers_of_one_column(growing: int) -> None:
     """As the lengths of paths do: each round brings larger ones."""
-    told = list[int]()
-    table, facts = Table("t", 2, told.append), list[Fact]()
+    reported = list[int]()
+    table, facts = Table("t", 2, reported.append), list[Fact]()
     for x in range(60):
         plane = [(x, y) for y in range(12)] if growing == 0 else [(y, x) for y in range(12)]
         facts += plane
@@ -209,7 +209,7 @@ def test_a_grid_grows_with_the_numbers_of_one_column(growing: int) -> None:
     assert isinstance(found, GriddedRows)
     assert (found.growing, found.largest) == (growing, 59)
     assert found.nbytes == 60 * 12 * 4 <= found.cells.nbytes
-    assert told[-1] > table.nbytes - 13 * (2 * 8 + 9), "a grid that grows is told of, limits count it"
+    assert reported[-1] > table.nbytes - 13 * (2 * 8 + 9), "a grid that grows is reported: limits count it"
     assert as_facts(table.rows[table.find(rows(facts, 2))]) == facts
     assert (table.find(rows([(x + 60, y) if growing == 0 else (x, y + 60) for x, y in facts], 2)) == -1).all()
     far = (2000, 3) if growing == 0 else (3, 2000)
@@ -258,8 +258,8 @@ def test_far_numbers_get_no_line_of_cells() -> None:
 
 
 def test_memory_grows_with_facts_and_indexes() -> None:
-    told: list[int] = []
-    table = Table("t", 2, told.append)
+    reported: list[int] = []
+    table = Table("t", 2, reported.append)
     random = np.random.default_rng(1)
     sizes = [table.nbytes]
     for _ in range(4):
@@ -269,8 +269,8 @@ def test_memory_grows_with_facts_and_indexes() -> None:
     sizes.append(table.nbytes)
     assert sizes == sorted(set(sizes))
     assert table.nbytes >= table.size * 2 * 8
-    assert told
-    assert max(told) <= table.nbytes
+    assert reported
+    assert max(reported) <= table.nbytes
 
 
 def test_too_many_rows_are_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -63,8 +63,10 @@ class FactSet:
 
     def __or__(self, other: Facts) -> FactSet:
         other = own(other)
-        if self.is_momentary and other.is_momentary:
-            return formulas.union(self, other)  # evaluated, even if one is empty: it is read more than once
+        if self.is_momentary and other.is_momentary:  # evaluated, even if one is empty: it is read more than once
+            if self.is_nothing or other.is_nothing:
+                return (other if self.is_nothing else self).snapshot()
+            return formulas.union(self, other)
         if other.is_nothing:
             return self
         return other if self.is_nothing else formulas.combined(self, other, or_)

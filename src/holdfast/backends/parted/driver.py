@@ -6,16 +6,16 @@ there, and what was queued before it is done.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count
 from typing import Any
 
 from holdfast.backends.memory.pages import in_small_pages
-from holdfast.backends.parted.exchange import Crew
+from holdfast.backends.parted.exchange import Obeying
 from holdfast.backends.parted.handles import HeldFacts, NoFacts
 from holdfast.backends.parted.partition import AnyParted
 from holdfast.backends.parted.placement import Placement
-from holdfast.backends.parted.shard import LASTING, FactCounts, SetTree, Shard, ShardCommand, summed
+from holdfast.backends.parted.shard import LASTING, FactCounts, SetTree, ShardCommand, summed
 from holdfast.plans.model import Read
 
 _MAKING = frozenset({"let", "zero"})  # commands that hold a set and give its sizes
@@ -27,7 +27,7 @@ _MANY = 1_000  # freed sets that are not worth a message of their own
 class Driver:
     """The queue of commands, and what is known of the shards without asking them."""
 
-    def __init__(self, crew: Crew[Shard], placement: Placement) -> None:
+    def __init__(self, crew: Obeying, placement: Placement) -> None:
         self._crew, self._placement = crew, placement
         self._queue: list[ShardCommand] = []
         self._needed: list[HeldFacts] = []  # by changes of E and I that wait
@@ -38,6 +38,7 @@ class Driver:
         self.freed: list[int] = []
         self.changes = 0  # of kept sets
         self.nothing = NoFacts(self)
+        self.before_change: Callable[[HeldFacts], None] | None = None  # of E or I
 
     # --- commands --------------------------------------------------------------------------------------
 
@@ -73,7 +74,7 @@ class Driver:
 
     @in_small_pages
     def _asked(self, commands: Sequence[ShardCommand]) -> list[list[Any]]:
-        return self._crew.ask(lambda shard: shard.obey(commands))
+        return self._crew.obey(commands)
 
     def sum(self, command: ShardCommand) -> FactCounts:
         """The sizes of a set that all shards have a part of."""
@@ -130,6 +131,11 @@ class Driver:
         number = next(self._numbers)
         return HeldFacts(self, number, summed(self.ask("given", number, rows, known)))
 
+    def loaded(self, files: Mapping[str, Sequence[str]]) -> HeldFacts:
+        """Rows in files, by predicate, as a set of facts; of shards that can read these."""
+        number = next(self._numbers)
+        return HeldFacts(self, number, summed(self.ask("load", number, files)))
+
     def _held(self, command: str, *arguments: Any) -> HeldFacts:
         number = next(self._numbers)
         self.do(command, number, *arguments)
@@ -145,6 +151,8 @@ class Driver:
 
     def change(self, command: str, name: str, facts: HeldFacts) -> None:
         """Put facts into a kept set or take them out."""
+        if self.before_change is not None and name in LASTING:
+            self.before_change(facts)
         self.do(command, name, facts.number)
         if name in LASTING:
             self._needed.append(facts)

@@ -35,6 +35,14 @@ class Exchange(Protocol):
         ...
 
 
+class Obeying(Protocol):
+    """Shards, wherever they are."""
+
+    def obey(self, commands: Sequence[tuple[Any, ...]]) -> list[list[Any]]:
+        """Have every shard do some commands; what each shard answers to each."""
+        ...
+
+
 class ThreadExchange:
     """An exchange between threads: messages change hands as they are, so the sender must not change them."""
 
@@ -131,6 +139,10 @@ class Crew(Generic[S]):
             return results
         self._stop()
         raise self._cause(failed, waiting)
+
+    def obey(self, commands: Sequence[tuple[Any, ...]]) -> list[list[Any]]:
+        """Have every shard do some commands."""
+        return self.ask(lambda shard: shard.obey(commands))  # type: ignore[attr-defined]
 
     def _help(self, turn: int, caller: int, work: Callable[[S], T], shard: S) -> T:
         with self._changed:

@@ -16,7 +16,7 @@ import numpy as np
 
 from holdfast.backends.abilities import Able, Arranging, Housekeeping, Ranking, Tuning
 from holdfast.backends.parted.driver import Driver
-from holdfast.backends.parted.exchange import Crew, ShardWatch, ThreadExchange
+from holdfast.backends.parted.exchange import Crew, Obeying, ShardWatch, ThreadExchange
 from holdfast.backends.parted.handles import (
     HeldFacts,
     KeptSet,
@@ -53,11 +53,7 @@ class PartedBackend(Able, Tuning, Housekeeping, Arranging):
         self.dictionary = dictionary
         self.relations: dict[str, Relation] = {}
         self.placement = Placement(parts, self._code)
-        exchange, lock = ThreadExchange(parts), RLock()
-        shared = SharedDictionary(dictionary, lock) if parts > 1 else dictionary
-        watches = [ShardWatch(watch, n, exchange, lock) for n in range(parts)] if parts > 1 else [watch]
-        self._shards = [Shard(number, parts, exchange, shared, each) for number, each in enumerate(watches)]
-        self._driver = driver = Driver(Crew(self._shards, exchange), self.placement)
+        self._driver = driver = Driver(self._crew(watch), self.placement)
         self.explicit, self.materialisation = KeptSet(driver, "explicit"), KeptSet(driver, "materialisation")
         self.deleted, self.added = ListedSet(driver, "deleted"), ListedSet(driver, "added")
         self.checked, self.proved = ListedSet(driver, "checked"), ListedSet(driver, "proved")
@@ -69,6 +65,15 @@ class PartedBackend(Able, Tuning, Housekeeping, Arranging):
         self.ranking = PartedRanking(self, driver, self._numbers)
         for relation in relations.values():
             self.add_relation(relation)
+
+    def _crew(self, watch: Watch) -> Obeying:
+        """The shards: here a thread each."""
+        parts, dictionary = self.placement.parts, self.dictionary
+        exchange, lock = ThreadExchange(parts), RLock()
+        shared = SharedDictionary(dictionary, lock) if parts > 1 else dictionary
+        watches = [ShardWatch(watch, n, exchange, lock) for n in range(parts)] if parts > 1 else [watch]
+        self._shards = [Shard(number, parts, exchange, shared, each) for number, each in enumerate(watches)]
+        return Crew(self._shards, exchange)
 
     def ability(self, kind: type[A]) -> A | None:
         """An ability of its own, or its ranks."""

@@ -103,10 +103,19 @@ def _float_text(column: pa.Array) -> pa.Array:
 
 
 def native_frame(space: Space, frame: DataFrame, relation: Relation) -> Frame:
-    """A user's DataFrame as facts of a relation, each once; columns are found as those of Arrow tables are."""
+    """A user's DataFrame as facts of a relation, each once."""
+    checked = checked_frame(frame, relation)
+    with spark_errors(f"the facts for relation {relation.display} cannot be read", "E0630"):
+        made = Named(space, checked.distinct())
+        made.rows = _most_rows(frame) if relation.columns else made.rows
+        return made
+
+
+def checked_frame(frame: DataFrame, relation: Relation) -> DataFrame:
+    """A user's DataFrame with our columns; those of the user are found as those of Arrow tables are."""
     origin = f"facts for relation {relation.display}"
     if not relation.columns:
-        return Named(space, frame.select(F.lit(0).cast("bigint").alias("c0")).distinct())
+        return frame.select(F.lit(0).cast("bigint").alias("c0"))
     places = column_places(frame.columns, relation, origin, None)
     columns = []
     for place, (column, source) in enumerate(zip(relation.columns, places, strict=True)):
@@ -117,9 +126,7 @@ def native_frame(space: Space, frame: DataFrame, relation: Relation) -> Frame:
             converted = _checked(value, field.dataType, column, frame.columns[source], relation)
         columns.append(converted.alias(f"c{place}"))
     with spark_errors(f"the {origin} cannot be read", "E0630"):
-        made = Named(space, frame.select(*columns).distinct())
-        made.rows = _most_rows(frame)
-        return made
+        return frame.select(*columns)
 
 
 def _foreign(value: SparkColumn, kind: DataType, type: Type) -> SparkColumn | None:

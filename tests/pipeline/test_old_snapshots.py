@@ -1,34 +1,18 @@
-"""The snapshot store by itself: the switch, what is kept, and that no damage goes unseen."""
+"""Snapshots of the older kind: they are read, gone back to, and no damage goes unseen."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 
 from holdfast.errors import DamagedData, ExitCode, UsageError
-from holdfast.pipeline.snapshots import Logged, Manifest, SnapshotStore
+from holdfast.pipeline.old_snapshots import Manifest, OldSnapshots
+from tests.pipeline.old_folders import manifest_text, store_with
 
 
-def store_with(folder: Path, numbers: int = 4, keep: int = 2, *, first: int = 0) -> SnapshotStore:
-    """A snapshot after each of some updates, from the first on; facts whole after updates 0, 3, 6 …"""
-    store = SnapshotStore(folder, keep)
-    newest = store.current() if first else None
-    facts, of, updates = (newest.facts, newest.facts_of, newest.updates) if newest is not None else ((), 0, ())
-    for number in range(first, numbers):
-        if number % 3 == 0:
-            facts = (store.write_part(f"facts/{number}", "0", "edge", pa.table({"a": [number], "b": [2]})),)
-            of, updates = number, ()
-        else:
-            part = store.write_part(f"updates/{number}", "0", "edge", pa.table({"a": [number], "b": [1]}), "insert")
-            updates = (*updates, Logged(number, (part,), ('{"add_rules": []}',)))
-        store.commit(Manifest(number, "hash", "p(x) :- edge(x, _).", facts, of, updates, {"edge": 1 + len(updates)}))
-    return store
-
-
-def files(store: SnapshotStore) -> list[Path]:
+def files(store: OldSnapshots) -> list[Path]:
     return sorted(path for path in store.folder.rglob("*") if path.is_file())
 
 
@@ -36,32 +20,20 @@ def test_the_newest_comes_back_as_it_was_written(tmp_path: Path) -> None:
     newest = store_with(tmp_path, 3).current()
     assert newest is not None
     assert (newest.number, newest.facts_of, [u.number for u in newest.updates]) == (2, 0, [1, 2])
-    assert Manifest.from_json(newest.to_json()) == newest
-    assert SnapshotStore(tmp_path).table(newest.facts[0]).to_pydict() == {"a": [0], "b": [2]}
+    assert Manifest.from_json(manifest_text(newest)) == newest
+    assert OldSnapshots(tmp_path).table(newest.facts[0]).to_pydict() == {"a": [0], "b": [1]}
 
 
 def test_a_new_folder_has_no_snapshot(tmp_path: Path) -> None:
-    assert SnapshotStore(tmp_path / "new").current() is None
-
-
-def test_only_the_last_few_and_what_they_need_are_kept(tmp_path: Path) -> None:
-    store = store_with(tmp_path, 5)
-    assert store.whole() == [3, 4]
-    assert {path.relative_to(tmp_path).as_posix() for path in files(store)} == {
-        "CURRENT",
-        "manifests/3.json",
-        "manifests/4.json",
-        "facts/3/0.parquet",
-        "updates/4/0.parquet",
-    }
+    assert OldSnapshots(tmp_path / "new").current() is None
 
 
 def test_what_is_whole_and_where_to_go_back_to(tmp_path: Path) -> None:
-    store = store_with(tmp_path, 5, keep=4)
-    assert store.faults() == dict.fromkeys([1, 2, 3, 4])
+    store = store_with(tmp_path, 5)
+    assert store.faults() == dict.fromkeys(range(5))
     next((tmp_path / "updates/2").iterdir()).unlink()
     faults = store.faults()
-    assert [number for number, fault in faults.items() if fault is None] == store.whole() == [1, 3, 4]
+    assert [number for number, fault in faults.items() if fault is None] == store.whole() == [0, 1, 3, 4]
     assert faults[2] == "updates/2/0.parquet is missing"
     with pytest.raises(DamagedData, match="the snapshot of update 1 is intact"):
         store.go_back(2)
@@ -82,7 +54,7 @@ def test_damage_to_any_file_is_seen(tmp_path: Path, damage: str) -> None:
                 victim.unlink()
             case "empty":
                 victim.write_bytes(b"")
-        needed = victim.name not in ("1.json",)  # an older manifest, which the newest snapshot does not need
+        needed = victim.name not in ("0.json", "1.json")  # older manifests, which the newest snapshot does not need
         if needed:
             with pytest.raises(DamagedData) as caught:
                 store.current()
@@ -99,7 +71,7 @@ def test_the_message_names_the_snapshot_to_go_back_to(tmp_path: Path) -> None:
         store.current()
     assert store.go_back(1).number == 1
     assert store.current() == store.load(1)
-    with pytest.raises(UsageError, match="kept: 1"):
+    with pytest.raises(UsageError, match="kept: 0, 1"):
         store.go_back(7)
 
 
@@ -112,13 +84,9 @@ def test_a_switch_that_did_not_happen_leaves_the_old_snapshot(tmp_path: Path) ->
 
 
 def test_a_first_switch_that_did_not_happen_is_a_beginning(tmp_path: Path) -> None:
-    store = SnapshotStore(tmp_path)
-    with store.alone():
-        pass
-    assert (store.current(), store.next_number()) == (None, 0)
-    kept = (tmp_path / "CURRENT").read_bytes()
-    store_with(tmp_path, 1)
-    (tmp_path / "CURRENT").write_bytes(kept)
+    store = store_with(tmp_path, 1)
+    (tmp_path / "CURRENT").write_text('{"snapshot": null}\n', encoding="utf-8")
+    assert store.is_there
     assert (store.current(), store.next_number()) == (None, 0)
     (tmp_path / "CURRENT").unlink()
     with pytest.raises(DamagedData, match="CURRENT is missing"):
@@ -138,10 +106,3 @@ def test_a_snapshot_of_another_format_is_not_read(tmp_path: Path) -> None:
     (tmp_path / "manifests/0.json").write_text(json.dumps({**told, "format": 99}), encoding="utf-8")
     with pytest.raises(DamagedData, match="format 99"):
         store.load(0)
-
-
-def test_two_runs_at_once_are_refused(tmp_path: Path) -> None:
-    with SnapshotStore(tmp_path).alone(), pytest.raises(UsageError, match="E1111"), SnapshotStore(tmp_path).alone():
-        pass
-    with SnapshotStore(tmp_path).alone():
-        pass

@@ -1,44 +1,35 @@
-"""Snapshots: the explicit facts and the rules after an update, such that a run can go on from them.
+"""Snapshots as pipelines wrote them before they kept a store: they are read, and gone back to, but not written.
 
     CURRENT                  the number of the newest snapshot, and the hash of its manifest
     manifests/12.json        what makes up the snapshot of update 12: files with hashes and row counts, rules, the
                              hash of all that, and the previous manifest, with its hash
-    facts/10/edge.parquet    all explicit facts after update 10
+    facts/10/0.parquet       all explicit facts after update 10
     updates/12/0.parquet     the rows of update 12
 
-A snapshot is the facts of an earlier update and the updates since, so one update writes no more than itself; after
-every few of them the facts are written whole.  Files are written once and never changed.  Everything that a manifest
-names is on the disk before CURRENT is switched to it, by one rename: a run that is killed leaves the old snapshot or
-the new one.
+A snapshot is the facts of an earlier update and the updates since.
 """
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import re
 import shlex
-import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field, replace
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn
+from typing import Final, NoReturn
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from holdfast.errors import DamagedData, Diagnostic, UsageError
+from holdfast.pipeline.batches import Position
 from holdfast.store.files import Files, file_digest
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
 FORMAT: Final = 2
-_FILES: Final = Files()
 _WITHOUT_HASH: Final = 1  # the format without hashes of manifests
-RowTable = "pa.Table | DataFrame"
 
 
 @dataclass(frozen=True)
@@ -59,16 +50,6 @@ class Logged:
     number: int
     parts: tuple[Part, ...] = ()
     lines: tuple[str, ...] = ()
-
-
-class Position(NamedTuple):
-    """The progress of a stream: its id, and the fields of a manifest about it."""
-
-    stream: str | None = None
-    place: int = -1
-    parts: int = 0
-    parts_of: int = 0
-    taken: str = ""
 
 
 @dataclass(frozen=True)
@@ -103,11 +84,6 @@ class Manifest:
         parts = [*self.facts, *(part for update in self.updates for part in update.parts)]
         return {path: digest for part in parts for path, digest in part.files.items()}
 
-    def to_json(self) -> str:
-        """The manifest's text, with the hash of its content."""
-        content = asdict(self)
-        return _json({**content, "sha256": _content_digest(content)})
-
     @classmethod
     def from_json(cls, text: str) -> Manifest:
         """From its text; a ValueError if the content is not what its hash was made of."""
@@ -121,28 +97,20 @@ class Manifest:
         return cls(facts=tuple(Part(**part) for part in content.pop("facts")), updates=updates, **content)
 
 
-def _json(content: Mapping[str, object]) -> str:
-    return json.dumps(content, indent=1, ensure_ascii=False, sort_keys=True)
-
-
-def _pointer_text(content: Mapping[str, object]) -> bytes:
-    return (json.dumps(content) + "\n").encode()
-
-
 def _content_digest(content: Mapping[str, object]) -> str:
-    return hashlib.sha256(_json(content).encode()).hexdigest()
+    text = json.dumps(content, indent=1, ensure_ascii=False, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 class _DamageError(Exception):
     """What is wrong with a snapshot."""
 
 
-class SnapshotStore:
+class OldSnapshots:
     """The snapshots of one pipeline, in a folder."""
 
-    def __init__(self, folder: Path, keep: int = 3, pipeline: str = "PIPELINE") -> None:
+    def __init__(self, folder: Path, pipeline: str = "PIPELINE") -> None:
         self.folder = folder
-        self._keep = keep
         self._pipeline = pipeline  # its file, for the command that is suggested
 
     @property
@@ -150,31 +118,14 @@ class SnapshotStore:
         return self.folder / "CURRENT"
 
     @property
-    def checkpoint(self) -> Path:
-        """Where Spark stores the progress of a stream."""
-        return self.folder / "checkpoint"
-
-    @contextmanager
-    def alone(self) -> Iterator[None]:
-        """No other process writes here for as long as this lasts; the system lets go when a process is killed."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        with (self.folder / "lock").open("w") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                message = f"another run writes its snapshots to {self.folder}"
-                raise UsageError(Diagnostic("E1111", message, help="wait for it, or stop it")) from None
-            if not self._pointer.exists() and not self._numbers():
-                self._refuse_foreign()
-                _FILES.replace_file(self._pointer, _pointer_text({"snapshot": None}))
-            yield
-
-    def _refuse_foreign(self) -> None:
-        """Snapshots begin in a folder where nothing has the names of theirs: what is not needed there is deleted."""
-        foreign = [name for name in ("facts", "updates", "checkpoint") if (self.folder / name).exists()]
-        if foreign:
-            message = f"{self.folder} is not a snapshot folder: it holds {foreign[0]}, which no run wrote"
-            raise UsageError(Diagnostic("E1108", message, help="give [snapshots] its own folder"))
+    def is_there(self) -> bool:
+        """Whether a folder has snapshots of this kind, and none of them has become a store yet."""
+        if not (self.folder / "HOLDFAST").exists():
+            return self._pointer.exists() or bool(self._numbers())
+        with suppress(OSError, ValueError, RecursionError):  # CURRENT is switched last
+            pointer = json.loads(self._pointer.read_bytes())
+            return isinstance(pointer, dict) and set(pointer) <= {"snapshot", "sha256"}
+        return False
 
     # --- reading ---------------------------------------------------------------------------------------
 
@@ -313,77 +264,19 @@ class SnapshotStore:
             )
         raise DamagedData(Diagnostic("E1112", f"the snapshots in {self.folder} are damaged: {fault}", help=help))
 
-    # --- writing ---------------------------------------------------------------------------------------
-
-    def write_part(
-        self, folder: str, name: str, relation: str, rows: pa.Table | DataFrame, kind: str = "facts"
-    ) -> Part:
-        """Rows as Parquet, on the disk before this returns."""
-        path = self.folder / folder / f"{name}.parquet"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if isinstance(rows, pa.Table):
-            pq.write_table(rows, path)
-            files, count = [path], rows.num_rows
-        else:
-            rows.write.mode("overwrite").parquet(str(path.absolute()))
-            files = sorted(path.glob("part-*"))
-            count = sum(pq.read_metadata(file).num_rows for file in files)
-        for file in files:
-            _FILES.sync_folder(file)
-        _FILES.sync_folder(path.parent)
-        hashes = {file.relative_to(self.folder).as_posix(): file_digest(file) for file in files}
-        return Part(relation, path.relative_to(self.folder).as_posix(), count, hashes, kind)
-
-    def commit(self, manifest: Manifest) -> None:
-        """Make this the newest snapshot, and forget those that are not kept any more."""
-        path = self._manifest(manifest.number)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        number, digest = self._pointed() or (None, "")
-        text = replace(manifest, previous=number, previous_sha256=digest, format=FORMAT).to_json()
-        _FILES.replace_file(path, text.encode())
-        self._switch(manifest.number, hashlib.sha256(text.encode()).hexdigest())
-        self._forget(manifest)
-
-    def clear(self, folder: str) -> None:
-        """Remove what an interrupted run left in a place that is about to be written."""
-        shutil.rmtree(self.folder / folder, ignore_errors=True)
-
     def next_number(self) -> int:
         """The number after the newest one: what was written under a number stays what it was."""
         pointed = self._pointed()
         newest = max(self._numbers(), default=-1) if pointed is None else pointed[0]
         return 0 if newest is None else newest + 1
 
-    def forget_stream(self) -> None:
-        """The stream is to be read from its beginning."""
-        shutil.rmtree(self.checkpoint, ignore_errors=True)
-
     def _switch(self, number: int, digest: str) -> None:
-        _FILES.replace_file(self._pointer, _pointer_text({"snapshot": number, "sha256": digest}))
+        Files().replace_file(self._pointer, (json.dumps({"snapshot": number, "sha256": digest}) + "\n").encode())
 
     def _forget_after(self, number: int) -> None:
         for later in self._numbers():
             if later > number:
                 self._manifest(later).unlink()
-
-    def _forget(self, newest: Manifest) -> None:
-        """The last few snapshots stay; facts and updates that none of them names go.
-
-        While one of them is damaged its content is unknown, and nothing is deleted.
-        """
-        self._forget_after(newest.number)
-        numbers = self._numbers()
-        for number in numbers[: -self._keep]:
-            self._manifest(number).unlink()
-        kept = [newest, *(self._read(number) for number in numbers[-self._keep :] if number != newest.number)]
-        if None in kept:
-            return
-        facts = {str(manifest.facts_of) for manifest in kept if manifest is not None}
-        updates = {str(update.number) for manifest in kept if manifest is not None for update in manifest.updates}
-        for name, needed in (("facts", facts), ("updates", updates)):
-            for folder in (self.folder / name).glob("*"):
-                if folder.name not in needed:
-                    shutil.rmtree(folder, ignore_errors=True)
 
     def _read(self, number: int) -> Manifest | None:
         try:

@@ -1,4 +1,4 @@
-"""Types that nothing has told are told by the rules and facts of an update, as long as a relation is empty."""
+"""Rules and facts of an update say the types that nothing has said before, as long as a relation is empty."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def state(kb: holdfast.KnowledgeBase) -> dict[str, dict[object, tuple[int, int]]
 @pytest.mark.parametrize("given", [{"edge": EDGES}, {}])
 def test_they_are_as_from_scratch(given: dict[str, list[tuple[int, int]]]) -> None:
     kb = holdfast.from_text(PROGRAM)
-    untold = kb.program
+    without_types = kb.program
     update = Update(insert={**given, "node": [(7,)]}, add_rules=[RULE])
     expected = kb.what_if(update)
     for bad in (
@@ -35,7 +35,7 @@ def test_they_are_as_from_scratch(given: dict[str, list[tuple[int, int]]]) -> No
     ):
         with pytest.raises(HoldfastError):
             kb.apply(bad)
-    assert kb.program is untold and not any(kb.sizes().values())
+    assert kb.program is without_types and not any(kb.sizes().values())
 
     assert repr(kb.apply(update)) == repr(expected)
     for insert, delete in ((EDGES, []), ([(4, 5), (5, 4)], [(2, 3)]), ([(2, 7)], [(3, 4), (4, 5)])):

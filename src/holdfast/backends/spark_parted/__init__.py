@@ -1,0 +1,1 @@
+"""The parted backend on Spark: shards in Python workers, which the driver directs and which exchange rows directly."""

@@ -1,0 +1,414 @@
+"""The shards of a knowledge base on Spark, as the driver directs them: they obey, commit, and survive being lost.
+
+The committed version V is a number on the driver.  The shards' base and log files up to V restore V.  The commands
+since V are in a journal.  What a shard does follows from its state, the commands and the rows that others send, so
+after a loss all shards are restored to V and the journal is repeated: the algorithm that asked does not notice.  A
+commit is one more command, by which each shard writes its record; when all have, V is the new version.
+"""
+
+from __future__ import annotations
+
+import math
+import shutil
+import time
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from itertools import count
+from pathlib import Path
+from threading import RLock, Thread
+from typing import Any, Protocol, TypeVar, runtime_checkable
+
+from holdfast.backends.parted.placement import Placement
+from holdfast.backends.parted.shard import ShardCommand
+from holdfast.backends.protocol import Watch
+from holdfast.backends.spark_parted.jobs import JobSettings, LostError, ShardJob, ShardReply
+from holdfast.backends.spark_parted.links import PlanNumbers
+from holdfast.backends.spark_parted.recording import RecordedState, record_name
+from holdfast.backends.spark_parted.task import FAILED, OK, Arrival, Assignment
+from holdfast.errors import Diagnostic, LimitReached
+from holdfast.interrupts import checkpoint
+from holdfast.program.model import Relation
+from holdfast.quick_dataclass import dataclass
+from holdfast.spark_session import SparkFailure
+from holdfast.values.dictionary import Dictionary
+
+T = TypeVar("T")
+READING = frozenset({
+    "sizes", "rows", "derivations", "keys", "fanout", "unindexed", "smallest", "nbytes", "ranks", "deferred",
+    "write", "publish",
+})  # fmt: skip
+"""Commands that change nothing."""
+_SCHEMA = frozenset({"add", "drop", "copy", "drop_copy"})  # what a rolled back update leaves behind
+_TRIES = 4
+_LONG = 5_000  # entries of a journal that are worth a record
+_SMALL = 1 << 20  # bytes of records that are not worth a new base
+
+
+_crews = weakref.WeakSet["SparkCrew"]()
+
+
+@runtime_checkable
+class LimitedWatch(Protocol):
+    """A watch that can say how much is left."""
+
+    def left(self) -> tuple[float, float]:
+        """The new facts and the bytes that the limits allow."""
+        ...
+
+    def waiting(self) -> None:
+        """Other processes are at work: heed signals and the limit on seconds."""
+        ...
+
+
+@dataclass(frozen=True)
+class JournalEntry:
+    """Commands that the shards have done, with what each shard answered."""
+
+    step: int
+    commands: list[ShardCommand]
+    answers: list[list[Any]]
+
+
+@dataclass(frozen=True)
+class CommittedState:
+    """What the driver knows of V: which files restore it, and what is not in them."""
+
+    version: int
+    oldest: int  # the version of the base
+    base: str | None
+    records: tuple[str, ...]  # after the base
+    base_bytes: int
+    record_bytes: int
+    step: int
+    relations: dict[str, Relation]
+    copies: tuple[tuple[str, int], ...]
+    rounds: int
+    deferred: Any
+    journal: list[JournalEntry]  # what was done since; here, so that both change at once
+
+
+class SparkCrew:
+    """The shards, in one job at a time."""
+
+    def __init__(
+        self,
+        settings: JobSettings,
+        dictionary: Dictionary,
+        watch: Watch,
+        relations: dict[str, Relation],
+        placement: Placement,
+        hold: float,
+    ) -> None:
+        self._settings, self._dictionary, self._watch = settings, dictionary, watch
+        self._relations, self._placement, self._hold = relations, placement, hold
+        self._lock = RLock()
+        self._job: ShardJob | None = None
+        self._is_limited = True
+        self._used = 0.0  # when the job was
+        self._turns = count(1)
+        self._step = 0
+        self._plans = PlanNumbers()
+        self._remembering: set[str] = set()  # counters that record what an update does
+        self._committed = CommittedState(0, 0, None, (), 0, 0, 0, {}, (), 0, {}, [])
+        self.restored = 0
+        """How often the shards were restored from files."""
+        _crews.add(self)
+
+    @property
+    def version(self) -> int:
+        """The committed one."""
+        return self._committed.version
+
+    @property
+    def pids(self) -> list[int]:
+        """The workers of the shards in the current job; for tests."""
+        return [] if self._job is None else self._job.pids
+
+    @property
+    def _journal(self) -> list[JournalEntry]:
+        return self._committed.journal
+
+    # --- commands --------------------------------------------------------------------------------------
+
+    def obey(self, commands: Sequence[ShardCommand]) -> list[list[Any]]:
+        """Have every shard do some commands, whatever is lost meanwhile."""
+        with self._lock:
+            places = self._lasting_places(commands)
+            replies = self._reliably(lambda job: self._ask(job, commands, self._step + bool(places)))
+            is_done = all(reply.kind == OK for reply in replies)
+            if is_done and places:
+                answers = [[reply.answers[place] for place in places] for reply in replies]
+                self._step += 1
+                self._journal.append(JournalEntry(self._step, [commands[place] for place in places], answers))
+            self._note(commands)
+            self._report(replies)
+            if is_done and len(self._journal) > _LONG and not self._remembering:
+                self.commit()
+        return [reply.answers for reply in replies]
+
+    def _lasting_places(self, commands: Sequence[ShardCommand]) -> list[int]:
+        """The commands that are to be repeated after a loss."""
+        places = [place for place, command in enumerate(commands) if command[0] not in READING]
+        if not self._journal and all(commands[place][0] == "free" for place in places):
+            return []
+        return places
+
+    def _note(self, commands: Sequence[ShardCommand]) -> None:
+        for name, *arguments in commands:
+            if name == "forget_plans":
+                self._plans.forget(arguments[0])
+            elif name == "remember":
+                (self._remembering.add if arguments[1] else self._remembering.discard)(arguments[0])
+
+    def _report(self, replies: Sequence[ShardReply]) -> None:
+        """Pass on what the shards took, which may pass a limit, and the error of the one that failed."""
+        with nullcontext() if self._is_limited else suppress(LimitReached):
+            self._report_usage(replies)
+        for reply in replies:
+            if reply.kind == FAILED:
+                raise reply.answers
+
+    def _report_usage(self, replies: Sequence[ShardReply]) -> None:
+        for shard, reply in enumerate(replies):
+            for table, nbytes in reply.usage.bytes.items():
+                self._watch.grown(f"{table}, shard {shard}", nbytes)
+        if any(reply.usage.batches for reply in replies):
+            self._watch.batch(sum(reply.usage.facts for reply in replies))
+
+    def _reliably(self, work: Callable[[ShardJob], T]) -> T:
+        """What some work gives when no task is lost; shards that were lost are restored first."""
+        cause = ""
+        for _ in range(_TRIES):
+            try:
+                return work(self._ready())
+            except LostError as lost:
+                cause = str(lost)
+                self.abandon()
+            except BaseException:
+                self.abandon()
+                raise
+            finally:
+                self._used = time.monotonic()
+        message = f"the shards were lost {_TRIES} times in a row: {cause}"
+        raise SparkFailure(Diagnostic("E1005", message, help="--debug shows Spark's own report"))
+
+    def _ask(self, job: ShardJob, commands: Sequence[ShardCommand], step: int) -> list[ShardReply]:
+        turn, newest, parts = next(self._turns), len(self._dictionary), self._settings.parts
+        if any(command[0] == "given" for command in commands):
+            each = [[_for_shard(command, shard) for command in commands] for shard in range(parts)]
+        else:
+            each = [list(commands)]
+        packed = [self._plans.packed((turn, step, newest, self._left(), some)) for some in each]
+        replies = job.ask([message for message, _ in packed] * (parts // len(packed)))
+        self._plans.note_sent(packed[0][1])
+        return replies
+
+    @contextmanager
+    def unlimited(self) -> Iterator[None]:
+        """Inside a `with` no limit holds: an update is committed or rolled back."""
+        before, self._is_limited = self._is_limited, False
+        try:
+            yield
+        finally:
+            self._is_limited = before
+
+    def _left(self) -> tuple[float, float]:
+        if self._is_limited and isinstance(self._watch, LimitedWatch):
+            return self._watch.left()
+        return math.inf, math.inf
+
+    def _look_around(self) -> None:
+        if self._is_limited and isinstance(self._watch, LimitedWatch):
+            self._watch.waiting()
+        else:
+            checkpoint()
+
+    # --- jobs ------------------------------------------------------------------------------------------
+
+    def _ready(self) -> ShardJob:
+        """A job whose shards are in the current state."""
+        if self._job is None:
+            release_idle(self)
+            self._job = job = ShardJob(self._settings, self._dictionary, self._look_around)
+            arrivals = job.arrivals()
+            shards = self._holders(arrivals)
+            if shards is None:
+                self._restore(job, arrivals)
+            else:
+                addresses = [arrivals[shards.index(shard)].address for shard in range(len(shards))]
+                label = self._committed.version, self._step
+                job.assign(arrivals, [Assignment(shard, tuple(addresses), None, label) for shard in shards])
+            if self._hold < math.inf:
+                Thread(target=self._release_idle, args=(job,), name="holdfast-idle", daemon=True).start()
+        return self._job
+
+    def _holders(self, arrivals: Sequence[Arrival]) -> list[int] | None:
+        """The shard of each task if its worker has it in the current state; None if one is missing."""
+        label, found = (self._committed.version, self._step), list[int]()
+        for arrival in arrivals:
+            has = [s for s, state in arrival.shards.items() if tuple(state) == label and s not in found]
+            if not has:
+                return None
+            found.append(has[0])
+        return found
+
+    def _restore(self, job: ShardJob, arrivals: Sequence[Arrival]) -> None:
+        """Restore all shards to V, and repeat what came after it."""
+        known, addresses = self._committed, tuple(arrival.address for arrival in arrivals)
+        saved = RecordedState(
+            self._settings.folder, known.base, known.records, known.relations, known.rounds, known.deferred
+        )
+        label = known.version, known.step
+        job.assign(arrivals, [Assignment(shard, addresses, saved, label) for shard in range(len(arrivals))])
+        self._plans.sent_nothing()
+        self.restored += known.version > 0 or bool(self._journal)
+        self._repeat(job, [("copy", *copy) for copy in known.copies], known.step)
+        for entry in self._journal:
+            answers = self._repeat(job, entry.commands, entry.step)
+            if not _are_equal(entry, answers):
+                raise self._unrepeatable()
+        self._repeat(job, (), self._step)
+
+    def _unrepeatable(self) -> Exception:
+        """What is to be raised when lost shards have found something else than before: the update did not happen."""
+        message = "shards were lost, and what they had computed could not be repeated"
+        if not self._remembering:
+            self._journal.clear()
+            return RuntimeError(message)
+        self.roll_back()
+        return SparkFailure(Diagnostic("E1005", message, help="the update was rolled back: repeat it"))
+
+    def _repeat(self, job: ShardJob, commands: Sequence[ShardCommand], step: int) -> list[list[Any]]:
+        with self.unlimited():
+            replies = self._ask(job, commands, step)
+        for reply in replies:
+            if reply.kind == FAILED:
+                raise reply.answers
+        return [reply.answers for reply in replies]
+
+    def _release_idle(self, job: ShardJob) -> None:
+        """End a job that is not used for a while: others want its cores."""
+        while True:
+            time.sleep(max(0.01, self._used + self._hold - time.monotonic()))
+            with self._lock:
+                if self._job is not job:
+                    return
+                if time.monotonic() >= self._used + self._hold:
+                    self.release()
+                    return
+
+    def release(self) -> None:
+        """End the job; the shards stay in the memory of their workers."""
+        with self._lock:
+            if self._job is not None:
+                self._job.end(self._plans.packed(None)[0])
+                self._job = None
+
+    def abandon(self) -> None:
+        """What the shards have in memory is not to be believed."""
+        self._step += 1  # which none of them has
+        if self._job is not None:
+            job, self._job = self._job, None
+            job.abandon()
+
+    def close(self) -> None:
+        """The knowledge base is gone."""
+        with self._lock:
+            self.release()
+            shutil.rmtree(self._settings.folder, ignore_errors=True)
+
+    # --- transactions ----------------------------------------------------------------------------------
+
+    def commit(self) -> None:
+        """The current state is the committed one, when all shards have written it."""
+        with self._lock:
+            known = self._committed
+            is_base = known.base is None or known.record_bytes > max(_SMALL, known.base_bytes // 2)
+            version, name = known.version + 1, ""
+
+            def record(job: ShardJob) -> list[ShardReply]:
+                nonlocal name
+                name = record_name(version, is_base=is_base)
+                return self._ask(job, [("record", version, name, is_base, known.oldest)], self._step)
+
+            replies = self._reliably(record)
+            if any(reply.kind != OK for reply in replies):
+                self.abandon()  # some shards have written it and some have not
+                self._fail_to_write(replies)
+            sizes, rounds, deferred = zip(*(reply.answers[0] for reply in replies), strict=True)
+            self._committed = CommittedState(
+                version,
+                version if is_base else known.oldest,
+                name if is_base else known.base,
+                () if is_base else (*known.records, name),
+                sum(sizes) if is_base else known.base_bytes,
+                0 if is_base else known.record_bytes + sum(sizes),
+                self._step,
+                dict(self._relations),
+                tuple((name, column) for name, columns in self._placement.copies.items() for column in sorted(columns)),
+                rounds[0],
+                deferred[0],
+                [],
+            )
+            for given in Path(self._settings.folder).glob("given-*"):  # it is in the record
+                given.unlink(missing_ok=True)
+
+    def _fail_to_write(self, replies: Sequence[ShardReply]) -> None:
+        for reply in replies:
+            if isinstance(reply.answers, OSError):
+                message = f"a shard cannot write its log: {reply.answers.strerror or reply.answers}"
+                raise SparkFailure(Diagnostic("E1005", message, help="set spark.holdfast.directory to another folder"))
+        self._report(replies)
+
+    def roll_back(self) -> None:
+        """An update was rolled back: only what came before it is repeated after a loss, and what it leaves behind."""
+        with self._lock:
+            self._remembering.clear()
+            for place, entry in enumerate(self._journal):
+                begin = next((n for n, c in enumerate(entry.commands) if c[0] == "remember" and c[2]), None)
+                if begin is not None:
+                    first = _kept(entry, [n < begin or c[0] in _SCHEMA for n, c in enumerate(entry.commands)])
+                    rest = [_kept(e, [c[0] in _SCHEMA for c in e.commands]) for e in self._journal[place + 1 :]]
+                    self._journal[place:] = [each for each in (first, *rest) if each.commands]
+                    return
+
+    def reset(self) -> None:
+        """Only V is to be believed."""
+        with self._lock:
+            self.abandon()
+            self._journal.clear()
+            self._remembering.clear()
+            self._plans = PlanNumbers()
+
+
+def release_idle(but: SparkCrew | None = None) -> None:
+    """End the jobs of other knowledge bases of this process that are not at work: they keep cores."""
+    for crew in list(_crews):
+        if crew is not but and crew._lock.acquire(blocking=False):
+            try:
+                crew.release()
+            finally:
+                crew._lock.release()
+
+
+def _are_equal(entry: JournalEntry, answers: Sequence[Sequence[Any]]) -> bool:
+    """Whether shards have answered as before.  Facts that only a rolled back update has seen need not be known."""
+    compared = [place for place, command in enumerate(entry.commands) if not (command[0] == "given" and command[3])]
+    return all(
+        now[place] == before[place] for now, before in zip(answers, entry.answers, strict=True) for place in compared
+    )
+
+
+def _kept(entry: JournalEntry, keeps: Sequence[bool]) -> JournalEntry:
+    places = [place for place, kept in enumerate(keeps) if kept]
+    answers = [[each[place] for place in places] for each in entry.answers]
+    return JournalEntry(entry.step, [entry.commands[place] for place in places], answers)
+
+
+def _for_shard(command: ShardCommand, shard: int) -> ShardCommand:
+    """A command without the rows that are for other shards."""
+    if command[0] != "given":
+        return command
+    name, number, rows, known = command
+    return name, number, {p: [e if s == shard else e[:0] for s, e in enumerate(r)] for p, r in rows.items()}, known

@@ -1,0 +1,192 @@
+"""Connections between the driver and tasks, and between tasks: authenticated by the secret of a job, then pickled.
+
+Both sides prove that they know the secret, which reached the tasks as part of Spark's job, before anything is
+unpickled.  What follows is not encrypted.
+"""
+
+from __future__ import annotations
+
+import hmac
+import io
+import pickle
+import secrets
+import socket
+import struct
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from multiprocessing.connection import Connection
+from threading import Thread
+from typing import Any, TypeAlias
+
+from holdfast.backends.parted.partition import AnyParted, PartedAggregate, PartedPlan, RankedPlan
+from holdfast.plans.model import GOAL
+
+SocketAddress: TypeAlias = tuple[str, int]
+
+_NONCE = 32
+_PATIENCE = 30  # seconds that a stranger may keep silent
+_KINDS = (PartedPlan, PartedAggregate, RankedPlan)
+
+
+class Door:
+    """Where connections of one job come in."""
+
+    def __init__(self, host: str, key: bytes, welcome: Callable[[Connection, Any], None]) -> None:
+        self._key, self._welcome = key, welcome
+        self._socket = socket.create_server((host, 0), backlog=128)
+        Thread(target=self._accept, name="holdfast-door", daemon=True).start()
+
+    @property
+    def address(self) -> SocketAddress:
+        """To connect to."""
+        host, port = self._socket.getsockname()[:2]
+        return host, port
+
+    def close(self) -> None:
+        """No more connections come in."""
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)  # or the thread would not wake up
+        self._socket.close()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                came, _ = self._socket.accept()
+            except OSError:
+                return
+            Thread(target=self._meet, args=(came,), name="holdfast-guest", daemon=True).start()
+
+    def _meet(self, came: socket.socket) -> None:
+        """Let in those that know the secret; a thread each, so that a silent one does not delay the others."""
+        try:
+            connection = _connection(came)
+            nonce = secrets.token_bytes(_NONCE)
+            connection.send_bytes(nonce)
+            answer = connection.recv_bytes(2 * _NONCE)
+            theirs, proof = answer[:_NONCE], answer[_NONCE:]
+            if not hmac.compare_digest(proof, _proof(self._key, b"guest", nonce, theirs)):
+                connection.close()
+                return
+            connection.send_bytes(_proof(self._key, b"host", nonce, theirs))
+            hello = pickle.loads(connection.recv_bytes())
+            _wait_for_ever(connection)
+        except (EOFError, OSError):
+            return
+        self._welcome(connection, hello)
+
+
+def connected(address: SocketAddress, key: bytes, hello: Any) -> Connection:
+    """A connection to a door."""
+    connection = _connection(socket.create_connection(address))
+    theirs, nonce = connection.recv_bytes(_NONCE), secrets.token_bytes(_NONCE)
+    connection.send_bytes(nonce + _proof(key, b"guest", theirs, nonce))
+    if not hmac.compare_digest(connection.recv_bytes(_NONCE), _proof(key, b"host", theirs, nonce)):
+        connection.close()
+        raise ConnectionRefusedError("the other side does not know the secret of this job")
+    connection.send_bytes(pickle.dumps(hello))
+    _wait_for_ever(connection)
+    return connection
+
+
+def _proof(key: bytes, role: bytes, host: bytes, guest: bytes) -> bytes:
+    return hmac.digest(key, role + host + guest, "sha256")
+
+
+def _connection(opened: socket.socket) -> Connection:
+    opened.setblocking(True)
+    opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    opened.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", _PATIENCE, 0))
+    return Connection(opened.detach())
+
+
+def _wait_for_ever(connection: Connection) -> None:
+    opened = socket.socket(fileno=connection.fileno())
+    try:
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", 0, 0))
+    finally:
+        opened.detach()
+
+
+def shut(connection: Connection) -> None:
+    """Close a connection that another thread may be using."""
+    if connection.closed:
+        return
+    opened = socket.socket(fileno=connection.fileno())
+    with suppress(OSError):
+        opened.shutdown(socket.SHUT_RDWR)
+    opened.detach()
+    connection.close()
+
+
+# --- plans ---------------------------------------------------------------------------------------------
+
+
+class PlanNumbers:
+    """Messages to shards: a plan is sent once, and later by its number, since a shard keeps what it prepared for it."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[AnyParted, int] = {}
+        self._count = 0
+        self._sent: set[int] = set()
+
+    def sent_nothing(self) -> None:
+        """The shards know no plans."""
+        self._sent.clear()
+
+    def forget(self, plans: Iterable[AnyParted]) -> None:
+        """Some plans will not be sent again."""
+        for plan in plans:
+            self._sent.discard(self._numbers.pop(plan, -1))
+
+    def packed(self, message: Any) -> tuple[bytes, frozenset[int]]:
+        """A message with the plans that were not sent yet, and their numbers; `note_sent` when it has arrived."""
+        out, used = io.BytesIO(), dict[int, AnyParted]()
+        _Pickler(out, self._number, used).dump(message)
+        new = {number: plan for number, plan in used.items() if number not in self._sent}
+        plans = io.BytesIO()
+        _Pickler(plans, None, {}).dump(new)
+        return pickle.dumps((plans.getvalue(), out.getvalue())), frozenset(new)
+
+    def note_sent(self, numbers: Iterable[int]) -> None:
+        """All shards have these plans."""
+        self._sent.update(numbers)
+
+    def _number(self, plan: AnyParted) -> int:
+        if plan not in self._numbers:
+            self._count += 1
+            self._numbers[plan] = self._count
+        return self._numbers[plan]
+
+
+class _Pickler(pickle.Pickler):
+    def __init__(self, out: io.BytesIO, number: Callable[[AnyParted], int] | None, used: dict[int, AnyParted]) -> None:
+        super().__init__(out, 5)
+        self._number, self._used = number, used
+
+    def persistent_id(self, thing: object) -> object:
+        """Plans by number; the variable that is known by its identity."""
+        if thing is GOAL:
+            return "goal"
+        if self._number is not None and isinstance(thing, _KINDS):
+            number = self._number(thing)
+            self._used[number] = thing
+            return number
+        return None
+
+
+class _Unpickler(pickle.Unpickler):
+    def __init__(self, data: bytes, plans: Mapping[int, AnyParted]) -> None:
+        super().__init__(io.BytesIO(data))
+        self._plans = plans
+
+    def persistent_load(self, name: Any) -> object:
+        """What `persistent_id` has named."""
+        return GOAL if name == "goal" else self._plans[name]
+
+
+def unpacked(data: bytes, plans: dict[int, AnyParted]) -> Any:
+    """A message of `PlanNumbers`; the plans that it brings are kept."""
+    new, message = pickle.loads(data)
+    plans |= _Unpickler(new, {}).load()
+    return _Unpickler(message, plans).load()

@@ -1,0 +1,259 @@
+"""The backend: the parted one, with its shards in tasks of Spark."""
+
+from __future__ import annotations
+
+import atexit
+import secrets
+import shutil
+import tempfile
+import weakref
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from holdfast.backends.abilities import Frames, ModuleBudget
+from holdfast.backends.parted.handles import HeldFacts, KeptSet, PartedFacts, own
+from holdfast.backends.parted.partition import AnyParted
+from holdfast.backends.parted.store import PartedBackend
+from holdfast.backends.protocol import Engine, Facts, Watch
+from holdfast.backends.spark_parted.crew import SparkCrew, release_idle
+from holdfast.backends.spark_parted.frames import ShardRows, taken_in
+from holdfast.backends.spark_parted.jobs import JobSettings
+from holdfast.errors import Diagnostic, UsageError
+from holdfast.exclusive import InterruptedCommitError
+from holdfast.formats.fact_data import is_spark_frame
+from holdfast.plans.model import AnyPlan, Plan
+from holdfast.program.model import Relation
+from holdfast.quick_dataclass import dataclass
+from holdfast.spark_session import spark_errors
+from holdfast.user_functors import functors_of
+from holdfast.values.dictionary import Codes, Dictionary
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_CRYPTO = ("spark.network.crypto.enabled", "spark.io.encryption.enabled", "spark.ssl.enabled")
+
+
+@dataclass(frozen=True)
+class ShardOptions:
+    """Settings `spark.holdfast.…`."""
+
+    holdSeconds: float = 1.0  # noqa: N815  that an idle job keeps its cores
+    driverRows: float = 50_000  # noqa: N815  that are collected at once
+    moduleRows: float = 1_000_000  # noqa: N815
+    moduleFacts: float = 10_000_000  # noqa: N815
+
+
+class SparkPartedBackend(PartedBackend, ModuleBudget, Frames):
+    """Facts on shards in the Python workers of Spark."""
+
+    def __init__(
+        self,
+        settings: JobSettings,
+        options: ShardOptions,
+        relations: Mapping[str, Relation],
+        dictionary: Dictionary,
+        watch: Watch,
+    ) -> None:
+        self._settings, self._options = settings, options
+        self._unread = weakref.WeakSet[ShardRows]()  # views of E and I that were not read yet
+        # Modules work on the driver: their edges have to fit there (-1: no modules), and what they derive.
+        self.most_for_modules, self.most_by_modules = options.moduleRows or -1, options.moduleFacts
+        super().__init__(settings.parts, relations, dictionary, watch)
+        self._driver.before_change = self._before_change
+
+    def _crew(self, watch: Watch) -> SparkCrew:
+        """The shards: in tasks of a barrier stage."""
+        crew = SparkCrew(
+            self._settings, self.dictionary, watch, self.relations, self.placement, self._options.holdSeconds
+        )
+        weakref.finalize(self, crew.close)
+        self.crew = crew
+        return crew
+
+    def _parted(self, plan: AnyPlan, *, ranked: bool = False) -> AnyParted:
+        used = functors_of(plan.rule) if isinstance(plan, Plan) else ()
+        if used:
+            message = f"rule {plan.rule.name} uses {used[0]}; the spark-parted engine does not support user functors"
+            help = 'use engine="memory" for this program'
+            raise UsageError(Diagnostic("E0917", message, plan.rule.span, help=help))
+        return super()._parted(plan, ranked=ranked)
+
+    # --- transactions ----------------------------------------------------------------------------------
+
+    def commit(self) -> None:
+        """The shards have done what was queued, and written it."""
+        with self.crew.unlimited():
+            self._driver.ask()
+            try:
+                self.crew.commit()
+            except Exception:
+                self._commit_again()
+
+    def _commit_again(self) -> None:
+        try:
+            self.crew.commit()
+        except Exception as error:
+            if not self.crew.version:  # the knowledge base was being opened
+                raise
+            raise InterruptedCommitError from error
+
+    def restore(self) -> None:
+        """The shards hold the committed version again; if they cannot be reached, from when they can."""
+        with self.crew.unlimited():
+            try:
+                super().restore()
+                self._driver.flush()
+            except Exception:
+                self.crew.abandon()
+                self._forget_update()
+            self.crew.roll_back()
+
+    def _forget_update(self) -> None:
+        """The shards know nothing of an update."""
+        self._driver.forget()
+        for kept in (self.deleted, self.added, self.checked, self.proved, self.delayed):
+            kept.is_cleared()
+        for counters in (self.nonrecursive, self.recursive, self.ranking.founded):
+            counters.is_mended()
+
+    def mend(self) -> None:
+        """A call was interrupted: go back to the committed version; the counters are not known."""
+        self.crew.reset()
+        super().mend()
+
+    def tidy(self, removed: Facts) -> None:
+        """Facts were deleted; each shard packs the tables that consist mostly of such rows."""
+        self._pin(self.relations)
+        super().tidy(removed)
+
+    def drop_relation(self, name: str) -> None:
+        """Forget a relation and its facts."""
+        self._pin((name,))
+        super().drop_relation(name)
+
+    # --- facts in and out ------------------------------------------------------------------------------
+
+    def takes(self, data: object) -> bool:
+        """DataFrames of Spark."""
+        return is_spark_frame(data)
+
+    def facts_with_frames(self, rows: Mapping[str, Codes], frames: Mapping[str, Sequence[Any]]) -> HeldFacts:
+        """Encoded rows and DataFrames as a set of facts; the facts of these do not come to the driver."""
+        files: dict[str, list[str]] = {}
+        for name, several in frames.items():
+            column, relation = self.placement.primary[name], self.relations[name]
+            release_idle()  # the jobs that read them need cores
+            for frame in several:
+                files.setdefault(name, []).extend(taken_in(self._settings, self.dictionary, frame, relation, column))
+        found = self._driver.loaded(files)
+        return (self.facts(rows) | found).snapshot() if rows else found
+
+    def rows(self, predicate: str, facts: Facts) -> Codes | ShardRows:  # type: ignore[override]
+        """The encoded rows of a set's facts of one predicate; many stay where they are."""
+        found = own(facts, self._driver)
+        size = found.size(predicate)
+        if size <= self._options.driverRows:
+            return super().rows(predicate, found)
+        rows = ShardRows(self, self.relations[predicate], found, size)
+        if isinstance(found, KeptSet):
+            self._unread.add(rows)
+        else:
+            rows.pin()  # what an update has moved is not held for long
+        return rows
+
+    def collected(self, predicate: str, facts: PartedFacts) -> Codes:
+        """The rows of a set, on the driver."""
+        return super().rows(predicate, facts)
+
+    def written(self, predicate: str, facts: PartedFacts) -> list[str]:
+        """Files with the rows of a set, one from each shard."""
+        name = f"rows-{secrets.token_hex(8)}"
+        return [str(path) for path in self._driver.ask("write", predicate, facts.tree, name)]
+
+    def published(self, relation: Relation, files: Sequence[str]) -> DataFrame:
+        """A DataFrame of the user's session with the facts that are in files; it outlives the knowledge base."""
+        folder = tempfile.mkdtemp(prefix="holdfast-frame-", dir=str(Path(self._settings.folder).parent))
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        self._driver.ask("publish", relation, list(files), folder)
+        self.crew.release()
+        with spark_errors():
+            return self._settings.session.read.parquet(folder)
+
+    def _before_change(self, facts: HeldFacts) -> None:
+        if self._unread:
+            self._pin(set(facts.predicates()))
+
+    def _pin(self, predicates: Container[str]) -> None:
+        """E or I is about to change: write the rows of views that show what it was."""
+        for rows in [rows for rows in self._unread if rows.predicate in predicates]:
+            rows.pin()
+            self._unread.discard(rows)
+
+
+def spark_parted(session: SparkSession, parts: int | None) -> Engine:
+    """Makes backends on the executors of a session."""
+
+    def make(relations: Mapping[str, Relation], dictionary: Dictionary, watch: Watch) -> SparkPartedBackend:
+        found = {field.name: session.conf.get(f"spark.holdfast.{field.name}", None) for field in fields(ShardOptions)}
+        options = ShardOptions(**{name: _number(name, text) for name, text in found.items() if text})
+        return SparkPartedBackend(job_settings(session, parts), options, relations, dictionary, watch)
+
+    return make
+
+
+def _number(name: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        message = f"spark.holdfast.{name} is a number, not {text!r}"
+        raise UsageError(Diagnostic("E1004", message)) from None
+
+
+def job_settings(session: SparkSession, parts: int | None) -> JobSettings:
+    """What the jobs of a knowledge base need; refuses a session in which they cannot run."""
+    context = _context(session)
+    conf = context.getConf()
+    for name in _CRYPTO:
+        if conf.get(name, "false") == "true":
+            raise _refused(f"its connections and files are not encrypted, and {name} is set")
+    if conf.get("spark.dynamicAllocation.enabled", "false") == "true":
+        raise _refused("Spark has no barrier stages under dynamic allocation")
+    is_local = context.master.startswith("local")
+    slots = _slots(context) if is_local else 0
+    wanted = parts or int(session.conf.get("spark.holdfast.shards", "0") or 0) or slots or context.defaultParallelism
+    if slots and wanted > slots:
+        message = f"{wanted} shards need {wanted} cores at once, and {context.master} has {slots}"
+        raise UsageError(Diagnostic("E1004", message, help=f"use spark-parted[{slots}], or a master with more cores"))
+    made = session.newSession()
+    return JobSettings(made, secrets.token_hex(8), wanted, _folder(session, is_local=is_local), is_local)
+
+
+def _context(session: SparkSession):  # type: ignore[no-untyped-def]
+    try:
+        return session.sparkContext
+    except Exception:
+        raise _refused("a session of Spark Connect has no barrier stages") from None
+
+
+def _slots(context) -> int:  # type: ignore[no-untyped-def]
+    java = context._jsc.sc()
+    return int(java.maxNumConcurrentTasks(java.resourceProfileManager().defaultResourceProfile()))
+
+
+def _folder(session: SparkSession, *, is_local: bool) -> str:
+    """A new folder for the base and the log; all executors must reach it."""
+    chosen = session.conf.get("spark.holdfast.directory", None)
+    if not chosen and not is_local:
+        message = "spark-parted keeps its base and log in files, and needs a folder that all executors reach"
+        raise UsageError(Diagnostic("E1004", message, help="set spark.holdfast.directory"))
+    if chosen:
+        Path(chosen).mkdir(parents=True, exist_ok=True)
+    return tempfile.mkdtemp(prefix="holdfast-shards-", dir=chosen or None)
+
+
+def _refused(why: str) -> UsageError:
+    message = f"the spark-parted engine cannot run in this session: {why}"
+    return UsageError(Diagnostic("E0917", message, help='use engine="spark"'))

@@ -1,0 +1,125 @@
+"""How a store is opened for writing, made, and begun anew: one process at a time, by a lock."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+from collections.abc import Iterable
+from pathlib import Path
+
+from holdfast.errors import DamagedData, Diagnostic, HoldfastError, UsageError
+from holdfast.store.files import Files
+from holdfast.store.manifests import PIPELINE, cannot, identity, not_a_store, read_identity
+from holdfast.store.reading import StoreContents, is_unfinished, read_store
+from holdfast.store.writing import Snapshot, Store, switch, write_snapshot
+
+
+def open_store(folder: Path) -> tuple[Store, StoreContents]:
+    """An existing store, locked, and what it holds."""
+    if not (folder / "HOLDFAST").exists():
+        raise not_a_store(folder)
+    lock = locked(folder)
+    try:
+        stored = read_store(folder)
+        if PIPELINE in read_identity(folder).features:
+            raise _of_pipeline(folder)
+        return resume_store(stored, lock), stored
+    except BaseException:
+        os.close(lock)
+        raise
+
+
+def resume_store(stored: StoreContents, lock: int, keep: int = 1) -> Store:
+    """Go on writing a store whose lock this process has."""
+    store = Store(stored.folder, stored, lock, Files(), keep)
+    if not stored.closed:
+        store.recover(stored.log_bytes())
+    store.sweep()
+    return store
+
+
+def exists(folder: Path) -> bool:
+    """Whether there is a store; False where one can be made; raises where neither is so."""
+    try:
+        if not folder.exists() or is_unfinished(folder):
+            return False
+    except OSError as error:
+        raise cannot(folder, "read", error) from error
+    if not folder.is_dir() or not (folder / "HOLDFAST").exists():
+        raise not_a_store(folder)
+    return True
+
+
+def create_store(folder: Path, snapshot: Snapshot) -> Store:
+    """A new store, with its first snapshot on the disk."""
+    files = Files()
+    try:
+        files.make_folder(folder.absolute())
+        lock = locked(folder)
+    except OSError as error:
+        raise cannot(folder, "written", error) from error
+    try:
+        if exists(folder):  # another process was quicker
+            raise _is_locked(folder)
+        for path in sorted(folder.iterdir()):
+            if path.name != "lock":
+                files.remove(path)
+        return begin_store(folder, snapshot, lock)
+    except BaseException as error:
+        os.close(lock)
+        if isinstance(error, OSError):
+            raise cannot(folder, "written", error) from error
+        raise
+
+
+def begin_store(folder: Path, snapshot: Snapshot, lock: int, features: Iterable[str] = (), keep: int = 1) -> Store:
+    """Begin with a snapshot in a folder whose lock this process has; what is there counts until CURRENT is switched."""
+    files = Files()
+    try:
+        if not _has_identity(folder):
+            files.replace_file(folder / "HOLDFAST", identity(secrets.token_hex(16), features))
+        manifest, data = write_snapshot(folder, snapshot, files)
+        if (folder / "CLOSED").exists():  # it is about another log
+            files.remove(folder / "CLOSED")
+            files.sync_folder(folder)
+        switch(folder, manifest.version, data, files)
+    except OSError as error:
+        raise cannot(folder, "written", error) from error
+    return Store(folder, read_store(folder, check_facts=False), lock, files, keep)
+
+
+def _has_identity(folder: Path) -> bool:
+    """Whether HOLDFAST is there and intact; a store of a newer format is refused."""
+    try:
+        return (folder / "HOLDFAST").exists() and bool(read_identity(folder))
+    except DamagedData:
+        return False
+
+
+def locked(folder: Path) -> int:
+    """The lock of a store, which the system gives back when the process ends."""
+    try:
+        lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise cannot(folder, "written", error) from error
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(lock)
+        raise _is_locked(folder) from None
+    except OSError as error:
+        os.close(lock)
+        raise cannot(folder, "locked", error) from error
+    return lock
+
+
+def _of_pipeline(folder: Path) -> HoldfastError:
+    message = f"the store {folder.as_posix()} belongs to a pipeline, which alone may write to it"
+    help = "open it with read_only=True, or send updates through the pipeline"
+    return UsageError(Diagnostic("E1311", message, help=help))
+
+
+def _is_locked(folder: Path) -> HoldfastError:
+    message = f"the store {folder.as_posix()} is open for writing in another process or knowledge base"
+    return UsageError(Diagnostic("E1303", message, help="close that one, or wait until its process has ended"))

@@ -1,0 +1,24 @@
+"""The session of the process, and shards in threads, which need no Java."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+import tests.pipeline.conftest
+from holdfast.backends.spark_parted.recording import RecordedShard
+
+from . import threads
+
+spark = tests.pipeline.conftest.spark  # one session for all tests
+
+
+@pytest.fixture
+def workers(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Iterator[threads.Workers]:
+    """Threads in place of the Python workers of Spark."""
+    found = threads.Workers(tmp_path_factory.mktemp("shards"))
+    monkeypatch.setattr("holdfast.backends.spark_parted.crew.ShardJob", found.job)
+    monkeypatch.setattr(RecordedShard, "obey", lambda shard, commands: found.obeying(shard, commands))
+    yield found
+    found.close()

@@ -1,0 +1,305 @@
+"""The shards of spark-parted in threads: facts, counters and ranks are those of memory, whatever is lost on the way.
+
+What this cannot catch: what only Spark does to its workers; `test_spark.py` has that.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from itertools import count
+from random import Random
+from typing import Any, TypeAlias
+
+import pytest
+
+import holdfast
+from holdfast import errors
+from holdfast.backends.memory import store
+from holdfast.backends.memory.execution import buffers
+from holdfast.backends.parted import rounds
+from holdfast.backends.spark_parted import crew
+from holdfast.backends.spark_parted.recording import record_path
+from holdfast.backends.spark_parted.store import SparkPartedBackend
+from holdfast.errors import HoldfastError
+from tests.equivalence.checking import run
+from tests.equivalence.reference import counters_of
+from tests.equivalence.runs import lanes_of, script_of, script_of_records
+from tests.equivalence.scripts import Script
+
+from .threads import Workers
+
+pytestmark = pytest.mark.only_in_memory("has its own engine")
+ScriptOf: TypeAlias = Callable[[int], Script]
+CLOSURE = """
+.decl edge(x: number, y: number)
+.decl path(x: number, y: number)
+path(x, y) :- edge(x, y).
+path(x, z) :- path(x, y), edge(y, z).
+"""
+NAMES = """
+.decl parent(x: symbol, y: symbol)
+.decl full(x: symbol, y: symbol)
+.decl later(x: symbol, y: symbol)
+.decl longest(n: number)
+full(cat(x, "/", y), y) :- parent(x, y).
+full(cat(x, "/", z), z) :- full(x, y), parent(y, z).
+later(x, y) :- full(x, _), full(y, _), x < y.
+longest(max strlen(x) : { full(x, _) }).
+"""
+
+
+@pytest.fixture
+def small_amounts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few facts are many."""
+    monkeypatch.setattr(buffers, "BATCH", 5)
+    monkeypatch.setattr(rounds, "_SAMPLE", 3)
+    monkeypatch.setattr(store, "_FEW", 0)
+    monkeypatch.setattr(crew, "_SMALL", 2_000)
+
+
+def backend_of(kb: holdfast.KnowledgeBase) -> SparkPartedBackend:
+    backend = kb._backend
+    assert isinstance(backend, SparkPartedBackend)
+    return backend
+
+
+def take(workers: Workers, steps: int, parts: int, seeds: count[int], script: ScriptOf = script_of) -> None:
+    for seed in seeds:
+        if steps <= 0:
+            return
+        made = script(seed)
+        try:
+            lanes = lanes_of(made, seed, seed % 4, engine=workers.engine(parts))
+        except HoldfastError as error:
+            assert error.diagnostics[0].code != "E1005", error
+            continue
+        try:
+            steps -= run(made, lanes)
+        except Exception as error:
+            error.add_note(f"seed {seed} on {parts} shards")
+            raise
+
+
+@pytest.mark.parametrize("parts", [1, 2, 3])
+@pytest.mark.usefixtures("small_amounts")
+def test_any_rules(workers: Workers, parts: int) -> None:
+    take(workers, 8, parts, count(parts * 100_000))
+
+
+@pytest.mark.usefixtures("small_amounts")
+def test_records(workers: Workers) -> None:
+    take(workers, 8, 2, count(200_000), script_of_records)
+
+
+@pytest.mark.parametrize("parts", [1, 3])
+@pytest.mark.usefixtures("small_amounts")
+def test_any_rules_while_workers_die(workers: Workers, parts: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(crew, "_TRIES", 200)
+    workers.risk = 0.004
+    take(workers, 10, parts, count(parts * 300_000))
+    assert workers.killed > 2
+
+
+@pytest.mark.usefixtures("small_amounts")
+def test_any_rules_while_all_memory_is_lost(workers: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
+    obey, dice = crew.SparkCrew.obey, Random(5)
+
+    def forgetting(self: crew.SparkCrew, commands: list[tuple[object, ...]]) -> list[list[object]]:
+        if dice.random() < 0.03:
+            workers.lose_memory()
+        return obey(self, commands)
+
+    monkeypatch.setattr(crew.SparkCrew, "obey", forgetting)
+    take(workers, 8, 2, count(500_000))
+    assert workers.jobs > 10
+
+
+def test_strings_are_made_and_compared_on_shards(workers: Workers) -> None:
+    facts = {"parent": [("a", "b"), ("b", "c"), ("c", "d"), ("é", "ü"), ("", "a")]}
+    expected = holdfast.from_text(NAMES, facts)
+    kb = holdfast.from_text(NAMES, facts, engine=workers.engine(3))
+    for update in ({"insert": {"parent": [("d", "x"), ("x", "yy")]}}, {"delete": {"parent": [("b", "c")]}}):
+        for each in (expected, kb):
+            each.apply(holdfast.Update(**update))
+        for name in ("full", "later", "longest"):
+            assert set(kb[name]) == set(expected[name]), name
+
+
+def test_the_log_is_written_before_the_commit_is_said(workers: Workers) -> None:
+    kb = holdfast.from_text(CLOSURE, {"edge": [(1, 2), (2, 3)]}, engine=workers.engine(2))
+    made = backend_of(kb)
+    version, folder = made.crew.version, made._settings.folder
+    workers.after = "record"  # one shard has written it, and dies
+    change = kb.apply(holdfast.Update(insert={"edge": [(3, 4)]}))
+    assert sorted(change.added["path"]) == [(1, 4), (2, 4), (3, 4)]
+    assert made.crew.version == version + 1
+    assert made.crew.restored == 1
+    [name] = made.crew._committed.records
+    assert name.startswith(f"log-{version + 1}-")
+    assert all(record_path(folder, name, shard).exists() for shard in range(2))
+    workers.lose_memory()
+    assert sorted(kb["path"]) == [(1, 2), (1, 3), (1, 4), (2, 3), (2, 4), (3, 4)]
+    assert made.crew.restored == 2
+
+
+def test_shards_stay_in_memory_between_jobs(workers: Workers) -> None:
+    kb = holdfast.from_text(CLOSURE, {"edge": [(1, 2)]}, engine=workers.engine(3))
+    for number in range(5):
+        backend_of(kb).crew.release()
+        kb.apply(holdfast.Update(insert={"edge": [(number + 2, number + 3)]}))
+    assert len(kb["path"]) == 21
+    assert workers.jobs == 6
+    assert backend_of(kb).crew.restored == 0
+
+
+def test_an_idle_job_ends_by_itself(workers: Workers) -> None:
+    kb = holdfast.from_text(CLOSURE, {"edge": [(1, 2)]}, engine=workers.engine(2, hold=0.01))
+    job = backend_of(kb).crew._job
+    while backend_of(kb).crew._job is not None:
+        assert job is not None
+        job._thread.join(0.05)
+    assert sorted(kb["path"]) == [(1, 2)]
+    assert backend_of(kb).crew.restored == 0
+
+
+def test_logs_are_gathered_into_a_base_and_removed(workers: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(crew, "_SMALL", 0)
+    kb = holdfast.from_text(CLOSURE, {"edge": [(1, 2)]}, engine=workers.engine(2))
+    for number in range(2, 12):
+        kb.apply(holdfast.Update(insert={"edge": [(number, number + 1)]}))
+    files = sorted(path.name for path in workers.folder.rglob("*-0.npz"))
+    assert len(files) < 8
+    assert backend_of(kb).crew._committed.oldest != 1
+    workers.lose_memory()
+    assert len(kb["path"]) == 66
+
+
+def test_a_rolled_back_update_leaves_nothing_to_repeat(workers: Workers) -> None:
+    kb = holdfast.from_text(CLOSURE, {"edge": [(1, 2)]}, engine=workers.engine(2))
+    for number in range(20):
+        kb.what_if(holdfast.Update(insert={"edge": [(2, number)]}))
+    names = {command[0] for entry in backend_of(kb).crew._journal for command in entry.commands}
+    assert names <= {"given", "let", "free", "copy", "clear", "clear_undo", "remember"}
+    workers.lose_memory()
+    assert sorted(kb["path"]) == [(1, 2)]
+
+
+def test_an_error_in_a_rule_is_the_rules_own(workers: Workers) -> None:
+    program = ".decl p(x: number)\n.decl q(x: number)\nq(10 / x) :- p(x)."
+    kb = holdfast.from_text(program, {"p": [(1,), (2,)]}, engine=workers.engine(3))
+    for _ in range(3):
+        with pytest.raises(errors.EvaluationError, match="division"):
+            kb.apply(holdfast.Update(insert={"p": [(0,), (5,)]}))
+    kb.apply(holdfast.Update(insert={"p": [(5,)]}))
+    assert sorted(kb["q"]) == [(2,), (5,), (10,)]
+    assert backend_of(kb).crew.restored == 0
+
+
+def test_limits_stop_shards_inside_a_round(workers: Workers) -> None:
+    program = ".decl n(x: number)\nn(0).\nn(x + 1) :- n(x)."
+    with pytest.raises(errors.LimitReached, match="more than 500 facts"):
+        holdfast.from_text(program, engine=workers.engine(2), limits=holdfast.Limits(facts=500))
+    square = ".decl n(x: number)\n.decl s(x: number, y: number)\ns(x, y) :- n(x), n(y)."
+    numbers = {"n": [(number,) for number in range(3_000)]}
+    with pytest.raises(errors.LimitReached, match="facts, strings and indexes take more than"):
+        holdfast.from_text(square, numbers, engine=workers.engine(2), limits=holdfast.Limits(memory=1 << 23))
+
+
+def test_a_disk_that_takes_nothing_stops_the_opening(workers: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("holdfast.backends.spark_parted.recording._write", full)
+    with pytest.raises(holdfast.HoldfastError, match="a shard cannot write its log: No space left on device"):
+        holdfast.from_text(CLOSURE, {"edge": [(1, 2)]}, engine=workers.engine(2))
+
+
+def test_a_disk_that_is_full_at_a_commit_ends_the_knowledge_base(
+    workers: Workers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kb = holdfast.from_text(CLOSURE, {"edge": [(1, 2)]}, engine=workers.engine(2))
+
+    def full(*_: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("holdfast.backends.spark_parted.recording._write", full)
+    with pytest.raises(holdfast.HoldfastError):
+        kb.apply(holdfast.Update(insert={"edge": [(2, 3)]}))
+    with pytest.raises(holdfast.HoldfastError):
+        list(kb["path"])
+
+
+def test_workers_that_die_again_and_again_are_an_error(workers: Workers) -> None:
+    kb = holdfast.from_text(CLOSURE, {"edge": [(1, 2)]}, engine=workers.engine(2))
+    workers.risk = 1.0
+    with pytest.raises(holdfast.HoldfastError, match="the shards were lost 4 times in a row"):
+        kb.apply(holdfast.Update(insert={"edge": [(2, 3)]}))
+    workers.risk = 0.0
+    assert sorted(kb["path"]) == [(1, 2)]
+    kb.apply(holdfast.Update(insert={"edge": [(2, 3)]}))
+    assert sorted(kb["path"]) == [(1, 2), (1, 3), (2, 3)]
+
+
+def test_functors_of_users_are_refused(workers: Workers) -> None:
+    holdfast.functor(_twice, name="twice")
+    program = ".functor twice(number): number\n.decl p(x: number)\n.decl q(x: number)\nq(@twice(x)) :- p(x)."
+    with pytest.raises(errors.UsageError, match="does not support user functors"):
+        holdfast.from_text(program, {"p": [(1,)]}, engine=workers.engine(2))
+
+
+def _twice(x: int) -> int:
+    return 2 * x
+
+
+def test_a_view_shows_the_state_in_which_it_was_made(workers: Workers) -> None:
+    kb = holdfast.from_text(CLOSURE, {"edge": [(1, 2), (2, 3)]}, engine=workers.engine(2, rows=1))
+    before, unread = kb["path"], kb["path"]
+    assert sorted(before) == [(1, 2), (1, 3), (2, 3)]
+    change = kb.apply(holdfast.Update(delete={"edge": [(1, 2)]}, insert={"edge": [(2, 4)]}))
+    assert len(unread) == 3
+    assert sorted(unread) == [(1, 2), (1, 3), (2, 3)]
+    assert sorted(change.removed["path"]) == [(1, 2), (1, 3)]
+    assert sorted(kb["path"]) == [(2, 3), (2, 4)]
+
+
+def test_an_interrupted_update_leaves_the_state_before_it(workers: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
+    kb = holdfast.from_text(CLOSURE, {"edge": [(1, 2), (2, 3)]}, engine=workers.engine(2), modules=())
+    ask, asked = crew.SparkCrew._ask, count(1)
+
+    def interrupted(self: crew.SparkCrew, job: Any, commands: Any, step: int) -> Any:
+        if next(asked) == 8:
+            os.kill(os.getpid(), signal.SIGINT)
+        return ask(self, job, commands, step)
+
+    monkeypatch.setattr(crew.SparkCrew, "_ask", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        kb.apply(holdfast.Update(insert={"edge": [(3, 4)]}, delete={"edge": [(1, 2)]}))
+    assert next(asked) > 8
+    assert sorted(kb["path"]) == [(1, 2), (1, 3), (2, 3)]
+    kb.apply(holdfast.Update(insert={"edge": [(3, 4)]}))
+    expected = holdfast.from_text(CLOSURE, {"edge": [(1, 2), (2, 3), (3, 4)]}, modules=())
+    assert set(kb["path"]) == set(expected["path"])
+    assert counters_of(kb) == counters_of(expected)
+
+
+def test_a_limit_on_seconds_stops_shards_that_are_busy(workers: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
+    kb = holdfast.from_text(
+        CLOSURE, {"edge": [(1, 2)]}, engine=workers.engine(2), modules=(), limits=holdfast.Limits(seconds=100)
+    )
+    clock = kb._state.watch
+    monkeypatch.setattr(type(clock), "seconds", property(lambda _: 1_000.0))
+    with pytest.raises(errors.LimitReached, match="100 seconds"):
+        kb.apply(holdfast.Update(insert={"edge": [(2, 3)]}))
+    monkeypatch.undo()
+    assert backend_of(kb).crew.version == 1
+
+
+def test_the_job_of_one_knowledge_base_gives_way_to_that_of_another(workers: Workers) -> None:
+    one, two = (holdfast.from_text(CLOSURE, {"edge": [(1, 2)]}, engine=workers.engine(2)) for _ in range(2))
+    assert backend_of(one).crew._job is None
+    one.apply(holdfast.Update(insert={"edge": [(2, 3)]}))
+    assert backend_of(two).crew._job is None
+    assert len(one["path"]) == 3
+    assert backend_of(one).crew.restored == 0

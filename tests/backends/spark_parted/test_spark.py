@@ -1,0 +1,155 @@
+"""Shards in the Python workers of Spark: as in memory, also when a worker is killed; DataFrames in and out."""
+
+from __future__ import annotations
+
+import os
+import signal
+from decimal import Decimal
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import holdfast
+from holdfast import errors
+from holdfast.backends.spark_parted.crew import SparkCrew
+from holdfast.backends.spark_parted.jobs import LostError
+from holdfast.backends.spark_parted.store import SparkPartedBackend
+from holdfast.errors import HoldfastError
+from holdfast.values import Iri
+from tests.equivalence.checking import run
+from tests.equivalence.reference import counters_of
+from tests.equivalence.runs import lanes_of, script_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.only_in_memory("has its own engine"), pytest.mark.usefixtures("spark")]
+ENGINE = "spark-parted[2]"
+CLOSURE = """
+.decl edge(x: number, y: number)
+.decl path(x: number, y: number)
+path(x, y) :- edge(x, y).
+path(x, z) :- path(x, y), edge(y, z).
+"""
+MIXED = """
+.decl given(s: symbol, u: unsigned, f: float, a: any)
+.decl named(s: symbol, a: any)
+.decl some()
+named(cat(s, "!"), a) :- given(s, _, _, a).
+some() :- given(_, _, _, _).
+"""
+CHAIN = [(number, number + 1) for number in range(40)]
+
+
+def crew_of(kb: holdfast.KnowledgeBase) -> SparkCrew:
+    backend = kb._backend
+    assert isinstance(backend, SparkPartedBackend)
+    return backend.crew
+
+
+def test_random_scripts() -> None:
+    steps = 12
+    for seed in count(700_000):
+        if steps <= 0:
+            return
+        script = script_of(seed)
+        try:
+            lanes = lanes_of(script, seed, seed % 4, engine=ENGINE)
+        except HoldfastError as error:
+            assert not error.diagnostics[0].code.startswith("E1"), error
+            continue
+        steps -= run(script, lanes)
+
+
+@pytest.mark.parametrize("algorithm", ["dred-counting", "dred-ranked", "backward-forward"])
+def test_a_worker_is_killed_in_the_middle_of_an_update(algorithm: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    kb = holdfast.from_text(CLOSURE, {"edge": CHAIN}, engine=ENGINE, modules=())
+    expected = holdfast.from_text(CLOSURE, {"edge": CHAIN}, modules=())
+    ask, asked = SparkCrew._ask, count(1)
+
+    def killing(self: SparkCrew, *arguments: Any) -> Any:
+        if next(asked) == 9:
+            os.kill(self.pids[1], signal.SIGKILL)
+        return ask(self, *arguments)
+
+    update = holdfast.Update(delete={"edge": [(20, 21)]}, insert={"edge": [(20, 30), (3, 60)]})
+    monkeypatch.setattr(SparkCrew, "_ask", killing)
+    change = kb.apply(update, algorithm=algorithm)
+    monkeypatch.undo()
+    assert next(asked) > 9
+    assert set(change.removed["path"]) == set(expected.apply(update, algorithm=algorithm).removed["path"])
+    assert set(kb["path"]) == set(expected["path"])
+    assert crew_of(kb).restored == 1
+    assert counters_of(kb) == counters_of(expected)
+
+
+def test_a_worker_is_killed_between_log_and_commit(monkeypatch: pytest.MonkeyPatch) -> None:
+    kb = holdfast.from_text(CLOSURE, {"edge": CHAIN}, engine=ENGINE, modules=())
+    ask, lost = SparkCrew._ask, list[int]()
+
+    def losing(self: SparkCrew, job: Any, commands: Any, step: int) -> Any:
+        replies = ask(self, job, commands, step)
+        if commands and commands[0][0] == "record" and not lost:
+            lost.append(self.pids[0])
+            os.kill(self.pids[0], signal.SIGKILL)
+            raise LostError("killed")  # all have written, and nobody has said so
+        return replies
+
+    monkeypatch.setattr(SparkCrew, "_ask", losing)
+    version = crew_of(kb).version
+    kb.apply(holdfast.Update(delete={"edge": [(0, 1)]}))
+    assert lost
+    assert crew_of(kb).version == version + 1
+    assert set(kb["path"]) == {(x, y) for x in range(1, 41) for y in range(x + 1, 41)}
+
+
+def test_facts_as_dataframes(spark: SparkSession) -> None:
+    edges = spark.createDataFrame([(1, 2), (2, 3), (2, 3)], "x long, y int")
+    kb = holdfast.from_text(CLOSURE, {"edge": edges}, engine=ENGINE)
+    assert sorted(kb["path"]) == [(1, 2), (1, 3), (2, 3)]
+    with kb.update() as update:
+        update.insert("edge", spark.createDataFrame([(3, 4), (4, 1)], "x long, y long"))
+        update.insert("edge", [(7, 8)])
+        update.delete("edge", spark.createDataFrame([(1, 2), (9, 9)], "x long, y long"))
+    assert sorted(update.change.removed["path"]) == [(1, 2), (1, 3)]
+    assert sorted(kb["path"]) == [(2, 1), (2, 3), (2, 4), (3, 1), (3, 4), (4, 1), (7, 8)]
+    assert not list(Path(crew_of(kb)._settings.folder).glob("given-*"))
+
+
+def test_a_missing_value_in_a_dataframe_is_refused(spark: SparkSession) -> None:
+    frame = spark.createDataFrame([(1, None)], "x long, y long")
+    with pytest.raises(errors.DataError, match="a value is missing"):
+        holdfast.from_text(CLOSURE, {"edge": frame}, engine=ENGINE)
+
+
+def test_values_of_all_types_in_and_out(spark: SparkSession) -> None:
+    rows = [("a", 2**63 + 1, 1.5, "x"), ("é", 7, -0.0, "")]
+    given = [(s, Decimal(u), f, a) for s, u, f, a in rows]
+    frame = spark.createDataFrame(given, "s string, u decimal(20,0), f double, a string")
+    spark.conf.set("spark.holdfast.driverRows", "0")
+    try:
+        kb = holdfast.from_text(MIXED, {"given": frame}, engine=ENGINE)
+        expected = holdfast.from_text(MIXED, {"given": rows})
+        kb.apply(holdfast.Update(insert={"given": [("b", 1, 2.0, Iri("http://i")), ("c", 2, 3.0, 4)]}))
+        expected.apply(holdfast.Update(insert={"given": [("b", 1, 2.0, Iri("http://i")), ("c", 2, 3.0, 4)]}))
+        for name in ("given", "named", "some"):
+            assert set(kb[name]) == set(expected[name])
+            there, here = kb[name].to_spark(), expected[name].to_spark()
+            assert there.schema.simpleString() == here.schema.simpleString()
+            assert sorted(there.collect()) == sorted(here.collect())
+    finally:
+        spark.conf.unset("spark.holdfast.driverRows")
+
+
+def test_more_shards_than_cores_are_refused() -> None:
+    with pytest.raises(errors.UsageError, match="500 shards need 500 cores at once"):
+        holdfast.from_text(CLOSURE, engine="spark-parted[500]")
+
+
+def test_windows_are_refused() -> None:
+    kb = holdfast.from_text(CLOSURE, {"edge": [(1, 2)]}, engine=ENGINE)
+    with pytest.raises(errors.UsageError) as refused:
+        kb.apply_all([holdfast.Update(insert={"edge": [(2, 3)]})])
+    assert refused.value.diagnostics[0].code == "E0917"

@@ -1,0 +1,110 @@
+"""The shards of spark-parted in threads in place of Spark's workers: all but the job itself is as on Spark.
+
+A worker keeps its shards between jobs, and a task may come to any worker.  A worker can be killed before it does a
+command, or after it did it and before it answers.
+"""
+
+from __future__ import annotations
+
+import math
+import secrets
+import weakref
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from random import Random
+from threading import Lock, Thread
+from typing import Any
+
+from holdfast.backends.parted.shard import Shard, ShardCommand
+from holdfast.backends.protocol import Engine, Watch
+from holdfast.backends.spark_parted.jobs import JobSettings, ShardJob
+from holdfast.backends.spark_parted.recording import RecordedShard
+from holdfast.backends.spark_parted.store import ShardOptions, SparkPartedBackend
+from holdfast.backends.spark_parted.task import LOOPBACK, HeldShards, TaskSettings, hold_shard
+from holdfast.program.model import Relation
+from holdfast.values.dictionary import Dictionary
+
+
+class Workers:
+    """Of all knowledge bases of a test."""
+
+    def __init__(self, folder: Path, seed: int = 0) -> None:
+        self.folder, self.dice = folder, Random(seed)
+        self.risk = 0.0  # that a worker dies at a command
+        self.after: str | None = None  # a worker dies when it has done such a command and not answered
+        self.killed = self.jobs = 0
+        self.backends = weakref.WeakSet[SparkPartedBackend]()
+        self._held: dict[str, list[HeldShards]] = {}
+        self._lock = Lock()
+
+    def engine(self, parts: int, hold: float = math.inf, rows: int = 50_000) -> Engine:
+        """Makes backends whose shards are here."""
+
+        def make(relations: Mapping[str, Relation], dictionary: Dictionary, watch: Watch) -> SparkPartedBackend:
+            folder = self.folder / secrets.token_hex(4)
+            folder.mkdir()
+            settings = JobSettings(None, folder.name, parts, str(folder), True)  # type: ignore[arg-type]
+            backend = SparkPartedBackend(settings, ShardOptions(hold, rows), relations, dictionary, watch)
+            self.backends.add(backend)
+            return backend
+
+        return make
+
+    def job(self, *arguments: Any) -> ShardJob:
+        """In place of a job of Spark."""
+        self.jobs += 1
+        return _ThreadJob(self, *arguments)
+
+    def run(self, told: TaskSettings) -> None:
+        """The tasks of a job, each in one of the workers."""
+        held = self._held.setdefault(told.knowledge_base, [{} for _ in range(told.parts)])
+        self.dice.shuffle(held)
+        tasks = [
+            Thread(target=_task, args=(told, rank, LOOPBACK, shards), daemon=True) for rank, shards in enumerate(held)
+        ]
+        for task in tasks:
+            task.start()
+        for task in tasks:
+            task.join()
+
+    def lose_memory(self) -> None:
+        """All workers are gone, when no job runs."""
+        for backend in self.backends:
+            backend.crew.release()
+        self._held.clear()
+
+    def obeying(self, shard: RecordedShard, commands: Iterable[ShardCommand]) -> list[Any]:
+        """In place of `Shard.obey`."""
+        done = list(commands)
+        before, after = (self._dies(), self._dies()) if done else (False, False)
+        if before:
+            raise ConnectionError("this worker was killed")
+        answers = Shard.obey(shard, done)
+        if after or any(name == self.after for name, *_ in done):
+            self.after = None
+            self.killed += 1
+            raise ConnectionError("this worker was killed")
+        return answers
+
+    def _dies(self) -> bool:
+        with self._lock:
+            dies = self.dice.random() < self.risk
+            self.killed += dies
+            return dies
+
+    def close(self) -> None:
+        """No thread is left."""
+        for backend in list(self.backends):
+            backend.crew.close()
+
+
+class _ThreadJob(ShardJob):
+    def __init__(self, workers: Workers, *arguments: Any) -> None:
+        self._workers = workers
+        super().__init__(*arguments)
+
+    def _run_tasks(self, told: TaskSettings) -> None:
+        self._workers.run(told)
+
+
+_task = hold_shard
