@@ -124,10 +124,11 @@ def _not_restored(
 
 
 def _put_facts(loaded: Loaded, backend: Backend, watch: Watch) -> None:
-    """All at once where the backend likes many, else relation by relation."""
+    """All at once where the backend likes many or reads DataFrames, else relation by relation."""
     E = backend.explicit
     each = ((_only(name, loaded.rows), _only(name, loaded.frames)) for name in {**loaded.rows, **loaded.frames})
-    for rows, frames in [(loaded.rows, loaded.frames)] if tuning(backend).most_at_once else each:
+    is_whole = tuning(backend).most_at_once or loaded.frames
+    for rows, frames in [(loaded.rows, loaded.frames)] if is_whole else each:
         given = given_facts(backend, rows, frames).snapshot()
         E |= given
         watch.batch(len(given))

@@ -118,6 +118,29 @@ def test_facts_as_dataframes(spark: SparkSession) -> None:
     assert not list(Path(crew_of(kb)._settings.folder).glob("given-*"))
 
 
+def test_frames_of_several_relations_are_read_together(spark: SparkSession) -> None:
+    program = """
+    .decl a(x: number, y: number)
+    .decl b(x: number, y: unsigned)
+    .decl c(s: symbol)
+    .decl d()
+    .decl all(x: number, s: symbol)
+    all(x, s) :- a(x, _), b(x, _), c(s), d().
+    """
+    facts = {
+        "a": spark.createDataFrame([(number, -number) for number in range(50)], "x long, y long"),
+        "b": spark.createDataFrame([(number, 2 * number) for number in range(40, 60)], "x long, y long"),
+        "c": spark.createDataFrame([("s",), ("t",), ("s",)], "s string"),
+        "d": spark.createDataFrame([(1,)], "any long").select(),
+    }
+    jobs = int(spark.sparkContext._jsc.sc().dagScheduler().nextJobId())  # type: ignore[attr-defined]
+    kb = holdfast.from_text(program, facts, engine=ENGINE)
+    made = int(spark.sparkContext._jsc.sc().dagScheduler().nextJobId()) - jobs  # type: ignore[attr-defined]
+    assert set(kb["all"]) == {(number, s) for number in range(40, 50) for s in "st"}
+    assert (len(kb["a"]), len(kb["b"]), len(kb["c"]), len(kb["d"])) == (50, 20, 2, 1)
+    assert made <= 5  # one for each kind of columns, and that of the shards before and after them
+
+
 def test_a_missing_value_in_a_dataframe_is_refused(spark: SparkSession) -> None:
     frame = spark.createDataFrame([(1, None)], "x long, y long")
     with pytest.raises(errors.DataError, match="a value is missing"):

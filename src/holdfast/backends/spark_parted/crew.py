@@ -19,6 +19,7 @@ from pathlib import Path
 from threading import RLock, Thread
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
+from holdfast.backends.parted.partition import NO_HUBS, Copy
 from holdfast.backends.parted.placement import Placement
 from holdfast.backends.parted.shard import ShardCommand
 from holdfast.backends.protocol import Watch
@@ -82,7 +83,7 @@ class CommittedState:
     record_bytes: int
     step: int
     relations: dict[str, Relation]
-    copies: tuple[tuple[str, int], ...]
+    copies: tuple[Copy, ...]
     rounds: int
     deferred: Any
     journal: list[JournalEntry]  # what was done since; here, so that both change at once
@@ -263,7 +264,7 @@ class SparkCrew:
         job.assign(arrivals, [Assignment(shard, addresses, saved, label) for shard in range(len(arrivals))])
         self._plans.sent_nothing()
         self.restored += known.version > 0 or bool(self._journal)
-        self._repeat(job, [("copy", *copy) for copy in known.copies], known.step)
+        self._repeat(job, [("copy", copy, NO_HUBS) for copy in known.copies], known.step)
         for entry in self._journal:
             answers = self._repeat(job, entry.commands, entry.step)
             if not _are_equal(entry, answers):
@@ -346,7 +347,7 @@ class SparkCrew:
                 0 if is_base else known.record_bytes + sum(sizes),
                 self._step,
                 dict(self._relations),
-                tuple((name, column) for name, columns in self._placement.copies.items() for column in sorted(columns)),
+                tuple(copy for copies in self._placement.copies.values() for copy in copies.values()),
                 rounds[0],
                 deferred[0],
                 [],

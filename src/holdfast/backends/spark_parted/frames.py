@@ -5,14 +5,18 @@ from __future__ import annotations
 import secrets
 import weakref
 from collections.abc import Iterator, Sequence
+from functools import reduce
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from pyspark.sql import DataFrame
 
 from holdfast.backends.parted.handles import PartedFacts
 from holdfast.backends.parted.partition import routed
+from holdfast.backends.spark.exchange import checked_frame
+from holdfast.backends.spark.values import spark_type, types_of, value_of
 from holdfast.backends.spark_parted.jobs import JobSettings
 from holdfast.backends.spark_parted.links import Door, SocketAddress, connected
 from holdfast.backends.spark_parted.replica import codes_by, serve_values
@@ -25,77 +29,110 @@ from holdfast.values.dictionary import Codes, Dictionary, encode_distinct, float
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import DataFrame
 
     from holdfast.backends.spark_parted.store import SparkPartedBackend
+
+_TASKS = 2  # for each shard, when several frames are read together
 
 
 # --- in ------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
+class GivenFrame:
+    """A DataFrame with facts of a relation, and the column that places them."""
+
+    frame: DataFrame
+    relation: Relation
+    column: int
+
+
+@dataclass(frozen=True)
 class IntakeSettings:
-    """What a task has to know that turns rows of a DataFrame into codes."""
+    """What a task has to know that turns rows of DataFrames into codes."""
 
     driver: SocketAddress
     key: bytes
-    types: tuple[Type, ...]
-    column: int  # that places the facts
+    kinds: tuple[tuple[tuple[Type, ...], int], ...]  # of each frame: the types of its columns, and which places it
     parts: int
     path: str  # of its files, without their numbers
 
 
-def taken_in(
-    settings: JobSettings, dictionary: Dictionary, frame: DataFrame, relation: Relation, column: int
-) -> list[str]:
-    """Files with the facts of a DataFrame, encoded by the tasks that compute it; the shard is the end of each name."""
-    from holdfast.backends.spark.exchange import checked_frame
-
-    checked, key = checked_frame(frame, relation), secrets.token_bytes(32)
+def taken_in(settings: JobSettings, dictionary: Dictionary, given: Sequence[GivenFrame]) -> dict[str, list[str]]:
+    """Files with the facts of DataFrames, by predicate, encoded by the tasks that compute them; the end of each name is
+    the number of the shard.  Frames with the same types of columns are read by one job, since jobs cost more than rows.
+    """
+    groups: dict[tuple[str, ...], list[GivenFrame]] = {}
+    for each in given:
+        groups.setdefault(tuple(map(spark_type, types_of(each.relation))), []).append(each)
+    key, files = secrets.token_bytes(32), dict[str, list[str]]()
     door = Door(settings.host, key, lambda connection, _: serve_values(connection, dictionary))
-    path = str(Path(settings.folder) / f"given-{secrets.token_hex(8)}")
-    intake = IntakeSettings(door.address, key, relation.types, column, settings.parts, path)
     try:
-        with spark_errors(f"the facts for relation {relation.display} cannot be read", "E0630"), allowed():
-            made = checked.mapInArrow(lambda batches: _take_in(intake, batches), "path string").collect()
+        for group in groups.values():
+            path = str(Path(settings.folder) / f"given-{secrets.token_hex(8)}")
+            kinds = tuple((each.relation.types, each.column) for each in group)
+            intake = IntakeSettings(door.address, key, kinds, settings.parts, path)
+            for number, file in _made(intake, group):
+                files.setdefault(group[number].relation.name, []).append(file)
     finally:
         door.close()
-    return [row["path"] for row in made]
+    return files
+
+
+def _made(intake: IntakeSettings, group: Sequence[GivenFrame]) -> list[tuple[int, str]]:
+    """The files that a job writes: the number of the frame, and the path."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    names = ", ".join(sorted({each.relation.display for each in group}))
+    with spark_errors(f"the facts for relation {names} cannot be read", "E0630"), allowed():
+        checked = [
+            checked_frame(each.frame, each.relation).withColumn("frame", F.lit(number))
+            for number, each in enumerate(group)
+        ]
+        together = reduce(DataFrame.unionAll, checked)
+        if len(group) > 1:
+            together = together.coalesce(_TASKS * intake.parts)
+        made = together.mapInArrow(lambda batches: _take_in(intake, batches), "frame int, path string").collect()
+    return [(row["frame"], row["path"]) for row in made]
 
 
 def _take_in(intake: IntakeSettings, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """A task: encode rows and write those of each shard to a file of their own."""
+    """A task: encode rows and write those of each frame and shard to a file of their own."""
     import pyarrow as pa
 
+    parts: dict[tuple[int, int], list[Codes]] = {}
     connection = connected(intake.driver, intake.key, None)
-    parts: list[list[Codes]] = [[] for _ in range(intake.parts)]
     try:
         for batch in batches:
-            if batch.num_rows:
-                for part, rows in zip(
-                    parts, routed(_encoded(intake, batch, connection), intake.column, intake.parts), strict=True
-                ):
-                    part.append(rows)
+            for number, rows in _encoded(intake, batch, connection):
+                for shard, some in enumerate(routed(rows, intake.kinds[number][1], intake.parts)):
+                    parts.setdefault((number, shard), []).append(some)
     finally:
         connection.close()
-    name, paths = f"{intake.path}-{secrets.token_hex(4)}", list[str]()
-    for shard, some in enumerate(parts):
-        if some:
-            paths.append(f"{name}-{shard}.npy")
-            np.save(paths[-1], np.concatenate(some))
-    yield pa.RecordBatch.from_arrays([pa.array(paths, pa.string())], ["path"])
+    name, numbers, paths = f"{intake.path}-{secrets.token_hex(4)}", list[int](), list[str]()
+    for (number, shard), several in parts.items():
+        rows = np.concatenate(several)
+        if len(rows):
+            numbers.append(number)
+            paths.append(f"{name}-{number}-{shard}.npy")
+            np.save(paths[-1], rows)
+    yield pa.RecordBatch.from_arrays([pa.array(numbers, pa.int32()), pa.array(paths, pa.string())], ["frame", "path"])
 
 
-def _encoded(intake: IntakeSettings, batch: pa.RecordBatch, connection: Connection) -> Codes:
-    codes = np.empty((batch.num_rows, len(intake.types)), np.int64)
-    for place, type in enumerate(intake.types):
-        codes[:, place] = _encoded_column(batch.column(place), type, connection)
-    return codes
+def _encoded(intake: IntakeSettings, batch: pa.RecordBatch, connection: Connection) -> Iterator[tuple[int, Codes]]:
+    """The rows of each frame in a batch, with the number of the frame, which is the last column."""
+    import pyarrow.compute as pc
+
+    frames = batch.column(batch.num_columns - 1)
+    for number in pc.unique(frames).to_pylist():
+        some, (types, _) = batch.filter(pc.equal(frames, number)), intake.kinds[number]
+        codes = np.empty((some.num_rows, len(types)), np.int64)
+        for place, type in enumerate(types):
+            codes[:, place] = _encoded_column(some.column(place), type, connection)
+        yield number, codes
 
 
 def _encoded_column(column: pa.Array, type: Type, connection: Connection) -> Codes:
-    from holdfast.backends.spark.values import value_of
-
     match type:
         case Type.NUMBER | Type.UNSIGNED:
             return np.asarray(column.to_numpy(), np.int64)

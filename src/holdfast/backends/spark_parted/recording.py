@@ -153,12 +153,12 @@ class RecordedShard(Shard):
     def do_count(self, name: str, what: SetTree | int, step: int) -> None:
         """As any shard; Cw has no counters of ours."""
         if name == "founded":
-            self._touch(self._bag(what) if isinstance(what, int) else self._primary(self.built(what)))
+            self._touch(self._bag(what) if isinstance(what, int) else self.only_primaries(self.built(what)))
         super().do_count(name, what, step)
 
     def do_enter(self, tree: SetTree, rank: int) -> None:
         """As any shard: ranks change."""
-        self._touch(self._primary(self.built(tree)))
+        self._touch(self.only_primaries(self.built(tree)))
         super().do_enter(tree, rank)
 
     def do_restart_ranks(self) -> None:
@@ -252,7 +252,7 @@ class RecordedShard(Shard):
     def restore_recorded(self, saved: RecordedState) -> None:
         """Take up the base and the records after it."""
         for relation in saved.relations.values():
-            self.add_relation(relation)
+            self.do_add(relation)
         names = [*([] if saved.base is None else [saved.base]), *saved.records]
         paths = [record_path(saved.folder, name, self.number) for name in names]
         for place, path in enumerate(paths):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import math
 import secrets
 import shutil
 import tempfile
@@ -18,7 +19,7 @@ from holdfast.backends.parted.partition import AnyParted
 from holdfast.backends.parted.store import PartedBackend
 from holdfast.backends.protocol import Engine, Facts, Watch
 from holdfast.backends.spark_parted.crew import SparkCrew, release_idle
-from holdfast.backends.spark_parted.frames import ShardRows, taken_in
+from holdfast.backends.spark_parted.frames import GivenFrame, ShardRows, taken_in
 from holdfast.backends.spark_parted.jobs import JobSettings
 from holdfast.errors import Diagnostic, UsageError
 from holdfast.exclusive import InterruptedCommitError
@@ -62,6 +63,7 @@ class SparkPartedBackend(PartedBackend, ModuleBudget, Frames):
         # Modules work on the driver: their edges have to fit there (-1: no modules), and what they derive.
         self.most_for_modules, self.most_by_modules = options.moduleRows or -1, options.moduleFacts
         super().__init__(settings.parts, relations, dictionary, watch)
+        self._balance.least = math.inf  # no hubs: base and log do not know of rows that move between shards
         self._driver.before_change = self._before_change
 
     def _crew(self, watch: Watch) -> SparkCrew:
@@ -142,12 +144,13 @@ class SparkPartedBackend(PartedBackend, ModuleBudget, Frames):
 
     def facts_with_frames(self, rows: Mapping[str, Codes], frames: Mapping[str, Sequence[Any]]) -> HeldFacts:
         """Encoded rows and DataFrames as a set of facts; the facts of these do not come to the driver."""
-        files: dict[str, list[str]] = {}
-        for name, several in frames.items():
-            column, relation = self.placement.primary[name], self.relations[name]
-            release_idle()  # the jobs that read them need cores
-            for frame in several:
-                files.setdefault(name, []).extend(taken_in(self._settings, self.dictionary, frame, relation, column))
+        given = [
+            GivenFrame(frame, self.relations[name], self.placement.primary[name])
+            for name, several in frames.items()
+            for frame in several
+        ]
+        release_idle()  # the jobs that read them need cores
+        files = taken_in(self._settings, self.dictionary, given)
         found = self._driver.loaded(files)
         return (self.facts(rows) | found).snapshot() if rows else found
 

@@ -58,6 +58,7 @@ class CompiledPlan:
     ) -> None:
         """It begins with one empty binding, or with bindings of the variables `before`."""
         self.plan = plan
+        self._before = before
         self.tables = tables
         self.watch = watch
         self.steps = compiled(plan, tables, dictionary, before)
@@ -117,6 +118,16 @@ class CompiledPlan:
         finally:
             self.tallying.may_tally = True
 
+    def before_last(self, views: ReadViews) -> Iterable[Rows]:
+        """The bindings that the last step is given, a batch at a time."""
+        for step in self.steps:
+            step.prepare(views)
+        return self._through(self.steps[:-1])
+
+    def last(self, bindings: Rows) -> Iterator[list[Rows]]:
+        """The outputs of the last step, side by side, for some bindings."""
+        return map(self._outputs, self.steps[-1].run(bindings))
+
     def continued(self, views: ReadViews, bindings: Rows) -> Iterator[list[Rows]]:
         """Like `instances`, from some bindings on."""
         for step in self.steps:
@@ -129,7 +140,8 @@ class CompiledPlan:
         last = self.steps[-1]
         if not len(quota) or not isinstance(last, JoinStep | LookupStep) or isinstance(last.step, AntiJoin):
             return None
-        last.quota, last.goal = quota, self.plan.live[-2].index(GOAL) if len(self.plan.live) > 1 else -1
+        carried = self.plan.live[-2] if len(self.plan.live) > 1 else self._before
+        last.quota, last.goal = quota, carried.index(GOAL) if GOAL in carried else -1
         return last
 
     def _outputs(self, bindings: Rows) -> list[Rows]:
