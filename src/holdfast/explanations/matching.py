@@ -118,7 +118,7 @@ class Matcher:
             start = self.started(rule.head, pattern, {**given, GOAL: place})
             if start is not None:
                 waiting.setdefault(frozenset(start[0]), ([], start[1]))[0].append(start[0])
-        outside = variables(rule.head)
+        outside = rule.head_variables
         for starts, extra in waiting.values():
             body = tree.Conjunction((*formulas(rule.body), *extra), span=rule.head.span)
             yield self.solve(body, starts, frozenset(), outside, exact)

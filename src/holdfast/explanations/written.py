@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from holdfast.errors import Diagnostics
-from holdfast.explanations.scope import nodes
+from holdfast.explanations.scope import nodes, variables
 from holdfast.language import parse_body, tree
 from holdfast.program.components import instantiated
 from holdfast.program.inlining import inlined
@@ -31,6 +32,11 @@ class RuleHead:
     body: tree.Formula
     rule: tree.Rule
     limit: tuple[int, str] | None = None  # the column of a limit relation, and min or max
+
+    @cached_property
+    def head_variables(self) -> frozenset[str]:
+        """The variables of the head."""
+        return variables(self.head)
 
 
 def _offering(head: tree.Atom) -> tuple[tree.Atom, tuple[int, str] | None]:

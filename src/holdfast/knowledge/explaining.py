@@ -42,6 +42,7 @@ class StoredFacts(Matcher):
         self._known: dict[tuple[str, int], dict[FactPattern, list[FactPattern]]] = {}
         self._wider: dict[tuple[str, int], dict[tuple[int, ...], None]] = {}  # columns by which facts were looked up
         self._sets: dict[Fact, set[FactPattern]] = {}
+        self._named: dict[tuple[str, int], Relation | None] = {}
         self._codes_of: dict[tuple[Kind, Any], int | None] = {}
         own = [item for item in self.program.declared if isinstance(item, tree.FunctorDeclaration)]
         self._results = {name: functor.result for name, functor in FUNCTORS.items()}
@@ -73,9 +74,12 @@ class StoredFacts(Matcher):
 
     def relation(self, name: str, arity: int) -> Relation | None:
         """A relation; several may share a name and differ in their number of columns."""
-        relations = self.program.relations
-        found = (relations.get(name), relations.get(f"{name}/{arity}"))
-        return next((relation for relation in found if relation is not None and relation.arity == arity), None)
+        if (name, arity) not in self._named:
+            relations = self.program.relations
+            found = (relations.get(name), relations.get(f"{name}/{arity}"))
+            fits = (relation for relation in found if relation is not None and relation.arity == arity)
+            self._named[name, arity] = next(fits, None)
+        return self._named[name, arity]
 
     def lookup(self, name: str, patterns: Sequence[FactPattern], exact: bool) -> Iterable[list[FactPattern]]:
         """The facts of the materialisation, or the premises at hand."""
