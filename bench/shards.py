@@ -1,7 +1,9 @@
 """`python -m bench.shards closure 1000000`: what partitioning costs and brings, beside the memory engine, in one run.
 
 CPU seconds of the whole process and seconds by the clock, of opening and of four updates of 1,000 facts; the least of
-several runs, in which the engines take turns.  The facts are those of `bench.spark`.
+several runs, in which the engines take turns.  The facts are those of `bench.spark`; in `star` half of all sales are of
+one customer.  Beside that it counts, whatever else the machine does: the rows that moved and their bytes, the rows that
+waited to be sent at most, and the part of all instances that the busiest shard had.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import pyarrow as pa
 import holdfast
 from bench.spark_work import CLOSURE, LENGTH, chain_update, university_program, university_update
 from bench.universities import universities
+from holdfast.backends.parted.rounds import Traffic
 
 Facts = dict[str, pa.Table]
 Rows = list[tuple[int, int]]
@@ -43,9 +46,33 @@ def campuses(number: int) -> Facts:
     return facts
 
 
+STAR = """
+.decl sale(customer: number, item: number)
+.decl lives(customer: number, region: number)
+.decl sold(item: number, region: number)
+sold(i, r) :- sale(c, i), lives(c, r).
+"""
+
+
+def sales(number: int) -> Facts:
+    """Every second sale is of customer 0; each of the others has a customer of its own."""
+    items = np.arange(number * 2 // 3)
+    people = np.arange(number // 3)
+    return {
+        "sale": pa.table({"customer": np.where(items % 2, 0, items // 2), "item": items}),
+        "lives": pa.table({"customer": people, "region": people % 50}),
+    }
+
+
+def sale_update() -> tuple[str, Rows, Rows]:
+    """A thousand sales of customer 0 go, and a thousand others come."""
+    return "sale", [(0, n) for n in range(1, 2_000, 2)], [(0, -n) for n in range(1, 1_001)]
+
+
 WORK: dict[str, tuple[Callable[[], str], Callable[[int], Facts], Callable[[], tuple[str, Rows, Rows]]]] = {
     "closure": (lambda: CLOSURE, chains, chain_update),
     "universities": (university_program, campuses, university_update),
+    "star": (lambda: STAR, sales, sale_update),
 }
 
 
@@ -63,6 +90,7 @@ class Figures:
     clock: float = math.inf
     first: float = math.inf
     later: float = math.inf
+    counted: str = ""
 
     def measure(self, engine: str, text: str, facts: Facts, update: tuple[str, Rows, Rows]) -> dict[str, int]:
         """One more run; gives the sizes of all relations."""
@@ -75,7 +103,18 @@ class Figures:
         )
         self.cpu, self.clock = min(self.cpu, cpu), min(self.clock, clock)
         self.first, self.later = min(self.first, first), min(self.later, *later)
+        if engine != "memory":
+            self.counted = counted(kb)
         return {name: len(view) for name, view in kb.relations.items()}
+
+
+def counted(kb: holdfast.KnowledgeBase) -> str:
+    """What the shards have done, opening and updates together."""
+    traffic: list[Traffic] = kb._backend.traffic  # type: ignore[attr-defined]
+    rows, nbytes = sum(each.rows for each in traffic), sum(each.nbytes for each in traffic)
+    most, instances = max(each.most_waiting for each in traffic), [each.instances for each in traffic]
+    busiest = max(instances) / max(1, sum(instances))
+    return f"{rows:,} rows moved, {nbytes / 1e6:.1f} MB, {most:,} waited, {busiest:.0%} of instances on one shard"
 
 
 def main() -> None:
@@ -97,6 +136,8 @@ def main() -> None:
         ratio = each.cpu / figures["memory"].cpu
         opened = f"{each.cpu:6.2f} CPU s ({ratio:.2f} of memory), {each.clock:6.2f} s"
         print(f"{engine:12} {opened}; updates {each.first:.3f}, then {each.later:.3f} CPU s", flush=True)
+        if each.counted:
+            print(f"{'':12} {each.counted}", flush=True)
 
 
 if __name__ == "__main__":

@@ -84,6 +84,9 @@ def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
     if wanted != "memory":
         for name in ("from_text", "open"):
             monkeypatch.setattr(holdfast, name, partial(getattr(holdfast, name), engine=_engine(wanted)))
+    if wanted == "parted":  # the facts of tests are few: some relations are small, and some have hubs
+        monkeypatch.setattr("holdfast.backends.parted.placement.SMALL", 5)
+        monkeypatch.setattr("holdfast.backends.parted.hubs.LEAST", 8)
 
 
 def _engine(name: str) -> object:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from functools import partial
+from math import inf
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -17,8 +19,22 @@ from . import laws
 from .definition import Sets, rules, some_sets
 from .model import ModelBackend
 
+
+def forced(parts: int, small: float, least: float, *given: Any) -> PartedBackend:
+    """Shards with other thresholds: for copies on all of them, and for hubs."""
+    backend = PartedBackend(parts, *given)
+    backend.placement.small, backend._balance.least = small, least
+    return backend
+
+
 SHARDED = {f"{shards} shards": partial(PartedBackend, shards) for shards in (1, 2, 3)}
-MADE = {"model": ModelBackend, "memory": MemoryBackend, **SHARDED}
+FORCED = {
+    "copies": partial(forced, 3, inf, inf),
+    "no copies": partial(forced, 3, 0, inf),
+    "hubs": partial(forced, 3, 0, 0),
+    "copies of hubs": partial(forced, 2, 3, 0),
+}
+MADE = {"model": ModelBackend, "memory": MemoryBackend, **SHARDED, **FORCED}
 ENGINES = pytest.mark.parametrize("make", MADE.values(), ids=MADE.keys())
 styles, pairs = st.integers(0, 2), st.frozensets(st.sampled_from(laws.PAIRS))
 

@@ -19,6 +19,7 @@ from .scripts import Script, closure_writer, random_script, record_writer, shuff
 from .shape_runs import LANES as SHAPE_LANES
 from .shape_runs import run_shaped
 from .shape_runs import script_of as shaped_script
+from .shard_runs import on_shards
 
 LANES = 4  # of the nine policies, in each run
 
@@ -125,6 +126,7 @@ def script_of_witnesses(seed: int) -> Script:
 
 RECORDS = Kind("records", script_of_records, on_lanes, LANES)
 WITNESSES = Kind("witnesses", script_of_witnesses, on_lanes, LANES)
+ON_SHARDS = Kind("shards", script_of, on_shards, LANES)
 SHAPES = Kind("shapes", shaped_script, run_shaped, SHAPE_LANES)
 KINDS = (
     Kind("rules", script_of, on_lanes, LANES),
@@ -132,9 +134,10 @@ KINDS = (
     SHAPES,
     RECORDS,
     WITNESSES,
+    ON_SHARDS,
 )
 """All that `make fuzz` runs: any rules, closures beside any rules, closures of every shape in every way, records,
-witnesses of min and max."""
+witnesses of min and max, any rules on shards."""
 
 
 # --- cutting down ------------------------------------------------------------------------------------

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
 from holdfast.backends.parted.partition import (
     BINDINGS,
     AnyParted,
+    Copy,
     PartedAggregate,
+    PartedPlan,
     Route,
     Segment,
     owner,
@@ -58,8 +62,14 @@ def program(text: str) -> Program:
     return check(parse(text, "<test>"))
 
 
-def placement_of(checked: Program, parts: int = 4) -> Placement:
-    placement = Placement(parts, lambda constant: int(constant.value))  # type: ignore[arg-type]
+def placement_of(checked: Program, parts: int = 4, small: str = "", small_hubs: str = "") -> Placement:
+    """Some relations are small, or have few facts with hubs."""
+    placement = Placement(
+        parts,
+        lambda constant: int(constant.value),  # type: ignore[arg-type]
+        lambda name: 0 if name in small.split() else np.inf,
+        lambda name, _: 0 if name in small_hubs.split() else np.inf,
+    )
     placement.wanted = primaries(checked)
     for relation in checked.relations.values():
         placement.add(relation)
@@ -74,15 +84,16 @@ def plans_of(checked: Program) -> list[AnyPlan]:
     return plans
 
 
-def cut(text: str) -> list[str]:
+def cut(text: str, hubs: Sequence[int] = (), small: str = "", small_hubs: str = "") -> list[str]:
     """Every plan of a program, for shards; copies exist once a plan reads them."""
     checked = program(text)
-    placement, shown = placement_of(checked), []
+    placement, shown = placement_of(checked, small=small, small_hubs=small_hubs), []
+    placement.hubs = np.array(hubs, np.int64)
+    placement.spread = dict.fromkeys(checked.relations, placement.hubs)
     for plan in plans_of(checked):
         parted = placement.parted(plan)
-        for _, table in parted.reads:
-            name, column = table.rsplit("@", 1)
-            placement.copies.setdefault(name, set()).add(int(column))
+        for _, copy in parted.reads:
+            placement.copies.setdefault(copy.predicate, {})[copy.name] = copy
         shown.append(shown_plan(parted))
     return shown
 
@@ -91,19 +102,22 @@ def shown_plan(parted: AnyParted) -> str:
     if isinstance(parted, PartedAggregate):
         rule = parted.plan.rule
         return f"{rule.function} of {rule.source} by {rule.group} {shown_route(parted.route)}"
+    assert isinstance(parted, PartedPlan)
     where = "" if parted.is_everywhere else "on shard 0: "
     return where + " | ".join(map(shown_segment, parted.segments))
 
 
 def shown_segment(segment: Segment) -> str:
     steps = ", ".join(map(shown_step, segment.plan.steps))
+    if segment.of_hubs is not None:
+        steps += f" (of hubs {shown_step(segment.of_hubs.steps[0])})"
     outputs = zip(segment.plan.outputs, segment.routes, strict=True)
     emitted = [f"{'bindings' if name == BINDINGS else name} {shown_route(route)}" for (name, _), route in outputs]
     return f"{steps or 'nothing'} -> {', '.join(emitted)}"
 
 
 def shown_route(route: Route) -> str:
-    return route.kind if route.kind in ("here", "all") else f"{route.kind} {route.number}"
+    return route.kind if route.kind in ("here", "all") else f"{route.kind} {route.number}".replace("hubs", "hubs of")
 
 
 def shown_step(step: Step) -> str:
@@ -156,6 +170,46 @@ def test_aggregates_have_whole_groups() -> None:
     ]
 
 
+def test_bindings_with_hubs_go_to_all_shards_or_meet_copies() -> None:
+    """Facts with a hub in the column that places them may be on any shard."""
+    assert cut(CLOSURE, hubs=[7]) == [
+        "scan edge -> path column 1",
+        "scan path -> bindings to hubs of 1 | join edge (0,) -> path column 1",
+    ]
+    assert cut(CLOSURE, hubs=[7], small_hubs="edge") == [
+        "scan edge -> path column 1",
+        "scan path -> bindings here | join edge (0,) (of hubs join edge@0+ (0,)) -> path column 1",
+    ]
+
+
+def test_negation_of_hubs_needs_all_facts_in_one_place() -> None:
+    text = """
+    .decl e(x: number, y: number) .decl p(x: number) .decl q(x: number)
+    p(x) :- q(x), !e(x, _). q(7) :- !e(7, _).
+    """
+    assert cut(text, hubs=[7]) == [
+        "on shard 0: nothing -> bindings one 2 | without e@0= (0,) -> q column 0",
+        "scan q -> bindings column 0 | without e@0= (0,) -> p column 0",
+    ]
+    assert cut(text, hubs=[7], small_hubs="e") == [
+        "on shard 0: nothing -> bindings one 2 | without e@0= (0,) -> q column 0",
+        "scan q -> bindings here | without e (0,) (of hubs without e@0+ (0,)) -> p column 0",
+    ]
+
+
+def test_groups_of_hubs_are_whole() -> None:
+    assert cut(GROUPS, hubs=[7])[0] == "count of edge@1= by (1,) column 0"
+
+
+def test_small_relations_are_on_all_shards() -> None:
+    assert cut(CLOSURE, small="edge") == cut(CLOSURE)  # the bindings are there already
+    assert cut(CLOSURE, hubs=[7], small="edge")[1] == "scan path, join edge@* (0,) -> path column 1"
+    assert cut(BLOCKED, small="off any pair")[1:3] == [
+        "scan edge, without off@* (0,), without off (0,) -> open here",
+        "scan off, join off@* (), join any@* () -> pair here",
+    ]
+
+
 def test_on_one_shard_nothing_moves() -> None:
     checked = program(BLOCKED + NONLINEAR.replace(".decl edge(x: number, y: number)", ""))
     placement = placement_of(checked, parts=1)
@@ -180,6 +234,36 @@ def test_every_row_has_one_owner(parts: int) -> None:
             assert some.flags.c_contiguous
         assert sorted(map(tuple, np.concatenate(found).tolist())) == sorted(map(tuple, rows.tolist()))
     assert [len(some) for some in routed(rows, -1, parts)] == [500, *[0] * (parts - 1)]
+
+
+@pytest.mark.parametrize("parts", [2, 3, 7])
+def test_facts_with_hubs_are_spread(parts: int) -> None:
+    """Each fact has one owner, by its columns alone, and those of a hub are on all shards."""
+    rows = np.stack([np.full(3_000, 5), np.arange(3_000), np.arange(3_000) % 11], axis=1)
+    rows[::10, 0] = 6
+    hubs = np.array([2, 5])
+    found = routed(rows, 0, parts, hubs, slice(2))
+    assert sorted(map(tuple, np.concatenate(found).tolist())) == sorted(map(tuple, rows.tolist()))
+    assert all(np.count_nonzero(some[:, 0] == 5) > 0.8 * 2_700 / parts for some in found)
+    assert [np.count_nonzero(some[:, 0] == 6) for some in found].count(0) == parts - 1
+    places = {tuple(row[:2]): part for part, some in enumerate(found) for row in some.tolist()}
+    for part, some in enumerate(routed(rows[::-1, :2], 0, parts, hubs)):
+        assert all(places[tuple(row)] == part for row in some.tolist())
+
+
+@pytest.mark.parametrize("kind", ["column", "whole", "all", "hubs"])
+def test_copies_have_every_fact_where_it_is_looked_for(kind: str) -> None:
+    rows, hubs = np.array([[n % 4, n] for n in range(40)]), np.array([1, 3])
+    dealt = Copy("p", kind, 0).dealt(rows, 3, hubs)
+    listed = [sorted(map(tuple, some.tolist())) for some in dealt]
+    expected = sorted(map(tuple, rows.tolist()))
+    if kind == "all":
+        assert listed == [expected] * 3
+    elif kind == "hubs":
+        assert listed == [[row for row in expected if row[0] in (1, 3)]] * 3
+    else:
+        assert sorted(row for some in listed for row in some) == expected
+        assert all(len({row[0] for row in some} & {1, 3}) == 2 for some in listed) == (kind == "column")
 
 
 def test_small_numbers_are_spread() -> None:

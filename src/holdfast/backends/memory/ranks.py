@@ -171,6 +171,17 @@ class MemoryRanking:
         numbers = (beside.of(predicate)[ids].tolist() for beside in (self._rank, self.founded))
         return self._backend.tables[predicate].rows[ids], *numbers
 
+    def numbers(self, predicate: str, ids: Ids, *, has_some: bool = False) -> tuple[RowNumbers, RowNumbers]:
+        """The ranks and Cw of some rows; a table has arrays for them if it had some, or is about to have some."""
+        if predicate not in self.founded.arrays and not has_some:
+            return np.zeros(len(ids), np.int32), np.zeros(len(ids), np.int32)
+        return self._rank.of(predicate)[ids], self.founded.of(predicate)[ids]
+
+    def set_numbers(self, predicate: str, ids: Ids, rank: RowNumbers, Cw: RowNumbers) -> None:
+        """Facts have come from another table, with their ranks and Cw."""
+        if predicate in self.founded.arrays:
+            self._put(predicate, ids, rank, Cw)
+
     def saved(self, predicate: str) -> tuple[RowNumbers, ...]:
         """The ranks and Cw of a table's rows; nothing if it has none, or if a rule was deferred."""
         if self.deferred or predicate not in self.founded.arrays:
@@ -182,16 +193,6 @@ class MemoryRanking:
         self._rank.drop(predicate)
         for beside, saved in zip((self._rank, self.founded), numbers, strict=False):
             beside.arrays[predicate] = saved
-
-    def numbers_of(self, predicate: str, ids: Ids) -> tuple[RowNumbers, RowNumbers] | None:
-        """The ranks and Cw of some rows, if the table has them."""
-        if predicate not in self.founded.arrays:
-            return None
-        return self._rank.of(predicate)[ids], self.founded.of(predicate)[ids]
-
-    def put_numbers(self, predicate: str, ids: Ids, ranks: RowNumbers, founded: RowNumbers) -> None:
-        """Give some rows the ranks and Cw that they had."""
-        self._put(predicate, ids, ranks, founded)
 
     # --- tables ----------------------------------------------------------------------------------------
 

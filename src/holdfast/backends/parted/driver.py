@@ -20,7 +20,8 @@ from holdfast.plans.model import Read
 
 _MAKING = frozenset({"let", "zero"})  # commands that hold a set and give its sizes
 _CHANGING = frozenset({"put", "take", "clear"})  # commands that change kept sets
-_AGAIN = frozenset({"roll_back", "clear_undo", "remember", "clear", "free", "forget_plans"})  # what ends an update
+# What ends an update, and what gives all of something.
+_AGAIN = frozenset({"roll_back", "clear_undo", "remember", "clear", "free", "forget_plans", "hubs"})
 _MANY = 1_000  # freed sets that are not worth a message of their own
 
 
@@ -97,6 +98,9 @@ class Driver:
                     known[predicate] = known.get(predicate, 0) + (size if moved == "put" else -size)
                     if not known[predicate]:
                         del known[predicate]
+            case ("spread", _):
+                for table, size in answers[0].items():  # the same on all shards
+                    self._placement.table_grown(table, size)
 
     def _failed(self, commands: Sequence[ShardCommand]) -> None:
         """Some shards have done more than others.  What may be done again is queued again, and completed by that: the
@@ -177,14 +181,23 @@ class Driver:
 
     def spread_to_copies(self, facts: HeldFacts) -> None:
         """Bring a set to all copies of its relations: it is about to change a kept set."""
-        if self._placement.copies:
-            self._bring(facts, self._placement.copies_of(facts.sizes()))
+        placement = self._placement
+        for predicate, size in facts.sizes().items() if placement.copies else ():
+            if predicate in placement.copies:
+                placement.grown(predicate, size + self.sizes_before_queue("materialisation").get(predicate, 0))
+        if placement.copies:
+            self._bring(facts, placement.copies_of(facts.sizes()))
+
+    def forget_copy(self, table: str) -> None:
+        """A copy is gone."""
+        for tables in self._spread.values():
+            tables.discard(table)
 
     def bring_to_readers(self, sources: Mapping[Read, Iterable[HeldFacts]], plans: Iterable[AnyParted]) -> None:
         """Bring sets to the copies that plans read them from."""
-        for read, table in {place for parted in plans for place in parted.reads}:
+        for read, copy in {place for parted in plans for place in parted.reads}:
             for leaf in sources.get(read, ()):
-                self._bring(leaf, [table])
+                self._bring(leaf, [copy.name])
 
     def _bring(self, facts: HeldFacts, tables: Sequence[str]) -> None:
         there = self._spread.setdefault(facts.number, set())

@@ -3,6 +3,9 @@
 A relation has a *primary* table: a fact is on the shard that its value in one column hashes to.  A join that probes by
 another column reads a *copy*, the same facts placed by that column.  A plan is cut into *segments* where bindings have
 to move to another shard; its heads move to their primaries.  Column -1 places all facts of a relation on shard 0.
+
+A *hub* is a value that many facts share.  The facts with a hub in the column that places them are spread by the hash of
+the whole row, so that no shard has them all.  A binding with a hub may be on any shard.
 """
 
 from __future__ import annotations
@@ -20,8 +23,12 @@ from holdfast.quick_dataclass import dataclass
 Carried: TypeAlias = tuple[Var, ...]
 """The variables that a binding carries, in order."""
 
+Hubs: TypeAlias = NDArray[np.int64]
+"""Some values, ascending."""
+
 ON_ONE: Final = -1
 """In place of a column: all facts are on shard 0."""
+NO_HUBS: Final[Hubs] = np.empty(0, np.int64)
 BINDINGS: Final = "#"
 """In place of a predicate: what a segment emits are bindings for the next one."""
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
@@ -42,15 +49,62 @@ def owner(value: int, parts: int) -> int:
     return int(owners(np.array([value], np.int64), parts)[0])
 
 
-def routed(rows: Rows, column: int, parts: int) -> list[Rows]:
-    """Copies of some rows by the shard that they belong to."""
+def among(values: NDArray[np.int64], hubs: Hubs) -> NDArray[np.bool_]:
+    """Of each value, whether it is a hub."""
+    return np.isin(values, hubs) if len(hubs) else np.zeros(len(values), np.bool_)
+
+
+def row_hashes(rows: Rows) -> NDArray[np.int64]:
+    """A number for each row that all its values decide."""
+    mixed = np.zeros(len(rows), np.uint64)
+    for column in range(rows.shape[1]):
+        mixed = (mixed ^ rows[:, column].astype(np.uint64)) * _MULTIPLIER
+        mixed ^= mixed >> _HIGH
+    return mixed.astype(np.int64)
+
+
+def routed(rows: Rows, column: int, parts: int, hubs: Hubs = NO_HUBS, fact: slice = slice(None)) -> list[Rows]:
+    """Copies of some rows by the shard that they belong to; `fact` are the columns that spread those with hubs."""
     if column == ON_ONE or parts == 1:
         return [rows.copy(), *([rows[:0]] * (parts - 1))]
     places = owners(rows[:, column], parts).astype(np.uint16)
+    is_hub = among(rows[:, column], hubs)
+    if is_hub.any():
+        places[is_hub] = owners(row_hashes(rows[is_hub, fact]), parts)
     order = np.argsort(places, kind="stable")
     ends = np.cumsum(np.bincount(places, minlength=parts)).tolist()
     sorted_rows = rows[order]
     return [sorted_rows[begin:end] for begin, end in zip([0, *ends], ends, strict=False)]
+
+
+# --- tables --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Copy:
+    """A table with the facts of a relation once more, to be probed by other columns than the primary.
+
+    Its facts are placed by a column ("column"), the same without regard to hubs ("whole"), all on each shard
+    ("all"), or those with a hub in a column on each shard ("hubs").
+    """
+
+    predicate: str
+    kind: str
+    column: int = ON_ONE
+
+    @property
+    def name(self) -> str:
+        """Of the table; no relation has such a name."""
+        return f"{self.predicate}@{'*' if self.kind == 'all' else self.column}{_SUFFIXES[self.kind]}"
+
+    def dealt(self, rows: Rows, parts: int, hubs: Hubs, fact: slice = slice(None)) -> list[Rows]:
+        """Copies of some facts by the shards that have them in this table."""
+        if self.kind in ("column", "whole"):
+            return routed(rows, self.column, parts, hubs if self.kind == "column" else NO_HUBS, fact)
+        return [rows[among(rows[:, self.column], hubs)] if self.kind == "hubs" else rows.copy()] * parts
+
+
+_SUFFIXES = {"column": "", "whole": "=", "hubs": "+", "all": ""}
 
 
 # --- plans for shards ----------------------------------------------------------------------------------
@@ -58,10 +112,16 @@ def routed(rows: Rows, column: int, parts: int) -> list[Rows]:
 
 @dataclass(frozen=True)
 class Route:
-    """Where the rows go that a segment emits: nowhere ("here"), by a column, to one shard, or to all."""
+    """Where the rows go that a segment emits: nowhere ("here"), by a column, to one shard, or to all.
+
+    By a column, facts with hubs go where their table has them.  Bindings with hubs go to all shards ("to hubs"), or
+    stay ("past hubs"), and others go by the column.
+    """
 
     kind: str
     number: int = 0  # of the column or of the shard
+    table: str = ""  # of the facts that go by a column
+    fact: tuple[int, int] = (0, 0)  # their columns
 
 
 HERE: Final = Route("here")
@@ -74,6 +134,8 @@ class Segment:
     before: Carried  # what these bindings carry
     plan: Plan
     routes: tuple[Route, ...]  # one for each output
+    of_hubs: Plan | None = None  # instead of the plan, for bindings with hubs
+    hub_column: int = 0  # of these bindings
 
     @property
     def moves(self) -> bool:
@@ -88,7 +150,7 @@ class PartedPlan:
     plan: Plan
     segments: tuple[Segment, ...]
     is_everywhere: bool  # it starts from facts; otherwise shard 0 has the one binding that it starts from
-    reads: frozenset[tuple[Read, str]]  # the copies that it reads
+    reads: frozenset[tuple[Read, Copy]]  # the copies that it reads
 
     @property
     def is_local(self) -> bool:
@@ -102,7 +164,7 @@ class PartedAggregate:
 
     plan: AggregatePlan  # of the table that it reads
     route: Route
-    reads: frozenset[tuple[Read, str]]
+    reads: frozenset[tuple[Read, Copy]]
 
 
 @dataclass(frozen=True)
@@ -125,7 +187,7 @@ class RankedPlan:
     hops: tuple[Hop, ...]
 
     @property
-    def reads(self) -> frozenset[tuple[Read, str]]:
+    def reads(self) -> frozenset[tuple[Read, Copy]]:
         """The copies that it reads."""
         return self.parted.reads
 

@@ -23,6 +23,25 @@ def primaries(program: Program) -> dict[str, int]:
     return found
 
 
+def joined_columns(program: Program) -> dict[str, set[int]]:
+    """For each relation the columns whose values a join or a group may meet, there or in a head that they get to."""
+    found: dict[str, set[int]] = {}
+    for predicate, column, _ in _votes(program):
+        found.setdefault(predicate, set()).add(column)
+    is_growing = True
+    while is_growing:
+        is_growing = False
+        for rule in program.rules:
+            wanted = {rule.arguments[column] for column in found.get(rule.predicate, ())}
+            for atom in (literal for literal in rule.body if isinstance(literal, Atom)):
+                arguments = enumerate(atom.arguments)
+                more = {column for column, term in arguments if isinstance(term, Var) and term in wanted}
+                there = found.setdefault(atom.predicate, set())
+                is_growing |= not more <= there
+                there |= more
+    return found
+
+
 def _votes(program: Program) -> Iterator[tuple[str, int, int]]:
     for node in program.nodes:
         weighted = [*((rule, 1) for rule in node.nonrecursive), *((rule, _RECURSIVE) for rule in node.recursive)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,16 +20,20 @@ from holdfast.backends.memory.table import Table
 from holdfast.backends.parted.partition import (
     BINDINGS,
     HERE,
+    NO_HUBS,
     Hop,
+    Hubs,
     PartedAggregate,
     PartedPlan,
     RankedPlan,
     Route,
     Segment,
+    among,
     routed,
 )
 from holdfast.backends.protocol import Watch
 from holdfast.plans.model import Read, Scan
+from holdfast.quick_dataclass import dataclass
 from holdfast.values.dictionary import Dictionary
 
 if TYPE_CHECKING:
@@ -38,17 +42,54 @@ if TYPE_CHECKING:
 _SAMPLE = 1_024  # heads that show whether many are alike
 _ALIKE = 0.5  # distinct ones of all; with more it does not pay to look for those that are alike
 _MOST = 2**31 - 1
+AT_ONCE = 1 << 16  # rows that wait to be sent; with more they are sent before others are made
+
+
+@dataclass
+class Traffic:
+    """What a shard has done: instances of rules, what it sent to others, and how many rows waited at most for that."""
+
+    instances: int = 0
+    rows: int = 0
+    nbytes: int = 0
+    most_waiting: int = 0
+
+
+Emitted: TypeAlias = str | tuple[int, int]
+"""What rows are: heads of a predicate, or bindings for a plan, by its number, and one of its phases."""
 
 
 class SegmentRun(CompiledPlan):
     """A segment over the tables of a shard.  What it emits goes elsewhere, so it is not tallied by row id."""
 
-    def __init__(self, segment: Segment, tables: Any, dictionary: Dictionary, watch: Watch) -> None:
-        super().__init__(segment.plan, tables, dictionary, watch, segment.before)
-        self.routes = segment.routes
+    def __init__(
+        self, segment: Segment, tables: Any, dictionary: Dictionary, watch: Watch, *, of_hubs: bool = False
+    ) -> None:
+        plan = segment.of_hubs if of_hubs and segment.of_hubs is not None else segment.plan
+        super().__init__(plan, tables, dictionary, watch, segment.before)
+        self.routes, self._hub_column = segment.routes, segment.hub_column
+        self.of_hubs: SegmentRun | None = None
+        if segment.of_hubs is not None and not of_hubs:
+            self.of_hubs = SegmentRun(segment, tables, dictionary, watch, of_hubs=True)
 
     def _tallying(self) -> JoinStep | None:
         return None
+
+    def limit(self, quota: Ids) -> None:
+        """From now on at most this number of instances for each goal."""
+        self._limited(quota)
+        if self.of_hubs is not None:
+            self.of_hubs.limit(quota)
+
+    def continued_with(self, views: ReadViews, bindings: Rows, hubs: Hubs) -> Iterator[list[Rows]]:
+        """What it makes of bindings that came; those with hubs may read another table."""
+        if self.of_hubs is None:
+            yield from self.continued(views, bindings)
+            return
+        is_hub = among(bindings[:, self._hub_column], hubs)
+        for piece, some in ((self, bindings[~is_hub]), (self.of_hubs, bindings[is_hub])):
+            if len(some):
+                yield from piece.continued(views, some)
 
 
 class HeadSums:
@@ -94,9 +135,10 @@ class Round:
         self._local: list[CompiledPlan] = []
         self._moving: list[tuple[PartedPlan, list[SegmentRun]]] = []
         self._heads = defaultdict[str, HeadBuffer](HeadBuffer)
-        self._boxes: list[list[tuple[str | int, Rows]]] = [[] for _ in range(shard.parts)]
+        self._boxes: list[list[tuple[Emitted, Rows]]] = [[] for _ in range(shard.parts)]
+        self._waiting = 0  # rows in the boxes
         self._sums: dict[tuple[str, Route], HeadSums | None] = {}  # None: its heads are hardly ever alike
-        self._bindings = defaultdict[int, list[Rows]](list)  # by the number of the plan that they are for
+        self._bindings = defaultdict[tuple[int, int], list[Rows]](list)  # by plan and phase
 
     def bag(self, plans: Sequence[PartedPlan | PartedAggregate]) -> MemoryBag:
         """The heads that belong to this shard."""
@@ -122,19 +164,34 @@ class Round:
             rows = self.shard.aggregated(aggregated, self._sources)
             self._emit(aggregated.plan.rule.predicate, rows, aggregated.route)
         if any(aggregated.route != HERE for aggregated in self._aggregates):
-            self._exchange()
-        pieces = [piece for _, some in self._moving for piece in some]
+            self._exchange(is_done=True)
+        pieces = [each for _, some in self._moving for piece in some for each in (piece, piece.of_hubs) if each]
         with self.shard.seen([*self._local, *pieces], self._sources) as views:
-            for phase in range(max((self._phases(number) for number in range(len(self._moving))), default=0)):
-                for number, (parted, _) in enumerate(self._moving):
-                    if phase < self._phases(number):
-                        with naming_the_rule(parted.plan.rule):
-                            self._run_phase(number, phase, views)
-                if any(self._moves(number, phase) for number in range(len(self._moving))):
-                    self._exchange()
+            if self._moving:
+                self._run_from(0, views)
             for pipeline in self._local:
                 for predicate, ids, weights in pipeline.run(views):
                     self._heads[predicate].add(ids, weights)
+                    self.shard.traffic.instances += int(weights.sum()) if len(weights) else len(ids)
+
+    def _run_from(self, phase: int, views: ReadViews) -> None:
+        """A phase and all later ones.  When many rows wait they are sent, and later phases run, before more are made:
+        memory does not grow with the number of instances.  All shards go on as long as one of them has more."""
+        numbers = range(len(self._moving))
+        moves, is_last = any(self._moves(n, phase) for n in numbers), phase + 1 == max(map(self._phases, numbers))
+        making, has_more = self._batches(phase, views), True
+        while has_more:
+            is_done = all(self._waiting < AT_ONCE for _ in making)
+            has_more = moves and self._exchange(is_done)
+            if not is_last:
+                self._run_from(phase + 1, views)
+
+    def _batches(self, phase: int, views: ReadViews) -> Iterator[None]:
+        """Emits what a phase makes, a batch each time."""
+        for number, (parted, _) in enumerate(self._moving):
+            if phase < self._phases(number):
+                with naming_the_rule(parted.plan.rule):
+                    yield from self._run_phase(number, phase, views)
 
     def _phases(self, number: int) -> int:
         """Of one of the plans that move something."""
@@ -155,26 +212,29 @@ class Round:
         facts = self._sources[steps[0].read]
         return not isinstance(facts, Momentary) or steps[0].atom.predicate in facts.rows
 
-    def _run_phase(self, number: int, phase: int, views: ReadViews) -> None:
+    def _run_phase(self, number: int, phase: int, views: ReadViews) -> Iterator[None]:
         parted, pieces = self._moving[number]
         piece = pieces[phase]
         for rows in self._instances(number, parted, piece, phase, views):
+            if phase == len(pieces) - 1:
+                self.shard.traffic.instances += len(rows[0])
             for (name, _), some, route in zip(piece.plan.outputs, rows, piece.routes, strict=True):
-                self._emit(number if name == BINDINGS else name, some, route)
+                self._emit((number, phase + 1) if name == BINDINGS else name, some, route)
+            yield
 
     def _instances(
         self, number: int, parted: PartedPlan, piece: SegmentRun, phase: int, views: ReadViews
     ) -> Iterable[list[Rows]]:
         if phase == 0:
             return piece.instances(views) if self._can_start(parted) else ()
-        came = self._bindings.pop(number, None)
-        return piece.continued(views, np.concatenate(came)) if came is not None else ()
+        came = self._bindings.pop((number, phase), None)
+        return piece.continued_with(views, np.concatenate(came), self.shard.hubs) if came is not None else ()
 
-    def _emit(self, what: str | int, rows: Rows, route: Route) -> None:
+    def _emit(self, what: Emitted, rows: Rows, route: Route) -> None:
         """Heads of a predicate, or bindings for the next phase of a plan."""
         if not len(rows):
             return
-        if isinstance(what, int):
+        if not isinstance(what, str):
             self._send(what, rows, route)
         elif route == HERE:
             self._heads[what].add(self._interned(what, rows), NO_WEIGHTS)
@@ -193,24 +253,40 @@ class Round:
         else:
             self._send(predicate, np.hstack([rows, np.ones((len(rows), 1), np.int64)]), route)
 
-    def _send(self, what: str | int, rows: Rows, route: Route) -> None:
+    def _send(self, what: Emitted, rows: Rows, route: Route) -> None:
+        parts = self.shard.parts
         match route.kind:
             case "here":
-                self._receive(what, rows)
+                self._receive(what, rows.copy())
             case "one":
-                self._boxes[route.number].append((what, rows.copy()))
+                self._put(what, [rows.copy() if part == route.number else rows[:0] for part in range(parts)])
             case "all":
-                shared = rows.copy()
-                for box in self._boxes:
-                    box.append((what, shared))
+                self._put(what, [rows.copy()] * parts)
+            case "column":
+                spread = self.shard.spread.get(route.table, NO_HUBS)
+                self._put(what, routed(rows, route.number, parts, spread, slice(*route.fact)))
             case _:
-                for box, some in zip(self._boxes, routed(rows, route.number, self.shard.parts), strict=True):
-                    if len(some):
-                        box.append((what, some))
+                is_hub = among(rows[:, route.number], self.shard.hubs)
+                self._put(what, routed(rows[~is_hub], route.number, parts))
+                self._send(what, rows[is_hub], Route("all") if route.kind == "to hubs" else HERE)
 
-    def _receive(self, what: str | int, rows: Rows) -> None:
+    def _put(self, what: Emitted, parts: Sequence[Rows]) -> None:
+        """Rows for each shard."""
+        traffic = self.shard.traffic
+        for part, (box, rows) in enumerate(zip(self._boxes, parts, strict=True)):
+            if len(rows):
+                box.append((what, rows))
+                self._waiting += len(rows)
+                if part != self.shard.number:
+                    traffic.rows += len(rows)
+                    traffic.nbytes += rows.nbytes
+        traffic.most_waiting = max(traffic.most_waiting, self._waiting)
+
+    def _receive(self, what: Emitted, rows: Rows) -> None:
         """Bindings, or heads with a last column that says how often."""
-        if isinstance(what, int):
+        if not len(rows):
+            return
+        if not isinstance(what, str):
             self._bindings[what].append(rows)
             return
         ids, times = self._interned(what, np.ascontiguousarray(rows[:, :-1])), rows[:, -1]
@@ -223,15 +299,18 @@ class Round:
         self.shard.watch.batch(table.size - before)
         return ids
 
-    def _exchange(self) -> None:
-        for (predicate, route), sums in self._sums.items():
+    def _exchange(self, is_done: bool) -> bool:
+        """Send what waits; gives whether a shard has more to send."""
+        for (predicate, route), sums in self._sums.items() if is_done else ():
             if sums is not None:
                 for rows in sums.taken():
                     self._send(predicate, rows, route)
-        boxes, self._boxes = self._boxes, [[] for _ in range(self.shard.parts)]
-        for box in self.shard.exchanged(boxes):
+        boxes, self._boxes, self._waiting = self._boxes, [[] for _ in self._boxes], 0
+        came = self.shard.exchanged([(is_done, box) for box in boxes])
+        for _, box in came:
             for what, rows in box:
                 self._receive(what, rows)
+        return not all(is_done for is_done, _ in came)
 
 
 class RankedRound(Round):
@@ -253,19 +332,17 @@ class RankedRound(Round):
         return super()._phases(number) + len(self._hops[number])
 
     def _moves(self, number: int, phase: int) -> bool:
-        later = (
-            phase + 1 - super()._phases(number)
-        )  # the hop after this phase; the last segment has the way to the first
+        later = phase + 1 - super()._phases(number)  # the hop after this phase; the last segment leads to the first
         return super()._moves(number, phase) or (0 < later < len(self._hops[number]) and self._route(number, later))
 
     def _route(self, number: int, hop: int) -> bool:
         return self._hops[number][hop].route != HERE
 
-    def _run_phase(self, number: int, phase: int, views: ReadViews) -> None:
+    def _run_phase(self, number: int, phase: int, views: ReadViews) -> Iterator[None]:
         parted, pieces = self._moving[number]
         place = phase - len(pieces)
         if place >= 0:
-            came = self._bindings.pop(number, None)
+            came = self._bindings.pop((number, phase), None)
             if came is not None:
                 self._visit(number, place, np.concatenate(came))
             return
@@ -273,7 +350,8 @@ class RankedRound(Round):
         for [rows] in self._instances(number, parted, piece, phase, views):
             is_last = place == -1  # then the rows are instances, with a column for the highest rank
             some = np.hstack([rows, np.zeros((len(rows), 1), np.int64)]) if is_last else rows
-            self._emit(number, some, piece.routes[0])
+            self._emit((number, phase + 1), some, piece.routes[0])
+            yield
 
     def _visit(self, number: int, place: int, instances: Rows) -> None:
         """Look a fact of each instance up."""
@@ -282,7 +360,7 @@ class RankedRound(Round):
         facts = np.ascontiguousarray(instances[:, hop.columns])
         if place < len(hops) - 1:
             np.maximum(instances[:, -1], ranking.highest(hop.predicate, facts), out=instances[:, -1])
-            self._emit(number, instances, hops[place + 1].route)
+            self._emit((number, len(self._moving[number][1]) + place + 1), instances, hops[place + 1].route)
             return
         ids = self._interned(hop.predicate, facts)
         is_founded = ranking.is_founded(self._moving[number][0].plan, ids, instances[:, -1])

@@ -23,15 +23,20 @@ from holdfast.backends.memory.facts import ByPredicate, FactSet, Momentary
 from holdfast.backends.memory.kept import Kept
 from holdfast.backends.memory.store import MemoryBackend
 from holdfast.backends.parted.exchange import Exchange
+from holdfast.backends.parted.expanding import Expansion
+from holdfast.backends.parted.hubs import frequent
+from holdfast.backends.parted.moving import Moving
 from holdfast.backends.parted.partition import (
+    NO_HUBS,
     AnyParted,
+    Copy,
+    Hubs,
     PartedAggregate,
     PartedPlan,
     RankedPlan,
-    routed,
+    among,
 )
-from holdfast.backends.parted.placement import copy_name
-from holdfast.backends.parted.rounds import RankedRound, Round, SegmentRun
+from holdfast.backends.parted.rounds import RankedRound, Round, SegmentRun, Traffic
 from holdfast.backends.protocol import Watch
 from holdfast.plans.model import Read
 from holdfast.program.model import Relation, Rule
@@ -56,7 +61,10 @@ class Shard(MemoryBackend):
     def __init__(self, number: int, parts: int, exchange: Exchange, dictionary: Dictionary, watch: Watch) -> None:
         super().__init__({}, dictionary, watch)
         self.number, self._parts, self._exchange = number, parts, exchange
-        self._copies: dict[str, tuple[str, int]] = {}  # by table: the relation, and the column that places its facts
+        self._copies: dict[str, Copy] = {}  # by table
+        self.hubs: Hubs = NO_HUBS
+        self.spread: dict[str, Hubs] = {}  # by table: those whose facts it spreads
+        self.traffic = Traffic()
         self._held: dict[int, FactSet | MemoryBag] = {}
         self._pieces: dict[PartedPlan, list[SegmentRun]] = {}
 
@@ -84,7 +92,7 @@ class Shard(MemoryBackend):
             case ("of", of, names):
                 return self.built(of).of(names)
             case ("by", names, here, rest):
-                copies = (table for table, (name, _) in self._copies.items() if name in names)
+                copies = (table for table, copy in self._copies.items() if copy.predicate in names)
                 return ByPredicate({*names, *copies}, self.built(here), self.built(rest))
         raise AssertionError(tree)
 
@@ -104,7 +112,7 @@ class Shard(MemoryBackend):
         assert isinstance(held, MemoryBag)
         return held
 
-    def _primary(self, facts: FactSet) -> Momentary:
+    def only_primaries(self, facts: FactSet) -> Momentary:
         """The facts of a set, without those of copies."""
         if not self._copies:
             return facts.snapshot()
@@ -113,7 +121,7 @@ class Shard(MemoryBackend):
 
     def do_let(self, number: int, tree: SetTree) -> FactCounts:
         """Hold a set as it is now."""
-        return self._hold(number, self._primary(self.built(tree)))
+        return self._hold(number, self.only_primaries(self.built(tree)))
 
     def _hold(self, number: int, facts: Momentary) -> FactCounts:
         self._held[number] = facts
@@ -121,7 +129,7 @@ class Shard(MemoryBackend):
 
     def do_zero(self, number: int, counters: str, tree: SetTree) -> FactCounts:
         """Hold those of some facts whose number is 0."""
-        found = self._counters(counters).zero(self._primary(self.built(tree)))
+        found = self._counters(counters).zero(self.only_primaries(self.built(tree)))
         return self._hold(number, found.snapshot())
 
     def do_sizes(self, tree: SetTree) -> FactCounts:
@@ -173,7 +181,7 @@ class Shard(MemoryBackend):
     def do_count(self, name: str, what: SetTree | int, step: int) -> None:
         """Count each fact of a set, or each occurrence in a bag, once more or less."""
         counters = self._counters(name)
-        counted = self._bag(what) if isinstance(what, int) else self._primary(self.built(what))
+        counted = self._bag(what) if isinstance(what, int) else self.only_primaries(self.built(what))
         if step > 0:
             counters.add(counted)
         else:
@@ -204,7 +212,7 @@ class Shard(MemoryBackend):
     def do_enter(self, tree: SetTree, rank: int) -> None:
         """Facts enter in the round with this number, which is the same on all shards whatever failed before."""
         self.ranking.rounds = rank - 1
-        self.ranking.enter(self._primary(self.built(tree)))
+        self.ranking.enter(self.only_primaries(self.built(tree)))
 
     def do_defer_rule(self, rule: Rule, first: int, last: int) -> None:
         """A rule saw the facts of some ranks together."""
@@ -239,17 +247,23 @@ class Shard(MemoryBackend):
     def do_add(self, relation: Relation) -> None:
         """One more relation."""
         self.add_relation(relation)
+        self.spread[relation.name] = self.hubs
 
     def do_drop(self, name: str) -> None:
         """A relation is gone, if it was there."""
-        for table in [table for table, (of, _) in self._copies.items() if of == name]:
+        for table in [table for table, copy in self._copies.items() if copy.predicate == name]:
             self.do_drop_copy(table)
+        self.spread.pop(name, None)
         if name in self.relations:
             self.drop_relation(name)
 
     def do_drop_copy(self, table: str) -> None:
         """A copy is gone, if it was there."""
         self._copies.pop(table, None)
+        self.spread.pop(table, None)
+        for number, held in self._held.items():
+            if isinstance(held, Momentary) and table in held.rows:
+                self._held[number] = Momentary(self.tables, {n: ids for n, ids in held.rows.items() if n != table})
         if table in self.relations:
             self.drop_relation(table)
 
@@ -315,14 +329,52 @@ class Shard(MemoryBackend):
 
     # --- copies ----------------------------------------------------------------------------------------
 
-    def do_copy(self, predicate: str, column: int) -> None:
-        """Place the facts of a relation by another column too."""
-        table, name = self.tables[predicate], copy_name(predicate, column)
-        self.add_relation(replace(self.relations[predicate], name=name))
-        self._copies[name] = predicate, column
+    def do_hubs(self, hubs: Hubs, spread: Mapping[str, Hubs]) -> None:
+        """Some values are hubs, and some tables spread the facts of some of them."""
+        self.hubs = hubs
+        self.spread.update(spread)
+
+    def do_known(self) -> FactCounts:
+        """How many rows each table has, of facts or not."""
+        return {name: table.size for name, table in self.tables.items()}
+
+    def do_hub_facts(self, predicate: str, column: int) -> int:
+        """How many facts have a hub in a column."""
+        table = self.tables[predicate]
+        ids = self.materialisation.ids(predicate)
+        return int(np.count_nonzero(among(table.rows[ids, column], self.hubs)))
+
+    def do_frequent(self, places: Mapping[str, tuple[int, int]]) -> dict[str, Hubs]:
+        """Of tables that are placed by a column and have so many facts in all: the values that should be hubs there."""
+        found = {}
+        for name, (column, size) in places.items():
+            values = frequent(self.tables[name].rows[self.materialisation.ids(name), column], 0.5 / self._parts * size)
+            found[name] = values[~among(values, self.spread[name])]
+        return {name: values for name, values in found.items() if len(values)}
+
+    def do_move(self, spread: Mapping[str, tuple[int, Hubs]]) -> None:
+        """Relations, each placed by a column, spread the facts of more hubs; nothing changes before all have come."""
+        moving = {name: Moving(self, name, column, hubs) for name, (column, hubs) in spread.items()}
+        for box in self._sent([{n: each.boxes[part] for n, each in moving.items()} for part in range(self._parts)]):
+            for name, rows in box.items():
+                moving[name].receive(rows)
+        self._sent([()] * self._parts)
+        for each in moving.values():
+            each.finish()
+
+    def count_removed(self, name: str, rows: int) -> None:
+        """So many rows of a table have no facts any more."""
+        self._removed[name] = self._removed.get(name, 0) + rows
+
+    def do_copy(self, copy: Copy, hubs: Hubs) -> None:
+        """Place the facts of a relation in another way too."""
+        table, name = self.tables[copy.predicate], copy.name
+        self.add_relation(replace(self.relations[copy.predicate], name=name))
+        self._copies[name], self.spread[name] = copy, hubs
         ids = np.flatnonzero(table.status[: table.size] | table.proof[: table.size])
         marks = np.stack([table.status[ids], table.proof[ids]], axis=1).astype(np.int64)
-        came = np.concatenate(self._sent(routed(np.hstack([table.rows[ids], marks]), column, self._parts)))
+        dealt = copy.dealt(np.hstack([table.rows[ids], marks]), self._parts, hubs, slice(table.arity))
+        came = np.concatenate(self._sent(dealt))
         there = self.tables[name].intern(np.ascontiguousarray(came[:, : table.arity]))
         for kept in map(self.kept, (*LASTING, *OF_UPDATES)):
             byte = came[:, table.arity + (kept.column(name) == "proof")]
@@ -330,15 +382,15 @@ class Shard(MemoryBackend):
             if len(some):
                 kept |= Momentary(self.tables, {name: some})
 
-    def do_spread(self, wanted: Sequence[tuple[int, Sequence[str]]]) -> None:
-        """Bring held sets to copies of their relations."""
+    def do_spread(self, wanted: Sequence[tuple[int, Sequence[str]]]) -> FactCounts:
+        """Bring held sets to copies of their relations; gives how many rows the copies of facts with hubs have."""
         boxes: list[list[tuple[int, str, Rows]]] = [[] for _ in range(self._parts)]
         for number, tables in wanted:
             for table in tables:
-                predicate, column = self._copies[table]
-                ids = self.held(number).ids(predicate)
-                for box, rows in zip(boxes, routed(self.tables[predicate].rows[ids], column, self._parts), strict=True):
-                    box.append((number, table, rows))
+                copy = self._copies[table]
+                rows = self.tables[copy.predicate].rows[self.held(number).ids(copy.predicate)]
+                for box, some in zip(boxes, copy.dealt(rows, self._parts, self.spread[table]), strict=True):
+                    box.append((number, table, some))
         came = defaultdict[tuple[int, str], list[Rows]](list)
         for box in self._sent(boxes):
             for number, table, rows in box:
@@ -347,6 +399,8 @@ class Shard(MemoryBackend):
             ids_of = {table: self.tables[table].intern(np.concatenate(came[number, table])) for table in tables}
             kept = {name: ids for name, ids in self.held(number).rows.items() if name not in ids_of}
             self._held[number] = Momentary(self.tables, {**kept, **{t: ids for t, ids in ids_of.items() if len(ids)}})
+        copies = {table for _, tables in wanted for table in tables if self._copies[table].kind == "hubs"}
+        return {table: self.tables[table].size for table in copies}
 
     def _sent(self, boxes: Sequence[Any]) -> Sequence[Any]:
         return self._exchange.all_to_all(self.number, boxes)
@@ -362,11 +416,19 @@ class Shard(MemoryBackend):
         return len(bag)
 
     def do_expand(
-        self, numbers: tuple[int, int], plans: Sequence[PartedPlan], sources: Mapping[Read, SetTree], most: int
+        self,
+        numbers: tuple[int, int],
+        plans: Sequence[PartedPlan],
+        sources: Mapping[Read, SetTree],
+        most: int,
+        goals: int,
     ) -> tuple[int, FactCounts]:
-        """Hold the outputs of a bounded number of instances for each goal, and the exhausted goals.  Of one shard."""
+        """Hold the outputs of a bounded number of instances for each goal, and the exhausted ones of so many goals."""
         built = {read: self.built(tree) for read, tree in sources.items()}
-        bag, exhausted = self.expand([parted.plan for parted in plans], built, most)
+        if self._parts == 1:
+            bag, exhausted = self.expand([parted.plan for parted in plans], built, most)
+        else:
+            bag, exhausted = Expansion(self, built, most, goals).expanded(plans)
         self._held[numbers[0]] = bag
         return len(bag), self._hold(numbers[1], exhausted.snapshot())
 

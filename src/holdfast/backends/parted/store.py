@@ -15,6 +15,7 @@ from typing import TypeVar, cast
 import numpy as np
 
 from holdfast.backends.abilities import Able, Arranging, Housekeeping, Ranking, Tuning
+from holdfast.backends.parted.balance import Balance
 from holdfast.backends.parted.driver import Driver
 from holdfast.backends.parted.exchange import Crew, Obeying, ShardWatch, ThreadExchange
 from holdfast.backends.parted.handles import (
@@ -27,11 +28,12 @@ from holdfast.backends.parted.handles import (
     PartedFacts,
     own,
 )
-from holdfast.backends.parted.partition import AnyParted, routed
+from holdfast.backends.parted.partition import NO_HUBS, AnyParted, Copy, routed
 from holdfast.backends.parted.placement import Placement
-from holdfast.backends.parted.primaries import primaries
+from holdfast.backends.parted.primaries import joined_columns, primaries
 from holdfast.backends.parted.ranking import PartedRanking
-from holdfast.backends.parted.shard import Shard
+from holdfast.backends.parted.rounds import Traffic
+from holdfast.backends.parted.shard import Shard, summed
 from holdfast.backends.parted.statistics import PartedStatistics
 from holdfast.backends.protocol import Facts, Watch
 from holdfast.plans.model import AnyPlan, Plan, Read
@@ -52,7 +54,7 @@ class PartedBackend(Able, Tuning, Housekeeping, Arranging):
     def __init__(self, parts: int, relations: Mapping[str, Relation], dictionary: Dictionary, watch: Watch) -> None:
         self.dictionary = dictionary
         self.relations: dict[str, Relation] = {}
-        self.placement = Placement(parts, self._code)
+        self.placement = Placement(parts, self._code, self._size, self._hub_facts)
         self._driver = driver = Driver(self._crew(watch), self.placement)
         self.explicit, self.materialisation = KeptSet(driver, "explicit"), KeptSet(driver, "materialisation")
         self.deleted, self.added = ListedSet(driver, "deleted"), ListedSet(driver, "added")
@@ -60,6 +62,7 @@ class PartedBackend(Able, Tuning, Housekeeping, Arranging):
         self.delayed = ListedSet(driver, "delayed")
         self.nonrecursive, self.recursive = PartedCounters(driver, "nonrecursive"), PartedCounters(driver, "recursive")
         self.statistics = PartedStatistics(driver, self.placement)
+        self._balance = Balance(driver, self.placement, self._forget_all)
         self._plans: dict[tuple[AnyPlan, bool], AnyParted] = {}  # ranked or not
         self._numbers = count(start=-1, step=-1)  # of bags; those of sets count upwards
         self.ranking = PartedRanking(self, driver, self._numbers)
@@ -82,11 +85,17 @@ class PartedBackend(Able, Tuning, Housekeeping, Arranging):
     def _code(self, constant: Const) -> int:
         return self.dictionary.encode_value(constant.value, constant.type)
 
+    def _size(self, predicate: str) -> float:
+        return self.materialisation.size(predicate)
+
+    def _hub_facts(self, predicate: str, column: int) -> float:
+        return float(sum(self._driver.ask("hub_facts", predicate, column)))
+
     # --- relations -------------------------------------------------------------------------------------
 
     def arrange(self, program: Program) -> None:
         """Place the facts of each relation by the column that the rules join it by."""
-        self.placement.wanted = primaries(program)
+        self.placement.wanted, self.placement.joined = primaries(program), joined_columns(program)
         for relation in self.relations.values():
             self.placement.add(relation)
 
@@ -113,6 +122,9 @@ class PartedBackend(Able, Tuning, Housekeeping, Arranging):
         """The rules with some heads have changed."""
         self._forget([place for place in self._plans if place[0].rule.predicate in heads])
 
+    def _forget_all(self) -> None:
+        self._forget([*self._plans])
+
     def _forget(self, places: Iterable[tuple[AnyPlan, bool]]) -> None:
         dropped = [self._plans.pop(place) for place in places]
         if dropped:
@@ -125,7 +137,11 @@ class PartedBackend(Able, Tuning, Housekeeping, Arranging):
         parts, primary = self.placement.parts, self.placement.primary
         if parts == 1:
             return self._driver.given({name: [codes] for name, codes in rows.items()}, known=known)
-        return self._driver.given({p: routed(codes, primary[p], parts) for p, codes in rows.items()}, known=known)
+        if not known:
+            self._balance.first_facts(rows, self.relations)
+        spreads = self.placement.spreads
+        dealt = {p: routed(codes, primary[p], parts, spreads(p)) for p, codes in rows.items()}
+        return self._driver.given(dealt, known=known)
 
     def rows(self, predicate: str, facts: Facts) -> Codes:
         """The encoded rows of a set's facts of one predicate."""
@@ -155,20 +171,21 @@ class PartedBackend(Able, Tuning, Housekeeping, Arranging):
         self, plans: Iterable[AnyPlan], sources: Mapping[Read, Facts], *, ranked: bool = False
     ) -> tuple[dict[Read, PartedFacts], list[AnyParted]]:
         """What each read stands for, and the plans for shards; the copies have what these read from them."""
+        if self.placement.outgrown:
+            self._pass_over_outgrown()
         read = self._sources(sources)
         able = [self._parted(plan, ranked=ranked) for plan in plans if _can_start(plan, read)]
         self._driver.bring_to_readers({name: facts.leaves() for name, facts in read.items()}, able)
         return read, able
 
     def expand(self, plans: Sequence[Plan], sources: Mapping[Read, Facts], most: int) -> tuple[PartedBag, HeldFacts]:
-        """On one shard a bounded number of instances for each goal; on several, where goals meet many facts, all."""
-        read = self._sources(sources)
-        if self.placement.parts > 1:
-            return self.apply(plans, read), read[Read.DELTA].snapshot()
-        numbers = next(self._numbers), next(self._numbers)
+        """A bounded number of instances for each goal, on each shard."""
+        read, able = self.prepared(plans, sources)
+        numbers, goals = (next(self._numbers), next(self._numbers)), read[Read.DELTA].sizes()
         trees = {name: facts.tree for name, facts in read.items()}
-        [(size, sizes)] = self._driver.ask("expand", numbers, [self._parted(plan) for plan in plans], trees, most)
-        return PartedBag(self._driver, numbers[0], size), HeldFacts(self._driver, numbers[1], sizes)
+        answers = self._driver.ask("expand", numbers, able, trees, most, sum(goals.values()))
+        found, exhausted = zip(*answers, strict=True)
+        return PartedBag(self._driver, numbers[0], sum(found)), HeldFacts(self._driver, numbers[1], summed(exhausted))
 
     def _sources(self, sources: Mapping[Read, Facts]) -> dict[Read, PartedFacts]:
         """What each read stands for; one that does not change is held."""
@@ -179,23 +196,32 @@ class PartedBackend(Able, Tuning, Housekeeping, Arranging):
         parted = self._plans.get((plan, ranked))
         if parted is None:
             parted = self.placement.ranked(plan) if ranked and isinstance(plan, Plan) else self.placement.parted(plan)
-            for _, table in sorted(parted.reads, key=lambda read: read[1]):
-                self._copy(table)
+            for copy in sorted({copy for _, copy in parted.reads}, key=lambda copy: copy.name):
+                self._copy(copy)
             self._plans[plan, ranked] = parted
         return parted
 
-    def _copy(self, table: str) -> None:
+    def _copy(self, copy: Copy) -> None:
         """Make a copy unless there is one."""
-        predicate, _, number = table.rpartition("@")
-        column, copies = int(number), self.placement.copies.setdefault(predicate, set())
-        if column in copies:
+        placement, name = self.placement, copy.name
+        if name in placement.copies.get(copy.predicate, ()):
             return
+        hubs = NO_HUBS if copy.kind == "whole" else placement.hubs
         try:
-            self._driver.ask("copy", predicate, column)
+            self._driver.ask("copy", copy, hubs)
         except BaseException:
-            self._driver.ask("drop_copy", table)
+            self._driver.ask("drop_copy", name)
             raise
-        copies.add(column)
+        placement.copies.setdefault(copy.predicate, {})[name] = copy
+        placement.spread[name] = hubs
+
+    def _pass_over_outgrown(self) -> None:
+        """Cut the plans anew that read copies which have become large."""
+        placement = self.placement
+        gone = placement.outgrown
+        self._forget([place for place, plan in self._plans.items() if any(copy.name in gone for _, copy in plan.reads)])
+        placement.stale |= gone
+        gone.clear()
 
     # --- transactions ----------------------------------------------------------------------------------
 
@@ -215,8 +241,9 @@ class PartedBackend(Able, Tuning, Housekeeping, Arranging):
         """A call was interrupted: trust E and I of the primaries, and make everything else anew."""
         self._driver.forget()
         self._plans.clear()
-        self.placement.copies.clear()
+        self.placement.drop_copies()
         self._driver.ask("mend", self.relations)
+        self._driver.ask("hubs", self.placement.hubs, self.placement.spread)
         for kept in (self.deleted, self.added, self.checked, self.proved, self.delayed):
             kept.is_cleared()
         for counters in (self.nonrecursive, self.recursive, self.ranking.founded):
@@ -225,10 +252,16 @@ class PartedBackend(Able, Tuning, Housekeeping, Arranging):
 
     def tidy(self, removed: Facts) -> None:
         """Facts were deleted; each shard packs the tables that consist mostly of such rows."""
+        self._balance.tidy()
         facts = own(removed, self._driver).snapshot()
         if facts:
             self._driver.spread_to_copies(facts)
             self._driver.ask("tidy", facts.number)
+
+    @property
+    def traffic(self) -> list[Traffic]:
+        """What each shard has done since it was made."""
+        return [shard.traffic for shard in self._shards]
 
     @property
     def nbytes(self) -> int:

@@ -143,7 +143,7 @@ class SparkPartedBackend(PartedBackend, ModuleBudget, Frames):
     def facts_with_frames(self, rows: Mapping[str, Codes], frames: Mapping[str, Sequence[Any]]) -> HeldFacts:
         """Encoded rows and DataFrames as a set of facts; the facts of these do not come to the driver."""
         given = [
-            GivenFrame(frame, self.relations[name], self.placement.primary[name])
+            GivenFrame(frame, self.relations[name], self.placement.primary[name], self.placement.spreads(name))
             for name, several in frames.items()
             for frame in several
         ]

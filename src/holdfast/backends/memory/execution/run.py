@@ -58,6 +58,7 @@ class CompiledPlan:
     ) -> None:
         """It begins with one empty binding, or with bindings of the variables `before`."""
         self.plan = plan
+        self._before = before
         self.tables = tables
         self.watch = watch
         self.steps = compiled(plan, tables, dictionary, before)
@@ -129,7 +130,8 @@ class CompiledPlan:
         last = self.steps[-1]
         if not len(quota) or not isinstance(last, JoinStep | LookupStep) or isinstance(last.step, AntiJoin):
             return None
-        last.quota, last.goal = quota, self.plan.live[-2].index(GOAL) if len(self.plan.live) > 1 else -1
+        carried = self.plan.live[-2] if len(self.plan.live) > 1 else self._before
+        last.quota, last.goal = quota, carried.index(GOAL) if GOAL in carried else -1
         return last
 
     def _outputs(self, bindings: Rows) -> list[Rows]:

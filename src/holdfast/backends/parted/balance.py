@@ -1,0 +1,93 @@
+"""Keeps the shards about equally full: finds hubs, and drops copies that have become too large."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+
+import numpy as np
+
+from holdfast.backends.parted import hubs
+from holdfast.backends.parted.driver import Driver
+from holdfast.backends.parted.hubs import hubs_of
+from holdfast.backends.parted.partition import ON_ONE, Copy, Hubs
+from holdfast.backends.parted.placement import Placement
+from holdfast.backends.parted.shard import summed
+from holdfast.interrupts import shielded
+from holdfast.values.dictionary import Codes
+
+
+class Balance:
+    """What decides how the facts of some values are spread; plans are cut anew when that changes."""
+
+    def __init__(self, driver: Driver, placement: Placement, forget_plans: Callable[[], None]) -> None:
+        self._driver, self._placement, self._forget_plans = driver, placement, forget_plans
+        self.least: float = hubs.LEAST
+        self._looked_at = 0  # how many facts there were then
+
+    def first_facts(self, rows: Mapping[str, Codes], relations: Iterable[str]) -> None:
+        """Facts are about to be placed: if they are the first of their relation, their hubs are spread at once."""
+        placement = self._placement
+        for name, codes in rows.items():
+            columns = {placement.primary[name], *placement.joined.get(name, ())} - {ON_ONE}
+            found = hubs_of(codes, columns, placement.parts, self.least)
+            if not np.isin(found, placement.hubs).all():
+                known = summed(self._driver.ask("known"))
+                if not known.get(name):
+                    self._add(found, [relation for relation in relations if not known.get(relation)])
+
+    def _add(self, found: Hubs, spreading: Iterable[str]) -> None:
+        """More values are hubs, and relations that have no row spread their facts."""
+        placement = self._placement
+        placement.hubs = np.union1d(placement.hubs, found)
+        placement.spread.update(dict.fromkeys(spreading, placement.hubs))
+        placement.stale.update(copy.name for copy in self._copies() if copy.kind == "hubs")
+        self._forget_plans()
+        self._driver.ask("hubs", placement.hubs, {name: placement.spread[name] for name in placement.primary})
+
+    def tidy(self) -> None:
+        """Between updates: drop the copies that no plan reads, and spread the facts of values that have become hubs."""
+        for copy in [copy for copy in self._copies() if copy.name in self._placement.stale]:
+            self._drop(copy)
+        sizes = self._driver.lasting_sizes("materialisation")
+        size = sum(sizes.values())
+        if self._placement.parts > 1 and size > max(self.least, 2 * self._looked_at):
+            self._looked_at = size
+            self._spread_anew(sizes)
+
+    def _spread_anew(self, sizes: Mapping[str, int]) -> None:
+        placement = self._placement
+        tables = {name: (name, column) for name, column in placement.primary.items()}
+        tables |= {copy.name: (copy.predicate, copy.column) for copy in self._copies() if copy.kind == "column"}
+        places = {
+            table: (column, sizes.get(name, 0))
+            for table, (name, column) in tables.items()
+            if column != ON_ONE and sizes.get(name, 0) > self.least
+        }
+        found = dict[str, Hubs]()
+        for answer in self._driver.ask("frequent", places):
+            for table, values in answer.items():
+                found[table] = np.union1d(found.get(table, values), values)
+        if found:
+            self._add(np.unique(np.concatenate([*found.values()])), ())
+            for copy in [copy for copy in self._copies() if copy.name in found or copy.name in placement.stale]:
+                self._drop(copy)
+            self._move({table: values for table, values in found.items() if table in placement.primary})
+
+    def _move(self, found: Mapping[str, Hubs]) -> None:
+        """Facts with new hubs go to other shards.  All shards do it or none, so it must not be cut short."""
+        placement = self._placement
+        spread = {name: np.union1d(placement.spread[name], values) for name, values in found.items()}
+        with shielded(), suppress(MemoryError):  # then they stay where they are
+            self._driver.ask("move", {name: (placement.primary[name], hubs) for name, hubs in spread.items()})
+            placement.spread.update(spread)
+
+    def _copies(self) -> list[Copy]:
+        return [copy for copies in self._placement.copies.values() for copy in copies.values()]
+
+    def _drop(self, copy: Copy) -> None:
+        """A copy is no longer wanted; no plan reads it."""
+        self._driver.ask("drop_copy", copy.name)
+        self._driver.forget_copy(copy.name)
+        self._placement.copies[copy.predicate].pop(copy.name)
+        self._placement.drop_table(copy.name)

@@ -1,0 +1,32 @@
+"""Values that many facts share: without care one shard would have most facts of a relation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.backends.memory.arrays import Rows
+from holdfast.backends.parted.partition import Hubs
+
+LEAST = 10_000
+"""Facts of a relation without hubs, however they are spread."""
+_SAMPLE = 4_096  # facts that show which values may be hubs
+
+
+def hubs_of(rows: Rows, columns: Iterable[int], parts: int, least: float) -> Hubs:
+    """The values in some columns that each would fill half of a shard's share of more than so many facts."""
+    found: list[NDArray[np.int64]] = []
+    if len(rows) > least and parts > 1:
+        found = [frequent(rows[:, column], 0.5 / parts * len(rows)) for column in columns]
+    return np.unique(np.concatenate([np.empty(0, np.int64), *found]))
+
+
+def frequent(values: NDArray[np.int64], least: float) -> NDArray[np.int64]:
+    """The values that occur more often than so."""
+    sample = values[:: max(1, len(values) // _SAMPLE)]
+    seen, times = np.unique(sample, return_counts=True)
+    likely = seen[times * len(values) > least / 2 * len(sample)]
+    counts = np.array([np.count_nonzero(values == value) for value in likely], np.int64)
+    return likely[counts > least]
