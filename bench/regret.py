@@ -1,53 +1,69 @@
-"""What leaving the choice to `auto` costs: `python -m bench.regret [--size SIZE] [--only WORKLOAD]`.
+"""What leaving the choice to `auto` costs: `python -m bench.regret [--size SIZE] [--only WORKLOAD] [--runs N]`.
 
 Each workload is updated by each algorithm and by `auto`, on a knowledge base of its own without modules, after a
 warm-up of other sizes: deletions, insertions and both, of 1 fact to a tenth of all.  The regret of `auto` is its time
-over that of the best fixed choice.  All times are processor time, so that a loaded machine matters less.  An algorithm
-that takes several times as long as an evaluation is given up, and not asked for larger updates of the same kind.
+over that of the best fixed choice.  All times are processor time, so that a loaded machine matters less.
+
+A fixed algorithm that takes more than five times an evaluation is stopped, and not asked for updates of that kind and
+size again; the state then moves on by `recompute`.  So every workload comes to an end.
 """
 
 from __future__ import annotations
 
 import argparse
+import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 from random import Random
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import holdfast
 from bench.graphs import Facts, Row, chain, generations, modules, random_graph, weighted_dag
+from bench.own import Found, Job, measured
+from bench.processes import Limits as ProcessLimits
+from bench.race import Tell
+from bench.tables import OURS, WRONG, Figure, PaperTable
+from bench.tables import Row as TableRow
 from bench.workloads import SIZES, WORKLOADS, Size, Workload
 from holdfast import KnowledgeBase, Limits, Update
 from holdfast.errors import LimitReached
 
-FIXED = ("dred", "dred-counting", "dred-ranked", "backward-forward", "backward-forward-counting", "recompute")
+FIXED = ("recompute", "dred", "dred-counting", "dred-ranked", "backward-forward", "backward-forward-counting")
 AUTO = "auto"
 MIDDLE: Mapping[str, Callable[[], Facts]] = {  # between the sizes small and paper: some minutes for all
     "tc-random": lambda: random_graph(900, 2_250),
     "chain": lambda: chain(900),
     "sspe": lambda: weighted_dag(25_000, 250_000),
     "same-generation": lambda: generations(12, 220),
-    "points-to": lambda: modules(35),
+    "points-to": lambda: modules(20),
 }
 NAMES = tuple(MIDDLE)
 KINDS = ("delete", "insert", "mixed")
+RegretSize: TypeAlias = Size | Literal["middle"]
 _WARM_UP = (3, 30)
-_SLOWEST = 5  # times as long as an evaluation: then an update is given up
-_PATIENCE = 3.0  # seconds that it may take however quick the evaluation is
+_SLOWEST = 5  # times as long as an evaluation: then an update is stopped
+_PATIENCE = 1.0  # seconds that it may take however quick the evaluation is
 _BLINK = 0.005  # seconds below which differences do not count
+_STOPPED = f"stopped: more than {_SLOWEST} times an evaluation"
+_SECONDS = 600  # for the process of one algorithm
 
-Fact = tuple[str, Row]
+Fact: TypeAlias = tuple[str, Row]
 
 
 @dataclass
 class Case:
-    """One kind of update of one size, and the seconds that each algorithm took; infinite if it was given up."""
+    """One kind of update of one size, and the seconds that each algorithm took; infinite if it was stopped."""
 
     kind: str
     facts: int
     seconds: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """As rows of tables are called."""
+        return f"{self.kind} {self.facts:,}"
 
     @property
     def best(self) -> str:
@@ -60,17 +76,18 @@ class Case:
         return max(_BLINK, self.seconds[AUTO]) / max(_BLINK, self.seconds[self.best])
 
 
-def updates(every: Sequence[Fact], sizes: Sequence[int], seed: int) -> Iterator[tuple[str, int, Update, Update]]:
-    """Kinds and sizes of updates, each with one that comes before it, and is not measured, or after it."""
+def updates(every: Sequence[Fact], sizes: Sequence[int], seed: int) -> Iterator[tuple[str, int, Update]]:
+    """Updates of all kinds and sizes; those of no kind only prepare the next, and at the end all facts are back."""
     for number in sizes:
         random = Random(seed + number)
         one = random.sample(every, number)
-        yield "delete", number, Update(), Update(delete=_grouped(one))
-        yield "insert", number, Update(), Update(insert=_grouped(one))
+        yield "delete", number, Update(delete=_grouped(one))
+        yield "insert", number, Update(insert=_grouped(one))
         gone, come = one[: (number + 1) // 2], random.sample(every, (number + 1) // 2)
         come = sorted({*come} - {*gone})
-        yield "mixed", number, Update(delete=_grouped(come)), Update(delete=_grouped(gone), insert=_grouped(come))
-        yield "", number, Update(insert=_grouped(gone)), Update()
+        yield "", number, Update(delete=_grouped(come))
+        yield "mixed", number, Update(delete=_grouped(gone), insert=_grouped(come))
+        yield "", number, Update(insert=_grouped(gone))
 
 
 def sizes_of(facts: int) -> list[int]:
@@ -78,43 +95,72 @@ def sizes_of(facts: int) -> list[int]:
     return sorted({n for n in (1, 10, 100, 1_000, facts // 100, facts // 10) if 0 < n <= max(1, facts // 10)})
 
 
-def measure(
-    workload: Workload, size: Size | Literal["middle"], algorithms: Sequence[str] = (*FIXED, AUTO)
-) -> tuple[float, list[Case]]:
-    """The seconds of evaluation, and all cases."""
-    facts = MIDDLE[workload.name]() if size == "middle" else workload.facts[size]()
-    every = [(relation, row) for relation, rows in facts.items() for row in rows]
-    cases: dict[tuple[str, int], Case] = {}
-    evaluation, limits = inf, Limits()
-    for name in sorted(algorithms, key=lambda name: name != "recompute"):  # which is never given up
+class Course:
+    """One algorithm on its way through all updates of a workload."""
+
+    def __init__(self, workload: Workload, facts: Facts, algorithm: str) -> None:
+        self.algorithm, self.workload = algorithm, workload
+        self.every = [(relation, row) for relation, rows in facts.items() for row in rows]
         begun, clock = time.process_time(), time.monotonic()
-        kb = holdfast.from_text(workload.program, facts=facts, modules=(), limits=limits)
-        evaluation = min(evaluation, time.process_time() - begun)
-        limits = Limits(seconds=max(limits.seconds or 0.0, _PATIENCE, _SLOWEST * (time.monotonic() - clock)))
-        given_up = set[str]()
-        for _, _, before, update in updates(every, [n for n in _WARM_UP if n <= len(every) // 10], 7):
-            for one in (before, update):
-                _timed(kb, one, name)
-        for kind, number, before, update in updates(every, sizes_of(len(every)), 1):
-            _timed(kb, before, "recompute" if given_up else name)
-            seconds = inf if kind in given_up else _timed(kb, update, name)
-            if kind in given_up:
-                kb.apply(update, algorithm="recompute")
-            if seconds == inf:
-                given_up.add(kind)
+        self.kb = self._opened(facts, Limits())
+        self.evaluation = time.process_time() - begun
+        if algorithm not in (AUTO, "recompute"):
+            self.kb = self._opened(facts, Limits(seconds=max(_PATIENCE, _SLOWEST * (time.monotonic() - clock))))
+        self.facts = self.size()
+        self._stopped: dict[str, int] = {}  # by kind, the smallest size
+
+    def _opened(self, facts: Facts, limits: Limits) -> KnowledgeBase:
+        return holdfast.from_text(self.workload.program, facts=facts, modules=(), limits=limits)
+
+    def size(self) -> int:
+        """How many facts there are now."""
+        return sum(len(self.kb[name]) for name in self.workload.counted)
+
+    def times(self) -> Iterator[tuple[str, int, float, int]]:
+        """The kind and size of each update, the seconds that it took, and how many facts there are then."""
+        for kind, number, update in updates(self.every, [n for n in _WARM_UP if n <= len(self.every) // 10], 7):
+            self._apply(kind, number, update)
+        for kind, number, update in updates(self.every, sizes_of(len(self.every)), 1):
+            seconds = self._apply(kind, number, update)
             if kind:
-                cases.setdefault((kind, number), Case(kind, number)).seconds[name] = seconds
-    return evaluation, list(cases.values())
+                yield kind, number, seconds, self.size()
+        if self.size() != self.facts:
+            raise AssertionError(f"{self.algorithm}: {self.size():,} facts are left of {self.facts:,}")
 
-
-def _timed(kb: KnowledgeBase, update: Update, algorithm: str) -> float:
-    begun = time.process_time()
-    try:
-        kb.apply(update, algorithm=algorithm)
-    except LimitReached:
-        kb.apply(update, algorithm="recompute")
+    def _apply(self, kind: str, number: int, update: Update) -> float:
+        kind = kind or ("delete" if update.delete else "insert")
+        if number < self._stopped.get(kind, inf):
+            begun = time.process_time()
+            try:
+                self.kb.apply(update, algorithm=self.algorithm)
+                return time.process_time() - begun
+            except LimitReached:
+                self._stopped[kind] = number
+        self.kb.apply(update, algorithm="recompute")
         return inf
-    return time.process_time() - begun
+
+
+def facts_of(workload: Workload, size: RegretSize) -> Facts:
+    """The facts of a workload in some size."""
+    return MIDDLE[workload.name]() if size == "middle" else workload.facts[size]()
+
+
+def cases_of(
+    workload: Workload, size: RegretSize, algorithms: Sequence[str] = (*FIXED, AUTO), runs: int = 1
+) -> tuple[float, list[Case]]:
+    """The seconds of evaluation, and all cases: medians of so many runs."""
+    found: dict[tuple[str, int], dict[str, list[float]]] = {}
+    evaluation, facts, states = inf, facts_of(workload, size), dict[tuple[str, int], int]()
+    for algorithm in algorithms:
+        for _ in range(runs):
+            course = Course(workload, facts, algorithm)
+            evaluation = min(evaluation, course.evaluation)
+            for kind, number, seconds, left in course.times():
+                found.setdefault((kind, number), {}).setdefault(algorithm, []).append(seconds)
+                if states.setdefault((kind, number), left) != left:
+                    raise AssertionError(f"{kind} {number} by {algorithm}: {left:,} facts instead of {states}")
+    medians = ({name: statistics.median(times) for name, times in each.items()} for each in found.values())
+    return evaluation, [Case(*case, seconds) for case, seconds in zip(found, medians, strict=True)]
 
 
 def _grouped(some: Sequence[Fact]) -> Mapping[str, list[Row]]:
@@ -124,17 +170,88 @@ def _grouped(some: Sequence[Fact]) -> Mapping[str, list[Row]]:
     return grouped
 
 
-def table(name: str, evaluation: float, cases: Sequence[Case]) -> Iterator[str]:
+# --- as a table of `python -m bench` -------------------------------------------------------------------
+
+
+def table_of(name: str) -> Callable[[Size, int, ProcessLimits, Tell], PaperTable]:
+    """The regret of one workload: each algorithm in a process of its own; size paper is `middle` here, max is paper."""
+
+    def study(size: Size, runs: int, limits: ProcessLimits, tell: Tell) -> PaperTable:
+        tell(f"regret of auto: {name}")
+        jobs = [Job("regret", (name, algorithm), Figure(OURS, algorithm)) for algorithm in (*FIXED, AUTO)]
+        return compared(measured(_blank(name), jobs, size, runs, limits.own(_SECONDS)))
+
+    return study
+
+
+def _blank(name: str) -> PaperTable:
+    return PaperTable(
+        f"regret/{name}",
+        "",
+        f"Updates by each algorithm and by auto, {WORKLOADS[name].title}",
+        "all of `kb.apply`, in processor time, without modules, after a warm-up of other sizes",
+        (),
+    )
+
+
+def measure(size: Size, runs: int, case: tuple[str, ...]) -> Found:
+    """All updates of one workload by one algorithm, so often."""
+    (name, algorithm), times, left = case, dict[tuple[str, int], list[float]](), dict[tuple[str, int], int]()
+    used: RegretSize = {"small": "small", "paper": "middle", "max": "paper"}[size]  # type: ignore[assignment]
+    facts = facts_of(WORKLOADS[name], used)
+    for _ in range(runs):
+        for kind, number, seconds, size_then in Course(WORKLOADS[name], facts, algorithm).times():
+            times.setdefault((kind, number), []).append(seconds)
+            left[kind, number] = size_then
+    for (kind, number), each in times.items():
+        figure = Figure(OURS, algorithm, checked=_CHECKED, counts={"facts": left[kind, number]})
+        done = replace(figure, failure=_STOPPED) if inf in each else replace(figure, runs=tuple(each))
+        yield Case(kind, number).name, number, done
+
+
+_CHECKED = "the number of facts after each update, which all algorithms must agree on"
+
+
+def compared(table: PaperTable) -> PaperTable:
+    """With the regret of each row beside the time of `auto`, and that of all rows as a note."""
+    rows, cases = list[TableRow](), list[Case]()
+    for row in table.rows:
+        seconds = {figure.variant: figure.median for figure in row.figures if figure.median is not None}
+        kind, _, _ = row.name.partition(" ")
+        case = Case(kind, int(row.at or 0), seconds)
+        if AUTO in seconds and len(seconds) > 1:
+            cases.append(case)
+        rows.append(replace(row, figures=tuple(_judged(figure, case, row) for figure in row.figures)))
+    return replace(table, rows=tuple(rows), notes=(total(cases),) if cases else ())
+
+
+def _judged(figure: Figure, case: Case, row: TableRow) -> Figure:
+    sizes = {other.counts["facts"] for other in row.figures if "facts" in other.counts}
+    if len(sizes) > 1:
+        return replace(figure, failure=f"{WRONG}: the algorithms leave {sorted(sizes)} facts")
+    if figure.variant != AUTO or AUTO not in case.seconds or len(case.seconds) == 1:
+        return figure
+    return replace(figure, counts={**figure.counts, "times the best": round(case.regret, 2)})
+
+
+# --- by itself -----------------------------------------------------------------------------------------
+
+
+def lines(name: str, evaluation: float, cases: Sequence[Case]) -> Iterator[str]:
     """Lines of Markdown."""
     columns = (*FIXED, AUTO)
-    yield f"### {name} (loaded and evaluated in {evaluation:.2f} CPU s)"
+    yield f"## {name} (loaded and evaluated in {evaluation:.2f} CPU s)"
     yield ""
     yield f"| update | {' | '.join(columns)} | best | regret |"
     yield "|---" * (len(columns) + 3) + "|"
     for case in cases:
-        times = " | ".join(f"{case.seconds.get(column, float('nan')):.3f}" for column in columns)
-        yield f"| {case.kind} {case.facts:,} | {times} | {case.best} | {case.regret:.2f} |"
+        times = " | ".join(_shown(case.seconds[column]) if column in case.seconds else "" for column in columns)
+        yield f"| {case.name} | {times} | {case.best} | {case.regret:.2f} |"
     yield ""
+
+
+def _shown(seconds: float) -> str:
+    return f"> {_SLOWEST} evaluations" if seconds == inf else f"{seconds:.3f}"
 
 
 def total(cases: Sequence[Case]) -> str:
@@ -144,7 +261,7 @@ def total(cases: Sequence[Case]) -> str:
     worst = max(cases, key=lambda case: case.regret)
     return (
         f"auto {auto:.2f} s, best fixed choice for each {best:.2f} s: {auto / best:.2f} times; "
-        f"worst {worst.regret:.2f} times ({worst.kind} {worst.facts:,})"
+        f"worst {worst.regret:.2f} times ({worst.name})"
     )
 
 
@@ -153,12 +270,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.regret", description=__doc__)
     parser.add_argument("--size", choices=("middle", *SIZES), default="middle")
     parser.add_argument("--only", action="append", choices=NAMES)
+    parser.add_argument("--algorithm", action="append", choices=(*FIXED, AUTO), help="only these")
+    parser.add_argument("--runs", type=int, default=1)
     asked = parser.parse_args(arguments)
-    every = list[Case]()
+    every, algorithms = list[Case](), asked.algorithm or (*FIXED, AUTO)
     for name in asked.only or NAMES:
-        evaluation, cases = measure(WORKLOADS[name], asked.size)
+        evaluation, cases = cases_of(WORKLOADS[name], asked.size, algorithms, asked.runs)
         every += cases
-        print("\n".join(table(name, evaluation, cases)), flush=True)
+        for case in cases:
+            case.seconds.setdefault(AUTO, inf)
+        print("\n".join(lines(name, evaluation, cases)), flush=True)
         print(total(cases), end="\n\n", flush=True)
     print(f"all workloads: {total(every)}")
 

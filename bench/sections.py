@@ -8,6 +8,7 @@ from bench.beside_papers import EVERY, absent
 from bench.engines import ENGINES
 from bench.papers import TABLES, Experiment
 from bench.race import evaluation, unavailable
+from bench.regret import NAMES, table_of
 from bench.rounds import rounds
 from bench.startup import waits
 from bench.streaming_peers import updates_beside_pathway
@@ -24,6 +25,7 @@ def sections(engines: Sequence[str] = tuple(ENGINES)) -> Mapping[str, Experiment
         "updates-beside-pathway": updates_beside_pathway,
         "update-sizes": update_sizes,
         "rounds": rounds,
+        **{f"regret/{name}": table_of(name) for name in NAMES},
     }
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from holdfast.backends.memory import links
+from holdfast.backends.memory.founded import FoundedHeads
 from holdfast.backends.memory.ranks import MemoryRanking
 from holdfast.backends.memory.virtual import VirtualTables
 from holdfast.backends.memory.window import module as window_module
@@ -260,8 +261,8 @@ MUTANTS = [
     Mutant("Cw is not set", MemoryRanking._put, "self.founded.of(predicate)[where] = Cw", "pass", RANKED),
     Mutant("all rounds have one rank", MemoryRanking.enter, "self.rounds += 1", "self.rounds = 1", RANKED),
     Mutant("ranks are not taken back", MemoryRanking.enter, "if self.founded.remembers:", "if False:", RANKED),
-    Mutant("facts of one rank found each other", MemoryRanking._is_above, "highest < self", "highest <= self", RANKED),
-    Mutant("no rank of a body is looked at", MemoryRanking._judged, "np.maximum(", "np.minimum(", RANKED),
+    Mutant("facts of one rank found each other", MemoryRanking.is_above, "highest < self", "highest <= self", RANKED),
+    Mutant("no rank of a body is looked at", FoundedHeads._highest_of, "np.maximum(", "np.minimum(", RANKED),
     Mutant(
         "ranks of other hyper-nodes are believed",
         Ledger.ranks_are_right,

@@ -10,12 +10,15 @@ import pytest
 import holdfast
 from holdfast import Limits, Update
 from holdfast.backends.memory import scratch
+from holdfast.backends.memory.arrays import Ids
 from holdfast.backends.memory.ranks import MemoryRanking, _Ranks
 from holdfast.backends.memory.scratch import MemoryScratch
+from holdfast.backends.memory.store import MemoryBackend
 from holdfast.errors import HoldfastError
 from holdfast.maintenance import budget, recompute
 from holdfast.maintenance.budget import AbandonedError, Budget, FullCost, FullCosts
-from holdfast.maintenance.choose import Chooser, Rates
+from holdfast.maintenance.choose import Chooser
+from holdfast.maintenance.rates import Rates
 from holdfast.maintenance.walk import Walk
 from holdfast.modules import MODULES
 
@@ -79,15 +82,46 @@ def asked(seed: int) -> None:
         assert kb.counters("path") == again.counters("path")
 
 
+QUADRATIC = "path(x, y) :- edge(x, y).  path(x, z) :- path(x, y), path(y, z)."
+LONELY = [(100 + 2 * i, 101 + 2 * i) for i in range(200)]
+
+
 def packed(seed: int) -> None:
-    """Ranks move with the rows, those of facts that have just come too."""
-    random, kb = Random(seed), holdfast.from_text(RULES, facts={"edge": RING}, modules=())
+    """Ranks move with the rows, also where no rank has been read yet: those of runs of rows are written late.
+
+    Nothing follows from the paths of lonely edges, so that their deletion reads no rank.
+    """
+    random, kb = Random(seed), holdfast.from_text(QUADRATIC, facts={"edge": [*LONELY, *RING]}, modules=())
+    backend = kb._backend
+    assert isinstance(backend, MemoryBackend)
+    before = backend.packings
+    kb.apply(Update(delete={"edge": LONELY}), algorithm="dred-ranked")
+    assert backend.packings > before
+    assert wrong_ranks(kb) is None
     for turn in range(4):
         update = Update(delete={"edge": random.sample(RING, 18)}, insert={"edge": [(100 + turn, 200 + turn)]})
         kb.apply(update, algorithm="dred-ranked")
         assert wrong_ranks(kb) is None
         kb.apply(Update(insert={"edge": RING}), algorithm="dred-ranked")
         assert wrong_ranks(kb) is None
+
+
+def test_rows_are_packed_before_ranks_are_written() -> None:
+    """Else the property above would show nothing."""
+    kb = holdfast.from_text(QUADRATIC, facts={"edge": [*LONELY, *RING]}, modules=())
+    backend = kb._backend
+    assert isinstance(backend, MemoryBackend)
+    seen = list[bool]()
+    keep_only = _Ranks.keep_only
+
+    def kept(self: _Ranks, predicate: str, ids: Ids) -> None:
+        seen.append(predicate == "path" and predicate in self._unwritten)
+        keep_only(self, predicate, ids)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_Ranks, "keep_only", kept)
+        kb.apply(Update(delete={"edge": LONELY}), algorithm="dred-ranked")
+    assert any(seen)
 
 
 def abandoned(seed: int) -> None:
@@ -204,6 +238,8 @@ MUTANTS = [
     ),
     Mutant("a run has another rank", _Ranks.enter, "append((run, rank))", "append((run, 1))", "scripts"),
     Mutant("a run has its rank for ever", _Ranks.of, "self._unwritten.pop(predicate, None)", "pass", "scripts"),
+    Mutant("rows move before ranks are written", _Ranks.keep_only, "self.of(predicate)", "pass", "packed"),
+    Mutant("ranks stay where rows were", MemoryRanking.keep_only, "in (self.founded, self._rank)", "in ()", "packed"),
     # maintenance/budget.py, and what is made of it
     Mutant("deleted instances are visited again", FullCost.after, "- figures.deletion", "", "costs"),
     Mutant("inserted instances are not visited", FullCost.after, "+ figures.insertion", "", "costs"),

@@ -8,7 +8,8 @@ import pytest
 
 import holdfast
 from holdfast import Update
-from holdfast.maintenance.choose import Rates, _Record
+from holdfast.maintenance.choose import _Record
+from holdfast.maintenance.rates import Rates
 from holdfast.maintenance.stratum import Figures
 
 

@@ -111,7 +111,7 @@ def test_rules_that_waited_during_evaluation(seed: int, monkeypatch: pytest.Monk
 def test_rules_that_waited_are_founded_by_a_stricter_test(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without it, what an evaluation did not count is taken off."""
     monkeypatch.setattr("holdfast.backends.memory.statistics.TableStatistics.many", 5.0)
-    monkeypatch.setattr("holdfast.backends.memory.ranks.MemoryRanking._spans", lambda self, rule: ())
+    monkeypatch.setattr("holdfast.backends.memory.ranks.MemoryRanking.spans", lambda self, rule: ())
     wrong = False
     for seed in range(6):
         facts = points_to(Random(seed), 60, 20)

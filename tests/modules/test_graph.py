@@ -79,6 +79,51 @@ def test_closures_and_differences(no_loops: bool, monkeypatch: pytest.MonkeyPatc
                 assert listed(gained) == after - before
 
 
+def edited_step(edges: set[Pair], nodes: int, random: Random) -> set[Pair]:
+    """A few edges go and come, mostly along the order of the nodes, so that no circles are closed."""
+    gone = random.sample(sorted(edges), min(len(edges), random.randrange(3)))
+    come = {(random.randrange(nodes), random.randrange(nodes)) for _ in range(random.randrange(3))}
+    if random.random() < 0.8:
+        come = {(min(pair), max(pair)) for pair in come if pair[0] != pair[1]}
+    return (edges - set(gone)) | come
+
+
+@pytest.mark.parametrize("patience", [0, 16])
+def test_condensations_are_edited(patience: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some updates are walked, and a later one goes on from the last condensation, whatever happened since."""
+    from holdfast.modules import graph_kernels
+
+    computed, condense = list[int](), graph_kernels.condense
+    monkeypatch.setattr(graph_kernels, "condense", lambda *given: (computed.append(1), condense(*given))[1])
+    monkeypatch.setattr(reachability, "_PATIENCE", patience)
+    wanted = 0
+    for seed in range(40):
+        random = Random(seed)
+        nodes = random.choice((6, 20, 70, 130))
+        edges = {
+            (min(pair), max(pair))
+            for pair in ((random.randrange(nodes), random.randrange(nodes)) for _ in range(2 * nodes))
+            if pair[0] != pair[1]
+        }
+        monkeypatch.setattr(reachability, "_FEW", (0, 16)[seed % 2])
+        monkeypatch.setattr(graphs, "MOST_BITS", (0, 1 << 30)[seed % 3 > 0])
+        graph = made(edges, nodes)
+        assert sum(sizes(graph)) == len(plain_closure(edges))
+        for _ in range(8):
+            later = edited_step(edges, nodes, random)
+            target = made(later, nodes)
+            gone, come = without(graph.keys, target.keys), without(target.keys, graph.keys)
+            new = Graph(nodes, graph.edges.edited(gone, come))
+            lost, gained = map(np.concatenate, zip(*[(NO_PAIRS, NO_PAIRS), *difference(graph, new)], strict=True))
+            before, after = plain_closure(edges), plain_closure(later)
+            assert (listed(lost), listed(gained)) == (before - after, after - before)
+            wanted += 1
+            if random.random() < 0.5:
+                looked_up(new, after, random)
+            edges, graph = later, new
+    assert len(computed) < wanted
+
+
 def test_a_part_that_does_not_fit_is_written_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reachability, "_CAPACITY", 7)
     edges = {(node, (node + 1) % 20) for node in range(20)} | {(40, 3), (41, 40), (7, 42)}

@@ -51,6 +51,8 @@ class Matcher:
         self.name, self._limits = written.name, written.limits
         self._lasting, self._orders, self._equation = written.lasting, written.orders, written.equation
         self._shapes: dict[tuple[int, frozenset[str]], JoinShape] = written.shapes
+        self._is_sized = False  # whether of atoms that are alike the one of the smaller relation is matched first
+        self._sized_orders: dict[tuple[object, ...], tuple[int, frozenset[str], frozenset[str]]] = {}
         self._texts: dict[str, Fact] = {}
 
     def group(self, fact: Fact) -> Fact | None:
@@ -66,6 +68,10 @@ class Matcher:
 
     def facts(self, name: str, patterns: Sequence[FactPattern]) -> list[list[FactPattern]]:
         """For each pattern all facts that fit it, which no proof has to account for."""
+        raise NotImplementedError
+
+    def size(self, name: str, arity: int) -> int:
+        """The number of facts of a relation."""
         raise NotImplementedError
 
     def some_facts(self, name: str, pattern: FactPattern, most: int) -> list[FactPattern]:
@@ -84,6 +90,16 @@ class Matcher:
                 row = tuple(map(as_close, values, pattern)) if grouped else values
                 if NOTHING not in row and fits(row, pattern):
                     yield b[GOAL], row, b
+
+    def quick_instances(
+        self, rule: RuleHead, goals: Sequence[tuple[FactPattern, Binding]]
+    ) -> list[tuple[int, FactPattern, Binding]]:
+        """The instances, matched in an order that looks at the sizes of relations."""
+        self._is_sized = True
+        try:
+            return list(self.instances(rule, goals))
+        finally:
+            self._is_sized = False
 
     def ask(self, rule: RuleHead, patterns: Sequence[FactPattern]) -> None:
         """Look everything up that the instances of a rule whose heads fit patterns rest on."""
@@ -177,14 +193,15 @@ class Matcher:
         """The place of the next formula, what surrounds it then, and what the others mention."""
         key = (*map(id, waiting), bound, around, used)
         lasts = self._lasting.issuperset(key[:-3])
-        found = self._orders.get(key) if lasts else None
+        orders = self._sized_orders if self._is_sized else self._orders
+        found = orders.get(key) if lasts else None
         if found is None:
             place = self._cheapest(waiting, bound, around)
             rest = [*waiting[:place], *waiting[place + 1 :]]
             mentioned = used.union(*(variables(other, False) for other in rest))
             found = place, around | closure(rest, bound), mentioned
             if lasts:
-                self._orders[key] = found
+                orders[key] = found
         return found
 
     def next_formula(self, waiting: list[tree.Formula], bound: frozenset[str]) -> tree.Formula:
@@ -200,7 +217,9 @@ class Matcher:
                 terms = item.arguments if isinstance(item, tree.Atom) else ()
                 free = sum(isinstance(term, tree.Wildcard) or not variables(term) <= bound for term in terms)
                 late = isinstance(item, tree.Disjunction) or (isinstance(item, tree.Atom) and free == len(terms) > 0)
-                costs.append(((late, isinstance(item, tree.Atom), free, len(inside)), place))
+                sized = self._is_sized and isinstance(item, tree.Atom) and free > 0 and not is_test(item)
+                size = self.size(self.name(item.name), len(terms)) if sized and isinstance(item, tree.Atom) else 0
+                costs.append(((late, isinstance(item, tree.Atom), free, size, len(inside)), place))
         if not costs:
             alternatives = [place for place, item in enumerate(waiting) if isinstance(item, tree.Disjunction)]
             if not alternatives:

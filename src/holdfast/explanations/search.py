@@ -51,6 +51,12 @@ class FactSource(Protocol):
         """The instances of a rule whose heads fit patterns."""
         ...
 
+    def quick_instances(
+        self, rule: RuleHead, goals: Sequence[tuple[FactPattern, Binding]]
+    ) -> list[tuple[int, FactPattern, Binding]]:
+        """The same, matched in an order that looks at the sizes of relations."""
+        ...
+
     def ask(self, rule: RuleHead, patterns: Sequence[FactPattern]) -> None:
         """Look everything up that the instances of a rule whose heads fit patterns rest on."""
         ...
@@ -114,6 +120,7 @@ class Search:
         self._source, self._limit, self._chains = source, limit, chains
         self.rank: dict[Fact, int] = {}
         self.best: dict[Fact, Instance] = {}
+        self._proved: set[Fact] = set()  # those whose rank is the least
         self._instances: dict[Fact, list[Instance]] = {}
         self._users: dict[Fact, list[Instance]] = {}
         self._given: dict[Fact, bool] = {}
@@ -123,6 +130,8 @@ class Search:
 
     def prove(self, goal: Fact) -> None:
         """Rank a fact that holds, and with it all that its proof rests on."""
+        if goal in self._proved:
+            return
         radius, frontier, seen = 0, [goal], {goal}
         self._look(frontier)
         while frontier and self.rank.get(goal, radius + 1) > radius:
@@ -131,6 +140,7 @@ class Search:
             seen.update(frontier)
         if goal not in self.rank:
             raise Unknown(f"{fact_text(goal)} holds, and the rules as they are written give no proof of it")
+        self._proved.add(goal)
 
     def _look(self, facts: Iterable[Fact]) -> None:
         new = [fact for fact in facts if fact not in self._given]
@@ -197,7 +207,7 @@ class Search:
             for rule in self._source.heads.get(place, ()):
                 if closure is not None and rule is closure.transitive:
                     continue  # what is left are links of chains
-                for number, _, b in self._source.instances(rule, [(row, {}) for _, row in some]):
+                for number, _, b in self._source.quick_instances(rule, [(row, {}) for _, row in some]):
                     premises = tuple(dict.fromkeys(b.get(USED, ())))
                     if some[number] not in premises:
                         found[some[number]].append(Instance(some[number], rule, b, premises))
@@ -257,7 +267,7 @@ class Explainer:
         try:
             self._prove([goal])
         except LimitReached as limit:
-            self._inferences = {fact: self._inference(fact)[0] for fact in self._from(goal, {})}
+            self._inferences = {fact: step for fact, (step, _) in self._from(goal, {}).items()}
             return Proof(goal, tuple(self._inferences.values()), limit=limit)
         return Proof(goal, tuple(self._ordered(goal)), tuple(self._complete.items()))
 
@@ -268,7 +278,7 @@ class Explainer:
         """
         self._search.prove(goal)
         self._source.exact = {}
-        steps = [self._inference(fact)[0] for fact in self._from(goal, {})]
+        steps = [step for step, _ in self._from(goal, {}).values()]
         groups = (self._source.group(step.conclusion) for step in steps)
         self._source.exact |= {group: None for group in groups if group is not None}
         return steps
@@ -288,25 +298,25 @@ class Explainer:
                 continue
             self._search.prove(goal)
             asked: dict[Fact, bool] = {}
-            for fact in self._from(goal, self._inferences):
-                self._inferences[fact], new = self._inference(fact)
+            for fact, (step, new) in self._from(goal, self._inferences).items():
+                self._inferences[fact] = step
                 asked |= new
             waiting += self._close(asked)
 
-    def _from(self, goal: Fact, known: Container[Fact]) -> list[Fact]:
-        """The facts of a proof without those that are known, each after its premises."""
-        order: list[Fact] = []
-        seen, stack = set[Fact](), [(goal, False)]
+    def _from(self, goal: Fact, known: Container[Fact]) -> dict[Fact, tuple[ProofStep, dict[Fact, bool]]]:
+        """The inferences of a proof without those that are known, each after its premises, and what they ask about."""
+        ordered: dict[Fact, tuple[ProofStep, dict[Fact, bool]]] = {}
+        made: dict[Fact, tuple[ProofStep, dict[Fact, bool]]] = {}
+        stack = [(goal, False)]
         while stack:
             fact, done = stack.pop()
             if done:
-                order.append(fact)
-            elif fact not in seen and fact not in known:
-                seen.add(fact)
+                ordered[fact] = made[fact]
+            elif fact not in made and fact not in known:
+                made[fact] = self._inference(fact)
                 stack.append((fact, True))
-                if self._search.rank[fact]:
-                    stack += [(premise, False) for premise in reversed(self._search.best[fact].premises)]
-        return order
+                stack += [(premise, False) for premise in reversed(made[fact][0].premises)]
+        return ordered
 
     def _inference(self, fact: Fact) -> tuple[ProofStep, dict[Fact, bool]]:
         best = self._search.best[fact] if self._search.rank[fact] else None
@@ -360,9 +370,10 @@ def inference(source: FactSource, instance: Instance) -> tuple[ProofStep, dict[F
     own = {name: value for name, value in instance.binding.items() if not name.startswith(" ")}
     source.asked, source.absent, source.premises = {}, {}, instance.premises
     try:
-        list(source.instances(written, [(fact[1], own)]))
+        found = [dict.fromkeys(b.get(USED, ())) for _, _, b in source.instances(written, [(fact[1], own)])]
     finally:
         source.premises = None
+    same = (tuple(used) for used in found if used.keys() == set(instance.premises))
     text, absent = show_rule(replace(written.rule, attributes=())).strip(), tuple(source.absent)
     step = ProofStep(
         fact,
@@ -370,7 +381,7 @@ def inference(source: FactSource, instance: Instance) -> tuple[ProofStep, dict[F
         text,
         written.rule.span,
         own,
-        instance.premises,
+        next(same, instance.premises),  # in the order in which a checker matches them
         absent,
         aggregates=tuple(_aggregates(written, fact, own)),
         module=instance.module,

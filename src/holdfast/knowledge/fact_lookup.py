@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -15,6 +17,7 @@ from holdfast.program.model import Atom, Column, Relation, Rule, Var
 from holdfast.values.dictionary import Codes
 
 _KEY = "?key"
+_SMALL = 1_000  # facts of a relation that are all fetched
 
 
 class FactLookup(Protocol):
@@ -74,7 +77,10 @@ class PinnedLookup(FactLookup):
 
 
 class BackendLookup(FactLookup):
-    """Looks facts up in a backend: a relation of keys, joined with the facts."""
+    """Looks facts up in a backend, while nothing is committed: a relation of keys, joined with the facts.
+
+    The facts of a small relation are fetched once: each join has to be compiled, and on Spark each is a job.
+    """
 
     stays = False
 
@@ -82,19 +88,29 @@ class BackendLookup(FactLookup):
         self._backend = backend
         self._plans: dict[tuple[str, tuple[int, ...]], Plan] = {}
         self._added: list[Relation] = []
+        self._sizes: dict[tuple[str, bool], int] = {}
+        self._small: dict[tuple[str, bool], Codes] = {}
 
     def size(self, relation: Relation, *, explicit: bool = False) -> int:
         """How many there are."""
-        if explicit:
-            return self._backend.explicit.size(relation.name)
-        return relation_size(self._backend, relation.name)
+        place = (relation.name, explicit)
+        if place not in self._sizes:
+            explicit_size = self._backend.explicit.size
+            self._sizes[place] = (explicit_size if explicit else partial(relation_size, self._backend))(relation.name)
+        return self._sizes[place]
 
     def all(self, relation: Relation, *, explicit: bool = False) -> Codes:
         """All of a relation."""
+        place = (relation.name, explicit)
+        if place in self._small:
+            return self._small[place]
         virtual = None if explicit else virtual_relations(self._backend).virtual.get(relation.name)
         if virtual is not None:
             return virtual.now().codes()
-        return _codes(self._backend.rows(relation.name, self._set(explicit)))
+        found = _codes(self._backend.rows(relation.name, self._set(explicit)))
+        if len(found) <= _SMALL:
+            self._small[place] = found
+        return found
 
     def among(self, relation: Relation, rows: Codes, *, explicit: bool = False) -> Codes:
         """Those of some rows that are facts."""
@@ -102,11 +118,15 @@ class BackendLookup(FactLookup):
         if virtual is not None:
             found: Codes = rows[virtual.now().has(rows)]
             return found
+        if self.size(relation, explicit=explicit) <= _SMALL:
+            return _with_one_of(rows, range(relation.arity), self.all(relation, explicit=explicit))
         there = self._backend.facts({relation.name: rows}, known=True) & self._set(explicit)
         return _codes(self._backend.rows(relation.name, there))
 
     def matching(self, relation: Relation, key: tuple[int, ...], values: Codes, *, explicit: bool = False) -> Codes:
         """Those that have one of some distinct tuples of values in some columns."""
+        if self.size(relation, explicit=explicit) <= _SMALL:
+            return _with_one_of(self.all(relation, explicit=explicit), key, values)
         keys = self._backend.facts({self._key(relation, key): values})
         sources = {Read.DELTA: keys, Read.ALL: self._set(explicit)}
         found = self._backend.apply([self._plan(relation, key)], sources).support()
@@ -139,3 +159,10 @@ class BackendLookup(FactLookup):
 
 def _codes(rows: Codes | Deferred) -> Codes:
     return rows if isinstance(rows, np.ndarray) else rows.codes()
+
+
+def _with_one_of(rows: Codes, key: Iterable[int], values: Codes) -> Codes:
+    """Those rows that have one of some tuples of values in some columns."""
+    wanted = set(map(tuple, values.tolist()))
+    found: Codes = rows[[tuple(row) in wanted for row in rows[:, list(key)].tolist()]]
+    return found

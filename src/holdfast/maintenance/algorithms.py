@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 
 from holdfast.arguments import expect
 from holdfast.errors import Diagnostic, UsageError
@@ -109,6 +109,8 @@ AUTO = "auto"
 LIMITS = Algorithm("limits", limits.maintain)
 """What hyper-nodes with limit relations get, whatever is asked for."""
 LIMITS_ANEW = Algorithm("recompute", limits.recompute)
+BY_RULES = {name: replace(algorithm, modular=None) for name, algorithm in ALGORITHMS.items() if name != "exact"}
+"""The same where rules have taken the place of modules."""
 
 
 STRATEGIES = ("counters", "hyper-node")

@@ -3,15 +3,15 @@ measured on it so far suggest."""
 
 from __future__ import annotations
 
-from bisect import bisect
 from dataclasses import field
-from math import exp, inf, log
+from math import inf
 
 from holdfast.backends.abilities import Ranking
 from holdfast.backends.protocol import Backend
 from holdfast.maintenance.algorithms import (
     ALGORITHMS,
     AUTO,
+    BY_RULES,
     LIMITS,
     LIMITS_ANEW,
     Algorithm,
@@ -22,6 +22,8 @@ from holdfast.maintenance.algorithms import (
 )
 from holdfast.maintenance.budget import FullCosts
 from holdfast.maintenance.node_plans import NodePlan
+from holdfast.maintenance.rates import Rates, mixed
+from holdfast.maintenance.rivals import Rivals, ServedUpdate
 from holdfast.maintenance.stratum import Figures
 from holdfast.plans import SizeStatistics
 from holdfast.program.model import HyperNode
@@ -31,6 +33,7 @@ DRED = "dred-counting"
 RANKED = "dred-ranked"
 PROOF = "backward-forward-counting"
 RECOMPUTE = "recompute"
+EXACT = "exact"
 DELETIONS, INSERTIONS, BOTH = "deletions", "insertions", "both"
 
 _WASTEFUL = 0.5  # of what was overdeleted came back: looking for proofs first may be cheaper
@@ -41,11 +44,8 @@ _CERTAIN = 0.8  # of the seconds: what starting over takes is known, what DRed^w
 _MANY_GONE = 10_000  # facts, from which on it is worth a thought whether to recompute
 _MANY = 64  # facts overdeleted, below which nothing is worth a thought
 _CLEARLY = 0.8  # of the time: a difference worth a change of mind
-_FORGETS = 0.7  # how much of the past remains in an average
 _RECOUNT = 1e-6  # seconds a fact: B/F^c does not keep Cr, so going back to DRed^c counts all derivations anew
 _WORSE = 1.5  # times as long as it took until it was abandoned
-_DOUBTS = 0.9  # each time an estimate keeps an algorithm from being tried, it is believed less
-_LEAST = 1e-6  # seconds: less is not measured
 _PLENTY = 1_000  # facts overdeleted, of which ranks would have kept one if there were such
 _OFTEN = 2  # deletions that ranks were useless in, until they are done without
 _HORIZON = 50  # updates over which that must pay
@@ -61,55 +61,6 @@ class Request:
     is_ranked: bool = False  # its ranks are right
 
 
-class Rates:
-    """Seconds that an algorithm took, by the number of changed facts."""
-
-    def __init__(self) -> None:
-        self._known: dict[int, tuple[float, float]] = {}  # by magnitude: facts and seconds, averages of logarithms
-        self._doubts: dict[int, int] = {}  # by magnitude, how often it was not tried
-
-    def took(self, facts: int, seconds: float) -> None:
-        """An update of so many facts took so long."""
-        size, new = _magnitude(facts), (log(max(1, facts)), log(max(_LEAST, seconds)))
-        past = self._known.get(size, new)
-        self._known[size] = _mixed(past[0], new[0]), _mixed(past[1], new[1])
-        self._doubts.pop(size, None)
-
-    def doubt(self, facts: int) -> None:
-        """It was not tried: in time it is again."""
-        self._doubts[_magnitude(facts)] = self._doubts.get(_magnitude(facts), 0) + 1
-
-    def expected(self, facts: int) -> float:
-        """The seconds that so many facts should take; 0 if nothing is known.
-
-        Between sizes that are known, seconds are a power of the facts; below them they are in proportion; above them
-        they grow as between the last two, but not faster than the facts nor slower than their root.
-        """
-        if not self._known:
-            return 0.0
-        x, points = log(max(1, facts)), sorted(self._known.values())
-        place = bisect(points, (x, inf))
-        near, far = points[max(0, place - 1)], points[min(place, len(points) - 1)]
-        power = _slope(near, far)
-        if place == len(points):
-            power = min(1.0, max(0.5, _slope(points[-2], near) if place > 1 else 0.0))
-        return exp(near[1] + power * (x - near[0])) * _DOUBTS ** self._doubts.get(_magnitude(facts), 0)
-
-    def up_to(self, facts: int) -> float | None:
-        """The seconds of the largest update that had no more facts, if there was one."""
-        size = max((size for size in self._known if size <= _magnitude(facts)), default=None)
-        return None if size is None else exp(self._known[size][1])
-
-
-def _slope(near: tuple[float, float], far: tuple[float, float]) -> float:
-    """Between two points; 1 if they are one."""
-    return (far[1] - near[1]) / (far[0] - near[0]) if far[0] > near[0] else 1.0
-
-
-def _mixed(past: float, new: float) -> float:
-    return _FORGETS * past + (1 - _FORGETS) * new
-
-
 @dataclass
 class _Record:
     """What is known of one hyper-node: the present algorithm, and seconds per changed fact of each one tried."""
@@ -120,6 +71,7 @@ class _Record:
     tried: dict[tuple[str, str], Rates] = field(default_factory=dict)  # by the algorithm and the kind of update
     useless: int = 0  # deletions in a row in which ranks kept no fact; negative if they were missed
     needs_ranks: bool = True
+    rivals: Rivals = field(default_factory=Rivals)  # where modules serve it
 
     def rates(self, algorithm: str, kind: str) -> Rates:
         """What is known of an algorithm."""
@@ -179,7 +131,7 @@ class Chooser:
             name, why = RECOMPUTE, "rules were removed, and the strategy is hyper-node"
         elif name == AUTO:
             name, why = self._best(plan, request, backend)
-        algorithm = ALGORITHMS[name]
+        algorithm = BY_RULES.get(name, ALGORITHMS[name]) if self._by_rules(plan) else ALGORITHMS[name]
         if algorithm.nonrecursive_only:
             refuse_recursion(plan.node)
         if algorithm.needs_ranks and plan.node.is_recursive and backend.ability(Ranking) is None:
@@ -191,17 +143,32 @@ class Chooser:
             return ALGORITHMS[RECOMPUTE], "the rules that modules serve have changed"
         return algorithm, why
 
+    def anew(self, plan: NodePlan) -> Algorithm:
+        """How a hyper-node is recomputed."""
+        if plan.node.limits:
+            return LIMITS_ANEW
+        return (BY_RULES if self._by_rules(plan) else ALGORITHMS)[RECOMPUTE]
+
+    def _by_rules(self, plan: NodePlan) -> bool:
+        """Whether the rules have taken the place of modules; if these change, the modules begin again."""
+        record = self._records.get(plan.node.predicates)
+        return record is not None and record.rivals.by_rules and bool(plan.allotment.services) and not plan.edited
+
     def _best(self, plan: NodePlan, request: Request, backend: Backend) -> tuple[str, str]:
-        alone = plan.allotment.alone
-        if alone is not None:
-            return "exact", f"{alone.module.name} serves all its recursive rules"
+        alone, services = plan.allotment.alone, plan.allotment.services
         if not plan.node.is_recursive and _mostly_gone(plan, backend):
             return RECOMPUTE, "most of the facts that its rules read were deleted, so recomputing is cheaper"
-        if plan.node.is_recursive and not plan.allotment.services and backend.ability(Ranking) is not None:
-            return self._ranked(plan, request)
+        if not services:
+            is_ranked = plan.node.is_recursive and backend.ability(Ranking) is not None
+            return self._ranked(plan, request) if is_ranked else self.choose(plan.node)
+        names = ", ".join(service.module.name for service in services)
+        rivals = self._records.setdefault(plan.node.predicates, _Record()).rivals
+        if self._by_rules(plan):
+            name, why = self._ranked(plan, request)
+            return name, f"{why}; without {names}: {rivals.why}"
         name, why = self.choose(plan.node)
-        names = ", ".join(service.module.name for service in plan.allotment.services)
-        return name, f"{why}; with {names}" if names else why
+        name, why = (EXACT, f"{names} serves all its recursive rules") if alone else (name, f"{why}; with {names}")
+        return name, f"{why} again: {rivals.why}" if rivals.changes else why
 
     def _ranked(self, plan: NodePlan, request: Request) -> tuple[str, str]:
         """Without modules, on a backend with ranks: DRed^w, unless it is expected to take longer than starting over."""
@@ -241,11 +208,26 @@ class Chooser:
         if record is None or figures.algorithm != record.present or not figures.deletion:
             return
         seconds = figures.work / max(1, figures.given)
-        record.seconds[record.present] = _mixed(record.seconds.get(record.present, seconds), seconds)
+        record.seconds[record.present] = mixed(record.seconds.get(record.present, seconds), seconds)
         if record.present == DRED:
             self._perhaps_prove(record, figures)
         else:
             self._perhaps_return(record, figures, sum(map(statistics.size, node.predicates)))
+
+    def compare(self, plan: NodePlan, figures: Figures, backend: Backend) -> None:
+        """Modules and the rules that they serve, by what an update by `auto` took: see `rivals.py`."""
+        record, O = self._records.get(plan.node.predicates), plan.node.predicates
+        is_price = figures.is_anew and figures.algorithm == RANKED  # of a change to rules: ranks are set
+        if record is None or not plan.allotment.services or plan.edited or is_price or backend.ability(Ranking) is None:
+            return
+        D, A, rivals = backend.deleted, backend.added, record.rivals
+        read = ((D - A) | (A - D)).of(plan.inputs - plan.predicates).sizes()
+        removed, added = len((D - A).of(O)), len((A - D).of(O))
+        kind = _kind(figures.deletes, figures.inserts)
+        was_by_rules = rivals.by_rules
+        rivals.note(plan, ServedUpdate(kind, figures.given, read, removed, added), figures.work)
+        if rivals.by_rules and not was_by_rules:
+            rivals.evaluation = rivals.evaluation or self.costs.taken(O)
 
     def gave_up(self, node: HyperNode, algorithm: Algorithm, figures: Figures) -> None:
         """An algorithm was abandoned: it takes longer than that."""
@@ -288,11 +270,6 @@ def _mostly_gone(plan: NodePlan, backend: Backend) -> bool:
 def _kind(deletes: bool, inserts: bool) -> str:
     """Of an update, by what it does to the facts that a hyper-node reads and has."""
     return BOTH if deletes and inserts else DELETIONS if deletes else INSERTIONS
-
-
-def _magnitude(facts: int) -> int:
-    """Updates of a similar size."""
-    return facts.bit_length() // 2
 
 
 def _micro(seconds: float) -> str:

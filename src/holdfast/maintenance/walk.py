@@ -10,7 +10,7 @@ from holdfast.backends.abilities import tuning, virtual_relations
 from holdfast.backends.protocol import Backend, Facts
 from holdfast.maintenance import recompute
 from holdfast.maintenance.agenda import Agenda
-from holdfast.maintenance.algorithms import ALGORITHMS, AUTO, LIMITS_ANEW, Algorithm, Choice
+from holdfast.maintenance.algorithms import ALGORITHMS, AUTO, Algorithm, Choice
 from holdfast.maintenance.budget import AbandonedError, Budget, FullCost
 from holdfast.maintenance.choose import Chooser, Request
 from holdfast.maintenance.dred_counting import maintain_explicit
@@ -75,13 +75,15 @@ class Walk:
             self._take_back(plan)
             abandoned.figures.work = stopwatch.work
             self.chooser.gave_up(plan.node, algorithm, abandoned.figures)
-            algorithm = LIMITS_ANEW if plan.node.limits else RECOMPUTE
+            algorithm = self.chooser.anew(plan)
             figures, why = self._run(plan, change, algorithm, why, None)
             figures.abandoned, figures.work_abandoned = abandoned.figures.instances, abandoned.figures.work
         self.ledger.maintained(plan, algorithm)
         figures.algorithm, figures.seconds, figures.work = algorithm.name, stopwatch.seconds, stopwatch.work
         figures.why = f"{why}; {figures.why}" if figures.why else why
         self.chooser.learn(plan.node, figures, self.backend.statistics)
+        if self.choice.named(plan.node) == AUTO:
+            self.chooser.compare(plan, figures, self.backend)
         if plan.node.limits and figures.is_anew:
             self.chooser.costs.by_facts(plan.node.predicates, facts_around(plan) + request.inserted - request.deleted)
         return figures

@@ -140,6 +140,13 @@ class Edges:
             return Edges(together(without(self.keys, removed), added))
         return Edges(self.keys, added, removed, self._indexes)
 
+    def change(self, new: Edges) -> tuple[Numbers, Numbers]:
+        """The edges that are removed and added from this set to another one."""
+        if self.keys is new.keys:  # then only what is beside the keys can differ
+            removed = together(without(new.removed, self.removed), without(self.added, new.added))
+            return removed, together(without(self.removed, new.removed), without(new.added, self.added))
+        return without(self.all, new.all), without(new.all, self.all)
+
     def has(self, keys: Numbers) -> NDArray[np.bool_]:
         """Of each key, whether it is in the set."""
         return (among(keys, self.keys) & ~among(keys, self.removed)) | among(keys, self.added)

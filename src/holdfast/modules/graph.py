@@ -5,18 +5,20 @@ The kernels are imported where they are used: finding the module for a rule does
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.modules.edges import HALF, NONE, Edges, Numbers, distinct, ends, rows_of, turned
+from holdfast.modules.edges import HALF, LOW, NONE, Edges, Numbers, distinct, ends, rows_of, together, turned, without
 from holdfast.quick_dataclass import dataclass
 
 MOST_BITS = 1 << 30  # 128 MiB for all rows of bits of one graph
 SOME = 64  # a row of bits for all nodes pays when this share of them is requested
 _FEWER = 4  # times fewer targets than sources: then it pays to turn the edges round
+_SOME_EDGES = 64  # changed edges for which a condensation is edited
 _NO_BITS: NDArray[np.uint64] = np.empty((0, 0), np.uint64)
 
 
@@ -39,8 +41,35 @@ class Graph:
         return self.edges.all
 
     @cached_property
+    def nearest(self) -> Graph | None:
+        """A graph with nearly the same edges that is condensed; `follow` says which."""
+        return None
+
+    def follow(self, old: Graph) -> None:
+        """This graph comes from another one by a change of edges: so does its condensation, if it is ever needed."""
+        if "condensed" not in self.__dict__ and old.nodes == self.nodes:
+            self.__dict__["nearest"] = old if "condensed" in old.__dict__ else old.nearest
+
+    @cached_property
     def condensed(self) -> Condensed:
-        """The components and the edges between them."""
+        """The components and the edges between them: those of the nearest graph, edited, or computed."""
+        nearest = self.nearest
+        self.__dict__["nearest"] = None
+        edited = None if nearest is None else self._condensed_from(nearest)
+        return self._condensed_anew() if edited is None else edited
+
+    def _condensed_from(self, old: Graph) -> Condensed | None:
+        """None if the components, or their order, may have changed, or many edges have."""
+        lost, gained = old.edges.change(self.edges)
+        changed = together(lost, gained)
+        condensed = old.condensed.edited(lost, gained) if len(changed) <= _SOME_EDGES else None
+        if condensed is not None and "bits" in old.condensed.__dict__:
+            starts, _ = ends(changed)
+            touched = old.reached(starts, backward=True) | self.reached(starts, backward=True)
+            condensed.fill_from(old.condensed, distinct(condensed.component[touched]))
+        return condensed
+
+    def _condensed_anew(self) -> Condensed:
         from holdfast.modules import graph_kernels as kernels
 
         first, targets = rows_of(self.keys, self.nodes)
@@ -120,6 +149,7 @@ class Graph:
         known = [self.edges.nbytes]
         known += [self.condensed.nbytes] if "condensed" in self.__dict__ else []
         known += [self.turned.nbytes] if "turned" in self.__dict__ else []
+        known += [self.nearest.condensed.nbytes] if self.nearest is not None else []
         return sum(known)
 
 
@@ -136,15 +166,57 @@ class Condensed:
     members: Numbers
     cyclic: NDArray[np.uint8]
     may_have_bits: bool = True  # only in the order of a condensation
+    in_order: bool = False  # the targets of each component ascend
 
     @cached_property
     def bits(self) -> NDArray[np.uint64]:
         """For each component the nodes that it reaches."""
         from holdfast.modules import graph_kernels as kernels
 
-        bits = np.zeros((len(self.cyclic), (len(self.members) + 63) // 64), np.uint64)
-        kernels.fill_bits(self.first, self.targets, self.member_first, self.members, self.cyclic, bits)
+        bits = np.empty((len(self.cyclic), (len(self.members) + 63) // 64), np.uint64)
+        kernels.fill_bits(*self._components, np.arange(len(self.cyclic)), bits)
         return bits
+
+    @property
+    def _components(self) -> tuple[Any, ...]:
+        edges = self.first, self.targets, self.added, self.removed
+        return edges, self.member_first, self.members, self.cyclic
+
+    def edited(self, lost: Numbers, gained: Numbers) -> Condensed | None:
+        """The condensation after a change of edges between nodes; None if the components or their order may be others.
+
+        They are the same if each edge leads between two nodes that are components of their own, from a later one to an
+        earlier one: then no circle is closed or opened.
+        """
+        gone, come = self._between(lost), self._between(gained)
+        if gone is None or come is None:
+            return None
+        added = together(without(self.added, gone), without(come, self.removed))
+        removed = together(without(self.removed, come), without(gone, self.added))
+        if len(added) + len(removed) > _SOME_EDGES:
+            return None
+        return replace(self, targets=self._targets_in_order(), added=added, removed=removed, in_order=True)
+
+    def _targets_in_order(self) -> Numbers:
+        """The targets of each component ascending, as removed edges are looked for."""
+        if self.in_order:
+            return self.targets
+        starts = np.repeat(np.arange(len(self.cyclic)), np.diff(self.first))
+        return np.sort((starts << HALF) | self.targets) & LOW
+
+    def _between(self, keys: Numbers) -> Numbers | None:
+        starts, stops = (self.component[side] for side in ends(keys))
+        sizes = np.diff(self.member_first)
+        is_apart = (starts > stops) & (sizes[starts] == 1) & (sizes[stops] == 1)
+        return np.sort((starts << HALF) | stops) if is_apart.all() else None
+
+    def fill_from(self, old: Condensed, some: Numbers) -> None:
+        """The bits of a condensation with the same components, but for some of them."""
+        from holdfast.modules import graph_kernels as kernels
+
+        bits = old.bits.copy()
+        kernels.fill_bits(*self._components, some, bits)
+        self.__dict__["bits"] = bits
 
     def may_want_bits(self, groups: int) -> bool:
         """Whether they are there, or fit and pay."""
@@ -159,9 +231,7 @@ class Condensed:
 
     def arrays(self, groups: int) -> tuple[Any, ...]:
         """As the kernels take them, with bits if they fit and enough components are requested."""
-        bits = self.bits if self.may_want_bits(groups) else _NO_BITS
-        edges = self.first, self.targets, self.added, self.removed
-        return edges, self.member_first, self.members, self.cyclic, bits
+        return *self._components, self.bits if self.may_want_bits(groups) else _NO_BITS
 
 
 EMPTY = Condensed(NONE, np.zeros(1, np.int64), NONE, NONE, NONE, np.zeros(1, np.int64), NONE, np.empty(0, np.uint8))

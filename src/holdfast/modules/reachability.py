@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.modules.edges import HALF, LOW, NONE, Edges, Numbers, among, ends, together, without
+from holdfast.modules.edges import HALF, LOW, NONE, Numbers, among, ends
 from holdfast.modules.graph import EMPTY, SOME, Condensed, Graph
 
 Pairs = NDArray[np.int64]  # of two columns
@@ -91,6 +91,7 @@ def difference(old: Graph, new: Graph) -> Iterator[tuple[Pairs, Pairs]]:
 
     Nothing else is visited.  Both graphs have the same nodes.
     """
+    new.follow(old)
     sources = affected(old, new)
     targets = affected(old, new, backward=True) if len(sources) > _FEW else sources
     backward = len(targets) * _FEWER < len(sources)
@@ -99,14 +100,15 @@ def difference(old: Graph, new: Graph) -> Iterator[tuple[Pairs, Pairs]]:
         turn = backward and parts is not None
         yield (lost[:, ::-1], gained[:, ::-1]) if turn else (lost, gained)
     if old.no_loops:
-        changed = _changed(old.edges, new.edges)
+        changed = old.edges.change(new.edges)
         removed, added = (sources[sources == targets] for sources, targets in map(ends, changed))
         yield _loops(removed), _loops(added)
 
 
 def _walked(old: Graph, new: Graph, nodes: Numbers, *, backward: bool) -> list[tuple[Pairs, Pairs]] | None:
     """The differences by walking both graphs as they are; None if that takes more steps than condensing them would."""
-    budget = _PATIENCE * (old.nodes + len(old.edges.keys))
+    patience = _PATIENCE if new.nearest is None else _PATIENCE // 2  # to edit a condensation is quicker
+    budget = patience * (old.nodes + len(old.edges.keys))
     if not len(nodes):
         return []
     before, after = (graph.as_it_is(backward=backward) for graph in (old, new))
@@ -126,7 +128,7 @@ def affected(old: Graph, new: Graph, *, backward: bool = False) -> Numbers:
     A removed edge does not matter while its target can be reached otherwise, without any added edge; and the
     other way round.
     """
-    removed, added = _changed(old.edges, new.edges)
+    removed, added = old.edges.change(new.edges)
     kept = Graph(old.nodes, old.edges.edited(removed, NONE), old.stride) if len(removed) else old
     touched = np.zeros(old.nodes, np.bool_)
     for graph, changed in ((old, removed), (new, added)):
@@ -154,14 +156,6 @@ def _touched(graph: Graph, kept: Graph, starts: Numbers, stops: Numbers, *, back
         still[far[place]] = False  # it is there without a step; whether a circle leads back to it is another matter
         touched |= graph.reached(near[place : place + 1], backward=not backward) & ~still
     return touched
-
-
-def _changed(old: Edges, new: Edges) -> tuple[Numbers, Numbers]:
-    """The edges removed and added from one set to the other."""
-    if old.keys is new.keys:  # then only what is beside the keys can differ
-        removed = together(without(new.removed, old.removed), without(old.added, new.added))
-        return removed, together(without(old.removed, new.removed), without(new.added, old.added))
-    return without(old.all, new.all), without(new.all, old.all)
 
 
 def _detoured(graph: Graph, keys: Numbers) -> NDArray[np.bool_]:

@@ -123,6 +123,11 @@ class Planner:
         most = max(self.statistics.many, _LATE * min(filter(None, costs.values()), default=0.0))
         return tuple(self.node.recursive[number] for number in sorted(costs) if costs[number] > most)
 
+    def work(self, own: Mapping[str, int], read: Mapping[str, int]) -> float:
+        """What new facts, its own and those it reads, cost the recursive rules by estimate: 1 for each fact walked."""
+        plans, delta = (*self.recursive(own), *self.changed(self.node.recursive, read, {})), {**own, **read}
+        return sum(self._cost(plan, delta) for plan in plans)
+
     def _cost(self, plan: Plan, delta: Mapping[str, int]) -> float:
         assert plan.pivot is not None
         return cost(plan.rule, plan.pivot, plan.order, delta[_predicate(plan.rule, plan.pivot)], self.statistics)

@@ -13,6 +13,7 @@ from holdfast.backends.memory import kernels
 
 Rows = NDArray[np.int64]
 Ids = NDArray[np.int32]
+RowNumbers = NDArray[np.int32]  # one for each row, or for each of some
 Slots = NDArray[np.uint64]
 
 FULL = 0.7  # of the slots; more makes probing long, less wastes memory

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.backends.memory.arrays import Ids, Rows, padded, zeros
-from holdfast.backends.memory.bags import HeadBuffer, MemoryBag
+from holdfast.backends.memory.arrays import Ids, RowNumbers, Rows, padded, zeros
+from holdfast.backends.memory.bags import MemoryBag
 from holdfast.backends.memory.counters import MemoryCounters
-from holdfast.backends.memory.execution.buffers import NO_WEIGHTS
-from holdfast.backends.memory.execution.run import naming_the_rule
-from holdfast.backends.memory.facts import FactSet
-from holdfast.backends.memory.pages import in_small_pages
-from holdfast.backends.memory.truth import as_bytes
+from holdfast.backends.memory.facts import FactSet, Momentary
+from holdfast.backends.memory.founded import FoundedHeads, Spans
 from holdfast.backends.protocol import Facts
 from holdfast.plans.instances import named_rule
 from holdfast.plans.model import Plan, Read
@@ -26,10 +22,6 @@ from holdfast.program.model import Rule
 
 if TYPE_CHECKING:
     from holdfast.backends.memory.store import MemoryBackend
-
-RowNumbers: TypeAlias = NDArray[np.int32]
-Spans: TypeAlias = tuple[tuple[int, int], ...]
-"""Ranks that a rule saw together: from the first to the last."""
 
 
 class _Beside(MemoryCounters):
@@ -98,6 +90,7 @@ class MemoryRanking:
         self.founded, self._rank = _Beside(backend), _Ranks(backend)
         self.rounds = 0
         self.deferred: dict[tuple[object, ...], Spans] = {}
+        self._founded_heads = FoundedHeads(backend, self)
 
     # --- ranks -----------------------------------------------------------------------------------------
 
@@ -114,18 +107,23 @@ class MemoryRanking:
         assert isinstance(facts, FactSet)
         self.rounds += 1
         entered = facts.snapshot()
+        if self.founded.remembers:
+            self._remember((entered & self._backend.materialisation).snapshot())
         for predicate, ids in entered.rows.items():
             run = entered.run(predicate)
             where, Cr = ids if run is None else slice(*run), self._backend.recursive.of(predicate)
-            if self.founded.remembers:
-                old = self._rank.of(predicate)[where].copy(), self.founded.of(predicate)[where].copy()
-                self.founded.remember(partial(self._put, predicate, where, *old))
             if isinstance(where, slice):
                 self._rank.enter(predicate, where, self.rounds)
                 self.founded.of(predicate)[where] = Cr[where]
             else:
                 self._put(predicate, where, self.rounds, Cr[where])
             self._tell(predicate)
+
+    def _remember(self, again: Momentary) -> None:
+        """Facts that were there before the update get other ranks and Cw; those of others are never read."""
+        for predicate, ids in again.rows.items():
+            old = self._rank.of(predicate)[ids], self.founded.of(predicate)[ids]
+            self.founded.remember(partial(self._put, predicate, ids, *old))
 
     def _tell(self, predicate: str) -> None:
         self._backend.watch.grown(f"ranks of {predicate}", 8 * self._backend.tables[predicate].size)
@@ -217,64 +215,35 @@ class MemoryRanking:
     def apply_ranked(self, plans: Iterable[Plan], sources: Mapping[Read, Facts]) -> tuple[MemoryBag, MemoryBag]:
         """The heads of all instances, and of the founded ones."""
         able = self._backend.able(plans, sources)
-        return self._heads(able, sources) if able else (self._backend.no_heads, self._backend.no_heads)
-
-    @in_small_pages
-    def _heads(self, plans: Sequence[Plan], sources: Mapping[Read, Facts]) -> tuple[MemoryBag, MemoryBag]:
-        found, founded = defaultdict[str, HeadBuffer](HeadBuffer), defaultdict[str, HeadBuffer](HeadBuffer)
-        pipelines = self._backend.pipelines(plans)
-        with self._backend.seen(pipelines, sources) as views:
-            for pipeline in pipelines:
-                head, spans = pipeline.plan.outputs[0][0], self._spans(pipeline.plan.rule)
-                with naming_the_rule(pipeline.plan.rule):
-                    for rows, *bodies in pipeline.instances(views):
-                        ids, grounded = self._judged(pipeline.plan, spans, rows, bodies)
-                        found[head].add(ids, NO_WEIGHTS)
-                        founded[head].add(grounded, NO_WEIGHTS)
-        return self._bag(found), self._bag(founded)
-
-    def _judged(self, plan: Plan, spans: Spans, rows: Rows, bodies: Sequence[Rows]) -> tuple[Ids, Ids]:
-        """The heads of a batch of instances, and of the founded ones.
-
-        Only heads in (I \\ D) ∪ A are looked at: the Cw of others is set when they enter.
-        """
-        (head, _), *atoms = plan.outputs
-        backend, table = self._backend, self._backend.tables[head]
-        before, ids = table.size, table.intern(rows)
-        backend.watch.batch(table.size - before)
-        J = (backend.materialisation - backend.deleted) | backend.added
-        there = as_bytes(J.truth({}))[table.status[ids]].view(np.bool_)
-        some = np.s_[:] if there.all() else np.flatnonzero(there)
-        highest: RowNumbers = np.zeros(1, np.int32)
-        for (predicate, _), body in zip(atoms, bodies, strict=True):
-            highest = np.maximum(highest, self.highest(predicate, body[some]))
-        heads = ids[some]
-        return ids, heads[self._is_above(head, spans, heads, highest)]
+        return self._founded_heads.of(able, sources) if able else (self._backend.no_heads, self._backend.no_heads)
 
     def highest(self, predicate: str, facts: Rows) -> RowNumbers:
         """The ranks of some facts."""
         ranks: RowNumbers = self._rank.of(predicate)[self._backend.tables[predicate].find(facts)]
         return ranks
 
+    def of_rows(self, predicate: str) -> RowNumbers:
+        """The ranks of a table's rows."""
+        return self._rank.of(predicate)
+
     def is_founded(self, plan: Plan, ids: Ids, highest: NDArray[np.integer]) -> NDArray[np.bool_]:
         """Of each instance of a plan, whether it is founded: by its head and the highest rank in its body."""
-        return self._is_above(plan.outputs[0][0], self._spans(plan.rule), ids, highest.astype(np.int32))
+        return self.is_above(plan.outputs[0][0], self.spans(plan.rule), ids, highest.astype(np.int32))
 
-    def _is_above(self, head: str, spans: Spans, ids: Ids, highest: RowNumbers) -> NDArray[np.bool_]:
+    def is_above(self, head: str, spans: Spans, ids: Ids, highest: RowNumbers) -> NDArray[np.bool_]:
+        """Of each head, whether its rank is higher than another one, which its rule may have seen with later ones."""
         for first, last in spans:
             highest[(highest >= first) & (highest <= last)] = last
         above: NDArray[np.bool_] = highest < self._rank.of(head)[ids]
         return above
 
-    def _spans(self, rule: Rule) -> Spans:
+    def spans(self, rule: Rule) -> Spans:
+        """The ranks that a rule saw together."""
         if not self.deferred:
             return ()
         key = rule_key(rule)
         assert isinstance(key, tuple)
         return self.deferred.get(key, ())
-
-    def _bag(self, heads: Mapping[str, HeadBuffer]) -> MemoryBag:
-        return MemoryBag(self._backend.tables, {name: found.ids[: found.size] for name, found in heads.items()})
 
 
 def _shifted(spans: Spans, base: int) -> Spans:

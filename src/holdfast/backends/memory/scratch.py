@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import partial
 
-from holdfast.backends.memory.arrays import Ids
+from holdfast.backends.memory.arrays import Ids, RowNumbers
 from holdfast.backends.memory.counters import MemoryCounters
 from holdfast.backends.memory.facts import Momentary
-from holdfast.backends.memory.ranks import RowNumbers
 from holdfast.backends.memory.store import MemoryBackend
 from holdfast.backends.protocol import Facts, Watch
 

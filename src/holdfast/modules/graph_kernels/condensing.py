@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from holdfast.compilation import int64, njit, void
-from holdfast.modules.graph_kernels.arguments import ONE, Bits, Flags, Numbers
+from holdfast.modules.graph_kernels.arguments import ONE, Bits, Edges, Flags, Numbers
+from holdfast.modules.graph_kernels.walking import successors
 
 GAINS_BY_NEWER_CPUS = True  # bits are counted in half the time; see docs/decisions/0028-kernels-built-ahead.md
 
@@ -84,13 +85,19 @@ def condense(first, targets, component, member_first, members, cyclic, between_f
     return count
 
 
-@njit(void(Numbers, Numbers, Numbers, Numbers, Flags, Bits), nogil=True, cache=True)
-def fill_bits(first, targets, member_first, members, cyclic, bits):
-    """For each component, from the first to the last, a bit for each node that its nodes reach."""
+@njit(void(Edges, Numbers, Numbers, Flags, Numbers, Bits), nogil=True, cache=True)
+def fill_bits(edges, member_first, members, cyclic, some, bits):
+    """For some components, given from the first to the last, a bit for each node that their nodes reach.
+
+    The rows of other components that they reach are right.
+    """
     words = bits.shape[1]
-    for c in range(len(first) - 1):
-        for k in range(first[c], first[c + 1]):
-            successor = targets[k]
+    out = np.empty(len(cyclic), np.int64)
+    for c in some:
+        for w in range(words):
+            bits[c, w] = 0
+        for k in range(successors(c, edges, out)):
+            successor = out[k]
             for w in range(words):
                 bits[c, w] |= bits[successor, w]
             for m in range(member_first[successor], member_first[successor + 1]):

@@ -132,7 +132,7 @@ class JoinStep(Runnable):
             self.index = self.table.index(self.step.key)
         if self.rejects:
             out = self.buffers[0].of(len(bindings))
-            count = _reject(bindings, len(bindings), *self._facts(), self.shape.outputs, out)
+            count = _reject(bindings, len(bindings), *self.facts(), self.shape.outputs, out)
             return (out[:count],) if count else ()
         if len(bindings) >= _WORTH_A_TALLY:
             return self._in_batches(bindings)
@@ -149,7 +149,7 @@ class JoinStep(Runnable):
         """From where a first batch was full, if there was one."""
         tallies = self._tallies(len(bindings))
         if tallies:
-            bindings = _grouped(bindings, self.shape.group)
+            bindings = grouped(bindings, self.shape.group)
         met, more = 0, self._joined(bindings, tallies, i, cursor)
         for buffer, count in chain((first,), more) if first is not None else more:
             if tallies:
@@ -225,7 +225,7 @@ class JoinStep(Runnable):
         work = bindings * max(1, int(self.fan_out)) if tallies else bindings
         return bindings > 1 and worth_splitting(work) and not len(self.quota)
 
-    def _facts(self) -> tuple[Any, ...]:
+    def facts(self) -> tuple[Any, ...]:
         """The constants, the facts that are seen, their index, and the atom."""
         return self.shape.constants, self.probe.view(self.table), self.index.arrays, self.pattern
 
@@ -234,11 +234,11 @@ class JoinStep(Runnable):
         out = buffer.of(buffers.BATCH if rows is None else rows)
         if not tallies:
             limit = (self.goal, self.quota) if len(self.quota) else (-1, NO_IDS)
-            return *self._facts(), self.shape.outputs, *limit, out
+            return *self.facts(), self.shape.outputs, *limit, out
         varying = self.shape.fact_columns
         buffer.prepare_tally(_COUNTED_IN_PLACE if len(varying) == 1 else 0)
         counting = self.shape.group, varying, *buffer.tally
-        return *self._facts(), self.shape.outputs, counting, self._known_heads(), out
+        return *self.facts(), self.shape.outputs, counting, self._known_heads(), out
 
     def _known_heads(self) -> tuple[Any, ...]:
         """An index of the heads by all columns but the one that comes from facts, as `kernels.tally` takes it."""
@@ -287,7 +287,7 @@ class LookupStep(Runnable):
         return (out[:count],) if count else ()
 
 
-def _grouped(bindings: Rows, columns: CodeArray) -> Rows:
+def grouped(bindings: Rows, columns: CodeArray) -> Rows:
     """Bindings with those that agree in some columns side by side, nearly: those that are so already are left alone."""
     if not len(columns):
         return bindings

@@ -118,6 +118,16 @@ class CompiledPlan:
         finally:
             self.tallying.may_tally = True
 
+    def before_last(self, views: ReadViews) -> Iterable[Rows]:
+        """The bindings that the last step is given, a batch at a time."""
+        for step in self.steps:
+            step.prepare(views)
+        return self._through(self.steps[:-1])
+
+    def last(self, bindings: Rows) -> Iterator[list[Rows]]:
+        """The outputs of the last step, side by side, for some bindings."""
+        return map(self._outputs, self.steps[-1].run(bindings))
+
     def continued(self, views: ReadViews, bindings: Rows) -> Iterator[list[Rows]]:
         """Like `instances`, from some bindings on."""
         for step in self.steps:

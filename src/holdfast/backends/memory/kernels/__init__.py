@@ -11,6 +11,7 @@ from holdfast.backends.memory.kernels.hashing import move_slots, spread_slots
 from holdfast.backends.memory.kernels.indexes import grow_index, rows_of_keys, settle_index
 from holdfast.backends.memory.kernels.joins import expand, reject
 from holdfast.backends.memory.kernels.membership import find, intern, intern_in_grid, reach
+from holdfast.backends.memory.kernels.ranked import tally_ranked
 from holdfast.backends.memory.kernels.sets import (
     among,
     count,
@@ -57,5 +58,6 @@ __all__ = [
     "settle_index",
     "spread_slots",
     "tally",
+    "tally_ranked",
     "zero",
 ]

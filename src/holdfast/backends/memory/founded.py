@@ -1,0 +1,141 @@
+"""Π with ranks: the heads of all instances, and those of founded instances, whose bodies have lower ranks."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.backends.memory.arrays import Ids, RowNumbers, Rows
+from holdfast.backends.memory.bags import HeadBuffer, MemoryBag
+from holdfast.backends.memory.execution.buffers import NO_WEIGHTS, Weights
+from holdfast.backends.memory.execution.ranked_join import Judged, Others, RankedJoin
+from holdfast.backends.memory.execution.run import CompiledPlan, naming_the_rule
+from holdfast.backends.memory.execution.views import ReadViews
+from holdfast.backends.memory.pages import in_small_pages
+from holdfast.backends.memory.truth import as_bytes
+from holdfast.backends.protocol import Facts
+from holdfast.plans.model import Plan, Read
+
+if TYPE_CHECKING:
+    from holdfast.backends.memory.ranks import MemoryRanking
+    from holdfast.backends.memory.store import MemoryBackend
+
+Spans: TypeAlias = tuple[tuple[int, int], ...]
+"""Ranks that a rule saw together: from the first to the last."""
+Weighted: TypeAlias = tuple[Ids, Weights]
+"""Heads, and how many instances each stands for; without weights, one."""
+_NO_RANKS: RowNumbers = np.empty(0, np.int32)
+
+
+class FoundedHeads:
+    """Looks at instances and ranks: while the last join runs where that pays, else at each instance."""
+
+    def __init__(self, backend: MemoryBackend, ranking: MemoryRanking) -> None:
+        self._backend, self._ranking = backend, ranking
+        self._joins: WeakKeyDictionary[CompiledPlan, RankedJoin | None] = WeakKeyDictionary()
+
+    @in_small_pages
+    def of(self, plans: Sequence[Plan], sources: Mapping[Read, Facts]) -> tuple[MemoryBag, MemoryBag]:
+        """The heads of all instances of some plans, and of the founded ones."""
+        found, founded = defaultdict[str, HeadBuffer](HeadBuffer), defaultdict[str, HeadBuffer](HeadBuffer)
+        pipelines = self._backend.pipelines(plans)
+        with self._backend.seen(pipelines, sources) as views:
+            for pipeline in pipelines:
+                head = pipeline.plan.outputs[0][0]
+                with naming_the_rule(pipeline.plan.rule):
+                    for (ids, weights), grounded in self._instances(pipeline, views):
+                        found[head].add(ids, weights)
+                        founded[head].add(*grounded)
+        return self._bag(found), self._bag(founded)
+
+    def _instances(self, pipeline: CompiledPlan, views: ReadViews) -> Iterator[tuple[Weighted, Weighted]]:
+        """The heads of all instances, and of the founded ones, a batch at a time."""
+        plan, spans = pipeline.plan, self._ranking.spans(pipeline.plan.rule)
+        join = self._join(pipeline)
+        if join is None or pipeline.counts is not None:
+            for rows, *bodies in pipeline.instances(views):
+                yield self._judged(plan, spans, rows, bodies)
+            return
+        join.prepare(views)
+        compare = partial(self._compared, plan, join, spans)
+        for bindings in pipeline.before_last(views):
+            if (worthwhile := join.worthwhile(bindings)) is not None:
+                yield from self._counted(plan, join.count(*worthwhile, self._highest_of, compare))
+            elif join.carried is not None:
+                for rows, highest in join.carry(bindings, join.carried, self._highest_of):
+                    yield self._carried(plan, spans, rows, highest)
+            else:
+                for rows, *bodies in pipeline.last(bindings):
+                    yield self._judged(plan, spans, rows, bodies)
+
+    def _counted(self, plan: Plan, parts: Iterable[tuple[Judged, Others]]) -> Iterator[tuple[Weighted, Weighted]]:
+        """Of instances that were counted, and those of heads that are not known."""
+        for (ids, weights, grounded), others in parts:
+            self._backend.watch.batch(0)
+            is_grounded = grounded > 0
+            yield (ids, weights), (ids[is_grounded], grounded[is_grounded])
+            if len(others[0]):
+                yield self._carried(plan, (), *others)  # spans are counted already
+
+    def _carried(self, plan: Plan, spans: Spans, rows: Rows, highest: RowNumbers) -> tuple[Weighted, Weighted]:
+        """Of instances whose highest ranks are known."""
+        ids = self._intern(plan, rows)
+        some = self._there(plan, ids)
+        heads = ids[some]
+        above = self._ranking.is_above(plan.outputs[0][0], spans, heads, highest[some])
+        return (ids, NO_WEIGHTS), (heads[above], NO_WEIGHTS)
+
+    def _join(self, pipeline: CompiledPlan) -> RankedJoin | None:
+        """The last step of a pipeline, if it can count; looked for once."""
+        if pipeline not in self._joins:
+            self._joins[pipeline] = RankedJoin.of(pipeline, self._backend.dictionary)
+        return self._joins[pipeline]
+
+    def _compared(self, plan: Plan, join: RankedJoin, spans: Spans) -> tuple[object, ...]:
+        """What the kernel compares: ranks of joined facts and of heads, and spans.
+
+        Heads that are not in (I \\ D) ∪ A may be counted as founded: their Cw is set when they enter.
+        """
+        fact_ranks = self._ranking.of_rows(join.joined) if join.joins_ranked else _NO_RANKS
+        return fact_ranks, self._ranking.of_rows(plan.outputs[0][0]), np.array(spans, np.int64).ravel()
+
+    def _highest_of(self, bodies: Sequence[tuple[str, Rows]], count: int) -> RowNumbers:
+        """The highest rank of the facts side by side in some lists of so many."""
+        highest: RowNumbers = np.zeros(count, np.int32)
+        for predicate, facts in bodies:
+            np.maximum(highest, self._ranking.highest(predicate, facts), out=highest)
+        return highest
+
+    def _intern(self, plan: Plan, rows: Rows) -> Ids:
+        table = self._backend.tables[plan.outputs[0][0]]
+        before, ids = table.size, table.intern(rows)
+        self._backend.watch.batch(table.size - before)
+        return ids
+
+    def _there(self, plan: Plan, ids: Ids) -> NDArray[np.integer] | slice:
+        """Those in (I \\ D) ∪ A; the Cw of others is set when they enter."""
+        backend = self._backend
+        J = (backend.materialisation - backend.deleted) | backend.added
+        there = as_bytes(J.truth({}))[backend.tables[plan.outputs[0][0]].status[ids]].view(np.bool_)
+        return slice(None) if there.all() else np.flatnonzero(there)
+
+    def _judged(self, plan: Plan, spans: Spans, rows: Rows, bodies: Sequence[Rows]) -> tuple[Weighted, Weighted]:
+        """The heads of a batch of instances, and of the founded ones."""
+        (head, _), *atoms = plan.outputs
+        ids = self._intern(plan, rows)
+        some = self._there(plan, ids)
+        heads = ids[some]
+        named = [(predicate, body[some]) for (predicate, _), body in zip(atoms, bodies, strict=True)]
+        highest = self._highest_of(named, len(heads))
+        return (ids, NO_WEIGHTS), (heads[self._ranking.is_above(head, spans, heads, highest)], NO_WEIGHTS)
+
+    def _bag(self, heads: Mapping[str, HeadBuffer]) -> MemoryBag:
+        rows = {name: found.ids[: found.size] for name, found in heads.items()}
+        weights = {name: found.weights[: found.size] for name, found in heads.items() if len(found.weights)}
+        return MemoryBag(self._backend.tables, rows, weights)
