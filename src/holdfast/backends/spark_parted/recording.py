@@ -260,7 +260,7 @@ class RecordedShard(Shard):
     def restore_recorded(self, saved: RecordedState) -> None:
         """Take up the base and the records after it."""
         for relation in saved.relations.values():
-            self.add_relation(relation)
+            self.do_add(relation)
         names = [*([] if saved.base is None else [saved.base]), *saved.records]
         paths = [record_path(saved.folder, name, self.number) for name in names]
         for place, path in enumerate(paths):
