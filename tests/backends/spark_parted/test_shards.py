@@ -16,9 +16,6 @@ import pytest
 
 import holdfast
 from holdfast import errors
-from holdfast.backends.memory import store
-from holdfast.backends.memory.execution import buffers
-from holdfast.backends.parted import rounds
 from holdfast.backends.spark_parted import crew
 from holdfast.backends.spark_parted.recording import record_path
 from holdfast.backends.spark_parted.store import SparkPartedBackend
@@ -27,6 +24,7 @@ from tests.equivalence.checking import run
 from tests.equivalence.reference import counters_of
 from tests.equivalence.runs import lanes_of, script_of, script_of_records
 from tests.equivalence.scripts import Script
+from tests.equivalence.shard_runs import forced
 
 from .threads import Workers
 
@@ -52,10 +50,7 @@ longest(max strlen(x) : { full(x, _) }).
 
 @pytest.fixture
 def small_amounts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A few facts are many."""
-    monkeypatch.setattr(buffers, "BATCH", 5)
-    monkeypatch.setattr(rounds, "_SAMPLE", 3)
-    monkeypatch.setattr(store, "_FEW", 0)
+    """A few records are many; `forced` does the rest."""
     monkeypatch.setattr(crew, "_SMALL", 2_000)
 
 
@@ -69,17 +64,22 @@ def take(workers: Workers, steps: int, parts: int, seeds: count[int], script: Sc
     for seed in seeds:
         if steps <= 0:
             return
-        made = script(seed)
         try:
-            lanes = lanes_of(made, seed, seed % 4, engine=workers.engine(parts))
-        except HoldfastError as error:
-            assert error.diagnostics[0].code != "E1005", error
-            continue
-        try:
-            steps -= run(made, lanes)
+            with forced(seed):
+                steps -= steps_of(workers, script(seed), seed, parts)
         except Exception as error:
             error.add_note(f"seed {seed} on {parts} shards")
             raise
+
+
+def steps_of(workers: Workers, script: Script, seed: int, parts: int) -> int:
+    """Run a script; gives the number of steps, none when the program itself is refused."""
+    try:
+        lanes = lanes_of(script, seed, seed % 4, engine=workers.engine(parts))
+    except HoldfastError as error:
+        assert error.diagnostics[0].code != "E1005", error
+        return 0
+    return run(script, lanes)
 
 
 @pytest.mark.parametrize("parts", [1, 2, 3])

@@ -192,16 +192,6 @@ class MemoryRanking:
         for beside, saved in zip((self._rank, self.founded), numbers, strict=False):
             beside.arrays[predicate] = saved
 
-    def numbers_of(self, predicate: str, ids: Ids) -> tuple[RowNumbers, RowNumbers] | None:
-        """The ranks and Cw of some rows, if the table has them."""
-        if predicate not in self.founded.arrays:
-            return None
-        return self._rank.of(predicate)[ids], self.founded.of(predicate)[ids]
-
-    def put_numbers(self, predicate: str, ids: Ids, ranks: RowNumbers, founded: RowNumbers) -> None:
-        """Give some rows the ranks and Cw that they had."""
-        self._put(predicate, ids, ranks, founded)
-
     # --- tables ----------------------------------------------------------------------------------------
 
     def keep_only(self, predicate: str, ids: Ids) -> None:

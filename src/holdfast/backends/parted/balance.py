@@ -75,7 +75,7 @@ class Balance:
             self._move({table: values for table, values in found.items() if table in placement.primary})
 
     def _move(self, found: Mapping[str, Hubs]) -> None:
-        """Facts with new hubs go to other shards.  All shards do it or none, so it must not be cut short."""
+        """Facts with new hubs go to other shards.  All shards do it or none, so it must not be interrupted."""
         placement = self._placement
         spread = {name: np.union1d(placement.spread[name], values) for name, values in found.items()}
         with shielded(), suppress(MemoryError):  # then they stay where they are

@@ -19,7 +19,6 @@ from pathlib import Path
 from threading import RLock, Thread
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
-from holdfast.backends.parted.partition import NO_HUBS, Copy
 from holdfast.backends.parted.placement import Placement
 from holdfast.backends.parted.shard import ShardCommand
 from holdfast.backends.protocol import Watch
@@ -37,10 +36,10 @@ from holdfast.values.dictionary import Dictionary
 T = TypeVar("T")
 READING = frozenset({
     "sizes", "rows", "derivations", "keys", "fanout", "unindexed", "smallest", "nbytes", "ranks", "deferred",
-    "write", "publish",
+    "write", "publish", "known", "hub_facts", "frequent",
 })  # fmt: skip
 """Commands that change nothing."""
-_SCHEMA = frozenset({"add", "drop", "copy", "drop_copy"})  # what a rolled back update leaves behind
+_SCHEMA = frozenset({"add", "drop", "copy", "drop_copy", "hubs"})  # what a rolled back update leaves behind
 _TRIES = 4
 _LONG = 5_000  # entries of a journal that are worth a record
 _SMALL = 1 << 20  # bytes of records that are not worth a new base
@@ -83,7 +82,7 @@ class CommittedState:
     record_bytes: int
     step: int
     relations: dict[str, Relation]
-    copies: tuple[Copy, ...]
+    places: tuple[ShardCommand, ...]  # commands by which the shards know hubs and have copies
     rounds: int
     deferred: Any
     journal: list[JournalEntry]  # what was done since; here, so that both change at once
@@ -264,7 +263,7 @@ class SparkCrew:
         job.assign(arrivals, [Assignment(shard, addresses, saved, label) for shard in range(len(arrivals))])
         self._plans.sent_nothing()
         self.restored += known.version > 0 or bool(self._journal)
-        self._repeat(job, [("copy", copy, NO_HUBS) for copy in known.copies], known.step)
+        self._repeat(job, known.places, known.step)
         for entry in self._journal:
             answers = self._repeat(job, entry.commands, entry.step)
             if not _are_equal(entry, answers):
@@ -347,13 +346,19 @@ class SparkCrew:
                 0 if is_base else known.record_bytes + sum(sizes),
                 self._step,
                 dict(self._relations),
-                tuple(copy for copies in self._placement.copies.values() for copy in copies.values()),
+                self._places(),
                 rounds[0],
                 deferred[0],
                 [],
             )
             for given in Path(self._settings.folder).glob("given-*"):  # it is in the record
                 given.unlink(missing_ok=True)
+
+    def _places(self) -> tuple[ShardCommand, ...]:
+        placement = self._placement
+        copies = [copy for copies in placement.copies.values() for copy in copies.values()]
+        spread = {name: placement.spread[name] for name in placement.primary}
+        return ("hubs", placement.hubs, spread), *(("copy", copy, placement.spread[copy.name]) for copy in copies)
 
     def _fail_to_write(self, replies: Sequence[ShardReply]) -> None:
         for reply in replies:

@@ -14,7 +14,7 @@ import numpy as np
 from pyspark.sql import DataFrame
 
 from holdfast.backends.parted.handles import PartedFacts
-from holdfast.backends.parted.partition import routed
+from holdfast.backends.parted.partition import Hubs, routed
 from holdfast.backends.spark.exchange import checked_frame
 from holdfast.backends.spark.values import spark_type, types_of, value_of
 from holdfast.backends.spark_parted.jobs import JobSettings
@@ -40,11 +40,12 @@ _TASKS = 2  # for each shard, when several frames are read together
 
 @dataclass(frozen=True)
 class GivenFrame:
-    """A DataFrame with facts of a relation, and the column that places them."""
+    """A DataFrame with facts of a relation, the column that places them, and the values whose facts are spread."""
 
     frame: DataFrame
     relation: Relation
     column: int
+    hubs: Hubs
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class IntakeSettings:
 
     driver: SocketAddress
     key: bytes
-    kinds: tuple[tuple[tuple[Type, ...], int], ...]  # of each frame: the types of its columns, and which places it
+    kinds: tuple[tuple[tuple[Type, ...], int, Hubs], ...]  # of each frame: the types of its columns, and its places
     parts: int
     path: str  # of its files, without their numbers
 
@@ -70,7 +71,7 @@ def taken_in(settings: JobSettings, dictionary: Dictionary, given: Sequence[Give
     try:
         for group in groups.values():
             path = str(Path(settings.folder) / f"given-{secrets.token_hex(8)}")
-            kinds = tuple((each.relation.types, each.column) for each in group)
+            kinds = tuple((each.relation.types, each.column, each.hubs) for each in group)
             intake = IntakeSettings(door.address, key, kinds, settings.parts, path)
             for number, file in _made(intake, group):
                 files.setdefault(group[number].relation.name, []).append(file)
@@ -105,7 +106,8 @@ def _take_in(intake: IntakeSettings, batches: Iterator[pa.RecordBatch]) -> Itera
     try:
         for batch in batches:
             for number, rows in _encoded(intake, batch, connection):
-                for shard, some in enumerate(routed(rows, intake.kinds[number][1], intake.parts)):
+                _, column, hubs = intake.kinds[number]
+                for shard, some in enumerate(routed(rows, column, intake.parts, hubs)):
                     parts.setdefault((number, shard), []).append(some)
     finally:
         connection.close()
@@ -125,7 +127,7 @@ def _encoded(intake: IntakeSettings, batch: pa.RecordBatch, connection: Connecti
 
     frames = batch.column(batch.num_columns - 1)
     for number in pc.unique(frames).to_pylist():
-        some, (types, _) = batch.filter(pc.equal(frames, number)), intake.kinds[number]
+        some, (types, _, _) = batch.filter(pc.equal(frames, number)), intake.kinds[number]
         codes = np.empty((some.num_rows, len(types)), np.int64)
         for place, type in enumerate(types):
             codes[:, place] = _encoded_column(some.column(place), type, connection)

@@ -23,6 +23,7 @@ from holdfast.backends.memory.counters import MemoryCounters
 from holdfast.backends.memory.execution.buffers import Weights
 from holdfast.backends.memory.facts import Momentary, Tables
 from holdfast.backends.parted.exchange import Exchange
+from holdfast.backends.parted.partition import Hubs
 from holdfast.backends.parted.shard import FactCounts, SetTree, Shard
 from holdfast.backends.protocol import Watch
 from holdfast.program.model import Relation
@@ -166,6 +167,12 @@ class RecordedShard(Shard):
         self._touch_all()
         super().do_restart_ranks()
 
+    def do_move(self, spread: Mapping[str, tuple[int, Hubs]]) -> None:
+        """As any shard: facts come and go without changes of kept sets."""
+        for name in spread:
+            self._touched.add_all(name)
+        super().do_move(spread)
+
     def do_mend(self, relations: Mapping[str, Relation]) -> None:
         """As any shard; what has changed is not known."""
         super().do_mend(relations)
@@ -208,11 +215,12 @@ class RecordedShard(Shard):
         arrays: _Arrays = {}
         tables, held = [], []
         for place, (name, ids) in enumerate(parts.items()):
-            table, ranks = self.tables[name], self.ranking.numbers_of(name, ids)
+            table, has_ranks = self.tables[name], name in self.ranking.founded.arrays
             arrays |= {f"{place}.rows": table.rows[ids], f"{place}.status": table.status[ids] & _LASTING}
             arrays |= {f"{place}.{column}": getattr(table, column)[ids] for column in _COLUMNS}
-            arrays |= {f"{place}.rank": ranks[0], f"{place}.founded": ranks[1]} if ranks is not None else {}
-            tables.append((name, ranks is not None))
+            if has_ranks:
+                arrays[f"{place}.rank"], arrays[f"{place}.founded"] = self.ranking.numbers(name, ids)
+            tables.append((name, has_ranks))
         for number, facts in self._held.items():
             assert isinstance(facts, MemoryBag | Momentary)
             held.append((number, "", isinstance(facts, MemoryBag)))
@@ -286,7 +294,8 @@ class RecordedShard(Shard):
             for column in ("status", *_COLUMNS):
                 getattr(table, column)[ids] = arrays[f"{place}.{column}"]
             if has_ranks:
-                self.ranking.put_numbers(name, ids, arrays[f"{place}.rank"], arrays[f"{place}.founded"])
+                self.ranking.numbers(name, ids, has_some=True)
+                self.ranking.set_numbers(name, ids, arrays[f"{place}.rank"], arrays[f"{place}.founded"])
 
     def _hold_again(self, about: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
         """The sets and bags that the driver still had."""

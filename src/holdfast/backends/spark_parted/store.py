@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import math
 import secrets
 import shutil
 import tempfile
@@ -63,7 +62,6 @@ class SparkPartedBackend(PartedBackend, ModuleBudget, Frames):
         # Modules work on the driver: their edges have to fit there (-1: no modules), and what they derive.
         self.most_for_modules, self.most_by_modules = options.moduleRows or -1, options.moduleFacts
         super().__init__(settings.parts, relations, dictionary, watch)
-        self._balance.least = math.inf  # no hubs: base and log do not know of rows that move between shards
         self._driver.before_change = self._before_change
 
     def _crew(self, watch: Watch) -> SparkCrew:
@@ -145,7 +143,7 @@ class SparkPartedBackend(PartedBackend, ModuleBudget, Frames):
     def facts_with_frames(self, rows: Mapping[str, Codes], frames: Mapping[str, Sequence[Any]]) -> HeldFacts:
         """Encoded rows and DataFrames as a set of facts; the facts of these do not come to the driver."""
         given = [
-            GivenFrame(frame, self.relations[name], self.placement.primary[name])
+            GivenFrame(frame, self.relations[name], self.placement.primary[name], self.placement.spreads(name))
             for name, several in frames.items()
             for frame in several
         ]
