@@ -294,6 +294,13 @@ def test_values_that_fill_half_a_share_are_hubs() -> None:
     assert hubs_of(np.arange(5_000).reshape(-1, 1), [0], 8, 100).tolist() == []
 
 
+@pytest.mark.parametrize("step", [2, 3, 4, 48])
+def test_hubs_that_come_in_turns_are_found(step: int) -> None:
+    numbers = np.arange(200_000)
+    assert hubs_of(np.where(numbers % step, numbers, 7)[:, None], [0], 20, 100).tolist() == ([7] if step < 48 else [])
+    assert hubs_of(np.where(numbers % step, 7, numbers)[:, None], [0], 2, 100).tolist() == [7]
+
+
 def test_columns_whose_values_joins_meet() -> None:
     assert joined_columns(program(PATHS)) == {"edge": {0, 1}, "path": {1}}
     assert joined_columns(program(TWO_HOPS)) == {"edge": {0, 1}}
