@@ -14,7 +14,6 @@ from holdfast import KnowledgeBase, Update
 from holdfast.backends.memory import kernels
 from holdfast.backends.memory.store import MemoryBackend
 from holdfast.backends.memory.table import Table
-from holdfast.backends.parted.partition import owners
 from holdfast.backends.parted.store import PartedBackend
 
 from ..equivalence.reference import Expected, counters_of, state_of
@@ -131,15 +130,14 @@ def _sound_backend(backend: MemoryBackend) -> None:
 
 
 def _same_in_copies(backend: PartedBackend) -> None:
-    """A copy has the facts of its primary, each on the shard that its column says."""
-    for table, (name, column) in backend._shards[0]._copies.items():
+    """A copy has the facts of its primary, each on the shards that its kind says."""
+    shards = backend._shards
+    for table, copy in shards[0]._copies.items():
+        hubs = shards[0].spread[table]
         for which in ("explicit", "materialisation"):
-            there, here = (
-                [shard.rows(one, getattr(shard, which)) for shard in backend._shards] for one in (name, table)
-            )
-            assert _sorted(np.concatenate(there)) == _sorted(np.concatenate(here))
-            for number, rows in enumerate(here):
-                assert column < 0 or (owners(rows[:, column], len(here)) == number).all()
+            primary = np.concatenate([shard.rows(copy.predicate, getattr(shard, which)) for shard in shards])
+            for shard, expected in zip(shards, copy.dealt(primary, len(shards), hubs), strict=True):
+                assert _sorted(shard.rows(table, getattr(shard, which))) == _sorted(expected)
 
 
 def _sound_table(table: Table) -> None:

@@ -10,6 +10,7 @@ import pytest
 from holdfast.errors import DamagedData, ExitCode, UsageError
 from holdfast.pipeline.old_snapshots import Manifest, OldSnapshots
 from tests.pipeline.old_folders import manifest_text, store_with
+from tests.pipeline.test_keeping import harm
 
 
 def files(store: OldSnapshots) -> list[Path]:
@@ -44,16 +45,7 @@ def test_damage_to_any_file_is_seen(tmp_path: Path, damage: str) -> None:
     for number in range(len(files(store_with(tmp_path / "model", 3)))):
         store = store_with(tmp_path / f"{damage}{number}", 3)
         victim = files(store)[number]
-        content = victim.read_bytes()
-        match damage:
-            case "cut":
-                victim.write_bytes(content[:-5])
-            case "flip":
-                victim.write_bytes(content[:-9] + bytes([content[-9] ^ 1]) + content[-8:])
-            case "remove":
-                victim.unlink()
-            case "empty":
-                victim.write_bytes(b"")
+        harm(victim, damage)
         needed = victim.name not in ("0.json", "1.json")  # older manifests, which the newest snapshot does not need
         if needed:
             with pytest.raises(DamagedData) as caught:

@@ -79,11 +79,11 @@ class CheckedRules(BodyEvaluator):
         types = {item.name: item.targets[0] for item in items if isinstance(item, tree.TypeDeclaration)}
         for item in items:
             for name in item.names if isinstance(item, tree.Declaration) else ():
-                self.kinds[self.relation(name)] = [_base(a.type_name, types) for a in item.attributes]  # type: ignore[union-attr]
+                self.kinds[self.relation(name)] = [base_type(a.type_name, types) for a in item.attributes]  # type: ignore[union-attr]
                 if "eqrel" in item.qualifiers:  # type: ignore[union-attr]
                     self._add_equivalence(name)
         written = [item for item in items if isinstance(item, tree.Rule)]
-        for called, rule in zip(_names(written), written, strict=True):
+        for called, rule in zip(rule_names(written), written, strict=True):
             for head in rule.heads:
                 if rule.body is None:
                     self.facts.append(self._ground(head, {}))
@@ -232,7 +232,7 @@ def fits(row: GroundRow, pattern: GroundRow) -> bool:
     return len(row) == len(pattern) and all(w is FREE or v == w for v, w in zip(row, pattern, strict=True))
 
 
-def _names(rules: Sequence[tree.Rule]) -> list[str]:
+def rule_names(rules: Sequence[tree.Rule]) -> list[str]:
     """As given, else r1, r2, … by place among the rules that are no facts."""
     given = [next((a.value for a in rule.attributes if a.name == "name"), "") for rule in rules]
     place = 0
@@ -246,7 +246,8 @@ def _names(rules: Sequence[tree.Rule]) -> list[str]:
     return given
 
 
-def _base(name: str, types: dict[str, str]) -> str:
+def base_type(name: str, types: dict[str, str]) -> str:
+    """What a type comes down to, by way of the types that it is declared as."""
     for _ in types:
         name = types.get(name, name)
     return name

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from holdfast.errors import Diagnostics
+from holdfast.explanations.checked_rules import base_type, rule_names
 from holdfast.explanations.scope import nodes, variables
 from holdfast.language import parse_body, tree
 from holdfast.program.components import instantiated
@@ -61,10 +62,10 @@ class WrittenProgram:
         written = [item for item in items if isinstance(item, tree.Rule)]
         for item in items:
             for name in item.names if isinstance(item, tree.Declaration) else ():
-                self.columns[self.name(name)] = [_base(a.type_name, kinds) for a in item.attributes]  # type: ignore[union-attr]
+                self.columns[self.name(name)] = [base_type(a.type_name, kinds) for a in item.attributes]  # type: ignore[union-attr]
                 if "eqrel" in item.qualifiers:  # type: ignore[union-attr]
                     self._add_equivalence(name)
-        for rule, called in zip(written, _names(written), strict=True):
+        for rule, called in zip(written, rule_names(written), strict=True):
             if rule.body is not None:
                 for head in rule.heads:
                     offered, limit = _offering(head)
@@ -127,23 +128,3 @@ def written_program(program: tree.Program) -> WrittenProgram:
 def formulas(formula: tree.Formula) -> list[tree.Formula]:
     """The parts of a conjunction."""
     return list(formula.items) if isinstance(formula, tree.Conjunction) else [formula]
-
-
-def _names(rules: list[tree.Rule]) -> list[str]:
-    """As given, else r1, r2, … by place among the rules that are no facts."""
-    given = [next((a.value for a in rule.attributes if a.name == "name"), "") for rule in rules]
-    place = 0
-    for index, rule in enumerate(rules):
-        place += rule.body is not None
-        if not given[index] and rule.body is not None:
-            name = f"r{place}"
-            while name in given:
-                name += "'"
-            given[index] = name
-    return given
-
-
-def _base(name: str, kinds: dict[str, str]) -> str:
-    for _ in range(len(kinds)):
-        name = kinds.get(name, name)
-    return name

@@ -31,7 +31,7 @@ def edited(
         new = without_rules(new, wanted, "<remove_rules>")
     for text in update.add_rules:
         new = with_rules(new, text, "<add_rules>", rule_names(program_tree))
-    open = {name for name, r in program.relations.items() if _is_untold(r) and empty(name)}
+    open = {name for name, r in program.relations.items() if _has_open_types(r) and empty(name)}
     types = {
         (name, i): type
         for name, r in program.relations.items()
@@ -61,7 +61,7 @@ def _without_orphans(edited: tree.Program, program: Program) -> tree.Program:
     return replace(edited, items=tuple(items))
 
 
-def _is_untold(relation: Relation) -> bool:
+def _has_open_types(relation: Relation) -> bool:
     return Type.ANY in relation.types and (relation.auxiliary or not relation.declared)
 
 

@@ -12,6 +12,7 @@ from holdfast.interrupts import checkpoint
 from holdfast.settings import Limits, Progress, Silent
 
 _UNLIMITED, _SILENT = Limits(), Silent()
+_MOMENT = 20e-6  # seconds: enough for another thread to begin
 
 
 class Stopwatch:
@@ -33,9 +34,6 @@ class Stopwatch:
     def seconds(self) -> float:
         """By the clock alone: for work that other processes do."""
         return time.monotonic() - self._clock
-
-
-_MOMENT = 20e-6  # seconds: enough for another thread to begin
 
 
 class Watch:

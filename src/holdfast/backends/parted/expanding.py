@@ -52,8 +52,8 @@ class Expansion(Round):
             yield from self._numbered(Round._instances(self, number, parted, piece, phase, views), piece, phase)
             return
         quota: Ids = np.full(self._numbers, self._most, np.int32)
-        piece.limit(quota)
-        yield from Round._instances(self, number, parted, piece, phase, views)
+        with piece.limited(quota):
+            yield from Round._instances(self, number, parted, piece, phase, views)
         self._note(parted.plan.rule.predicate, np.flatnonzero(quota <= 0), phase)
 
     def _numbered(self, found: Iterable[list[Rows]], piece: SegmentRun, phase: int) -> Iterator[list[Rows]]:

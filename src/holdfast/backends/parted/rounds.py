@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -75,11 +76,11 @@ class SegmentRun(CompiledPlan):
     def _tallying(self) -> JoinStep | None:
         return None
 
-    def limit(self, quota: Ids) -> None:
-        """From now on at most this number of instances for each goal."""
-        self._limited(quota)
-        if self.of_hubs is not None:
-            self.of_hubs.limit(quota)
+    @contextmanager
+    def limited(self, quota: Ids) -> Iterator[None]:
+        """Its variant for hubs has the same quota."""
+        with super().limited(quota), self.of_hubs.limited(quota) if self.of_hubs else nullcontext():
+            yield
 
     def continued_with(self, views: ReadViews, bindings: Rows, hubs: Hubs) -> Iterator[list[Rows]]:
         """What it makes of bindings that came; those with hubs may read another table."""

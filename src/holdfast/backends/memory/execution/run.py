@@ -8,6 +8,7 @@ memory does not grow with the number of instances.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -86,8 +87,8 @@ class CompiledPlan:
         """
         for step in self.steps:
             step.prepare(views)
-        limited, first, done = self._limited(quota), dict[str, int](), 0.0
-        with naming_the_rule(self.plan.rule):
+        first, done = dict[str, int](), 0.0
+        with self.limited(quota), naming_the_rule(self.plan.rule):
             for bindings in self._bindings():
                 for (predicate, _), rows in zip(self.plan.outputs, self._outputs(bindings), strict=True):
                     table = self.tables[predicate]
@@ -102,8 +103,6 @@ class CompiledPlan:
                         yield predicate, table.intern(rows, coming), self.tallying.weights
                     self.watch.batch(table.size - before)
                 done = self.steps[0].done
-        if limited is not None:
-            limited.quota = NO_IDS
 
     def instances(self, views: ReadViews) -> Iterator[list[Rows]]:
         """For each batch of instances, the rows of all outputs, side by side."""
@@ -135,14 +134,19 @@ class CompiledPlan:
         batches = (bindings[begin : begin + buffers.BATCH] for begin in range(0, len(bindings), buffers.BATCH))
         yield from map(self._outputs, self._in_turn(batches, self.steps, -1))
 
-    def _limited(self, quota: Ids) -> JoinStep | LookupStep | None:
-        """The last step, given the quota, if it is one that can stop early; else all instances are met."""
+    @contextmanager
+    def limited(self, quota: Ids) -> Iterator[None]:
+        """Gives the quota to the last step, if that is one that can stop early; else all instances are met."""
         last = self.steps[-1]
         if not len(quota) or not isinstance(last, JoinStep | LookupStep) or isinstance(last.step, AntiJoin):
-            return None
+            yield
+            return
         carried = self.plan.live[-2] if len(self.plan.live) > 1 else self._before
         last.quota, last.goal = quota, carried.index(GOAL) if GOAL in carried else -1
-        return last
+        try:
+            yield
+        finally:
+            last.quota = NO_IDS
 
     def _outputs(self, bindings: Rows) -> list[Rows]:
         if not self.projections:
