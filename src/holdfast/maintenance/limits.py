@@ -23,9 +23,10 @@ import numpy as np
 
 from holdfast.backends.abilities import Ranking
 from holdfast.backends.limits import OfferGroups, groups_of
-from holdfast.backends.protocol import Backend, Facts
+from holdfast.backends.protocol import Backend, Facts, KeptFacts
 from holdfast.errors import Diagnostic, EvaluationError
 from holdfast.maintenance.circles import History, codes_of
+from holdfast.maintenance.recompute import scratch_for
 from holdfast.maintenance.seminaive import NodeFigures, reached
 from holdfast.maintenance.stratum import Figures, Stratum
 from holdfast.maintenance.watch import Stopwatch, Watch
@@ -144,26 +145,38 @@ def materialise(planner: Planner, backend: Backend, watch: Watch, wanted: Mappin
 def recompute(s: Stratum) -> None:
     """The hyper-node's new facts from scratch, then the difference to the old."""
     s.watch.budget = None  # which is what this takes
-    I, D, A, new = s.I, s.D, s.A, s.backend.proved
-    J = s.backend.elsewhere(s.O, new, (I - D) | A)
+    I, D, A, known = s.I, s.D, s.A, _regime_of(s.planner)
+    explicit, scratch = (s.of_node(s.E) - s.E_minus) | s.E_plus, scratch_for(s)
+    if scratch is None:
+        new = s.backend.proved
+        J = s.backend.elsewhere(s.O, new, (I - D) | A)
+        _evaluate(s, (s.planner, s.backend), (new, J, explicit), known)
+        found = s.of_node(new).snapshot()
+        new.clear()
+    else:
+        beside, J = Planner(s.node, scratch.backend.statistics), scratch.reads((I - D) | A)
+        facts = scratch.backend.materialisation, J, scratch.facts(explicit)
+        _evaluate(s, (beside, scratch.backend), facts, known)
+        found = scratch.bring_over()
+    s.figures.is_anew, s.is_ranked = True, _ranks(s.planner, s.backend, known) is not None
+    D |= s.of_node(I) - found
+    A |= found - I
+
+
+def _evaluate(s: Stratum, where: tuple[Planner, Backend], facts: tuple[KeptFacts, Facts, Facts], known: Regime) -> None:
+    """All that follows, into the first of some `facts`, a part of what the second shows; the third are explicit."""
+    (planner, backend), (new, J, explicit) = where, facts
 
     def replace(rivals: Facts, Δ: Facts) -> None:
         nonlocal new
         new -= rivals
         new |= Δ
 
-    known = _regime_of(s.planner)
-    improvement = Improvement(s.planner, s.backend, s.watch, known, lambda: J, replace, s.figures, none_yet=True)
-    plans = s.planner.whole(s.node.nonrecursive)
+    improvement = Improvement(planner, backend, s.watch, known, lambda: J, replace, s.figures, none_yet=True)
+    plans = planner.whole(s.node.nonrecursive)
     N, instances = improvement.groups.offers(plans, {Read.ALL: J, Read.ABSENT: J}, J)
     s.count(instances, "insertion")
-    explicit = (s.of_node(s.E) - s.E_minus) | s.E_plus
     improvement.run(explicit | N, s.node.recursive)
-    s.figures.is_anew, s.is_ranked = True, _ranks(s.planner, s.backend, known) is not None
-    old, found = s.of_node(I), s.of_node(new).snapshot()
-    D |= old - found
-    A |= found - I
-    new.clear()
 
 
 def _regime_of(planner: Planner) -> Regime:

@@ -36,7 +36,8 @@ def check_strata(program: CoreProgram, scope: Names, diagnostics: Diagnostics) -
         group = number[edge.head]
         if edge.mark and group == number[edge.body] and group not in reported:
             reported.add(group)
-            _report([e for e in edges if number[e.head] == group == number[e.body]], scope, diagnostics)
+            inside = [e for e in edges if number[e.head] == group == number[e.body]]
+            _report(inside, _limits(program), scope, diagnostics)
 
 
 def _edges(program: CoreProgram) -> Iterable[Edge]:
@@ -48,7 +49,11 @@ def _edges(program: CoreProgram) -> Iterable[Edge]:
         yield Edge(aggregate.predicate, aggregate.source, aggregate.function, aggregate.span, aggregate.in_head)
 
 
-def _report(edges: list[Edge], scope: Names, diagnostics: Diagnostics) -> None:
+def _limits(program: CoreProgram) -> set[str]:
+    return {rule.head.predicate for rule in program.rules if rule.limit is not None}
+
+
+def _report(edges: list[Edge], limits: set[str], scope: Names, diagnostics: Diagnostics) -> None:
     # An aggregate also gives a negated atom of its own relation (the empty groups): name the aggregate, not that.
     offender = min(
         (edge for edge in edges if edge.mark),
@@ -67,6 +72,8 @@ def _report(edges: list[Edge], scope: Names, diagnostics: Diagnostics) -> None:
     note = f"a relation must be complete before it is {what}, but here {_dependence(listed, len(user))}"
     waits = ", ".join(name for name in scope.waiting.get(offender.span, ()) if not is_fresh(name))
     help = None if offender.mark == "!" else _advice(offender)
+    if offender.mark == "!" and offender.head == offender.body and offender.body in limits:
+        help = "not needed if it keeps worse values out: of each group only the best value is kept anyway"
     if waits:
         help = f"only the recursion binds {waits}: add an atom from outside it that binds {waits} too"
     diagnostics.error(code, message, offender.span, labels=_distinct(labels, offender.span), notes=[note], help=help)
@@ -74,7 +81,8 @@ def _report(edges: list[Edge], scope: Names, diagnostics: Diagnostics) -> None:
 
 def _advice(offender: Edge) -> str:
     if offender.mark not in EXTREMES:
-        return "only min and max may be part of a recursion, in the heads of all rules of a relation"
+        after = f"derive what it ranges over first, and take the {offender.mark} in a rule after the recursion"
+        return f"only min and max may be part of a recursion: {after}"
     if offender.in_head:
         return "a recursive relation may have one column with min or max: make it one relation for each"
     return f"a relation with {offender.mark} in its heads may be recursive: h(x, {offender.mark}(u)) :- …, h(y, u)."
