@@ -22,6 +22,11 @@ class OfferGroups(Protocol):
         group, or not better than J's, may be missing."""
         ...
 
+    def tight(self, plans: Sequence[AnyPlan], sources: Mapping[Read, Facts]) -> tuple[Facts, int]:
+        """Heads of the plans' instances, and how many instances there are.  Heads that are nowhere facts may be
+        missing."""
+        ...
+
     def better(self, N: Facts, J: Facts) -> Facts:
         """The best of N in each group for which it is better than J's fact, or J has none."""
         ...
@@ -60,6 +65,10 @@ class LimitGroups(OfferGroups):
         self._planner, self._backend, self._limits = planner, backend, planner.node.limits
 
     def offers(self, plans: Sequence[AnyPlan], sources: Mapping[Read, Facts], J: Facts) -> tuple[Facts, int]:
+        """All heads."""
+        return self.tight(plans, sources)
+
+    def tight(self, plans: Sequence[AnyPlan], sources: Mapping[Read, Facts]) -> tuple[Facts, int]:
         """All heads."""
         bag = self._backend.apply(plans, sources)
         return bag.support(), len(bag)

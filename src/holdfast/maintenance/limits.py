@@ -213,7 +213,7 @@ def maintain(s: Stratum) -> None:
         recompute(s)
         return
     groups = groups_of(s.planner, s.backend)
-    overdelete(s, N, known)
+    overdelete(s, N, known, groups)
     insert(s, rederive(s, groups))
 
 
@@ -231,7 +231,7 @@ def first_deletions(s: Stratum) -> Facts:
     return reduce(or_, (bag.support() for bag in bags), s.E_minus).snapshot()
 
 
-def overdelete(s: Stratum, N: Facts, known: Regime) -> None:
+def overdelete(s: Stratum, N: Facts, known: Regime, groups: OfferGroups) -> None:
     """Tight facts that lost an instance and are not proved by facts on a better level, and what follows from them."""
     I, D, A = s.I, s.D, s.A
     below, plans = known.below, s.planner.limits
@@ -240,8 +240,9 @@ def overdelete(s: Stratum, N: Facts, known: Regime) -> None:
     rules = tuple(proving)
     ranks = _ranks(s.planner, s.backend, known) if s.is_ranked and not known.climbs else None
     while Δ := _unfounded(s, (N & I) - D, rules, ranks):
-        instances = s.recursive_heads(s.kept.recursive, I - (D - A), I | A, Δ)
-        N = instances.support()
+        Ip, forward = I - (D - A), s.planner.recursive(Δ.sizes(), s.kept.recursive)
+        N, count = groups.tight(forward, {Read.ALL: Ip, Read.OLD: Ip - Δ, Read.DELTA: Δ, Read.ABSENT: I | A})
+        s.count(count)
         s.delete(Δ)
 
 

@@ -160,6 +160,17 @@ class MemoryGroups(LimitGroups):
         found = {name: rows[0] if len(rows) == 1 else np.concatenate(rows) for name, rows in parts.items()}
         return self._interned({name: self._chosen(name, rows, J) for name, rows in found.items()}), count
 
+    def tight(self, plans: Sequence[AnyPlan], sources: Mapping[Read, Facts]) -> tuple[Facts, int]:
+        """The heads that have a row: most offers of instances that are deleted lost long ago."""
+        parts: dict[str, list[Ids]] = {}
+        count = 0
+        for name, rows in self._memory.emitted(plans, sources):
+            count += len(rows)
+            ids = self._memory.tables[name].find(rows)
+            parts.setdefault(name, []).append(ids[ids >= 0])
+        found = {name: np.unique(np.concatenate(ids)) for name, ids in parts.items()}
+        return Momentary(self._memory.tables, {name: ids for name, ids in found.items() if len(ids)}), count
+
     def _interned(self, rows: Mapping[str, Rows]) -> Facts:
         before = sum(self._memory.tables[name].size for name in rows)
         facts = self._memory.facts({name: found for name, found in rows.items() if len(found)})
