@@ -39,8 +39,13 @@ class OfferGroups(Protocol):
         """The facts among some that are in the groups of others."""
         ...
 
+    def before(self, facts: Facts) -> None:
+        """The groups of these facts had them until now."""
+        ...
+
     def front(self, W: Facts) -> tuple[Facts, Facts | None]:
-        """Two parts of a set; the first is not empty and has the best values."""
+        """Two parts of a set; the first is not empty and has the best values, or those that differ least from what
+        their groups had before."""
         ...
 
 
@@ -98,6 +103,9 @@ class LimitGroups(OfferGroups):
             bag = self._backend.apply([plan], {Read.ALL: among, Read.DELTA: facts.of((name,))})
             found.append(bag.support())
         return reduce(or_, found).snapshot()
+
+    def before(self, facts: Facts) -> None:
+        """That does not matter here."""
 
     def front(self, W: Facts) -> tuple[Facts, Facts | None]:
         """All at once."""

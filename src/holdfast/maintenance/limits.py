@@ -297,6 +297,7 @@ def insert(s: Stratum, R: Facts) -> None:
         bags.append(s.instances(s.added.rules, now()))
     N = reduce(or_, (bag.support() for bag in bags), R | s.E_plus).snapshot()
     improvement = Improvement(s.planner, s.backend, s.watch, known, now, replace, s.figures, ranked=s.is_ranked)
+    improvement.groups.before(s.of_node(D))
     improvement.run(N, (*s.kept.recursive, *s.added.recursive))
     s.is_ranked = s.is_ranked and known.levelled
     s.figures.rederived += len((D & A).of(s.O))
