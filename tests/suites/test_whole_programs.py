@@ -27,9 +27,7 @@ from tests.suites.whole_programs import ORDER_DEPENDENT, PROGRAMS, WholeProgram,
 
 ALIKE = ("doop-1-call-site-sensitive", "doop-2-object-sensitive+heap", "python-1-call-site-sensitive")
 REFUSED_ALIKE = ("cclyzer-debug", "cclyzer-subset-and-unification")  # both hold the rules of cclyzer-unification
-TOO_LARGE = {"doop-dependency-analysis", "doop-sound-may-point-to"}  # of made-up facts: minutes, or millions of facts
 READS_NUMBERS = {"doop-data-flow", "doop-xtractor", "python-1-call-site-sensitive"}  # so all texts are numbers
-FEW = {"doop-dependency-analysis": 1}  # facts of a relation, at most
 RUN = ("vandal", "securify", "doop-micro", "doop-1-call-site-sensitive", "cclyzer-subset")
 
 
@@ -126,8 +124,9 @@ class _Facts:
 
 
 def _made_up(id: str, chance: random.Random) -> _Facts:
-    most = 6 if id in RUN else FEW.get(id, 3)
-    return _Facts(chance, most, named=id not in READS_NUMBERS, ordered=id.startswith(("doop", "python")))
+    return _Facts(
+        chance, 6 if id in RUN else 3, named=id not in READS_NUMBERS, ordered=id.startswith(("doop", "python"))
+    )
 
 
 def _inputs(program: Program) -> list[Relation]:
@@ -187,8 +186,8 @@ def _functors(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _running() -> list[Any]:
-    """Every main program that is not refused and ends soon; most of them are slow."""
-    left_out = {f"cclyzer-{name}" for name in ORDER_DEPENDENT} | TOO_LARGE
+    """Every main program that is not refused; most of them are slow."""
+    left_out = {f"cclyzer-{name}" for name in ORDER_DEPENDENT}
     slow = [pytest.param(id, marks=pytest.mark.slow) for id in _ids() if id not in left_out.union(RUN)]
     return [*RUN, *slow]
 
