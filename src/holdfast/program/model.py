@@ -257,7 +257,13 @@ class HyperNode:
     def limits(self) -> Mapping[str, Limit]:
         """Its limit relations."""
         rules = (*self.nonrecursive, *self.recursive)
-        return {rule.predicate: rule.limit for rule in rules if rule.limit is not None}
+        sums = {rule.predicate: Limit(len(rule.group), "max") for rule in self.sums}
+        return {rule.predicate: rule.limit for rule in rules if rule.limit is not None} | sums
+
+    @cached_property
+    def sums(self) -> tuple[AggregateRule, ...]:
+        """The sums and counts that are part of its recursion."""
+        return tuple(rule for rule in self.aggregates if rule.source in self.predicates)
 
 
 @dataclass(frozen=True)

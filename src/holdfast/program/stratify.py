@@ -46,7 +46,8 @@ def _edges(program: CoreProgram) -> Iterable[Edge]:
             if isinstance(literal, CoreAtom):
                 yield Edge(rule.head.predicate, literal.predicate, "!" if literal.negated else "", literal.span)
     for aggregate in program.aggregates:
-        yield Edge(aggregate.predicate, aggregate.source, aggregate.function, aggregate.span, aggregate.in_head)
+        mark = "" if aggregate.recursive else aggregate.function
+        yield Edge(aggregate.predicate, aggregate.source, mark, aggregate.span, aggregate.in_head)
 
 
 def _limits(program: CoreProgram) -> set[str]:
