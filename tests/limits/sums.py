@@ -50,12 +50,13 @@ class _SumWriter(Writer):
         summed = self.random.choice(["sum(w)", "sum(w)", "sum(w)", "count(z)", "sum(w + 1)"])
         guard = self.random.choice(["", "", ", w >= 0", ", !s(x, z)", ", x != y", ", !o(y)"])
         neighbour = self.random.choice(["e(x, y, w), hold(y, y)", "e(x, y, w), hold(y, _)", "hold(x, y), n(y, w)"])
+        enough = self.random.choice([f"v {self.bar()}", "n(x, k), k - v < 2", "n(x, k), v > k"])
         return [
             f"sm(x, y, {summed}) :- hold(x, z), e(z, y, w){guard}.",
             f"hold(x, y) :- sm(x, y, v), v {self.bar()}{self.random.choice(['', '', ', !s(x, y)'])}.",
             "hold(x, x) :- n(x, _).",
             f"cn(x, {self.random.choice(['count(y)', 'sum(w)'])}) :- {neighbour}.",
-            f"hold(x, x) :- cn(x, v), {self.random.choice([f'v {self.bar()}', 'n(x, k), k - v < 2', 'n(x, k), v > k'])}.",
+            f"hold(x, x) :- cn(x, v), {enough}.",
         ]
 
     def others(self) -> list[str]:

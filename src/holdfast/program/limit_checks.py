@@ -159,6 +159,10 @@ class _Check:
 
     def _kept(self, value: Var, limit: Limit, predicate: str, span: Span) -> _Found:
         name, shown = self._name(self.rule.predicate), _shown(value)
+        if self.core.inner:
+            message = f"{shown} may still get {_SMALLER[limit.function]} here, and is a part of what is aggregated"
+            help = "aggregate what is finished, or aggregate in a rule after the recursion"
+            return _Found("E0504", message, span, (self._note(predicate),), help)
         message = f"{shown} may still get {_SMALLER[limit.function]} here, and {name} would keep its old values"
         if self.rule.limit is None:
             column = f"{limit.function}({source_text(span)})"
