@@ -16,6 +16,7 @@ from holdfast.language import parse, show, tree
 from holdfast.program.renaming import Renaming
 from holdfast.values import Record
 
+from ..oracle.scope import conjuncts
 from .wide import Facts, Row, Script
 
 _COMPARED: dict[str, Callable[[int, int], bool]] = {
@@ -59,11 +60,13 @@ class Form:
         self.instance = random.choice(["", "c", "c", "o.c"])
         self.has_base, self.has_functors, self.has_macros = (random.random() < 0.5 for _ in range(3))
         self.outside = random.random() < 0.3  # of the rules of an instance stand outside it
-        limits = dict(_limit_columns([*script.rules, *(rule for step in script.steps for rule in step.add)]))
-        self.packed = {name: found for name in self.types if (found := self._packed(name, limits, random)) is not None}
+        rules = [*script.rules, *(rule for step in script.steps for rule in step.add)]
+        limits, bare = dict(_limit_columns(rules)), set(_bare_columns(rules))
+        draw = ((name, self._packed(name, limits, bare, random)) for name in self.types)
+        self.packed = {name: packed for name, packed in draw if packed is not None}
 
-    def _packed(self, name: str, limits: dict[str, int], random: Random) -> Packed | None:
-        free = [i for i in range(len(self.types[name])) if i != limits.get(name)]
+    def _packed(self, name: str, limits: dict[str, int], bare: set[tuple[str, int]], random: Random) -> Packed | None:
+        free = [i for i in range(len(self.types[name])) if i != limits.get(name) and (name, i) not in bare]
         if name in ("bl", "most", "near", "t", "l", "d") and name not in limits:
             return None  # a rule may make it a limit relation later on
         if not free or random.random() < 0.4:
@@ -249,6 +252,16 @@ def _limit_columns(rules: Iterable[str]) -> Iterable[tuple[str, int]]:
                 for i, argument in enumerate(head.arguments):
                     if isinstance(argument, tree.HeadAggregate):
                         yield head.name.text, i
+
+
+def _bare_columns(rules: Iterable[str]) -> Iterable[tuple[str, int]]:
+    """Columns with a `_` in a negated atom, which a record may not have."""
+    for text in rules:
+        for item in parse(text).items:
+            for formula in conjuncts(item.body) if isinstance(item, tree.Rule) and item.body is not None else ():
+                if isinstance(formula, tree.Negation) and isinstance(formula.operand, tree.Atom):
+                    arguments = enumerate(formula.operand.arguments)
+                    yield from ((formula.operand.name.text, i) for i, a in arguments if isinstance(a, tree.Wildcard))
 
 
 def _name(declaration: str) -> str:

@@ -40,6 +40,7 @@ _WASTEFUL = 0.5  # of what was overdeleted came back: looking for proofs first m
 _HOPELESS = 0.98  # nearly all came back: looking for proofs first is nearly always cheaper
 _CHEAP = 0.02  # seconds an update; a try that turns out badly then does not hurt
 _HARDLY = 0.002  # seconds that are not worth starting over
+_WORTH = 0.05  # seconds that are not worth doing without DRed^v, which keeps most of what is there
 _CERTAIN = 0.8  # of the seconds: what starting over takes is known, what DRed^w takes is guessed
 _MANY_GONE = 10_000  # facts, from which on it is worth a thought whether to recompute
 _MANY = 64  # facts overdeleted, below which nothing is worth a thought
@@ -199,7 +200,7 @@ class Chooser:
         kind, given = _kind(request.deleted > 0, request.inserted > 0), request.deleted + request.inserted
         rates, anew = record.rates(LIMITS.name, kind), record.starting_over(kind, given, full.seconds)
         expected = rates.expected(given)
-        if expected <= _HARDLY + _CERTAIN * anew:
+        if expected <= _WORTH + _CERTAIN * anew:
             return LIMITS, why
         rates.doubt(given)
         return LIMITS_ANEW, f"{why}; {given:,} changed facts should take {expected:.2f} s, starting over {anew:.2f} s"

@@ -237,7 +237,7 @@ def maintain(s: Stratum) -> None:
         recompute(s)
         return
     groups = groups_of(s.planner, s.backend)
-    overdelete(s, N, known)
+    overdelete(s, N, known, groups)
     insert(s, rederive(s, groups))
 
 
@@ -255,7 +255,7 @@ def first_deletions(s: Stratum) -> Facts:
     return reduce(or_, (bag.support() for bag in bags), s.E_minus).snapshot()
 
 
-def overdelete(s: Stratum, N: Facts, known: Regime) -> None:
+def overdelete(s: Stratum, N: Facts, known: Regime, groups: OfferGroups) -> None:
     """Tight facts that lost an instance and are not proved by facts on a better level, and what follows from them."""
     I, D, A = s.I, s.D, s.A
     below, plans = known.below, s.planner.limits
@@ -264,8 +264,9 @@ def overdelete(s: Stratum, N: Facts, known: Regime) -> None:
     rules = tuple(proving)
     ranks = _ranks(s.planner, s.backend, known) if s.is_ranked and not known.climbs else None
     while Δ := _unfounded(s, (N & I) - D, rules, ranks):
-        instances = s.recursive_heads(s.kept.recursive, I - (D - A), I | A, Δ)
-        N = instances.support()
+        Ip, forward = I - (D - A), s.planner.recursive(Δ.sizes(), s.kept.recursive)
+        N, count = groups.tight(forward, {Read.ALL: Ip, Read.OLD: Ip - Δ, Read.DELTA: Δ, Read.ABSENT: I | A})
+        s.count(count)
         s.delete(Δ)
 
 
@@ -320,6 +321,7 @@ def insert(s: Stratum, R: Facts) -> None:
         bags.append(s.instances(s.added.rules, now()))
     N = reduce(or_, (bag.support() for bag in bags), R | s.E_plus).snapshot()
     improvement = Improvement(s.planner, s.backend, s.watch, known, now, replace, s.figures, ranked=s.is_ranked)
+    improvement.groups.before(s.of_node(D))
     improvement.run(N, (*s.kept.recursive, *s.added.recursive))
     s.is_ranked = s.is_ranked and known.levelled
     s.figures.rederived += len((D & A).of(s.O))

@@ -116,6 +116,11 @@ def is_unused(name: str) -> bool:
     return name.startswith("$_")
 
 
+def is_counted(name: str) -> bool:
+    """Whether a variable stands for a `_` inside a record inside an aggregate, where each of its values counts."""
+    return name.startswith("$*")
+
+
 def is_fresh(name: str) -> bool:
     """Whether a variable was made by the checker; a user cannot write `$`."""
     return name.startswith("$")

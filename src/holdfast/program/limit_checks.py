@@ -107,7 +107,8 @@ class _Check:
                     )
             case Compare(operator=operator, left=left, right=right):
                 if not self._stays(operator, left, right, value, limit):
-                    yield self._fails(source_text(span), value, limit, span)
+                    written = f"{show_term(left)} {operator} {show_term(right)}"
+                    yield self._fails(written if span == self.core.span else source_text(span), value, limit, span)
             case Assign(variable=variable, term=term) if self.known.get(variable) != term:
                 if self._has(variable, value) or self._has(term, value):
                     message = f"{shown} stands in an equation, and {still}"
