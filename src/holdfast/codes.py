@@ -50,7 +50,7 @@ ALL_CODES: Final[dict[str, str]] = {
     "E0945": "a knowledge base was opened without a profile",
     "E0930": "there are no compiled kernels for this machine, and no Numba to compile them",
     "E0928": "a signal handler or functor uses a knowledge base inside one of its own calls",
-    "E0931": "a recursion through min or max does not take several updates in one pass",
+    "E0931": "a recursion through an aggregate does not take several updates in one pass",
     "W0008": "a file has the name of an empty relation, but not the ending of a facts file, or other capitals",
     "W0018": "rules read a relation that nothing fills",
     "W0015": "compiled kernels cannot be cached, because no cache folder is writable",

@@ -44,7 +44,7 @@ class _SumWriter(Writer):
         return found + [rule for rule in self.others() if random.random() < 0.35]
 
     def bar(self) -> str:
-        return f"{self.random.choice(['>', '>='])} {self.random.choice([0, 1, 2, 3, 5])}"
+        return f"{self.random.choice(['>', '>='] * 6 + ['<'])} {self.random.choice([0, 1, 2, 3, 5])}"
 
     def circle(self) -> list[str]:
         summed = self.random.choice(["sum(w)", "sum(w)", "sum(w)", "count(z)", "sum(w + 1)"])

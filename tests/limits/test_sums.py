@@ -29,6 +29,7 @@ lost(x, count(y)) :- link(x, y), out(y).
 out(x) :- degree(x, n), n < 2.
 out(x) :- degree(x, n), lost(x, m), n - m < 2.
 """
+RARE = 38  # the seed of a script with a number below 0
 SHAPES = (
     "limits: min or max in its heads; recomputed, since a sum is part of its recursion",
     "no end: E0705",
@@ -101,6 +102,6 @@ def test_a_number_below_0_is_refused_and_leaves_no_trace() -> None:
 @pytest.mark.parametrize(("engine", "first", "scripts"), [("memory", 0, 90), (ModelBackend, 1_000, 30)])
 def test_random_sums_agree_with_the_oracle(engine: object, first: int, scripts: int) -> None:
     met = Counter[str]()
-    for seed in range(first, first + some(scripts)):
+    for seed in {*range(first, first + some(scripts)), first + RARE}:
         met.update(Judged(sums_script(seed), seed, engine).all())
     assert engine != "memory" or [shape for shape in SHAPES if not met[shape]] == [], dict(met)

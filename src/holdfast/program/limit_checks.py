@@ -188,7 +188,7 @@ class _Check:
         return _Found("E0505", message, span, help=f"a relation with {_OTHER[own.function]} may hold it")
 
     def _note(self, predicate: str) -> str:
-        names = [self._name(name) for name in self.node.predicates]
+        names = [self._name(name) for name in self.node.predicates if not self.scope.relations[name].auxiliary]
         name = self._name(predicate)
         if len(names) == 1:
             return f"{name} depends on itself, so it is not finished when this rule reads it"

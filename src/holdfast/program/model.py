@@ -296,7 +296,8 @@ class Program:
     @cached_property
     def recursive_limits(self) -> tuple[str, ...]:
         """The limit relations that depend on themselves."""
-        return tuple(name for node in self.nodes if node.is_recursive for name in node.limits)
+        found = [name for node in self.nodes if node.is_recursive for name in node.limits]
+        return tuple(name for name in found if not self.relations[name].auxiliary)
 
     @cached_property
     def cannot_fail(self) -> bool:

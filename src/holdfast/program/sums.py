@@ -79,6 +79,12 @@ def _offering(
     return replace(rule, limit=CoreLimit(column, "max", aggregate.span))
 
 
+def without_refused(nodes: Iterable[HyperNode], program: CoreProgram) -> tuple[HyperNode, ...]:
+    """The hyper-nodes without those that have an aggregate in their circle which may not be there."""
+    refused = {aggregate.predicate for aggregate in program.aggregates if not aggregate.recursive}
+    return tuple(node for node in nodes if not any(rule.predicate in refused for rule in node.sums))
+
+
 def check_sums(nodes: Iterable[HyperNode], relations: Mapping[str, Relation], diagnostics: Diagnostics) -> None:
     """Report sums of a circle whose result depends on the order, or whose facts are replaced while they are summed."""
     for node in nodes:
