@@ -18,6 +18,7 @@ from .forms import Form
 from .judged import Judged
 from .running import Run
 from .scripts import paths_script, random_script, supporting_script
+from .sums import sums_script
 from .wide import wide_script
 
 KINDS: dict[str, Callable[[int], Counter[str]]] = {
@@ -25,6 +26,7 @@ KINDS: dict[str, Callable[[int], Counter[str]]] = {
     "paths": lambda seed: Run(paths_script(seed)).all(),
     "supporting": lambda seed: Run(supporting_script(seed)).all(),
     "wide": lambda seed: Judged(wide_script(seed), seed).all(),
+    "sums": lambda seed: Judged(sums_script(seed), seed).all(),
     "forms": lambda seed: Judged(script := wide_script(seed), seed, form=Form(script, Random(seed))).all(),
 }
 

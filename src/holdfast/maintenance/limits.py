@@ -30,9 +30,9 @@ from holdfast.maintenance.recompute import scratch_for
 from holdfast.maintenance.seminaive import NodeFigures, reached
 from holdfast.maintenance.stratum import Figures, Stratum
 from holdfast.maintenance.watch import Stopwatch, Watch
-from holdfast.plans import Planner, Read
+from holdfast.plans import AggregatePlan, Planner, Read
 from holdfast.program.limits import Regime, regime
-from holdfast.program.model import HyperNode, Limit, Rule
+from holdfast.program.model import AggregateRule, HyperNode, Limit, Rule
 from holdfast.program.show import shown_names
 from holdfast.values.model import Type
 
@@ -93,7 +93,16 @@ class Improvement:
         J, plans = self._J(), self._planner.recursive(Δ.sizes(), rules)
         offers, count = self.groups.offers(plans, {Read.ALL: J, Read.OLD: J - Δ, Read.DELTA: Δ, Read.ABSENT: J}, J)
         self._figures.insertion += count
-        return offers
+        return offers | self._sums(Δ, J) if self._planner.node.sums else offers
+
+    def _sums(self, Δ: Facts, J: Facts) -> Facts:
+        """The sums and counts of the groups that a new fact belongs to."""
+        touched = [rule for rule in self._planner.node.sums if Δ.sizes().get(rule.source)]
+        for rule in touched:
+            _refuse_negative(rule, Δ, self._backend)
+        bag = self._backend.apply([AggregatePlan(rule) for rule in touched], {Read.ALL: J, Read.DELTA: Δ})
+        self._figures.insertion += len(bag)
+        return bag.support()
 
     def _look_for_circles(self, Δ: Facts) -> None:
         """A proof that is longer than there are groups improves some group by itself, and so for ever."""
@@ -114,6 +123,17 @@ def _refuse_nan(predicate: str, Δ: Facts, backend: Backend, node: HyperNode) ->
         message = f"rule {rule.name} has no value for some facts: NaN has no place in a recursion through min or max"
         help = "keep such facts out of the rule by a comparison before it is computed, or mend the data"
         raise EvaluationError(Diagnostic("E0701", message, rule.span, help=help))
+
+
+def _refuse_negative(rule: AggregateRule, Δ: Facts, backend: Backend) -> None:
+    """With a number below 0 a sum could fall again, after something was derived from it."""
+    if rule.target is None or backend.relations[rule.source].types[rule.target] is not Type.NUMBER:
+        return
+    if (codes_of(backend, rule.source, Δ)[:, rule.target] < 0).any():
+        message = "a sum that is part of a recursion has a number below 0 to add, and might fall again"
+        note = "what was derived from the larger sum would have to go; nothing has changed"
+        help = "keep such numbers out by a comparison in the rule, n >= 0, or mend the facts"
+        raise EvaluationError(Diagnostic("E0705", message, rule.span, notes=(note,), help=help))
 
 
 # --- from scratch ------------------------------------------------------------------------------------
@@ -200,6 +220,10 @@ def are_ranked(planner: Planner) -> bool:
 
 def maintain(s: Stratum) -> None:
     """DRed^v: bring one hyper-node up to date."""
+    if s.node.sums:
+        s.figures.why = f"recomputed, since a {s.node.sums[0].function} is part of its recursion"
+        recompute(s)
+        return
     if _means_other(s):
         s.figures.why = "recomputed, since they were not there before"
         recompute(s)

@@ -99,6 +99,7 @@ class CoreAggregate:
     target: int | None
     span: Span
     in_head: bool = False
+    recursive: bool = False  # a sum or count that is part of its own circle
 
 
 @dataclass(frozen=True)

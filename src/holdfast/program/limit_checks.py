@@ -160,6 +160,10 @@ class _Check:
 
     def _kept(self, value: Var, limit: Limit, predicate: str, span: Span) -> _Found:
         name, shown = self._name(self.rule.predicate), _shown(value)
+        if self.core.inner:
+            message = f"{shown} may still get {_SMALLER[limit.function]} here, and is a part of what is aggregated"
+            help = "aggregate what is finished, or aggregate in a rule after the recursion"
+            return _Found("E0504", message, span, (self._note(predicate),), help)
         message = f"{shown} may still get {_SMALLER[limit.function]} here, and {name} would keep its old values"
         if self.rule.limit is None:
             column = f"{limit.function}({source_text(span)})"
@@ -184,7 +188,7 @@ class _Check:
         return _Found("E0505", message, span, help=f"a relation with {_OTHER[own.function]} may hold it")
 
     def _note(self, predicate: str) -> str:
-        names = [self._name(name) for name in self.node.predicates]
+        names = [self._name(name) for name in self.node.predicates if not self.scope.relations[name].auxiliary]
         name = self._name(predicate)
         if len(names) == 1:
             return f"{name} depends on itself, so it is not finished when this rule reads it"

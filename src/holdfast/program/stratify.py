@@ -10,6 +10,7 @@ from holdfast.program.core import CoreAtom, CoreProgram, is_fresh
 from holdfast.program.graph import components
 from holdfast.program.limit_heads import EXTREMES
 from holdfast.program.names import Names
+from holdfast.program.sums import SUMS
 from holdfast.quick_dataclass import dataclass
 
 
@@ -46,7 +47,8 @@ def _edges(program: CoreProgram) -> Iterable[Edge]:
             if isinstance(literal, CoreAtom):
                 yield Edge(rule.head.predicate, literal.predicate, "!" if literal.negated else "", literal.span)
     for aggregate in program.aggregates:
-        yield Edge(aggregate.predicate, aggregate.source, aggregate.function, aggregate.span, aggregate.in_head)
+        mark = "" if aggregate.recursive else aggregate.function
+        yield Edge(aggregate.predicate, aggregate.source, mark, aggregate.span, aggregate.in_head)
 
 
 def _limits(program: CoreProgram) -> set[str]:
@@ -80,9 +82,11 @@ def _report(edges: list[Edge], limits: set[str], scope: Names, diagnostics: Diag
 
 
 def _advice(offender: Edge) -> str:
+    if offender.mark in SUMS and offender.in_head:
+        return f"a recursive relation with {offender.mark} in its head has one rule and one aggregate: split it"
     if offender.mark not in EXTREMES:
         after = f"derive what it ranges over first, and take the {offender.mark} in a rule after the recursion"
-        return f"only min and max may be part of a recursion: {after}"
+        return f"only heads with min, max, sum or count may be part of a recursion: {after}"
     if offender.in_head:
         return "a recursive relation may have one column with min or max: make it one relation for each"
     return f"a relation with {offender.mark} in its heads may be recursive: h(x, {offender.mark}(u)) :- …, h(y, u)."
