@@ -11,13 +11,15 @@ from holdfast.plans import limits as plans
 from holdfast.program import limits as program
 
 from ..equivalence.mutants import Mutant, broken
+from .judged import Judged
 from .running import failure
 from .scripts import paths_script, random_script, supporting_script
+from .sums import sums_script
 
 pytestmark = pytest.mark.only_in_memory("that tests bite is shown once")
 
 ENOUGH = 250
-PATHS, SUPPORTING = "paths", "supporting"
+PATHS, SUPPORTING, SUMS = "paths", "supporting", "sums"
 MAKERS = {PATHS: paths_script, SUPPORTING: supporting_script, "": random_script}
 
 MUTANTS = [
@@ -64,6 +66,9 @@ MUTANTS = [
     Mutant("groups are not looked up", memory.MemoryGroups._look_up, "if len(keys):", "if False:", ""),
     Mutant("the last offer wins", memory._Best.winners, "keys == self._offered[groups]", "keys == keys", ""),
     Mutant("a replaced value stays in mind", memory._Best.replaced, "self.put(offers, ids)", "pass", ""),
+    Mutant("sums stay as they were first", limits.Improvement._sums, "if Δ.sizes().get(rule.source)", "if False", SUMS),
+    Mutant("sums of the new facts alone", limits.Improvement._sums, "Read.ALL: J", "Read.ALL: Δ", SUMS),
+    Mutant("numbers below 0 are summed", limits._refuse_negative, "< 0", "< -9", SUMS),
     Mutant("values end too early", limits.Improvement._look_for_circles, "self.rounds > self._enough + 1", "True", ""),
 ]
 
@@ -77,20 +82,27 @@ HINTS = {
     "values of the same level prove": 12,
     "endless values are not looked for": 11,
     "ranks of other regimes are right": 33,
+    "numbers below 0 are summed": 38,
 }
 
 
 def caught(mutant: Mutant) -> int | None:
     """The first script that fails, be it that it breaks off."""
-    make = MAKERS[mutant.policy]
     for seed in dict.fromkeys((HINTS.get(mutant.name, 0), *range(ENOUGH))):
         try:
-            found = failure(lambda seed=seed: make(seed))
+            found = _failure(mutant.policy, seed)
         except Exception:
             return seed
         if found is not None:
             return seed
     return None
+
+
+def _failure(kind: str, seed: int) -> str | None:
+    if kind == SUMS:
+        Judged(sums_script(seed), seed).all()  # raises what is wrong
+        return None
+    return failure(lambda: MAKERS[kind](seed))
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)

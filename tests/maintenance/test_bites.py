@@ -207,9 +207,7 @@ MUTANTS = [
         "self.backend.materialisation, self._real.materialisation)",
         "scripts",
     ),
-    Mutant(
-        "rows are found at other places", MemoryScratch._ids, "table.rows[: table.size]", "table.rows[:0]", "scripts"
-    ),
+    Mutant("rows are found at other places", MemoryScratch._places, "slice(0, size) if", "slice(0, 0) if", "scripts"),
     Mutant(
         "facts that are dropped soon count",
         scratch._Quiet.batch,
