@@ -73,7 +73,7 @@ def impact(
         return
     _show(found)
     for fact, each in causes.items():
-        terminal.text(f"\n{each or f'{fact} would neither come nor go'}")
+        terminal.text(f"\n{each or f'{fact} would not change'}")
 
 
 def _facts(base: KnowledgeBase, texts: list[str]) -> dict[str, list[Row]]:

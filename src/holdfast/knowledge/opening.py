@@ -120,7 +120,7 @@ def from_text(
     """
     expect(text, str, "a program is a text", "holdfast.open takes the path of a file")
     if _FILE_NAME.fullmatch(text):
-        raise UsageError(Diagnostic("E0926", f"{text} is no program", help="holdfast.open takes the path of a file"))
+        raise UsageError(Diagnostic("E0926", f"{text} is not a program", help="holdfast.open takes the path of a file"))
     _expect_settings(limits, progress, output)
     expect(store, (str, Path, NoneType), "a store is a folder")
     with within(limits.seconds if limits else None):

@@ -83,7 +83,7 @@ class Repairs(Sequence[Repair]):
 
     def __str__(self) -> str:
         lines = [f"{number}. {repair}" for number, repair in enumerate(self._found, 1)] or ["no repair was found"]
-        more = [] if self.is_complete else ["there may be more: the search did not see everything"]
+        more = [] if self.is_complete else ["there may be more: the search was not complete"]
         return "\n".join([*lines, *more]).replace("\n  ", "\n   ")
 
     def __repr__(self) -> str:
