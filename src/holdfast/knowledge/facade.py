@@ -359,7 +359,7 @@ class KnowledgeBase(Readable):
 
     @public
     def at(self, version: int) -> KnowledgeBase:
-        """Return the knowledge base at an earlier version since the last snapshot, evaluated again and without a store."""
+        """Return the knowledge base at a version since the last snapshot, evaluated again and without a store."""
         expect(version, int, "a version is a number")
         return (self._following or self._kept).earlier(version)
 
