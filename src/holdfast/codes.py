@@ -7,7 +7,7 @@ from typing import Final
 ALL_CODES: Final[dict[str, str]] = {
     "E0001": "an error without a code of its own",
     "E0701": "a rule meets values for which it has no result",
-    "E0704": "the min or max of a recursion gets better forever",
+    "E0704": "the min or max of a recursion gets better for ever",
     "E0801": "the limit on rounds was reached",
     "E0802": "the limit on facts was reached",
     "E0803": "the limit on seconds was reached",

@@ -210,9 +210,7 @@ class Causes:
         listed = _in_words([*shown, *([f"made {more:,} more changes"] if more > 0 else [])])
         hidden = len(self.proofs) - _PROOFS_SHOWN
         proofs = [*self.proofs[:_PROOFS_SHOWN], *([f"… and {hidden:,} more proofs"] if hidden > 0 else [])]
-        return "\n".join(
-            [f"{self.fact} was {'added' if self.came else 'removed'} because the update {listed}", *proofs]
-        )
+        return "\n".join([f"{self.fact} {'came' if self.came else 'went'} because the update {listed}", *proofs])
 
     def __repr__(self) -> str:
         return f"<causes of {self.fact}: {_listed([str(part) for part in self.parts])}>"

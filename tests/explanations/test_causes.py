@@ -110,7 +110,7 @@ def test_a_fact_that_went() -> None:
     found = change.why("path", (1, 4))
     assert found is not None
     assert [str(part) for part in found.parts] == ["deleted edge(2, 3)"]
-    assert str(found).splitlines()[0] == "path(1, 4) was removed because the update deleted edge(2, 3)"
+    assert str(found).splitlines()[0] == "path(1, 4) went because the update deleted edge(2, 3)"
     assert "edge(2, 3)  deleted" in str(found)
     assert "edge(3, 4)  still holds" in str(found)
 
