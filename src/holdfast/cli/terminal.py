@@ -105,7 +105,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
 
 def _plain_table(columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[bool]) -> Iterator[str]:
-    """The lines of a table for a file or a pipe: nothing is truncated, and Rich, which is slow to import, is not used."""
+    """The lines of a table for a file or a pipe: nothing is truncated, and Rich, slow to import, is not used."""
     widths = [max(map(_width, texts)) for texts in zip(columns, *rows, strict=True)]
     for number, row in enumerate([columns, *rows]):
         cells = [
