@@ -124,7 +124,7 @@ def aggregated(function: str, values: list[Any]) -> Any:
 
 
 def as_close(value: Any, wanted: Any) -> Any:
-    """Whether two sums are close enough: a sum of floats depends on their order, so the last digits may differ."""
+    """The wanted float if the value is close to it, else the value: the last digits of a sum depend on its order."""
     floats = isinstance(value, float) and isinstance(wanted, float)
     return wanted if floats and math.isclose(value, wanted, rel_tol=1e-12) else value
 

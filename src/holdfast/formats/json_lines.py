@@ -37,7 +37,7 @@ class NotFiniteError(ValueError):
         self._number = number
 
     def column(self, line: str) -> int:
-        """Its column in the line, if known."""
+        """Its column in the line; 1 if unknown."""
         return line.find(self._number) + 1 if line.count(self._number) == 1 else 1
 
 
@@ -49,7 +49,7 @@ class RepeatedKeyError(ValueError):
         self._written = json.dumps(key)
 
     def place(self, line: str) -> tuple[int, int]:
-        """The column and length of the repeated key, if known."""
+        """The column and length of the repeated key; 1 and 1 if unknown."""
         again = line.find(self._written, line.find(self._written) + 1)
         return (again + 1, len(self._written)) if again > 0 else (1, 1)
 
