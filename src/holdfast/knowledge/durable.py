@@ -60,7 +60,7 @@ class Durable:
         return InLog(self.store, self._state, base)
 
     def _committed(self) -> None:
-        """Publish the new version, and write a snapshot if the log is long; if that fails, the update is still durable."""
+        """Publish the new version, and write a snapshot if the log is long; if that fails, the update stays durable."""
         self.store.publish(self._state.version)
         if self.store.is_due and self.store.is_open and self.store.log_size > self._next_try:
             with suppress(HoldfastError, MemoryError):
