@@ -1,7 +1,7 @@
 """Every error a user can see: what is wrong, where, and what to do about it.
 
-An error is data (`Diagnostic`), collected in a `Diagnostics` list and raised together.  The
-golden files in tests/ fix the rendered form:
+An error is data (`Diagnostic`), collected in a `Diagnostics` list and raised together.  Golden files in tests/ fix
+the rendered form:
 
     error[E0301]: the head uses y, but no positive atom of the body binds it
       --> reach.dl:4:9
