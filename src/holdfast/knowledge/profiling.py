@@ -96,7 +96,7 @@ class ProfiledRule:
 
 @dataclass(frozen=True, eq=False)
 class Profile:
-    """The work of rules since the knowledge base was opened, slowest first, and of hyper-nodes in the first evaluation."""
+    """The work of rules since the knowledge base was opened, slowest first, and of hyper-nodes in its evaluation."""
 
     rules: tuple[ProfiledRule, ...]
     nodes: tuple[NodeFigures, ...]
