@@ -46,7 +46,7 @@ _LEADING_ZERO = re.compile(rb"0(?<![0-9]0)[0-9]")  # starting with a literal zer
 _PADDED = r"^\s*[+-]?0[0-9]+\s*$"
 _DIGITS = r"^\s*[+-]?[0-9]+\s*$"
 _MANY_DIGITS = r"^\s*[+-]?[0-9.]{16,}([eE][+-]?[0-9]+)?\s*$"
-_EXACT = 2.0**53  # every smaller integer is a float
+_EXACT = 2.0**53  # every smaller integer is exact as a float
 
 
 def read_delimited(path: Path, data: bytes, layout: Layout, relation: Relation, dictionary: Dictionary) -> Codes:

@@ -23,7 +23,7 @@ _ARROW = {
     Type.SYMBOL: pa.string(),
 }
 _ROW = "row"
-_EXACT = 2.0**53  # every smaller integer is a float
+_EXACT = 2.0**53  # every smaller integer is exact as a float
 _BLOCK = 16 << 20  # bytes; a row cannot be longer, and small blocks cost more than they save
 
 

@@ -118,9 +118,7 @@ def _is_same(path: Path, other: Path) -> bool:
 
 
 def inside(folder: Path, name: str, span: Span | None = None) -> Path:
-    """`folder
-    name`, refused if it leaves the folder through `..`, an absolute path or a link.
-    """
+    """`folder / name`, refused if it leaves the folder through `..`, an absolute path or a link."""
     path = folder / name
     if not name or "\0" in name or Path(name).is_absolute() or not path.resolve().is_relative_to(folder.resolve()):
         refuse(
