@@ -96,7 +96,7 @@ def _evaluated(loaded: Loaded, make_backend: Factory, watch: Watch, modules: tup
     _put_facts(loaded, backend, watch)
     progress.started(len(program.nodes))
     if program.size_limits or len(backend.explicit) > module_budget(backend).most_for_modules:
-        modules = ()  # a size limit depends on the rounds; modules run in this process
+        modules = ()  # modules skip the rounds that size limits depend on, and run in this process
     served = Served({node.index: allot(node, program.relations, modules) for node in program.nodes}, States())
     if any(allotment.services for allotment in served.allotments.values()):
         with patience(progress):

@@ -31,7 +31,7 @@ class _Waiting:
 class GroupCommit:
     """Coordinates the writers of a knowledge base.
 
-    Invariant: if updates wait, one thread leads; its update came first, or it is about to wake the thread whose did.
+    Invariant: if updates wait, one thread leads: the one whose update came first, or one that is about to wake it.
     """
 
     def __init__(self, together: Callable[[Sequence[Update]], list[Change]]) -> None:

@@ -39,7 +39,7 @@ GivenFacts: TypeAlias = str | Path | Sequence[str | Path] | Mapping[str, FactDat
 """A folder, RDF files, several of these, or data by relation name."""
 
 
-LOADED = "facts that are loaded"  # name in memory limits until the backend holds them
+LOADED = "facts that are loaded"  # their name in memory errors until the backend holds them
 Hints: TypeAlias = Mapping[tuple[str, int], Type]
 
 
