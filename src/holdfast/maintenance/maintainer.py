@@ -14,6 +14,7 @@ from holdfast.maintenance.algorithms import Choice
 from holdfast.maintenance.budget import FullCost
 from holdfast.maintenance.choose import Chooser
 from holdfast.maintenance.commit import CommitStep, commit
+from holdfast.maintenance.few_sources import note_rules
 from holdfast.maintenance.ledger import Ledger
 from holdfast.maintenance.marking import Marking
 from holdfast.maintenance.modular import TooManyForModulesError
@@ -54,6 +55,7 @@ class Maintainer:
             self.ledger.note_ranks(plan, right=not plan.allotment.services and limits.are_ranked(plan.planner))
             if plan.node.limits:
                 self.chooser.costs.by_facts(plan.node.predicates, facts_around(plan))
+        note_rules(self)
         self.marking: Marking | None = None  # if the next update may be looked at
 
     def counted(self) -> None:
