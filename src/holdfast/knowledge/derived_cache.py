@@ -18,7 +18,7 @@ from holdfast.backends.abilities import Ranking, SavedTable, Saving, relation_si
 from holdfast.backends.protocol import Backend
 from holdfast.knowledge.materialisation import Materialisation
 from holdfast.maintenance.budget import FullCost
-from holdfast.maintenance.few_sources import note_rules
+from holdfast.maintenance.opened import note_rules
 from holdfast.maintenance.watch import Watch
 from holdfast.program.model import Program
 from holdfast.quick_dataclass import dataclass

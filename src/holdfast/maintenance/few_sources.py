@@ -12,26 +12,20 @@ begins.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from holdfast.backends.abilities import Ranking, VirtualRelations, tuning
 from holdfast.backends.protocol import Backend, Facts
-from holdfast.maintenance.algorithms import BY_RULES
 from holdfast.maintenance.module_adapter import ModuleAdapter
 from holdfast.maintenance.watch import Watch
 from holdfast.plans import Planner, Read
-
-if TYPE_CHECKING:
-    from holdfast.maintenance.maintainer import Maintainer
 
 _STEPS = 4_096  # below which a module is quick in any case
 _EACH = 64  # steps for each source: then sources are few
 _SAMPLE = 4  # sources that are followed first
 _VISITS = 16  # instances for each step that rules may visit; a module takes as long as for eight to number and sort it
 _ROUND = 2_000  # instances that take as long as beginning a round
-_NUMBERED = 5e-7  # seconds that a module takes for a step at least
 
 
 class FewSources:
@@ -104,19 +98,3 @@ class FewSources:
         self._backend.recursive.forget(O)
         self._watch.facts, self._watch.rounds = facts, rounds
         self.instances = self.facts = 0
-
-
-def note_rules(maintainer: Maintainer) -> None:
-    """Hyper-nodes that were evaluated by rules though modules could serve them are maintained by rules.
-
-    Those that a cache has with their ranks were so when it was written.
-    """
-    for plan in maintainer.nodes if maintainer.states.by_rules or maintainer.ledger.has_ranks else ():
-        why = maintainer.states.by_rules.get(plan.node.predicates[0], "")
-        if why:
-            maintainer.ledger.maintained(plan, BY_RULES["recompute"])
-        elif plan.allotment.services and maintainer.ledger.ranks_are_right(plan):
-            why = "they maintained it before"
-        if why:
-            steps = sum(map(maintainer.backend.statistics.size, plan.inputs - plan.predicates))
-            maintainer.chooser.open_by_rules(plan, why, _NUMBERED * steps)

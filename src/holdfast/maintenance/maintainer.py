@@ -14,12 +14,12 @@ from holdfast.maintenance.algorithms import Choice
 from holdfast.maintenance.budget import FullCost
 from holdfast.maintenance.choose import Chooser
 from holdfast.maintenance.commit import CommitStep, commit
-from holdfast.maintenance.few_sources import note_rules
 from holdfast.maintenance.ledger import Ledger
 from holdfast.maintenance.marking import Marking
 from holdfast.maintenance.modular import TooManyForModulesError
 from holdfast.maintenance.module_adapter import States
 from holdfast.maintenance.node_plans import NodePlan, changed_plans, node_plans, plans_after_edit
+from holdfast.maintenance.opened import note_rules
 from holdfast.maintenance.seminaive import NodeFigures
 from holdfast.maintenance.transaction import Outcome, Transactions
 from holdfast.maintenance.walk import Walk, explicit_change, facts_around
