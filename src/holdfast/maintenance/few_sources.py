@@ -24,7 +24,7 @@ from holdfast.plans import Planner, Read
 _STEPS = 4_096  # below which a module is quick in any case
 _EACH = 64  # steps for each source: then sources are few
 _SAMPLE = 4  # sources that are followed first
-_VISITS = 16  # instances for each step that rules may visit; a module takes as long as for eight to number and sort it
+_VISITS = 24  # instances for each step that rules may visit: about what a module takes to number, sort and walk it
 _ROUND = 2_000  # instances that take as long as beginning a round
 
 
@@ -46,7 +46,8 @@ class FewSources:
         sources = np.unique(rows[:, column])
         if not len(sources) or _EACH * len(sources) > steps or len(rows) < len(Δ):
             return ""
-        before, some = (self._watch.facts, self._watch.rounds), sources[:_SAMPLE]
+        before = self._watch.facts, self._watch.rounds
+        some = np.unique(sources[np.linspace(0, len(sources) - 1, _SAMPLE).astype(np.int64)])
         sample = self._module.facts(rows[np.isin(rows[:, column], some)], known=True).snapshot()
         ranks.rank_anew(self._planner.node.predicates)
         self._enter(Δ, ranks)
