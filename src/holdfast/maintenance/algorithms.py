@@ -107,10 +107,10 @@ ALGORITHMS: Mapping[str, Algorithm] = {
 AUTO = "auto"
 
 LIMITS = Algorithm("limits", limits.maintain)
-"""What hyper-nodes with limit relations get, whatever is asked for."""
+"""The algorithm of hyper-nodes with limit relations, whatever is requested."""
 LIMITS_ANEW = Algorithm("recompute", limits.recompute)
 BY_RULES = {name: replace(algorithm, modular=None) for name, algorithm in ALGORITHMS.items() if name != "exact"}
-"""The same where rules have taken the place of modules."""
+"""The same algorithms, for hyper-nodes where rules have replaced modules."""
 
 
 STRATEGIES = ("counters", "hyper-node")

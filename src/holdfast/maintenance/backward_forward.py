@@ -26,7 +26,7 @@ _FIRST = 32  # instances of each rule that CHECK looks at first, to prove a fact
 _GROWTH = 8
 
 Proves = Callable[[Stratum, Facts], Facts]
-"""Those of some facts that have a nonrecursive derivation or are explicit."""
+"""Selects the facts that have a nonrecursive derivation or are explicit."""
 
 
 def maintain(s: Stratum) -> None:

@@ -21,7 +21,7 @@ _LONGEST = 200  # rounds that are kept for going back
 _SHOWN = 8  # facts of a cycle
 _FALLS = {"min": "smaller", "max": "larger"}
 _Row = tuple[str, Codes]
-"""A predicate, and one row of it."""
+"""A predicate and one of its rows."""
 
 
 def codes_of(backend: Backend, predicate: str, facts: Facts) -> Codes:

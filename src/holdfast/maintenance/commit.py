@@ -16,7 +16,7 @@ from holdfast.exclusive import InterruptedCommitError
 from holdfast.interrupts import shielded
 
 CommitStep: TypeAlias = Callable[[], None]
-"""May be done again, also when it was done in part."""
+"""May be repeated, even after it was done in part."""
 
 
 def commit(backend: Backend, steps: Sequence[CommitStep]) -> None:

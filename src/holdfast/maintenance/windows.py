@@ -14,7 +14,7 @@ from holdfast.program.model import HyperNode
 from holdfast.quick_dataclass import dataclass
 
 Move: TypeAlias = tuple[Facts, Facts]
-"""The facts that go and those that come from one state to the next."""
+"""The facts removed and added from one state to the next."""
 
 
 class NodeInWindow(Protocol):

@@ -57,7 +57,7 @@ class ClosureForm:
 
 
 EdgeChange = tuple[Numbers, Numbers]
-"""Edges that are lost and gained."""
+"""Lost and gained edges."""
 EdgeSets = tuple[Edges, Edges, Edges]
 """B, L and T."""
 

@@ -16,7 +16,7 @@ from holdfast.quick_dataclass import dataclass
 
 Numbers = NDArray[np.int64]
 EdgeIndex = tuple[Numbers, Numbers]
-"""Rows of edges: where those of each node begin, and their targets."""
+"""Rows of edges: the first place of each node's edges, and their targets."""
 EdgeRows = tuple[Numbers, Numbers, Numbers, Numbers]
 """The same, with the keys of added and of removed edges."""
 

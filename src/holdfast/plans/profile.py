@@ -23,9 +23,9 @@ class PlanFigures:
         self.seconds = 0.0
         steps = () if isinstance(plan, AggregatePlan) else plan.steps
         self.rows = [0] * (len(steps) + 1)
-        """The bindings that each step gave; last, the heads, where a step of its own makes them."""
+        """The bindings that each step emitted; last, the heads, where a separate step makes them."""
         self.fanouts = [_fanout(step, statistics) if isinstance(step, Join) else None for step in steps]
-        """How many facts the planner expected a binding to meet, when the plan was first used."""
+        """The number of facts that the planner expected a binding to match, when the plan was first used."""
 
 
 def _fanout(step: Join, statistics: SizeStatistics) -> float | None:

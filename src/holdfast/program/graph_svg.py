@@ -27,7 +27,7 @@ _STYLE = """
 
 
 LayerItem: TypeAlias = int | tuple[int, int]
-"""An item of a layer: a node by its index, or the lane in which the edges from a node pass the layer."""
+"""An item of a layer: a node by its index, or the lane for the edges from a node through the layer."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import TypeAlias
 from holdfast.program.model import Argument, Assign, Atom, Compare, Negated, Program, Rule, Term, Var
 
 ColumnPlace: TypeAlias = tuple[str, int]
-"""A column: its predicate, and its number."""
+"""A column: its predicate and its number."""
 
 
 def joined_columns(program: Program) -> dict[ColumnPlace, frozenset[ColumnPlace]]:

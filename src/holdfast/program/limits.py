@@ -32,7 +32,7 @@ from holdfast.quick_dataclass import dataclass
 from holdfast.values import Type
 
 Smallest = Callable[[str, int], float]
-"""A bound below all numbers of a column."""
+"""Returns a lower bound of the numbers in a column."""
 _NUMERIC = (Type.NUMBER, Type.UNSIGNED, Type.FLOAT)
 _NATURAL = {"min": "up", "max": "down"}
 

@@ -41,8 +41,7 @@ def warn_of_limits(relations: Mapping[str, Relation], nodes: tuple[HyperNode, ..
 
 
 def _grown(rule: Rule, own: set[str], limited: int | None) -> set[str]:
-    """The variables of recursive atoms that a head value is computed from and nothing bounds, except in a `limited`
-    column."""
+    """The unbounded variables of recursive atoms that a head value is computed from, except in a `limited` column."""
     atoms = [literal for literal in rule.body if isinstance(literal, Atom)]
     recursive = {name for atom in atoms if atom.predicate in own for name in _names(atom.arguments)}
     given = {name for atom in atoms if atom.predicate not in own for name in _names(atom.arguments)}

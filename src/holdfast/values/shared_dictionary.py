@@ -11,7 +11,7 @@ from holdfast.settings import Memory
 from holdfast.values.dictionary import Dictionary
 
 LOCKED = tuple(name for name, member in vars(Dictionary).items() if callable(member) and not name.startswith("_"))
-"""Everything that a dictionary can be asked; what only reads too, because values move in memory while others come."""
+"""All methods of a dictionary; those that only read too, because values move in memory while others are added."""
 
 
 class SharedDictionary(Dictionary):

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 Spans: TypeAlias = tuple[tuple[int, int], ...]
 """Ranks that a rule saw together: from the first to the last."""
 Weighted: TypeAlias = tuple[Ids, Weights]
-"""Heads, and how many instances each stands for; without weights, one."""
+"""Heads, each with the number of its instances; without weights, one each."""
 _NO_RANKS: RowNumbers = np.empty(0, np.int32)
 
 

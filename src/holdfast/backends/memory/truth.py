@@ -11,7 +11,7 @@ from holdfast.backends.memory import kernels
 from holdfast.backends.memory.arrays import Ids
 
 TruthTable = int
-"""256 truth values: bit s says whether a fact with the status byte s is meant.  Connectives are those of integers."""
+"""256 truth values: bit s says whether a fact with status byte s is selected.  Connectives are those of integers."""
 
 Run = tuple[int, int]
 """The first of some consecutive rows, and the one after the last."""

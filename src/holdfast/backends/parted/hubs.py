@@ -11,7 +11,7 @@ from holdfast.backends.memory.arrays import Rows
 from holdfast.backends.parted.partition import Hubs
 
 LEAST = 10_000
-"""Facts of a relation without hubs, however they are spread."""
+"""A relation with no more facts than this has no hubs, however they are distributed."""
 _SAMPLE = 4_096  # facts in the sample that suggests hubs
 
 

@@ -24,13 +24,13 @@ Carried: TypeAlias = tuple[Var, ...]
 """The variables that a binding carries, in order."""
 
 Hubs: TypeAlias = NDArray[np.int64]
-"""Some values, ascending."""
+"""Values in ascending order."""
 
 ON_ONE: Final = -1
-"""In place of a column: all facts are on shard 0."""
+"""Instead of a column: all facts are on shard 0."""
 NO_HUBS: Final[Hubs] = np.empty(0, np.int64)
 BINDINGS: Final = "#"
-"""In place of a predicate: what a segment emits are bindings for the next one."""
+"""Instead of a predicate: the segment emits bindings for the next one."""
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _HIGH = np.uint64(32)
 

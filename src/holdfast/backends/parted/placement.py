@@ -25,7 +25,7 @@ from holdfast.plans.model import AggregatePlan, AnyPlan, Plan, Read
 from holdfast.program.model import AggregateRule, Const, Relation
 
 SMALL = 10_000
-"""Facts that are copied to all shards instead of moving bindings to them."""
+"""A relation with fewer facts is copied to all shards, so that bindings need not move to it."""
 
 
 class Placement:

@@ -57,7 +57,7 @@ class Traffic:
 
 
 Emitted: TypeAlias = str | tuple[int, int]
-"""What rows are: heads of a predicate, or bindings for a plan, by its number, and one of its phases."""
+"""The kind of rows: heads of a predicate, or bindings for a plan (by number) and one of its phases."""
 
 
 class SegmentRun(CompiledPlan):

@@ -36,7 +36,7 @@ _NATIVE = {
     "/": "IF({b} = 0L OR ({b} = -1L AND {a} = CAST('-9223372036854775808' AS BIGINT)), {refused}, {a} div {b})",
     "%": "IF({b} = 0L, {refused}, {a} % {b})",
 }
-"""Arithmetic of numbers in Spark's words: it cuts towards zero too, and what does not fit is refused."""
+"""Arithmetic of numbers in SQL: it truncates towards zero too, and refuses results that do not fit."""
 _ORDERED = (Type.NUMBER, Type.SYMBOL)
 
 

@@ -18,7 +18,7 @@ from holdfast.plans.statistics import SizeStatistics
 from holdfast.program.model import Atom, Const, Negated, Rule, Var
 
 Reading = Callable[[Read, str], tuple[Form, Frame]]
-"""What a read stands for, of one predicate."""
+"""Resolves a read for one predicate."""
 
 
 @dataclass

@@ -26,9 +26,9 @@ from holdfast.values import Type
 from holdfast.values.dictionary import Dictionary
 
 Judged = tuple[Ids, RowNumbers, RowNumbers]
-"""Row ids of heads, each with how many instances and how many founded ones it has."""
+"""Row ids of heads, each with the numbers of its instances and of its founded instances."""
 Others = tuple[Rows, RowNumbers]
-"""Heads that are not known, one for each instance, with the highest rank of the body."""
+"""Unknown heads, one for each instance, with the highest rank of the body."""
 
 WORTH = 64  # bindings
 FAN_OUT = 4  # facts that a binding must match
@@ -38,7 +38,7 @@ _CAPACITY = 1 << 16  # initial capacity for known heads
 _MOST_GROUPS = 1 << 31
 
 Highest = Callable[[Sequence[tuple[str, Rows]], int], RowNumbers]
-"""Looks up the highest rank of so many facts side by side."""
+"""Looks up the highest rank in each row of facts, given the number of rows."""
 _RANK = Var("rank#", Type.NUMBER)
 
 _tally: Callable[..., tuple[int, int, int, int, int]] = kernels.tally_ranked
