@@ -24,7 +24,7 @@ class ForeignError(ValueError):
 
 
 def adapted(value: Foreign, type: Type) -> Value:
-    """The value of a column's type that stands for one of another kind; raises `ForeignError` if there is none."""
+    """The value of a column's type that stands for one of another kind; raises `ForeignError` if no value does."""
     match type:
         case Type.NUMBER | Type.UNSIGNED:
             return _integer(value)

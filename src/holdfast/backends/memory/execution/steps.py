@@ -29,7 +29,7 @@ class Runnable(ABC):
 
     @abstractmethod
     def run(self, bindings: Rows) -> Iterable[Rows]:
-        """The next bindings in batches, each valid until the next one is requested.  A tuple ends the run."""
+        """The next bindings in batches, each valid until the next one is requested.  A tuple has at most one."""
 
 
 class CompareStep(Runnable):
