@@ -1,9 +1,9 @@
-"""Sets of facts on Spark, held for each predicate in one of three forms.
+"""Sets of facts on Spark, in one of three forms for each predicate.
 
-`Local` facts are rows on the driver: few.  `Near` facts are those of E or I, without some rows and with some others:
-how `I \\ (D \\ A)` looks while D and A are small, whatever the size of I.  `Far` facts are a DataFrame: anything.
-Local and near forms are combined on the driver without a job, because of each local row it is known whether E and I
-have it (see `relations.py`).  A far form is computed when its size is needed, and becomes local if it is small.
+`Local` facts are a few rows on the driver.  `Near` facts are those of E or I, without some rows and with some others:
+`I \\ (D \\ A)` has this form while D and A are small, whatever the size of I.  `Far` facts are a DataFrame: anything.
+Local and near forms are combined on the driver without a job, because the driver knows for each local row whether E and
+I have it (see `relations.py`).  A far form is computed when its size is needed, and becomes local if it is small.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ class Standing(SparkFacts):
         return (id(self), predicate, self.stored[predicate].version)
 
     def __sub__(self, other: Facts) -> SparkFacts:
-        """`I \\ Δ` after `I ∪= Δ` is what I was before: its older segments."""
+        """`I \\ Δ` after `I ∪= Δ` is I before that: its older segments."""
         result, rest = super().__sub__(other), own(other)
         for predicate in rest.predicates():
             form, stored = rest.form(predicate), self.stored[predicate]
