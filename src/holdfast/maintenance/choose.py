@@ -149,6 +149,11 @@ class Chooser:
             return LIMITS_ANEW
         return (BY_RULES if self._by_rules(plan) else ALGORITHMS)[RECOMPUTE]
 
+    def open_by_rules(self, plan: NodePlan, why: str, module_seconds: float) -> None:
+        """Rules maintain a hyper-node from the beginning; a module would take so long to begin."""
+        rivals = self._records.setdefault(plan.node.predicates, _Record()).rivals
+        rivals.by_rules, rivals.why, rivals.evaluation = True, why, module_seconds
+
     def _by_rules(self, plan: NodePlan) -> bool:
         """Whether the rules have taken the place of modules; if these change, the modules begin again."""
         record = self._records.get(plan.node.predicates)

@@ -17,6 +17,7 @@ from holdfast.maintenance.marking import Marking
 from holdfast.maintenance.modular import TooManyForModulesError
 from holdfast.maintenance.module_adapter import States
 from holdfast.maintenance.node_plans import NodePlan, changed_plans, node_plans, plans_after_edit
+from holdfast.maintenance.opened import note_rules
 from holdfast.maintenance.seminaive import NodeFigures
 from holdfast.maintenance.transaction import Outcome, Transactions
 from holdfast.maintenance.walk import Walk, explicit_change, facts_around
@@ -53,6 +54,7 @@ class Maintainer:
             self.ledger.note_ranks(plan, right=not plan.allotment.services and limits.are_ranked(plan.planner))
             if plan.node.limits:
                 self.chooser.costs.by_facts(plan.node.predicates, facts_around(plan))
+        note_rules(self)
         self.marking: Marking | None = None  # if the next update may be looked at
 
     def counted(self) -> None:
