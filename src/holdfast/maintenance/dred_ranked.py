@@ -1,12 +1,12 @@
 """DRed^w: DRed^c with ranks (ALGORITHMS.md, "DRed^w"; decision 0035 says how the ranks are chosen).
 
-DRed^c overdeletes a fact as soon as its nonrecursive derivations are gone, since a recursive derivation may stand on
+DRed^c overdeletes a fact as soon as its nonrecursive derivations are gone, since a recursive derivation may depend on
 the fact itself.  A derivation from facts of lower ranks cannot.  Cw counts these founded derivations, and a fact with
 Cn or Cw above 0 is not overdeleted: by induction on its rank it has a proof.
 
-A fact that comes, or comes back, enters with a rank above all others, so that every derivation it has by then is
-founded, and none that uses it is, for facts that are there already.  Hence INSERT moves Cw only by its first step; the
-instances of its loop need no look at ranks.
+A fact that is added, or added again, gets a rank above all others.  So every derivation that it has by then is founded,
+and no derivation that uses it is founded for a fact that exists already.  Hence INSERT changes Cw only in its first
+step; the instances of its loop need no comparison of ranks.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from holdfast.program.model import Rule
 
 
 def maintain(s: Stratum) -> None:
-    """Bring one hyper-node up to date; D, A, the counters and the ranks are."""
+    """Bring one hyper-node up to date, with D, A, the counters and the ranks."""
     if not s.node.is_recursive:  # its facts have no ranks
         dred_counting.maintain(s)
         return
@@ -34,7 +34,7 @@ def maintain(s: Stratum) -> None:
 
 
 class RankedStratum:
-    """A recursive hyper-node during an update, and what its ranks say."""
+    """A recursive hyper-node with ranks during an update."""
 
     def __init__(self, s: Stratum) -> None:
         ranks = s.backend.ability(Ranking)
@@ -43,7 +43,7 @@ class RankedStratum:
         self._plans = s.planner.bodies_too
 
     def overdelete(self) -> None:
-        """OVERDELETE: what has neither a nonrecursive nor a founded derivation left."""
+        """OVERDELETE: the facts that have neither a nonrecursive nor a founded derivation left."""
         s, I, D, A = self.s, self.s.I, self.s.D, self.s.A
         N = self._first_deletions()
         while Δ := self._unsupported(N - D):
@@ -56,8 +56,8 @@ class RankedStratum:
     def _unsupported(self, facts: Facts) -> Facts:
         """{F | Cn[F] = 0 and Cw[F] = 0}.
 
-        Cr will not do, not even where no fact can be among its own grounds: that may change with the facts, and then a
-        fact without founded derivations could be the ground of one that counts it as such.
+        Cr does not suffice, not even where no fact can support itself: that may change with the facts, and then a fact
+        without founded derivations could support one that counts it as founded.
         """
         without = self.s.Cn.zero(facts)
         if not without:
@@ -82,7 +82,7 @@ class RankedStratum:
         return reduce(or_, (bag.support() for bag in met), s.E_minus)
 
     def insert(self, R: Facts) -> None:
-        """INSERT: each round's new facts enter with the next rank."""
+        """INSERT: the new facts of each round get the next rank."""
         s, I, D, A = self.s, self.s.I, self.s.D, self.s.A
         s.begin_insertion(R)
         N = R | self._first_insertions()
@@ -106,7 +106,7 @@ class RankedStratum:
         s.Cn.add(s.E_plus)
         for bag in nonrecursive:
             s.Cn.add(bag)
-        for instances, founded in recursive:  # Cw of facts that are about to enter is set then
+        for instances, founded in recursive:  # Cw of facts that are about to enter is set when they do
             s.Cr.add(instances)
             self.Cw.add(founded)
         met = [*nonrecursive, *(instances for instances, _ in recursive)]
