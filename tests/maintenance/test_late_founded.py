@@ -13,12 +13,15 @@ from holdfast import KnowledgeBase, Update
 from holdfast.backends.memory.ranks import MemoryRanking
 from holdfast.errors import HoldfastError
 from holdfast.maintenance import dred_ranked
+from holdfast.maintenance.dred_ranked import RankedStratum
+from holdfast.maintenance.ledger import Ledger
 from holdfast.maintenance.node_plans import NodePlan
 from holdfast.store.writing import Store
 
 from ..amounts import some
 from ..equivalence.checking import run
 from ..equivalence.lanes import STRATEGIES, Lane
+from ..equivalence.mutants import Mutant, broken
 from ..equivalence.rank_check import wrong_ranks
 from ..equivalence.reference import counters_of
 from ..equivalence.scripts import graph_writer, random_script
@@ -65,31 +68,49 @@ def same(kb: KnowledgeBase, rules: str, facts: dict[str, Any]) -> None:
     assert {name: set(kb[name]) for name in kb} == {name: set(fresh[name]) for name in fresh}
 
 
+def stream(rules: str, seed: int) -> int:
+    """Insertions and deletions, the last one a deletion; gives how often something was put off."""
+    random, late = Random(seed), 0
+    relations = ["edge", "other", *(["path"] if rules == PROGRAMS["own explicit facts"] else [])]
+    facts = {name: set(random.sample(PAIRS, random.randrange(4, 14))) for name in relations}
+    kb = opened(rules, facts)
+    for step in range(9):
+        name, insert = random.choice(relations), random.random() < 0.7 and step < 8
+        rows = random.sample(PAIRS if insert else sorted(facts[name]), min(len(facts[name]), random.randrange(1, 4)))
+        rows = [row for row in rows if (row not in facts[name]) == insert]
+        facts[name] = facts[name] | {*rows} if insert else facts[name] - {*rows}
+        update = Update(insert={name: rows}) if insert else Update(delete={name: rows})
+        if random.random() < 0.2:
+            kb.what_if(update, algorithm=RANKED)
+        kb.apply(update, algorithm=RANKED)
+        late += is_late(kb)
+        same(kb, rules, facts)
+        assert wrong_ranks(kb) is None
+    assert counters_of(kb) == counters_of(opened(rules, facts))
+    return late
+
+
 @pytest.mark.parametrize("rules", PROGRAMS.values(), ids=PROGRAMS)
 def test_ranks_are_right_after_the_next_deletion(rules: str) -> None:
-    late = 0
-    for seed in range(some(45)):
-        random = Random(seed)
-        relations = ["edge", "other", *(["path"] if rules == PROGRAMS["own explicit facts"] else [])]
-        facts = {name: set(random.sample(PAIRS, random.randrange(4, 14))) for name in relations}
-        kb = opened(rules, facts)
-        for _ in range(8):
-            name, insert = random.choice(relations), random.random() < 0.7
-            rows = random.sample(PAIRS, random.randrange(1, 4))
-            rows = [row for row in rows if (row not in facts[name]) == insert]
-            facts[name] = facts[name] | {*rows} if insert else facts[name] - {*rows}
-            update = Update(insert={name: rows}) if insert else Update(delete={name: rows})
-            if random.random() < 0.2:
-                kb.what_if(update, algorithm=RANKED)
-            kb.apply(update, algorithm=RANKED)
-            late += is_late(kb)
-            same(kb, rules, facts)
-            assert wrong_ranks(kb) is None, seed
-        kb.apply(Update(delete={"edge": [min(facts["edge"])]}), algorithm=RANKED)
-        assert not is_late(kb)
-        assert wrong_ranks(kb) is None, seed
-        assert counters_of(kb) == counters_of(opened(rules, {**facts, "edge": facts["edge"] - {min(facts["edge"])}}))
-    assert late > some(45)
+    assert sum(stream(rules, seed) for seed in range(some(45))) > some(45)
+
+
+MUTANTS = [
+    Mutant("inputs that came later count too", RankedStratum.catch_up, "I - later if later else I", "I", RANKED),
+    Mutant("heads that entered since are counted twice", MemoryRanking.founded_up_to, "<= rank", ">= 0", RANKED),
+    Mutant("what was counted is counted again", RankedStratum.catch_up, "s.late = ()", "pass", RANKED),
+    Mutant("nothing is caught up with", RankedStratum.catch_up, "reversed(s.late)", "()", RANKED),
+    Mutant("deletions come first", RankedStratum.may_be_late, "if changes or", "if", RANKED),
+    Mutant("rollback forgets what was put off", Ledger.restore, "dict(late)", "{}", RANKED),
+]
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=str)
+def test_mutant_is_caught(mutant: Mutant) -> None:
+    with broken(mutant), pytest.raises(AssertionError):
+        for seed in range(60):
+            for rules in PROGRAMS.values():
+                stream(rules, seed)
 
 
 def test_an_insertion_compares_no_ranks_and_a_deletion_does(monkeypatch: pytest.MonkeyPatch) -> None:

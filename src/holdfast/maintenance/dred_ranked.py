@@ -38,7 +38,7 @@ def maintain(s: Stratum) -> None:
         dred_counting.maintain(s)
         return
     ranked = RankedStratum(s)
-    if ranked.may_be_late:
+    if ranked.may_be_late():
         ranked.insert(s.nothing, late=True)
         return
     ranked.catch_up()
@@ -55,7 +55,6 @@ class RankedStratum:
         self.s, self.ranks, self.Cw = s, ranks, ranks.founded
         self._plans, self._late = s.planner.bodies_too, s.backend.ability(LateRanking)
 
-    @property
     def may_be_late(self) -> bool:
         """Whether the update takes no derivation away, and brings so much that Cw is better counted later."""
         s = self.s
