@@ -26,10 +26,10 @@ def note_evaluation(maintainer: Maintainer, figures: Sequence[NodeFigures]) -> N
         ledger.note_ranks(plan, right=not plan.allotment.services and limits.are_ranked(plan.planner))
         if plan.node.limits:
             costs.by_facts(plan.node.predicates, facts_around(plan))
-    _note_rules(maintainer)
+    note_rules(maintainer)
 
 
-def _note_rules(maintainer: Maintainer) -> None:
+def note_rules(maintainer: Maintainer) -> None:
     """Hyper-nodes that were evaluated by rules though modules could serve them are maintained by rules.
 
     Those that a cache has with their ranks were so when it was written.
