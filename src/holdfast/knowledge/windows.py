@@ -109,7 +109,7 @@ def change_window(
     if state.program.recursive_limits:
         shown = shown_names(state.program.recursive_limits, state.program.relations)
         message = (
-            f"several updates cannot be applied in one pass to the recursion of {', '.join(shown)} through min or max"
+            f"several updates cannot be applied in one pass to the recursion of {', '.join(shown)} through an aggregate"
         )
         raise UsageError(Diagnostic("E0931", message, help="apply them one by one, or merged by apply_net"))
     if state.backend.ability(Windows) is None:

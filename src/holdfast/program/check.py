@@ -35,6 +35,7 @@ from holdfast.program.records import with_record_types
 from holdfast.program.refused import report_refused
 from holdfast.program.safety import check_safety
 from holdfast.program.stratify import check_strata
+from holdfast.program.sums import check_sums, with_sums, without_refused
 from holdfast.program.termination import warn_of_endless, warn_of_limits
 from holdfast.program.typing import Typer
 from holdfast.values import Type
@@ -80,7 +81,7 @@ def _outlined(known: KnownRelation, scope: Names) -> Relation:
 
 def checked(core: CoreProgram, scope: Names, hints: Hints, diagnostics: Diagnostics) -> Program:
     """The passes after names, which programs and queries share."""
-    core = with_record_types(core, scope, diagnostics)
+    core = with_sums(with_record_types(core, scope, diagnostics), scope)
     check_safety(core, diagnostics)
     check_nominal(core, scope, diagnostics)
     typer = Typer(scope, Inference(core, scope, hints, diagnostics), diagnostics)
@@ -88,7 +89,9 @@ def checked(core: CoreProgram, scope: Names, hints: Hints, diagnostics: Diagnost
     relations = typer.relations()
     check_strata(core, scope, diagnostics)
     nodes = hyper_nodes(tuple(relations), rules, aggregates)
-    check_limits(nodes, rules, core.rules, scope, diagnostics)
+    sound = without_refused(nodes, core)
+    check_sums(sound, relations, diagnostics)
+    check_limits(sound, rules, core.rules, scope, diagnostics)
     warn_of_endless(nodes, diagnostics)
     warn_of_limits(relations, nodes, diagnostics)
     diagnostics.items[:] = _each_once(diagnostics.items)
