@@ -10,7 +10,8 @@ from __future__ import annotations
 import json
 import os
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -245,7 +246,8 @@ class RecordedShard(Shard):
     def do_write(self, predicate: str, tree: SetTree, name: str) -> str:
         """Write the rows of a set; gives the file."""
         path = Path(self.folder) / f"{name}-{self.number}.npy"
-        np.save(path, self.rows(predicate, self.built(tree)))
+        with replacing(path) as written:
+            np.save(written, self.rows(predicate, self.built(tree)))
         return str(path)
 
     def do_publish(self, relation: Relation, files: Sequence[str], folder: str) -> None:
@@ -253,7 +255,8 @@ class RecordedShard(Shard):
         from holdfast.backends.spark_parted.frames import write_parquet
 
         rows = np.load(files[self.number])
-        write_parquet(rows, relation, self.dictionary, Path(folder) / f"part-{self.number}.parquet")
+        with replacing(Path(folder) / f"part-{self.number}.parquet") as written:
+            write_parquet(rows, relation, self.dictionary, written)
 
     # --- restoring -------------------------------------------------------------------------------------
 
@@ -327,9 +330,17 @@ def record_name(version: int, *, is_base: bool) -> str:
     return f"{'base' if is_base else 'log'}-{version}-{secrets.token_hex(4)}"
 
 
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A file to be written that takes this path when it is whole: a repeated task may write it while others read it."""
+    written = path.with_name(f".{secrets.token_hex(4)}-{path.name}")
+    yield written
+    written.replace(path)
+
+
 def _write(path: Path, about: Mapping[str, Any], arrays: _Arrays) -> int:
     """Write a file that survives a crash of the machine; gives its size."""
-    with path.open("wb") as file:
+    with replacing(path) as written, written.open("wb") as file:
         np.savez(file, about=np.frombuffer(json.dumps(about).encode(), np.uint8), **arrays)  # type: ignore[arg-type]
         file.flush()
         os.fsync(file.fileno())
