@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -59,7 +60,7 @@ def test_values_that_shards_make_are_asked_for_between_moves(moving: Workers) ->
     expected = holdfast.from_text(NAMES)
     for names in (["a", "b", "c"], ["c", "d", "é"], ["x", "a"]):
         moving.lose_memory()
-        pairs = list(zip(names, names[1:], strict=False))
+        pairs = list(pairwise(names))
         for each in (kb, expected):
             each.apply(holdfast.Update(insert={"parent": pairs}))
         for name in ("full", "later", "longest"):

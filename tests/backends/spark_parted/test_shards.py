@@ -10,6 +10,7 @@ import signal
 from collections.abc import Callable
 from itertools import count
 from random import Random
+from threading import Lock
 from typing import Any, TypeAlias
 
 import pytest
@@ -243,11 +244,44 @@ def test_workers_that_die_again_and_again_are_an_error(workers: Workers) -> None
     assert sorted(kb["path"]) == [(1, 2), (1, 3), (2, 3)]
 
 
-def test_functors_of_users_are_refused(workers: Workers) -> None:
+FUNCTORS = """
+.functor twice(number): number
+.functor shout(symbol): symbol
+.decl p(x: number, s: symbol)
+.decl q(x: number, s: symbol)
+q(@twice(x), @shout(s)) :- p(x, s).
+q(x + 1, s) :- q(x, s), x < 4.
+"""
+
+
+def test_functors_of_users_run_on_shards(workers: Workers) -> None:
     holdfast.functor(_twice, name="twice")
-    program = ".functor twice(number): number\n.decl p(x: number)\n.decl q(x: number)\nq(@twice(x)) :- p(x)."
-    with pytest.raises(errors.UsageError, match="does not support user functors"):
-        holdfast.from_text(program, {"p": [(1,)]}, engine=workers.engine(2))
+    holdfast.functor(name="shout")(lambda s: s.upper() + "!")
+    facts = {"p": [(1, "a"), (2, "b"), (5, "é")]}
+    kb = holdfast.from_text(FUNCTORS, facts, engine=workers.engine(2))
+    expected = holdfast.from_text(FUNCTORS, facts)
+    for update in ({"insert": {"p": [(0, "c")]}}, {"delete": {"p": [(1, "a")]}}):
+        workers.lose_memory()
+        for each in (kb, expected):
+            each.apply(holdfast.Update(**update))
+        assert set(kb["q"]) == set(expected["q"])
+
+
+def test_a_functor_that_raises_is_an_error_of_its_rule(workers: Workers) -> None:
+    holdfast.functor(name="twice")(lambda x: 10 // x)
+    holdfast.functor(name="shout")(str.upper)
+    kb = holdfast.from_text(FUNCTORS, {"p": [(5, "a")]}, engine=workers.engine(2))
+    with pytest.raises(errors.EvaluationError, match="@twice raised ZeroDivisionError"):
+        kb.apply(holdfast.Update(insert={"p": [(0, "b")]}))
+    assert set(kb["q"]) == {(2, "A"), (3, "A"), (4, "A")}
+
+
+def test_a_functor_that_cannot_be_sent_is_refused(workers: Workers) -> None:
+    lock = Lock()
+    holdfast.functor(name="twice")(lambda x: x if lock.locked() else 2 * x)
+    holdfast.functor(name="shout")(str.upper)
+    with pytest.raises(errors.UsageError, match="@twice cannot be sent to executors"):
+        holdfast.from_text(FUNCTORS, {"p": [(5, "a")]}, engine=workers.engine(2))
 
 
 def _twice(x: int) -> int:

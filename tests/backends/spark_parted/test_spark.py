@@ -185,6 +185,21 @@ def test_values_of_all_types_in_and_out(spark: SparkSession) -> None:
         spark.conf.unset("spark.holdfast.driverRows")
 
 
+def test_functors_of_users() -> None:
+    holdfast.functor(_shouted, name="shouted")
+    program = ".functor shouted(symbol): symbol\n.decl p(s: symbol)\n.decl q(s: symbol)\nq(@shouted(s)) :- p(s)."
+    kb = holdfast.from_text(program, {"p": [("a",), ("é",)]}, engine=ENGINE)
+    kb.apply(holdfast.Update(insert={"p": [("b",)]}, delete={"p": [("a",)]}))
+    assert set(kb["q"]) == {("É!",), ("B!",)}
+
+
+END = "!"
+
+
+def _shouted(text: str) -> str:
+    return text.upper() + END
+
+
 def test_more_shards_than_cores_are_refused() -> None:
     with pytest.raises(errors.UsageError, match="500 shards need 500 cores at once"):
         holdfast.from_text(CLOSURE, engine="spark-parted[500]")

@@ -16,7 +16,7 @@ from random import Random
 from threading import Lock, Thread
 from typing import Any
 
-from holdfast.backends.parted.shard import Shard, ShardCommand
+from holdfast.backends.parted.shard import ShardCommand
 from holdfast.backends.protocol import Engine, Watch
 from holdfast.backends.spark_parted.jobs import DIRECT, JobSettings, ShardJob
 from holdfast.backends.spark_parted.moves import MovedShards, MoveEnd, MoveSettings, run_move
@@ -100,12 +100,12 @@ class Workers:
             return list(run_move(settings, number, shard, rows, self.dice.choice(workers)))
 
     def obeying(self, shard: RecordedShard, commands: Iterable[ShardCommand]) -> list[Any]:
-        """In place of `Shard.obey`."""
+        """In place of `RecordedShard.obey`."""
         done = list(commands)
         before, after = (self._dies(), self._dies()) if done else (False, False)
         if before:
             raise ConnectionError("this worker was killed")
-        answers = Shard.obey(shard, done)
+        answers = _obey(shard, done)
         if after or any(name == self.after for name, *_ in done):
             self.after = None
             self.killed += 1
@@ -147,4 +147,5 @@ class _ThreadMoves(ShuffleJob):
         return [end for _, end in rows.get(parts, [])]
 
 
+_obey = RecordedShard.obey  # which a fixture replaces
 _task = hold_shard

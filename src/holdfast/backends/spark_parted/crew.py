@@ -38,9 +38,9 @@ T = TypeVar("T")
 AnyJob: TypeAlias = ShardJob | ShuffleJob
 READING = frozenset({
     "sizes", "rows", "derivations", "keys", "fanout", "unindexed", "smallest", "nbytes", "ranks", "deferred",
-    "write", "publish", "traffic", "known", "hub_facts", "frequent",
+    "write", "publish", "traffic", "functors", "known", "hub_facts", "frequent",
 })  # fmt: skip
-"""Commands that change nothing."""
+"""Commands that change nothing, or nothing that a restored shard does not get anyway."""
 _SCHEMA = frozenset({"add", "drop", "copy", "drop_copy", "hubs"})  # what a rolled back update leaves behind
 _TRIES = 4
 _LONG = 5_000  # entries of a journal that are worth a record
@@ -113,6 +113,7 @@ class SparkCrew:
         self._plans = PlanNumbers()
         self._remembering: set[str] = set()  # counters that record what an update does
         self._committed = CommittedState(0, 0, None, (), 0, 0, 0, {}, (), 0, {}, [])
+        self.functors: dict[str, bytes] = {}  # of the user, that rules call
         self.restored = 0
         """How often the shards were restored from files."""
         _crews.add(self)
@@ -266,7 +267,7 @@ class SparkCrew:
         job.assign(arrivals, [Assignment(shard, addresses, saved, label) for shard in range(len(arrivals))])
         self._plans.sent_nothing()
         self.restored += known.version > 0 or bool(self._journal)
-        self._repeat(job, known.places, known.step)
+        self._repeat(job, [("functors", dict(self.functors)), *known.places], known.step)
         for entry in self._journal:
             answers = self._repeat(job, entry.commands, entry.step)
             if not _are_equal(entry, answers):

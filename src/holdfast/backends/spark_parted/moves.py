@@ -58,7 +58,7 @@ class MoveEnd:
 
 
 class _ForgottenError(Exception):
-    """Nobody needs this shard any more."""
+    """This shard is not needed any more."""
 
 
 class MovedShard:
@@ -268,7 +268,7 @@ def said(settings: MoveSettings, number: int, shard: int) -> DriverMessage:
 
 
 def remove_moves(folder: str) -> None:
-    """Remove the files of attempts that nobody goes on with."""
+    """Remove the files of attempts that have ended."""
     for kind in ("said-*", "moved-*"):
         for path in Path(folder).glob(kind):
             path.unlink(missing_ok=True)

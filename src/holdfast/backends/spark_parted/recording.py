@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -25,10 +26,11 @@ from holdfast.backends.memory.execution.buffers import Weights
 from holdfast.backends.memory.facts import Momentary, Tables
 from holdfast.backends.parted.exchange import Exchange
 from holdfast.backends.parted.partition import Hubs
-from holdfast.backends.parted.shard import FactCounts, SetTree, Shard
+from holdfast.backends.parted.shard import FactCounts, SetTree, Shard, ShardCommand
 from holdfast.backends.protocol import Watch
 from holdfast.program.model import Relation
 from holdfast.quick_dataclass import dataclass
+from holdfast.user_functors import UserFunctor, using
 from holdfast.values.dictionary import Dictionary
 
 _LASTING = np.uint8(3)  # E and I
@@ -128,6 +130,7 @@ class RecordedShard(Shard):
         self.version = self.step = 0
         """What state this is: the committed version, and the number of the last command since then."""
         self.folder = ""
+        self.functors: dict[str, UserFunctor] = {}
         self._touched = touched = TouchedRows(self.tables)
         self.nonrecursive = _RecordedCounters(self.tables, "nonrecursive", touched)
         self.recursive = _RecordedCounters(self.tables, "recursive", touched)
@@ -140,6 +143,15 @@ class RecordedShard(Shard):
     def join(self, exchange: Exchange) -> None:
         """Work in another job."""
         self._exchange = exchange
+
+    def do_functors(self, functors: Mapping[str, bytes]) -> None:
+        """Rules call these functions of the user."""
+        self.functors.update({name: pickle.loads(each) for name, each in functors.items()})
+
+    def obey(self, commands: Iterable[ShardCommand]) -> list[Any]:
+        """Do all commands; what each gives."""
+        with using(self.functors):
+            return super().obey(commands)
 
     # --- what changes ----------------------------------------------------------------------------------
 

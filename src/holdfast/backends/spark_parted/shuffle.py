@@ -74,7 +74,7 @@ class ShuffleJob:
         return [ShardReply(*reply) for reply in self._finished([(COMMAND, message) for message in messages])]
 
     def _finished(self, messages: Sequence[DriverMessage]) -> list[Any]:
-        """What each shard replies when it has done what it is told, after as many moves as that takes."""
+        """What each shard replies when it has done its part, after as many moves as that takes."""
         replies: dict[int, Any] = {}
         self._rows = None
         while len(replies) < self._settings.parts:
@@ -135,7 +135,7 @@ class ShuffleJob:
 
     def abandon(self) -> None:
         """The state of the shards is not known: have Spark stop the tasks."""
-        with suppress(Exception):  # whatever Spark thinks of it, nobody reads what they do
+        with suppress(Exception):  # whatever Spark thinks of it, what they do is not read
             self._settings.session.sparkContext.cancelJobsWithTag(self._tag)
         self._thread.shutdown(wait=False, cancel_futures=True)
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import atexit
 import secrets
 import shutil
+import sys
 import tempfile
 import weakref
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from holdfast.backends.abilities import Frames, ModuleBudget
@@ -24,10 +26,10 @@ from holdfast.errors import Diagnostic, UsageError
 from holdfast.exclusive import InterruptedCommitError
 from holdfast.formats.fact_data import is_spark_frame
 from holdfast.plans.model import AnyPlan, Plan
-from holdfast.program.model import Relation
+from holdfast.program.model import Relation, Rule
 from holdfast.quick_dataclass import dataclass
 from holdfast.spark_session import spark_errors
-from holdfast.user_functors import functors_of
+from holdfast.user_functors import UserFunctor, functors_of, registered
 from holdfast.values.dictionary import Codes, Dictionary
 
 if TYPE_CHECKING:
@@ -64,6 +66,7 @@ class SparkPartedBackend(PartedBackend, ModuleBudget, Frames):
         watch: Watch,
     ) -> None:
         self._settings, self._options = settings, options
+        self._functors: dict[str, UserFunctor] = {}  # that the shards know
         self._unread = weakref.WeakSet[ShardRows]()  # views of E and I that were not read yet
         # Modules work on the driver: their edges have to fit there (-1: no modules), and what they derive.
         self.most_for_modules, self.most_by_modules = options.moduleRows or -1, options.moduleFacts
@@ -80,12 +83,17 @@ class SparkPartedBackend(PartedBackend, ModuleBudget, Frames):
         return crew
 
     def _parted(self, plan: AnyPlan, *, ranked: bool = False) -> AnyParted:
-        used = functors_of(plan.rule) if isinstance(plan, Plan) else ()
-        if used:
-            message = f"rule {plan.rule.name} uses {used[0]}; the spark-parted engine does not support user functors"
-            help = 'use engine="memory" for this program'
-            raise UsageError(Diagnostic("E0917", message, plan.rule.span, help=help))
+        for name in functors_of(plan.rule) if isinstance(plan, Plan) else ():
+            self._send_functor(name, plan.rule)
         return super()._parted(plan, ranked=ranked)
+
+    def _send_functor(self, name: str, rule: Rule) -> None:
+        """Have the shards know a function of the user, as it is registered now."""
+        functor = registered(name)
+        if self._functors.get(name) is not functor:
+            self.crew.functors[name] = packed = _packed(functor, rule)
+            self._driver.ask("functors", {name: packed})
+            self._functors[name] = functor
 
     # --- transactions ----------------------------------------------------------------------------------
 
@@ -198,6 +206,26 @@ class SparkPartedBackend(PartedBackend, ModuleBudget, Frames):
         for rows in [rows for rows in self._unread if rows.predicate in predicates]:
             rows.pin()
             self._unread.discard(rows)
+
+
+def _packed(functor: UserFunctor, rule: Rule) -> bytes:
+    """A functor as executors take it: with its code, since they need not have its module."""
+    from pyspark import cloudpickle
+
+    module = sys.modules.get(getattr(functor.function, "__module__", None) or "")
+    is_plain = module is not None and isinstance(functor.function, FunctionType)
+    try:
+        if is_plain:
+            cloudpickle.register_pickle_by_value(module)
+        try:
+            return bytes(cloudpickle.dumps(functor))
+        finally:
+            if is_plain:
+                cloudpickle.unregister_pickle_by_value(module)
+    except Exception as error:
+        message = f"the functor @{functor.name} cannot be sent to executors: {error}"
+        help = "define it without files, locks and connections in its module or closure"
+        raise UsageError(Diagnostic("E0917", message, rule.span, help=help)) from error
 
 
 def spark_parted(session: SparkSession, parts: int | None) -> Engine:
