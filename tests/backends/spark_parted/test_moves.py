@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from itertools import pairwise
+from itertools import count, pairwise
 from pathlib import Path
 
 import pytest
@@ -13,7 +13,7 @@ from holdfast.backends.spark_parted import crew, shuffle
 from holdfast.backends.spark_parted.jobs import SHUFFLE
 from holdfast.backends.spark_parted.store import SparkPartedBackend
 
-from .test_shards import CLOSURE, NAMES
+from .test_shards import CLOSURE, NAMES, small_amounts, take  # noqa: F401
 from .threads import Workers
 
 pytestmark = pytest.mark.only_in_memory("has its own engine")
@@ -58,7 +58,7 @@ def test_a_repetition_that_differs_is_found_and_all_shards_are_restored(moving: 
 def test_values_that_shards_make_are_asked_for_between_moves(moving: Workers) -> None:
     kb, directed, _ = opened(moving, NAMES)
     expected = holdfast.from_text(NAMES)
-    for names in (["a", "b", "c"], ["c", "d", "é"], ["x", "a"]):
+    for names in (["a", "b", "c"], ["c", "é"]):
         moving.lose_memory()
         pairs = list(pairwise(names))
         for each in (kb, expected):
@@ -68,10 +68,18 @@ def test_values_that_shards_make_are_asked_for_between_moves(moving: Workers) ->
     assert directed.restored == 0
 
 
+@pytest.mark.usefixtures("small_amounts")
+def test_any_rules_while_workers_die(moving: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(crew, "_TRIES", 200)
+    moving.risk = 0.01
+    take(moving, 3, 2, count(910_000))
+    assert moving.retried > 0
+
+
 def test_moves_are_not_repeated_for_ever(moving: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shuffle, "_MOST_MOVES", 30)
     kb, directed, folder = opened(moving)
-    for number in range(10):
+    for number in range(5):
         kb.apply(holdfast.Update(insert={"edge": [(number, 100 + number)]}))
     assert directed.restored > 0
     assert len(list(folder.glob("moved-*-0"))) < 80
@@ -81,7 +89,7 @@ def test_moves_are_not_repeated_for_ever(moving: Workers, monkeypatch: pytest.Mo
 def test_a_new_base_begins_new_moves(moving: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(crew, "_SMALL", 0)
     kb, directed, _ = opened(moving)
-    for number in range(10):
+    for number in range(5):
         kb.apply(holdfast.Update(insert={"edge": [(number, 100 + number)]}))
     assert directed._committed.oldest > 1
     moving.lose_memory()

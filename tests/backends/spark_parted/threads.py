@@ -16,9 +16,11 @@ from random import Random
 from threading import Lock, Thread
 from typing import Any
 
+import pytest
+
 from holdfast.backends.parted.shard import ShardCommand
 from holdfast.backends.protocol import Engine, Watch
-from holdfast.backends.spark_parted.jobs import DIRECT, JobSettings, ShardJob
+from holdfast.backends.spark_parted.jobs import DIRECT, SHUFFLE, JobSettings, ShardJob
 from holdfast.backends.spark_parted.moves import MovedShards, MoveEnd, MoveSettings, run_move
 from holdfast.backends.spark_parted.recording import RecordedShard
 from holdfast.backends.spark_parted.shuffle import ShuffleJob
@@ -26,6 +28,9 @@ from holdfast.backends.spark_parted.store import ShardOptions, SparkPartedBacken
 from holdfast.backends.spark_parted.task import LOOPBACK, HeldShards, TaskSettings, hold_shard
 from holdfast.program.model import Relation
 from holdfast.values.dictionary import Dictionary
+
+slowly = pytest.mark.parametrize("workers", [DIRECT, pytest.param(SHUFFLE, marks=pytest.mark.slow)], indirect=True)
+"""Both exchanges, that by shuffle in `make test-slow` only: each of its tasks may have to repeat what others did."""
 
 
 class Workers:

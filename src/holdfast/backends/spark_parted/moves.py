@@ -57,7 +57,7 @@ class MoveEnd:
     sent: int
 
 
-class _ForgottenError(Exception):
+class _ForgottenError(BaseException):
     """This shard is not needed any more."""
 
 
@@ -226,8 +226,9 @@ def run_move(
 
 def run_task(settings: MoveSettings, number: int, shard: int, rows: Iterable[Any]) -> Iterator[tuple[int, Any]]:
     """The function of a task; the last partition is the driver's."""
+    came = list(rows)  # always all of them, or Spark would not use the worker again
     if shard < settings.parts:
-        yield from run_move(settings, number, shard, rows, _moved)
+        yield from run_move(settings, number, shard, came, _moved)
 
 
 def _drop_unneeded(moved: MovedShards) -> None:

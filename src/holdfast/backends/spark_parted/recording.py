@@ -218,11 +218,13 @@ class RecordedShard(Shard):
         parts = {name: self._all_rows(name) if is_base else self._touched.of(name) for name in names}
         parts = {name: ids for name, ids in parts.items() if len(ids)}
         dropped = [] if is_base else sorted(self._touched.dropped)
-        size = _write(record_path(self.folder, name, self.number), *self._record(parts, dropped))
+        path = record_path(self.folder, name, self.number)
+        if not path.exists():  # or it was written before what is being repeated
+            _write(path, *self._record(parts, dropped))
         self._touched.clear(names)
         self.version = version
         _clean(self.folder, self.number, oldest)
-        return size, self.ranking.rounds, self.ranking.deferred
+        return path.stat().st_size, self.ranking.rounds, self.ranking.deferred
 
     def _record(self, parts: Mapping[str, Ids], dropped: Sequence[str]) -> tuple[dict[str, Any], _Arrays]:
         arrays: _Arrays = {}
@@ -350,19 +352,17 @@ def replacing(path: Path) -> Iterator[Path]:
     written.replace(path)
 
 
-def _write(path: Path, about: Mapping[str, Any], arrays: _Arrays) -> int:
-    """Write a file that survives a crash of the machine; gives its size."""
+def _write(path: Path, about: Mapping[str, Any], arrays: _Arrays) -> None:
+    """Write a file that survives a crash of the machine."""
     with replacing(path) as written, written.open("wb") as file:
         np.savez(file, about=np.frombuffer(json.dumps(about).encode(), np.uint8), **arrays)  # type: ignore[arg-type]
         file.flush()
         os.fsync(file.fileno())
-        size = file.tell()
     folder = os.open(path.parent, os.O_RDONLY)
     try:
         os.fsync(folder)
     finally:
         os.close(folder)
-    return size
 
 
 def _clean(folder: str, shard: int, oldest: int) -> None:

@@ -26,7 +26,8 @@ from holdfast.errors import Diagnostic, UsageError
 from holdfast.exclusive import InterruptedCommitError
 from holdfast.formats.fact_data import is_spark_frame
 from holdfast.plans.model import AnyPlan, Plan
-from holdfast.program.model import Relation, Rule
+from holdfast.program.impact import AnyRule
+from holdfast.program.model import Relation
 from holdfast.quick_dataclass import dataclass
 from holdfast.spark_session import spark_errors
 from holdfast.user_functors import UserFunctor, functors_of, registered
@@ -87,7 +88,7 @@ class SparkPartedBackend(PartedBackend, ModuleBudget, Frames):
             self._send_functor(name, plan.rule)
         return super()._parted(plan, ranked=ranked)
 
-    def _send_functor(self, name: str, rule: Rule) -> None:
+    def _send_functor(self, name: str, rule: AnyRule) -> None:
         """Have the shards know a function of the user, as it is registered now."""
         functor = registered(name)
         if self._functors.get(name) is not functor:
@@ -208,10 +209,11 @@ class SparkPartedBackend(PartedBackend, ModuleBudget, Frames):
             self._unread.discard(rows)
 
 
-def _packed(functor: UserFunctor, rule: Rule) -> bytes:
+def _packed(functor: UserFunctor, rule: AnyRule) -> bytes:
     """A functor as executors take it: with its code, since they need not have its module."""
-    from pyspark import cloudpickle
+    from pyspark import cloudpickle as untyped
 
+    cloudpickle: Any = untyped
     module = sys.modules.get(getattr(functor.function, "__module__", None) or "")
     is_plain = module is not None and isinstance(functor.function, FunctionType)
     try:
