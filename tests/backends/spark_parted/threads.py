@@ -143,12 +143,13 @@ class _ThreadMoves(ShuffleJob):
         self._workers = workers
         super().__init__(*arguments)
 
-    def _run(self, number: int) -> list[MoveEnd]:
+    def _run(self, number: int, *, exchanges: bool) -> list[MoveEnd]:
         parts, came = self._settings.parts, self._rows or {}
         sent = [self._workers.move(self._moves, number, shard, came.get(shard, [])) for shard in range(parts)]
         self._rows = rows = dict[int, list[Any]]()
         for each in (each for some in sent for each in some):
             rows.setdefault(each[0], []).append(each)
+        assert exchanges or list(rows) == [parts], "rows were sent that are not expected"
         return [end for _, end in rows.get(parts, [])]
 
 

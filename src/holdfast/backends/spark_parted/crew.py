@@ -41,6 +41,7 @@ READING = frozenset({
     "write", "publish", "traffic", "functors", "known", "hub_facts", "frequent",
 })  # fmt: skip
 """Commands that change nothing, or nothing that a restored shard does not get anyway."""
+_EXCHANGING = frozenset({"apply", "apply_ranked", "expand", "spread", "copy", "move"})  # commands that move rows
 _SCHEMA = frozenset({"add", "drop", "copy", "drop_copy", "hubs"})  # what a rolled back update leaves behind
 _TRIES = 4
 _LONG = 5_000  # entries of a journal that are worth a record
@@ -203,7 +204,8 @@ class SparkCrew:
         else:
             each = [list(commands)]
         packed = [self._plans.packed((turn, step, newest, self._left(), some)) for some in each]
-        replies = job.ask([message for message, _ in packed] * (parts // len(packed)))
+        exchanges = any(command[0] in _EXCHANGING for command in commands)
+        replies = job.ask([message for message, _ in packed] * (parts // len(packed)), exchanges=exchanges)
         self._plans.note_sent(packed[0][1])
         return replies
 

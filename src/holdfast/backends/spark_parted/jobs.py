@@ -123,8 +123,9 @@ class ShardJob:
         self._links = [link for _, link, _ in by_shard]
         self.pids = [arrival.pid for _, _, arrival in by_shard]
 
-    def ask(self, messages: Sequence[bytes]) -> list[ShardReply]:
-        """Send each shard its message; what each replies."""
+    def ask(self, messages: Sequence[bytes], *, exchanges: bool) -> list[ShardReply]:
+        """Send each shard its message; what each replies.  Here it is the same whether they exchange rows for that."""
+        del exchanges
         for link, message in zip(self._links, messages, strict=True):
             self._sending(link, message)
         return [ShardReply(*reply) for reply in self._received()]

@@ -11,7 +11,7 @@ import secrets
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
-from typing import Any
+from typing import Any, cast
 
 from holdfast.backends.spark_parted.jobs import LOOK, JobSettings, LostError, ShardReply
 from holdfast.backends.spark_parted.moves import (
@@ -67,18 +67,19 @@ class ShuffleJob:
     def assign(self, arrivals: Sequence[Arrival], assignments: Sequence[Assignment]) -> None:
         """Restore the shards."""
         del arrivals
-        self._finished([(ASSIGN, pickle.dumps(each)) for each in assignments])
+        self._finished([(ASSIGN, pickle.dumps(each)) for each in assignments], exchanges=False)
 
-    def ask(self, messages: Sequence[bytes]) -> list[ShardReply]:
-        """Send each shard its message; what each replies."""
-        return [ShardReply(*reply) for reply in self._finished([(COMMAND, message) for message in messages])]
+    def ask(self, messages: Sequence[bytes], *, exchanges: bool) -> list[ShardReply]:
+        """Send each shard its message; what each replies.  A job that moves no rows is one stage."""
+        replies = self._finished([(COMMAND, message) for message in messages], exchanges=exchanges)
+        return [ShardReply(*reply) for reply in replies]
 
-    def _finished(self, messages: Sequence[DriverMessage]) -> list[Any]:
+    def _finished(self, messages: Sequence[DriverMessage], *, exchanges: bool) -> list[Any]:
         """What each shard replies when it has done its part, after as many moves as that takes."""
         replies: dict[int, Any] = {}
         self._rows = None
         while len(replies) < self._settings.parts:
-            ends = self._move(messages)
+            ends = self._move(messages, exchanges=exchanges)
             replies |= {end.shard: pickle.loads(end.data) for end in ends if end.kind == DONE}
             if not any(end.sent for end in ends) and all(end.kind not in (DONE, ASKING) for end in ends):
                 raise LostError("the shards wait for each other")
@@ -97,10 +98,10 @@ class ShuffleJob:
 
     # --- jobs ------------------------------------------------------------------------------------------
 
-    def _move(self, messages: Sequence[DriverMessage]) -> list[MoveEnd]:
+    def _move(self, messages: Sequence[DriverMessage], *, exchanges: bool) -> list[MoveEnd]:
         """One job; gives how the move of each shard has ended."""
         say(self._moves, self._count, messages)
-        running = self._thread.submit(self._run, self._count)
+        running = self._thread.submit(self._run, self._count, exchanges=exchanges)
         while not running.done():
             wait((running,), LOOK)
             self._look_around()
@@ -115,16 +116,17 @@ class ShuffleJob:
         self.pids = [end.pid for end in ends]
         return ends
 
-    def _run(self, number: int) -> list[MoveEnd]:
+    def _run(self, number: int, *, exchanges: bool) -> list[MoveEnd]:
         """Runs a move of all shards; in a thread, so that signals are heeded."""
         settings, parts = self._moves, self._settings.parts
         context = self._settings.session.sparkContext
         context.addJobTag(self._tag)
         rows = context.parallelize([], parts) if self._rows is None else self._rows
         moved = rows.mapPartitionsWithIndex(lambda shard, came: run_task(settings, number, shard, came))
+        if not exchanges:
+            return _only_values(moved.collect())
         self._rows = moved.partitionBy(parts + 1, _itself)
-        ends: list[MoveEnd] = context.runJob(self._rows, _only_values, [parts])
-        return ends
+        return cast("list[MoveEnd]", context.runJob(self._rows, _only_values, [parts]))
 
     # --- the end ---------------------------------------------------------------------------------------
 
