@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from itertools import count, pairwise
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -13,7 +13,7 @@ from holdfast.backends.spark_parted import crew, shuffle
 from holdfast.backends.spark_parted.jobs import SHUFFLE
 from holdfast.backends.spark_parted.store import SparkPartedBackend
 
-from .test_shards import CLOSURE, NAMES, small_amounts, take  # noqa: F401
+from .test_shards import CLOSURE, NAMES
 from .threads import Workers
 
 pytestmark = pytest.mark.only_in_memory("has its own engine")
@@ -66,11 +66,6 @@ def test_values_that_shards_make_are_asked_for_between_moves(moving: Workers) ->
         for name in ("full", "later", "longest"):
             assert set(kb[name]) == set(expected[name])
     assert directed.restored == 0
-
-
-@pytest.mark.usefixtures("small_amounts")
-def test_any_rules(moving: Workers) -> None:
-    take(moving, 1, 2, count(910_000))
 
 
 def test_moves_are_not_repeated_for_ever(moving: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
