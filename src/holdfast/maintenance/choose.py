@@ -150,6 +150,11 @@ class Chooser:
             return LIMITS_ANEW
         return (BY_RULES if self._by_rules(plan) else ALGORITHMS)[RECOMPUTE]
 
+    def open_by_rules(self, plan: NodePlan, why: str, module_seconds: float) -> None:
+        """Rules maintain a hyper-node from the beginning; a module would take so long to begin."""
+        rivals = self._records.setdefault(plan.node.predicates, _Record()).rivals
+        rivals.by_rules, rivals.why, rivals.evaluation = True, why, module_seconds
+
     def _by_rules(self, plan: NodePlan) -> bool:
         """Whether the rules have taken the place of modules; if these change, the modules begin again."""
         record = self._records.get(plan.node.predicates)
@@ -174,7 +179,7 @@ class Chooser:
     def _ranked(self, plan: NodePlan, request: Request) -> tuple[str, str]:
         """Without modules, on a backend with ranks: DRed^w, unless it is expected to take longer than starting over."""
         if plan.planner.cannot_circle(plan.kept.recursive):
-            return DRED, "its recursion cannot run in circles: counting derivations is exact"
+            return DRED, "no fact of its recursion can support itself: counting derivations is exact"
         record = self._records.setdefault(plan.node.predicates, _Record())
         if record.needs_ranks and not request.is_ranked and not request.deleted and not plan.edited:
             return PROOF, "insertions only, and its ranks are not known"
@@ -189,7 +194,7 @@ class Chooser:
             return RECOMPUTE, why
         if name == DRED:
             return DRED, "recursive, and no fact was kept by its rank so far"
-        return RANKED, "recursive: only what has no founded derivation left is deleted"
+        return RANKED, "recursive: only facts without a founded derivation are deleted"
 
     def _limited(self, plan: NodePlan, request: Request) -> tuple[Algorithm, str]:
         """DRed^v, unless `auto` expects it to take longer than starting over."""

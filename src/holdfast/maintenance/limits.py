@@ -121,7 +121,7 @@ def _refuse_nan(predicate: str, Δ: Facts, backend: Backend, node: HyperNode) ->
     if np.isnan(np.ascontiguousarray(codes).view(np.float64)).any():
         rule = next(rule for rule in (*node.recursive, *node.nonrecursive) if rule.predicate == predicate)
         message = f"rule {rule.name} has no value for some facts: NaN has no place in a recursion through min or max"
-        help = "keep such facts out of the rule by a comparison before it is computed, or mend the data"
+        help = "exclude such facts with a comparison before the value is computed, or correct the data"
         raise EvaluationError(Diagnostic("E0701", message, rule.span, help=help))
 
 
@@ -132,7 +132,7 @@ def _refuse_negative(rule: AggregateRule, Δ: Facts, backend: Backend) -> None:
     if (codes_of(backend, rule.source, Δ)[:, rule.target] < 0).any():
         message = "a sum that is part of a recursion has a number below 0 to add, and might fall again"
         note = "what was derived from the larger sum would have to go; nothing has changed"
-        help = "keep such numbers out by a comparison in the rule, n >= 0, or mend the facts"
+        help = "exclude negative numbers by a comparison in the rule, n >= 0, or correct the facts"
         raise EvaluationError(Diagnostic("E0705", message, rule.span, notes=(note,), help=help))
 
 

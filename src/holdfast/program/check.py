@@ -42,7 +42,7 @@ from holdfast.values import Type
 
 
 def check(program: tree.Program, hints: Hints | None = None) -> Program:
-    """The checked program; raises a ProgramError with everything that is wrong.
+    """The checked program; raises a ProgramError that lists everything that is wrong.
 
     `hints` are types sniffed from data files for (predicate, column): they decide only where the program does not.
     """
@@ -60,7 +60,7 @@ def check(program: tree.Program, hints: Hints | None = None) -> Program:
 
 
 def outline(program: tree.Program) -> dict[str, Relation]:
-    """The relations of a program that may yet have errors, by name only: a column without a declared type is `any`.
+    """The relations of a program that may still have errors, by name only: a column without a declared type is `any`.
 
     The data may determine the types, so the relations must be known before the check.
     """
@@ -80,7 +80,7 @@ def _outlined(known: KnownRelation, scope: Names) -> Relation:
 
 
 def checked(core: CoreProgram, scope: Names, hints: Hints, diagnostics: Diagnostics) -> Program:
-    """The passes after names: what a program and a query have in common."""
+    """The passes after names, which programs and queries share."""
     core = with_sums(with_record_types(core, scope, diagnostics), scope)
     check_safety(core, diagnostics)
     check_nominal(core, scope, diagnostics)
@@ -100,5 +100,5 @@ def checked(core: CoreProgram, scope: Names, hints: Hints, diagnostics: Diagnost
 
 
 def _each_once(items: list[Diagnostic]) -> list[Diagnostic]:
-    """One written rule may give several core rules, and each would complain."""
+    """One written rule may become several core rules, each of which would report the same error."""
     return list({(item.code, item.message, item.span): item for item in items}.values())

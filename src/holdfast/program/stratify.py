@@ -88,7 +88,7 @@ def _advice(offender: Edge) -> str:
         after = f"derive what it ranges over first, and take the {offender.mark} in a rule after the recursion"
         return f"only heads with min, max, sum or count may be part of a recursion: {after}"
     if offender.in_head:
-        return "a recursive relation may have one column with min or max: make it one relation for each"
+        return "a recursive relation may have one column with min or max: use a separate relation for each"
     return f"a relation with {offender.mark} in its heads may be recursive: h(x, {offender.mark}(u)) :- …, h(y, u)."
 
 
