@@ -13,11 +13,12 @@ from typing import Any, Protocol, TypeAlias
 
 from holdfast.explanations.absence import known_pattern
 from holdfast.explanations.matching import ANY, Binding, Fact, FactPattern
-from holdfast.explanations.scope import is_test, nodes, variables
+from holdfast.explanations.scope import is_test
 from holdfast.explanations.search import Explainer, FactSource, SearchLimit
 from holdfast.explanations.terms import NoValue
-from holdfast.explanations.written import RuleHead, formulas
+from holdfast.explanations.written import RuleHead
 from holdfast.language import tree
+from holdfast.language.syntax import alternatives, nodes, variables
 from holdfast.quick_dataclass import dataclass
 
 VAGUE = 1_000
@@ -127,7 +128,7 @@ class Candidates:
             start = self._source.started(rule.head, (self._source.group(goal) or goal)[1], {})
             if start is None:
                 continue
-            for items in _alternatives(rule.body):
+            for items in alternatives(rule.body):
                 if self._on_rule is not None:
                     self._on_rule(rule, [*items, *start[1]], start[0])
                 yield from self._openings(rule, [*items, *start[1]], start[0])
@@ -217,21 +218,3 @@ class Candidates:
 def is_editable(item: tree.Formula) -> bool:
     """Whether edits of facts can change whether it holds."""
     return any(isinstance(node, tree.Atom) and not is_test(node) for node in nodes(item))
-
-
-def _alternatives(body: tree.Formula) -> Iterator[list[tree.Formula]]:
-    """The conjunctions of which a body is the disjunction."""
-    items = formulas(body)
-    parts = [_choices(item) for item in items]
-    for chosen in product(*parts):
-        yield [literal for part in chosen for literal in part]
-
-
-def _choices(item: tree.Formula) -> list[list[tree.Formula]]:
-    if isinstance(item, tree.Disjunction):
-        return [literals for one in item.items for literals in _alternatives(one)]
-    if isinstance(item, tree.Conjunction):
-        return list(_alternatives(item))
-    if isinstance(item, tree.Negation) and isinstance(item.operand, tree.Negation):
-        return list(_alternatives(item.operand.operand))
-    return [[item]]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any, TypeAlias
 
-from holdfast.explanations.scope import binds, closed, closure, has_wildcard, is_pattern, is_test, nodes, variables
+from holdfast.explanations.scope import binds, closure, is_test
 from holdfast.explanations.terms import (
     NOTHING,
     TESTS,
@@ -21,8 +22,17 @@ from holdfast.explanations.terms import (
     spanned,
     value_of,
 )
-from holdfast.explanations.written import RuleHead, formulas, written_program
+from holdfast.explanations.written import RuleHead, written_program
 from holdfast.language import parse_body, tree
+from holdfast.language.syntax import (
+    alternatives,
+    closed_parts,
+    conjuncts,
+    has_wildcard,
+    is_pattern,
+    nodes,
+    variables,
+)
 from holdfast.values import BlankNode, Iri
 from holdfast.values.model import NIL, Record
 
@@ -34,6 +44,8 @@ USED = " used"  # in a binding: the facts that it was matched with, those of agg
 JoinShape: TypeAlias = tuple[
     str, list[tuple[tree.Term, str | None]], list[tuple[tree.Term, int]], list[tuple[tree.Term, int]]
 ]
+FormulaChoice: TypeAlias = tuple[int, frozenset[str], frozenset[str]]
+_SAMPLED = 3  # bindings by which atoms are compared
 GOAL = " goal"  # in a binding: the number of the pattern that its head must fit
 
 
@@ -52,8 +64,8 @@ class Matcher:
         self._lasting, self._orders, self._equation = written.lasting, written.orders, written.equation
         self._shapes: dict[tuple[int, frozenset[str]], JoinShape] = written.shapes
         self._is_sized = False  # whether of atoms that are alike the one of the smaller relation is matched first
-        self._sized_orders: dict[tuple[object, ...], tuple[int, frozenset[str], frozenset[str]]] = {}
         self._texts: dict[str, Fact] = {}
+        self.names = written.names
 
     def group(self, fact: Fact) -> Fact | None:
         """The pattern of all that rules may offer beside a fact; None if its relation is no limit relation."""
@@ -73,6 +85,10 @@ class Matcher:
     def size(self, name: str, arity: int) -> int:
         """The number of facts of a relation."""
         raise NotImplementedError
+
+    def fan_out(self, name: str, patterns: Sequence[FactPattern]) -> float:
+        """How many facts fit patterns, about."""
+        return self.size(name, len(patterns[0]))
 
     def some_facts(self, name: str, pattern: FactPattern, most: int) -> list[FactPattern]:
         """The first facts that fit a pattern."""
@@ -120,7 +136,7 @@ class Matcher:
                 waiting.setdefault(frozenset(start[0]), ([], start[1]))[0].append(start[0])
         outside = rule.head_variables
         for starts, extra in waiting.values():
-            body = tree.Conjunction((*formulas(rule.body), *extra), span=rule.head.span)
+            body = tree.Conjunction((*conjuncts(rule.body), *extra), span=rule.head.span)
             yield self.solve(body, starts, frozenset(), outside, exact)
 
     def started(self, head: tree.Atom, pattern: FactPattern, b: Binding) -> tuple[Binding, list[tree.Formula]] | None:
@@ -176,56 +192,81 @@ class Matcher:
 
         `around` are variables that surrounding formulas bind, `used` those that they or the head mention.
         """
-        waiting = formulas(formula)
-        while waiting and given:
-            bound = frozenset(given[0])
-            place, there, mentioned = self._order(waiting, bound, around, used)
-            item = waiting.pop(place)
-            if isinstance(item, tree.Disjunction):  # each alternative with all the rest: it binds what it likes
-                rests = [tree.Conjunction((*formulas(one), *waiting), span=item.span) for one in item.items]
-                return [new for rest in rests for new in self.solve(rest, given, around, used, exact)]
-            given = self._step(item, given, there, mentioned, exact)
-        return given
+        found: list[Binding] = []
+        for waiting in alternatives(formula):
+            extended = given
+            while waiting and extended:
+                choices = self._order(waiting, frozenset(extended[0]), around, used)
+                best = choices[0] if len(choices) == 1 else min(choices, key=partial(self._fan_out, waiting, extended))
+                extended = self._step(waiting.pop(best[0]), extended, *best[1:], exact)
+            found += extended
+        return found
 
     def _order(
         self, waiting: list[tree.Formula], bound: frozenset[str], around: frozenset[str], used: frozenset[str]
-    ) -> tuple[int, frozenset[str], frozenset[str]]:
-        """The place of the next formula, what surrounds it then, and what the others mention."""
-        key = (*map(id, waiting), bound, around, used)
-        lasts = self._lasting.issuperset(key[:-3])
-        orders = self._sized_orders if self._is_sized else self._orders
-        found = orders.get(key) if lasts else None
+    ) -> list[FormulaChoice]:
+        """The formula that is matched next; if sizes count, all atoms that may be."""
+        key = (*map(id, waiting), bound, around, used, self._is_sized)
+        lasts = self._lasting.issuperset(key[:-4])
+        found = self._orders.get(key) if lasts else None
         if found is None:
-            place = self._cheapest(waiting, bound, around)
-            rest = [*waiting[:place], *waiting[place + 1 :]]
-            mentioned = used.union(*(variables(other, False) for other in rest))
-            found = place, around | closure(rest, bound), mentioned
+            costs = self._costs(waiting, bound, around)
+            ties = [place for (late, is_atom, free, _), place in costs if is_atom and free and not late]
+            places = ties if self._is_sized and costs[0][1] in ties else [costs[0][1]]
+            found = [self._chosen(waiting, place, bound, around, used) for place in places]
             if lasts:
-                orders[key] = found
+                self._orders[key] = found
         return found
 
-    def next_formula(self, waiting: list[tree.Formula], bound: frozenset[str]) -> tree.Formula:
-        """The cheapest formula that is ready: a test, then an atom with few unknown columns."""
-        return waiting[self._cheapest(waiting, bound, frozenset())]
+    def _chosen(
+        self,
+        waiting: list[tree.Formula],
+        place: int,
+        bound: frozenset[str],
+        around: frozenset[str],
+        used: frozenset[str],
+    ) -> FormulaChoice:
+        """The place of a formula, what surrounds it then, and what the others mention."""
+        rest = [*waiting[:place], *waiting[place + 1 :]]
+        return place, around | closure(rest, bound), used.union(*(variables(other, False) for other in rest))
 
-    def _cheapest(self, waiting: list[tree.Formula], bound: frozenset[str], around: frozenset[str]) -> int:
+    def _fan_out(self, waiting: list[tree.Formula], given: list[Binding], choice: FormulaChoice) -> float:
+        """How many facts an atom meets, about."""
+        atom = waiting[choice[0]]
+        assert isinstance(atom, tree.Atom), "only atoms are compared by size"
+        name, fixed, _, _ = self._shape(atom, frozenset(given[0]))
+        return self.fan_out(name, [self._pattern(fixed, b) for b in given[:_SAMPLED]])
+
+    def _pattern(self, fixed: list[tuple[tree.Term, str | None]], b: Binding) -> FactPattern:
+        return tuple(ANY if kind is None else value_of(self.value(a, b), kind) for a, kind in fixed)
+
+    def next_formula(self, waiting: list[tree.Formula], bound: frozenset[str]) -> tree.Formula:
+        """The cheapest formula that is ready: a test, then an atom with few unknown columns; alternatives come last."""
+        either = [item for item in waiting if isinstance(item, tree.Disjunction)]
+        plain = [item for item in waiting if not isinstance(item, tree.Disjunction)]
+        try:
+            return plain[self._costs(plain, bound, frozenset().union(*map(variables, either)))[0][1]]
+        except NoValue:
+            if not either:
+                raise
+            return either[0]
+
+    def _costs(
+        self, waiting: Sequence[tree.Formula], bound: frozenset[str], around: frozenset[str]
+    ) -> list[tuple[tuple[bool, bool, int, int], int]]:
+        """What the formulas that are ready cost, with their places, the cheapest first."""
         costs = []
         for place, item in enumerate(waiting):
             others = around | closure([other for other in waiting if other is not item], bound)
-            inside = [] if isinstance(item, tree.Disjunction) else [*closed(item)]
+            inside = [*closed_parts(item)]
             if binds(item, bound) is not None and all(variables(node) & others <= bound for node in inside):
                 terms = item.arguments if isinstance(item, tree.Atom) else ()
                 free = sum(isinstance(term, tree.Wildcard) or not variables(term) <= bound for term in terms)
-                late = isinstance(item, tree.Disjunction) or (isinstance(item, tree.Atom) and free == len(terms) > 0)
-                sized = self._is_sized and isinstance(item, tree.Atom) and free > 0 and not is_test(item)
-                size = self.size(self.name(item.name), len(terms)) if sized and isinstance(item, tree.Atom) else 0
-                costs.append(((late, isinstance(item, tree.Atom), free, size, len(inside)), place))
+                late = free == len(terms) > 0
+                costs.append(((late, isinstance(item, tree.Atom), free, len(inside)), place))
         if not costs:
-            alternatives = [place for place, item in enumerate(waiting) if isinstance(item, tree.Disjunction)]
-            if not alternatives:
-                raise NoValue("a variable is never bound")
-            return alternatives[0]
-        return min(costs)[1]
+            raise NoValue("a variable is never bound")
+        return sorted(costs)
 
     def _step(
         self, item: tree.Formula, given: list[Binding], around: frozenset[str], used: frozenset[str], exact: bool
@@ -235,13 +276,9 @@ class Matcher:
                 return [b for b in given if self._test(item.name.text, item.arguments, b)]
             case tree.Atom():
                 return list(self._join(item, given, exact))
-            case tree.Negation(operand=tree.Negation(operand=inner)):
-                return self.solve(inner, given, around, used, exact)
             case tree.Negation(operand=operand):
                 own = variables(operand)
                 return [b for b in given if not self.solve(operand, [only(b, own)], around, frozenset(), True)]
-            case tree.Conjunction():
-                return self.solve(item, given, around, used, exact)
             case tree.Truth(value=value):
                 return given if value else []
             case tree.Constraint(function=function, arguments=arguments):
@@ -260,9 +297,7 @@ class Matcher:
     def _join(self, atom: tree.Atom, given: list[Binding], exact: bool) -> Iterator[Binding]:
         """An atom against the facts that fit what is bound in it."""
         name, fixed, free, late = self._shape(atom, frozenset(given[0]))
-        patterns: list[FactPattern] = [
-            tuple(ANY if kind is None else value_of(self.value(a, b), kind) for a, kind in fixed) for b in given
-        ]
+        patterns = [self._pattern(fixed, b) for b in given]
         if any(NOTHING in pattern for pattern in patterns):
             pairs = [(b, p) for b, p in zip(given, patterns, strict=True) if NOTHING not in p]
             given, patterns = [b for b, _ in pairs], [p for _, p in pairs]

@@ -17,12 +17,12 @@ from holdfast.explanations.absence import likeness, nearest_facts
 from holdfast.explanations.candidates import VAGUE, Candidates, Edit, EditableFacts, is_editable
 from holdfast.explanations.matching import ANY, Binding, Fact, FactPattern, fits
 from holdfast.explanations.proof import fact_text
-from holdfast.explanations.scope import variables
 from holdfast.explanations.search import SearchLimit
 from holdfast.explanations.terms import NoValue, text_of
 from holdfast.explanations.written import RuleHead
 from holdfast.language import tree
 from holdfast.language.printer import show_formula
+from holdfast.language.syntax import variables
 from holdfast.quick_dataclass import dataclass
 from holdfast.values import Iri
 

@@ -15,6 +15,7 @@ from holdfast.errors import Diagnostic, HoldfastError, LimitReached, UsageError
 from holdfast.explanations.candidates import Candidates, Edit
 from holdfast.explanations.matching import ANY, Fact
 from holdfast.explanations.search import SearchLimit
+from holdfast.explanations.written import written_program
 from holdfast.knowledge.explaining import asked_fact, raw
 from holdfast.knowledge.materialisation import Materialisation
 from holdfast.knowledge.nearby import NearbyFacts
@@ -173,7 +174,8 @@ class RepairSearch:
 
     def _keep(self, edits: frozenset[Edit], change: Change) -> None:
         asked = {*self._asked.make, *self._asked.unmake}
-        self._found[edits] = repair_of(list(edits), self._update(edits), change, asked, self._state.program)
+        names = written_program(self._state.tree).names
+        self._found[edits] = repair_of(list(edits), self._update(edits), change, asked, self._state.program, names)
 
     def _repairing(self, edits: frozenset[Edit]) -> Change | None:
         """What edits would change, if they are a repair; that others are not is remembered."""

@@ -111,7 +111,7 @@ def why_not(text: str, state: ReadState, seconds: float | None, size: int | None
             return None
         certificate = cache(partial(_certificate, source, goal, seconds, size))
         found, near = reasons(source, goal), nearest(source, goal[0], [goal[1]])
-        absence = Absence(goal, found, near, suspects(source, goal), certificate)
+        absence = Absence(goal, found, near, suspects(source, goal), certificate, source.names)
         if not source.stays:
             with suppress(LimitReached):
                 certificate()
