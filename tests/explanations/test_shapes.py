@@ -15,6 +15,7 @@ import holdfast
 from holdfast.errors import HoldfastError
 from holdfast.explanations.proof import fact_text
 from holdfast.knowledge.relations import written_name
+from holdfast.modules import MODULES
 
 from ..amounts import amount
 from .judging import judge, missing
@@ -26,8 +27,8 @@ from .test_repair import as_edits, by_brute_force
 def explored(name: str, seed: int) -> tuple[int, int, int]:
     """Explain facts after random updates; gives how many proofs and absences, causes and repairs were judged."""
     dice, shape = Random(f"{name} {seed}"), SHAPES[name]
-    modules = dice.choice(((), None))
-    kb = holdfast.from_text(shape.rules, facts=shape.facts(dice, 5), modules=modules)  # type: ignore[arg-type]
+    modules = dice.choice(((), MODULES))
+    kb = holdfast.from_text(shape.rules, facts=shape.facts(dice, 5), modules=modules)
     explained, caused = sum(judge(kb, dice, 2)), 0
     for _ in range(3):
         update = shape.update(kb, dice)

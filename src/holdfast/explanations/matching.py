@@ -123,12 +123,15 @@ class Matcher:
             list(self.instances(rule, [(pattern, {}) for pattern in patterns]))
         else:
             grouped = any(isinstance(a, tree.HeadAggregate) for a in rule.head.arguments)
-            list(self._solutions(rule, [(pattern, {}) for pattern in patterns], grouped))
+            list(self._solutions(rule, [(pattern, {}) for pattern in patterns], grouped, only_ask=True))
 
     def _solutions(
-        self, rule: RuleHead, goals: Sequence[tuple[FactPattern, Binding]], exact: bool
+        self, rule: RuleHead, goals: Sequence[tuple[FactPattern, Binding]], exact: bool, *, only_ask: bool = False
     ) -> Iterator[list[Binding]]:
-        """The bindings under which a body holds, those that began with the same variables together."""
+        """The bindings under which a body holds, those that began with the same variables together.
+
+        With `only_ask` what the last atom meets is looked up and not bound.
+        """
         waiting: dict[frozenset[str], tuple[list[Binding], list[tree.Formula]]] = {}
         for place, (pattern, given) in enumerate(goals):
             start = self.started(rule.head, pattern, {**given, GOAL: place})
@@ -137,7 +140,7 @@ class Matcher:
         outside = rule.head_variables
         for starts, extra in waiting.values():
             body = tree.Conjunction((*conjuncts(rule.body), *extra), span=rule.head.span)
-            yield self.solve(body, starts, frozenset(), outside, exact)
+            yield self.solve(body, starts, frozenset(), outside, exact, only_ask=only_ask)
 
     def started(self, head: tree.Atom, pattern: FactPattern, b: Binding) -> tuple[Binding, list[tree.Formula]] | None:
         """What a pattern says of the head's variables, and the equations that are left of it."""
@@ -187,6 +190,8 @@ class Matcher:
         around: frozenset[str],
         used: frozenset[str],
         exact: bool = False,
+        *,
+        only_ask: bool = False,
     ) -> list[Binding]:
         """All ways to extend bindings, which bind the same variables, so that a formula holds.
 
@@ -198,7 +203,11 @@ class Matcher:
             while waiting and extended:
                 choices = self._order(waiting, frozenset(extended[0]), around, used)
                 best = choices[0] if len(choices) == 1 else min(choices, key=partial(self._fan_out, waiting, extended))
-                extended = self._step(waiting.pop(best[0]), extended, *best[1:], exact)
+                item = waiting.pop(best[0])
+                if only_ask and not waiting and isinstance(item, tree.Atom) and not is_test(item):
+                    self.lookup(*self._looked_up(item, extended)[1:], exact)
+                    break
+                extended = self._step(item, extended, *best[1:], exact)
             found += extended
         return found
 
@@ -296,11 +305,8 @@ class Matcher:
 
     def _join(self, atom: tree.Atom, given: list[Binding], exact: bool) -> Iterator[Binding]:
         """An atom against the facts that fit what is bound in it."""
-        name, fixed, free, late = self._shape(atom, frozenset(given[0]))
-        patterns = [self._pattern(fixed, b) for b in given]
-        if any(NOTHING in pattern for pattern in patterns):
-            pairs = [(b, p) for b, p in zip(given, patterns, strict=True) if NOTHING not in p]
-            given, patterns = [b for b, _ in pairs], [p for _, p in pairs]
+        _, _, free, late = self._shape(atom, frozenset(given[0]))
+        given, name, patterns = self._looked_up(atom, given)
         for b, rows in zip(given, self.lookup(name, patterns, exact), strict=True):
             used = b.get(USED, ())
             for row in rows:
@@ -309,6 +315,15 @@ class Matcher:
                     new = None if new is None else self.unify(argument, row[place], new)
                 if new is not None and all(self.value(a, new) == row[place] for a, place in late):
                     yield new
+
+    def _looked_up(self, atom: tree.Atom, given: list[Binding]) -> tuple[list[Binding], str, list[FactPattern]]:
+        """The relation and the patterns by which an atom is joined; bindings without a value are left out."""
+        name, fixed, _, _ = self._shape(atom, frozenset(given[0]))
+        patterns = [self._pattern(fixed, b) for b in given]
+        if any(NOTHING in pattern for pattern in patterns):
+            pairs = [(b, p) for b, p in zip(given, patterns, strict=True) if NOTHING not in p]
+            given, patterns = [b for b, _ in pairs], [p for _, p in pairs]
+        return given, name, patterns
 
     def _shape(self, atom: tree.Atom, bound: frozenset[str]) -> JoinShape:
         """How an atom is joined: the relation, each argument with the type of its column or None if it is not known,

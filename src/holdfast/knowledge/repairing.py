@@ -13,6 +13,7 @@ from itertools import combinations
 from holdfast.arguments import expect
 from holdfast.errors import Diagnostic, HoldfastError, LimitReached, UsageError
 from holdfast.explanations.candidates import Candidates, Edit
+from holdfast.explanations.hitting_sets import smallest_hitting_set
 from holdfast.explanations.matching import ANY, Fact
 from holdfast.explanations.search import SearchLimit
 from holdfast.explanations.written import written_program
@@ -102,7 +103,7 @@ class RepairSearch:
                 raise
         if not self._found and cut is not None:
             self._is_complete = False
-            self._is_kept(cut)
+            self._is_kept(self._smaller(cut))
         ranked = sorted(self._found.values(), key=lambda r: (r.size, r.side_effects, str(r)))
         return Repairs(ranked if limit is None else ranked[:limit], is_complete=self._is_complete)
 
@@ -140,6 +141,27 @@ class RepairSearch:
             if self._repairing(chosen - {edit}) is not None:
                 chosen -= {edit}
         return chosen
+
+    def _smaller(self, cut: frozenset[Edit]) -> frozenset[Edit]:
+        """A cut of the fewest deletions, or the one that is known if time runs out.
+
+        A proof that some deletions leave standing gives a set of which every cut has an element.  As long as the
+        smallest set with an element of each is no cut, it leaves another proof standing.
+        """
+        proofs: list[frozenset[Edit]] = []
+        with suppress(LimitReached):
+            while True:
+                self._limit.check(0, "repair")
+                chosen, _ = smallest_hitting_set(proofs)
+                if len(chosen) >= len(cut):
+                    return cut
+                if self._repairing(chosen) is not None:
+                    return chosen
+                more = frozenset(edit for wider in self._wider(chosen) for edit in wider - chosen if not edit.inserts)
+                if not more:
+                    return cut
+                proofs.append(more)
+        return cut
 
     def _wider(self, chosen: frozenset[Edit]) -> Iterator[frozenset[Edit]]:
         """Sets of edits with one more: every repair with these has one of those."""
