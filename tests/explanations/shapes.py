@@ -79,6 +79,8 @@ SHAPES = {
         .decl both(n: number, k: number)
         .decl none(x: number)
         .decl headed(x: number, n: number)
+        .decl nearest(x: number, y: number)
+        .decl summed(n: number)
         sums(x, n) :- node(x), n = sum y : { e(x, y), y > 1 }.
         least(x, m) :- node(x), m = min y : { e(x, y) }.
         halves(x, m) :- node(x), m = mean y : { e(x, y) }.
@@ -86,6 +88,8 @@ SHAPES = {
         both(n, k) :- n = count : { node(_) }, k = sum y : { e(_, y) }.
         none(x) :- node(x), 0 = count : { e(x, _) }.
         headed(x, count(y)) :- node(x), e(x, y), y != x.
+        nearest(x, y) :- node(x), m = min y : { e(x, y) }, m > 0.
+        summed(sum(y)) :- e(_, y).
         """,
         GRAPH,
     ),
@@ -95,13 +99,15 @@ SHAPES = {
         .decl node(x: number)
         .decl source(x: number)
         .decl empty(x: number)
+        .decl linked(x: number)
         .decl lone(x: number)
         .decl mixed(x: number)
         .decl hidden(x: number)
         .decl double(x: number)
         source(x) :- node(x), !e(_, x).
         empty(x) :- node(x), !e(_, _).
-        lone(x) :- node(x), !(e(x, y), node(y)).
+        linked(x) :- e(x, y), node(y).
+        lone(x) :- node(x), !linked(x), !(e(x, x), node(x)).
         mixed(x) :- node(x), (e(x, y) ; e(y, x)), !e(y, y).
         hidden(x) :- e(x, _), !source(_).
         double(x) :- node(x), !(!e(x, _) ; !e(_, x)).
@@ -179,7 +185,7 @@ SHAPES = {
         long(l) :- way(_, _, l), l = [_, [_, [_, _]]].
         begins(x) :- long([x, _]).
         short(x) :- way(_, _, [x, _]), !begins(x).
-        short(x) :- e(x, _), !long([x, _]).
+        short(x) :- e(x, _), !way(x, _, [x, [3, nil]]).
         """,
         {"e": [FEW, FEW]},
     ),
@@ -188,11 +194,13 @@ SHAPES = {
         .type Tree = Leaf {n: number} | Both {l: Tree, r: Tree}
         .decl e(x: number, y: number)
         .decl tree(t: Tree)
+        .decl right(x: number)
         .decl left(x: number)
         .decl total(n: number)
         tree($Both($Leaf(x), $Leaf(y))) :- e(x, y).
         tree(l) :- tree($Both(l, _)).
-        left(x) :- tree($Both($Leaf(x), _)), !tree($Both(_, $Leaf(x))).
+        right(x) :- tree($Both(_, $Leaf(x))).
+        left(x) :- tree($Both($Leaf(x), _)), !right(x).
         total(n) :- n = sum x + y : { tree($Both($Leaf(x), $Leaf(y))) }.
         """,
         {"e": [FEW, FEW]},

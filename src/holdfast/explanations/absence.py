@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from holdfast.explanations.matching import ANY, Binding, Fact, FactPattern, Matcher
 from holdfast.explanations.proof import Complete, ProofStep, complete_json, fact_text, quoted
+from holdfast.explanations.scope import bindable
 from holdfast.explanations.short_names import ShortNames
 from holdfast.explanations.terms import NoValue, text_of
 from holdfast.explanations.written import RuleHead
@@ -196,7 +197,8 @@ def obstacle(source: Matcher, rule: RuleHead, pattern: FactPattern) -> Obstacle 
     start = source.started(rule.head, pattern, {})
     if start is None:
         return None
-    given, waiting, held = [start[0]], [*conjuncts(rule.body), *start[1]], 0
+    body = [*conjuncts(rule.body), *start[1]]
+    given, waiting, held = [start[0]], list(body), 0
     total, text = len(waiting), show_rule(tree.Rule(rule.rule.heads, rule.rule.body, span=rule.rule.span))
     better = source.group((source.name(rule.head.name), pattern))
     if better is not None and (rows := source.facts(better[0], [better[1]])[0]):
@@ -204,11 +206,13 @@ def obstacle(source: Matcher, rule: RuleHead, pattern: FactPattern) -> Obstacle 
         return Obstacle(rule.name, text, held, total, 1, fails)
     outside = variables(rule.head)
     while waiting:
-        item = source.next_formula(waiting, frozenset(given[0]))
+        item = source.next_formula(waiting, frozenset(given[0]), body)
+        others = [other for other in body if other is not item]
+        mentioned = outside.union(*(variables(other, False) for other in others))
         waiting.remove(item)
         ways = len(given)
         try:
-            given_now = _alike(source.solve(item, given[:_LOOKED_AT], frozenset(), outside))
+            given_now = _alike(source.solve(item, given[:_LOOKED_AT], bindable(others), mentioned))
         except NoValue as error:
             return Obstacle(rule.name, text, held, total, ways, str(error))
         if not given_now:

@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeAlias
 
 from holdfast.explanations.absence import known_pattern
 from holdfast.explanations.matching import ANY, Binding, Fact, FactPattern
-from holdfast.explanations.scope import is_test
+from holdfast.explanations.scope import bindable, is_test
 from holdfast.explanations.search import Explainer, FactSource, SearchLimit
 from holdfast.explanations.terms import NoValue
 from holdfast.explanations.written import RuleHead
@@ -118,6 +118,8 @@ class Candidates:
         exact = list(self._source.exact)
         yield from (Edit(False, step.conclusion) for step in steps if step.is_asserted)
         yield from (self._later(pattern, True) for pattern in exact)
+        for name, pattern in exact:  # a negation inside a negation wants them, and they are no premises
+            yield from (self._later((name, row), False) for row in self._source.facts(name, [pattern])[0])
 
     # --- toward a fact -----------------------------------------------------------------------------------
 
@@ -148,7 +150,7 @@ class Candidates:
         if rule.limit is not None or any(isinstance(a, tree.HeadAggregate) for a in rule.head.arguments):
             yield 0, lambda: self._touched(items, start)
             return
-        editable = [item for item in items if is_editable(item)]
+        editable, around = [item for item in items if is_editable(item)], bindable(items)
         most = len(editable) - 1 if len(editable) <= _LONG else 2
         self.is_complete &= len(editable) <= _LONG
         for item in editable:
@@ -156,11 +158,13 @@ class Candidates:
             for size in range(most + 1):
                 for opened in combinations(others, size):
                     left = [other for other in items if other is not item and not any(other is o for o in opened)]
-                    yield size, lambda item=item, left=left: self._opened(item, left, start)  # type: ignore[misc]
+                    yield size, lambda item=item, left=left: self._opened(item, left, start, around)  # type: ignore[misc]
 
-    def _opened(self, item: tree.Formula, left: list[tree.Formula], start: Binding) -> Iterator[Edit | _Step]:
+    def _opened(
+        self, item: tree.Formula, left: list[tree.Formula], start: Binding, around: frozenset[str]
+    ) -> Iterator[Edit | _Step]:
         """What a condition needs, for each way in which those that are left hold."""
-        for b in self._solved(self._anchored(left, start), start):
+        for b in self._solved(self._anchored(left, start), start, around):
             match item:
                 case tree.Atom():
                     pattern = known_pattern(self._source, item, b)
@@ -201,14 +205,12 @@ class Candidates:
         atoms = [node for node in nodes(item) if isinstance(node, tree.Atom) and not is_test(node)]
         return any(self._source.size(self._source.name(a.name), len(a.arguments)) > _MANY for a in atoms)
 
-    def _solved(self, items: list[tree.Formula], start: Binding) -> list[Binding]:
+    def _solved(self, items: list[tree.Formula], start: Binding, around: frozenset[str]) -> list[Binding]:
         """The ways in which conditions hold; one whose variables are not bound says nothing yet."""
         used = frozenset().union(*map(variables, items)) if items else frozenset[str]()
         while items:
             try:
-                return self._source.solve(
-                    tree.Conjunction(tuple(items), span=items[0].span), [start], frozenset(), used
-                )
+                return self._source.solve(tree.Conjunction(tuple(items), span=items[0].span), [start], around, used)
             except NoValue:
                 rest: list[tree.Formula] = [item for item in items if isinstance(item, tree.Atom) and not is_test(item)]
                 items = rest if len(rest) < len(items) else []

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from holdfast.explanations.terms import (
     NOTHING,
@@ -74,12 +74,34 @@ def _bound_together(items: Iterable[Any], bound: frozenset[str]) -> frozenset[st
     return bound
 
 
+class Scope(NamedTuple):
+    """What a condition can see: variables that others bind, whatever is asked, and those that are mentioned outside.
+
+    A negation or an aggregate takes values from outside for `outer` only.  What a substitution or a head says of its
+    other variables must not narrow it down.
+    """
+
+    outer: frozenset[str]
+    used: frozenset[str]
+
+
+def _cost(item: Any, bound: frozenset[str], scope: Scope) -> Any:
+    """What a condition costs now; None if it has to wait."""
+    sealed = list(closed_parts(item))
+    if _bound_by(item, bound) is None or any(not variables(node) & scope.outer <= bound for node in sealed):
+        return None
+    terms = item.arguments if isinstance(item, tree.Atom) else ()
+    free = sum(isinstance(term, tree.Wildcard) or not variables(term) <= bound for term in terms)
+    return free == len(terms) > 0, isinstance(item, tree.Atom), free, len(sealed)
+
+
 class BodyEvaluator:
     """Finds the substitutions that satisfy formulas."""
 
     def __init__(self, prefixes: dict[str, str], kinds: dict[str, list[str]], look: Looking) -> None:
         self.prefixes, self.kinds, self._look = prefixes, kinds, look
         self._first: dict[tuple[object, ...], int] = {}
+        self._scopes: dict[tuple[object, ...], dict[int, Scope]] = {}
 
     def solve(
         self, formula: Any, b: Substitution, around: frozenset[str], used: frozenset[str], exact: bool
@@ -89,59 +111,56 @@ class BodyEvaluator:
         `around` are variables that conditions outside bind, `used` those that are mentioned outside.
         """
         for items in alternatives(formula):
-            yield from self._all_hold(items, b, around, used, exact)
+            yield from self._all_hold(items, b, self._scopes_of(items, around, used), exact)
+
+    def _scopes_of(self, items: Sequence[Any], around: frozenset[str], used: frozenset[str]) -> dict[int, Scope]:
+        """The scopes of conditions that hold together; conditions live as long as the rules."""
+        key = (*map(id, items), around, used)
+        if key not in self._scopes:
+            others = [(item, [other for other in items if other is not item]) for item in items]
+            self._scopes[key] = {
+                id(item): Scope(_bound_together(rest, around), used.union(*(variables(other, False) for other in rest)))
+                for item, rest in others
+            }
+        return self._scopes[key]
 
     def _all_hold(
-        self, items: Sequence[Any], b: Substitution, around: frozenset[str], used: frozenset[str], exact: bool
+        self, items: Sequence[Any], b: Substitution, scopes: dict[int, Scope], exact: bool
     ) -> Iterator[Substitution]:
         if not items:
             yield b
             return
-        place = self._chosen(items, frozenset(b), around)
+        place = self._chosen(items, frozenset(b), scopes)
         rest = [*items[:place], *items[place + 1 :]]
-        there = around | _bound_together(rest, frozenset(b))
-        mentioned = used.union(*(variables(other, False) for other in rest))
-        for new in self._one(items[place], b, there, mentioned, exact):
-            yield from self._all_hold(rest, new, around, used, exact)
+        for new in self._one(items[place], b, scopes[id(items[place])], exact):
+            yield from self._all_hold(rest, new, scopes, exact)
 
-    def _chosen(self, items: Sequence[Any], bound: frozenset[str], around: frozenset[str]) -> int:
-        key = (*map(id, items), bound, around)  # conditions live as long as the rules
+    def _chosen(self, items: Sequence[Any], bound: frozenset[str], scopes: dict[int, Scope]) -> int:
+        key = (*map(id, items), bound, id(scopes))
         if key not in self._first:
-            costs = [self._cost(place, items, bound, around) for place in range(len(items))]
-            ready = [(cost, place) for place, cost in enumerate(costs) if cost is not None]
+            costs = [(_cost(item, bound, scopes[id(item)]), place) for place, item in enumerate(items)]
+            ready = [(cost, place) for cost, place in costs if cost is not None]
             if not ready:
                 raise NoValue("a variable is never bound")
             self._first[key] = min(ready)[1]
         return self._first[key]
 
-    def _cost(self, place: int, items: Sequence[Any], bound: frozenset[str], around: frozenset[str]) -> Any:
-        """What a condition costs now; None if it has to wait."""
-        item, sealed = items[place], list(closed_parts(items[place]))
-        others = around | _bound_together([*items[:place], *items[place + 1 :]], bound)
-        if _bound_by(item, bound) is None or any(not variables(node) & others <= bound for node in sealed):
-            return None
-        terms = item.arguments if isinstance(item, tree.Atom) else ()
-        free = sum(isinstance(term, tree.Wildcard) or not variables(term) <= bound for term in terms)
-        return free == len(terms) > 0, isinstance(item, tree.Atom), free, len(sealed)
-
-    def _one(
-        self, item: Any, b: Substitution, around: frozenset[str], used: frozenset[str], exact: bool
-    ) -> Iterator[Substitution]:
+    def _one(self, item: Any, b: Substitution, scope: Scope, exact: bool) -> Iterator[Substitution]:
         """All ways in which one condition holds."""
         match item:
             case tree.Atom() | tree.Constraint() if _is_test(item):
                 test = item.name.text if isinstance(item, tree.Atom) else item.function
-                yield from [b] if self._passes(test, [self.value(a, b) for a in item.arguments]) else []
+                yield from [b] if self._passes(test, [self.value(a, b, scope) for a in item.arguments]) else []
             case tree.Atom():
-                yield from self._matched(item, b, exact)
+                yield from self._matched(item, b, scope, exact)
             case tree.Negation(operand=operand):
-                own = {name: b[name] for name in variables(operand) if name in b}
-                if not list(self.solve(operand, own, around, frozenset(), True)):  # all of them: lists are for all
+                own = {name: b[name] for name in variables(operand) & scope.outer}
+                if not list(self.solve(operand, own, frozenset(own), frozenset(), True)):  # all: lists are for all
                     yield b
             case tree.Truth(value=value):
                 yield from [b] if value else []
             case tree.Comparison():
-                yield from self._compared(item, b, around, used)
+                yield from self._compared(item, b, scope)
             case _:
                 raise Unknown(f"the checker does not know {type(item).__name__}")
 
@@ -151,23 +170,23 @@ class BodyEvaluator:
         except (TypeError, AttributeError, re.error) as error:
             raise Unknown(f"{test}: {error}") from error
 
-    def _matched(self, atom: tree.Atom, b: Substitution, exact: bool) -> Iterator[Substitution]:
+    def _matched(self, atom: tree.Atom, b: Substitution, scope: Scope, exact: bool) -> Iterator[Substitution]:
         name = self.relation(atom.name)
         kinds = self.kinds.get(name, [""] * len(atom.arguments))
         known = [not has_wildcard(a) and variables(a) <= b.keys() for a in atom.arguments]
         pattern = tuple(
-            value_of(self.value(a, b), kind) if is_known else FREE
+            value_of(self.value(a, b, scope), kind) if is_known else FREE
             for a, kind, is_known in zip(atom.arguments, kinds, known, strict=True)
         )
         for row in self._look(name, pattern, exact) if NOTHING not in pattern else ():
             new: Substitution | None = {**b, PREMISES: (*b.get(PREMISES, ()), (name, row))}
             left = [(a, v) for a, v, is_known in zip(atom.arguments, row, known, strict=True) if not is_known]
             for term, value in sorted(left, key=lambda each: not is_pattern(each[0])):  # computed ones last
-                new = None if new is None else self.equal(term, value, new)
+                new = None if new is None else self.equal(term, value, new, scope)
             if new is not None:
                 yield new
 
-    def equal(self, term: Any, value: Any, b: Substitution) -> Substitution | None:
+    def equal(self, term: Any, value: Any, b: Substitution, scope: Scope | None = None) -> Substitution | None:
         """The substitution under which a term has a value."""
         match term:
             case tree.Wildcard():
@@ -180,36 +199,33 @@ class BodyEvaluator:
                     return None
                 new: Substitution | None = b
                 for field, inside in zip(fields, value.fields, strict=True):
-                    new = None if new is None else self.equal(field, inside, new)
+                    new = None if new is None else self.equal(field, inside, new, scope)
                 return new
-        return b if self.value(term, b) == value else None
+        return b if self.value(term, b, scope) == value else None
 
-    def _compared(
-        self, item: tree.Comparison, b: Substitution, around: frozenset[str], used: frozenset[str]
-    ) -> Iterator[Substitution]:
+    def _compared(self, item: tree.Comparison, b: Substitution, scope: Scope) -> Iterator[Substitution]:
         for here, there in ((item.left, item.right), (item.right, item.left)):
             bound = variables(there, False) <= b.keys() and not has_wildcard(there)
             if item.operator == "=" and is_pattern(here) and bound:
-                for value, new in self._values(there, b, around, used):
+                for value, new in self._values(there, b, scope):
                     known = b.get(here.name) if isinstance(here, tree.Variable) else None
                     exact = as_close(value, known) if isinstance(there, tree.Aggregate) else value
-                    if (both := self.equal(here, exact, new)) is not None:
+                    if (both := self.equal(here, exact, new, scope)) is not None:
                         yield both
                 return
-        for left, new in self._values(item.left, b, around, used):
-            for right, both in self._values(item.right, new, around, used):
+        for left, new in self._values(item.left, b, scope):
+            for right, both in self._values(item.right, new, scope):
                 if TESTS[item.operator](*([left, right] if item.operator in ("=", "!=") else alike([left, right]))):
                     yield both
 
     # --- terms -----------------------------------------------------------------------------------------
 
-    def value(self, term: Any, b: Substitution) -> Any:
-        """The value of a term whose variables are bound; NOTHING if it has none."""
-        return next((value for value, _ in self._values(term, b, frozenset(), frozenset())), NOTHING)
+    def value(self, term: Any, b: Substitution, scope: Scope | None = None) -> Any:
+        """The value of a term whose variables are bound, NOTHING if it has none; a head sees all that is bound."""
+        seen = Scope(frozenset(b), frozenset()) if scope is None else scope
+        return next((value for value, _ in self._values(term, b, seen)), NOTHING)
 
-    def _values(
-        self, term: Any, b: Substitution, around: frozenset[str], used: frozenset[str]
-    ) -> Iterator[tuple[Any, Substitution]]:
+    def _values(self, term: Any, b: Substitution, scope: Scope) -> Iterator[tuple[Any, Substitution]]:
         match term:
             case tree.Variable(name=name):
                 yield b[name], b
@@ -225,29 +241,27 @@ class BodyEvaluator:
             case tree.RdfLiteral(lexical=lexical, datatype=datatype, language=language):
                 yield literal(lexical, self._iri(datatype) if datatype else None, language), b
             case tree.Cast(operand=operand):
-                yield from self._values(operand, b, around, used)
+                yield from self._values(operand, b, scope)
             case tree.Aggregate():
-                yield from self._aggregate(term, b, around, used)
+                yield from self._aggregate(term, b, scope)
             case tree.Unary(operator=function) | tree.Binary(operator=function) | tree.Call(function=function):
-                for values, new in self._each(children(term), b, around, used):
+                for values, new in self._each(children(term), b, scope):
                     if function == "range":
                         yield from ((value, new) for value in spanned(*alike(values)))
                     elif (value := self._computed(function, values)) is not NOTHING:
                         yield value, new
             case tree.Record(fields=fields) | tree.Branch(fields=fields):
                 branch = term.name if isinstance(term, tree.Branch) else ""
-                yield from ((Record(tuple(v), branch), new) for v, new in self._each(fields, b, around, used))
+                yield from ((Record(tuple(v), branch), new) for v, new in self._each(fields, b, scope))
             case _:
                 raise Unknown(f"the checker does not know {type(term).__name__}")
 
-    def _each(
-        self, terms: Sequence[Any], b: Substitution, around: frozenset[str], used: frozenset[str]
-    ) -> Iterator[tuple[list[Any], Substitution]]:
+    def _each(self, terms: Sequence[Any], b: Substitution, scope: Scope) -> Iterator[tuple[list[Any], Substitution]]:
         if not terms:
             yield [], b
             return
-        for first, new in self._values(terms[0], b, around, used):
-            yield from (([first, *rest], end) for rest, end in self._each(terms[1:], new, around, used))
+        for first, new in self._values(terms[0], b, scope):
+            yield from (([first, *rest], end) for rest, end in self._each(terms[1:], new, scope))
 
     def _computed(self, function: str, values: list[Any]) -> Any:
         """NOTHING where a functor has no value: whatever the rule says of it does not hold."""
@@ -258,15 +272,13 @@ class BodyEvaluator:
         except NoValue:
             return NOTHING
 
-    def _aggregate(
-        self, term: tree.Aggregate, b: Substitution, around: frozenset[str], used: frozenset[str]
-    ) -> Iterator[tuple[Any, Substitution]]:
+    def _aggregate(self, term: tree.Aggregate, b: Substitution, scope: Scope) -> Iterator[tuple[Any, Substitution]]:
         """Computed anew over the distinct substitutions of its body; min and max also bind what attains them."""
         own = variables(term)
-        start = {name: b[name] for name in own if name in b}
+        start = {name: b[name] for name in own & scope.outer}
         members = {}
         either = any(isinstance(node, tree.Disjunction) for node in nodes(term.body))
-        for new in self.solve(term.body, start, around, own, True):
+        for new in self.solve(term.body, start, frozenset(start), own, True):
             facts = () if either else new.get(PREMISES, ())  # a wildcard counts each fact
             members[plain(new), facts] = new
         targets = [(self.value(term.target, new) if term.target else 0, new) for new in members.values()]
@@ -274,10 +286,11 @@ class BodyEvaluator:
         if value is None:
             return
         facts = (*b.get(PREMISES, ()), *(fact for new in members.values() for fact in new.get(PREMISES, ())))
-        free = own & used - b.keys() if term.function in ("min", "max") else frozenset[str]()
+        free = own & scope.used - start.keys() if term.function in ("min", "max") else frozenset[str]()
         attain = [{n: new[n] for n in free if n in new} for target, new in targets if target == value]
         for chosen in {plain(some): some for some in (attain if free else [{}])}.values():
-            yield value, {**b, **chosen, PREMISES: facts}
+            if all(b.get(name, found) == found for name, found in chosen.items()):
+                yield value, {**b, **chosen, PREMISES: facts}
 
     # --- names -----------------------------------------------------------------------------------------
 

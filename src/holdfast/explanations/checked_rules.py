@@ -19,7 +19,7 @@ from holdfast.explanations.checked_bodies import (
 )
 from holdfast.explanations.terms import NOTHING, NoValue, aggregated, alike, as_close, number, value_of
 from holdfast.language import parse_body, tree
-from holdfast.language.syntax import children, conjuncts, is_pattern, variables
+from holdfast.language.syntax import alternatives, children, conjuncts, is_pattern, variables
 from holdfast.language.vocabulary import STANDARD_PREFIXES
 from holdfast.program.components import instantiated
 from holdfast.program.inlining import inlined
@@ -38,6 +38,12 @@ class CheckedRule:
     name: str
     head: tree.Atom
     body: tree.Formula
+
+    @property
+    def open_variables(self) -> frozenset[str]:
+        """Those that a substitution may give values: not the ones that only a negation or an aggregate mentions."""
+        items = (item for some in alternatives(self.body) for item in some if not isinstance(item, tree.Negation))
+        return variables(self.head).union(*(variables(item, False) for item in items))
 
     @property
     def has_aggregates(self) -> bool:
@@ -120,8 +126,11 @@ class CheckedRules(BodyEvaluator):
     def instances(
         self, rule: CheckedRule, pattern: GroundRow, given: Substitution
     ) -> Iterator[tuple[GroundRow, Substitution]]:
-        """The instances of a rule whose heads fit a pattern: the head's values, and the substitution."""
-        b: Substitution | None = given
+        """The instances of a rule whose heads fit a pattern: the head's values, and the substitution.
+
+        What is `given` must not narrow a group down: of a head with aggregates only the pattern counts.
+        """
+        b: Substitution | None = {} if rule.has_aggregates else given
         items = conjuncts(rule.body)
         for place, (term, value) in enumerate(zip(rule.head.arguments, pattern, strict=True)):
             if b is not None and value is not FREE and not isinstance(term, tree.HeadAggregate):

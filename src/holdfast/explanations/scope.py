@@ -37,3 +37,9 @@ def closure(items: Sequence[tree.Formula], bound: frozenset[str]) -> frozenset[s
         waiting = [item for item in waiting if not any(item is done for done, _ in ready)]
         bound = bound.union(*(new for _, new in ready))
     return bound
+
+
+def bindable(items: Sequence[tree.Formula]) -> frozenset[str]:
+    """All variables that conditions can bind without a head; each alternative may bind what it mentions."""
+    either = (item for item in items if isinstance(item, tree.Disjunction))
+    return closure(items, frozenset[str]().union(*map(variables, either)))

@@ -63,8 +63,10 @@ class WrittenProgram:
         """The columns of limit relations: they have the best fact that is offered for each group."""
         self.lasting = {id(node) for each in self.rules for node in nodes(each.body)}
         """The ids of conditions, which stay theirs."""
-        self.orders: dict[tuple[object, ...], list[tuple[int, frozenset[str], frozenset[str]]]] = {}
-        """Which of some conditions may be matched first, and what is known of the others then."""
+        self.scopes: dict[tuple[object, ...], Any] = {}
+        """What each of some conditions can see."""
+        self.orders: dict[tuple[object, ...], Any] = {}
+        """Which of some conditions may be matched first."""
         self.shapes: dict[tuple[int, frozenset[str]], Any] = {}
         """How an atom is joined, by its id and the variables that are bound."""
         self.equations: dict[int, tree.Comparison] = {}

@@ -261,12 +261,14 @@ def _way(fact: Fact, came: bool, old: NearbyFacts, new: NearbyFacts, parts: _Par
             found |= dict.fromkeys(_parts_of(step, in_new, there, parts))
         noted = tuple(_noted(step, in_new, there) for step in steps)
         proofs.append(Proof(goal, noted, names=here.names))
-        for name, pattern in here.exact:  # what is only in the other state let this one have the fact
-            for row in there.facts(name, [pattern])[0]:
-                other = ((name, row), not in_new)
-                if other not in seen and not here.holds(other[0]):
-                    seen.add(other)
-                    waiting.append(other)
+        proved = {step.conclusion for step in steps}
+        for name, pattern in here.exact:  # what is in one state only let this one have the fact
+            for side, some in ((not in_new, there), (in_new, here)):
+                for fact in ((name, row) for row in some.facts(name, [pattern])[0]):
+                    alone = fact not in proved and not (here if some is there else there).holds(fact)
+                    if alone and (fact, side) not in seen:
+                        seen.add((fact, side))
+                        waiting.append((fact, side))
     return _Way(found, tuple(proofs))
 
 
