@@ -231,7 +231,7 @@ class HeldOut(NamedTuple):
 
 
 def cases(name: str, number: int = EACH) -> Iterator[HeldOut]:
-    """So many mistakes of one program, kinds in turn."""
+    """So many mistakes of one program, kinds in turn; not every kind is possible in every program."""
     domain, found = DOMAINS[name], 0
     for seed in count(FIRST_SEED):
         if found == number:
@@ -241,7 +241,7 @@ def cases(name: str, number: int = EACH) -> Iterator[HeldOut]:
         kb = holdfast.from_text(domain.rules, facts=facts)  # type: ignore[arg-type]
         goals = sorted(kb[domain.goal], key=str)
         proof = kb.why(fact_text((domain.goal, dice.choice(goals)))) if goals else None
-        spoilt = KINDS[found % len(KINDS)](domain, facts, proof, dice) if proof is not None else None
+        spoilt = KINDS[seed % len(KINDS)](domain, facts, proof, dice) if proof is not None else None
         if spoilt is None or proof is None:
             continue
         absence = holdfast.from_text(domain.rules, facts=spoilt.facts).why_not(fact_text(proof.conclusion))  # type: ignore[arg-type]
