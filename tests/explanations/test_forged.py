@@ -24,8 +24,8 @@ first(x, y) :- node(x), m = min y : { e(x, y) }.
 low(x) :- node(x), m = min y : { e(x, y) }, y < 2.
 """
 FACTS = {"e": [(3, 2), (3, 4), (3, 5)], "node": [(3,), (4,)]}
-GIVEN = [{"conclusion": f, "ruleName": "Asserted", "premises": []} for f in ("node(3)", "e(3, 2)", "e(3, 4)", "e(3, 5)")]
 MEMBERS = ["e(3, 2)", "e(3, 4)", "e(3, 5)"]
+GIVEN = [{"conclusion": fact, "ruleName": "Asserted", "premises": []} for fact in ("node(3)", *MEMBERS)]
 
 
 def proof(fact: str, rule: str, premises: list[str], absent: list[str], **values: int) -> dict[str, Any]:

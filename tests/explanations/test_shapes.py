@@ -90,8 +90,10 @@ def main(seconds: float, first: int) -> None:
                 done += sum(explored(name, seed))
             except (AssertionError, HoldfastError, ArithmeticError, LookupError, TypeError, ValueError) as error:
                 print(f"{name} {seed}: {type(error).__name__} {str(error)[:600]}", flush=True)
+            if time.monotonic() > end:
+                break
         seed += 1
-    print(f"seeds {first} to {seed - 1}: {done} explanations judged")
+        print(f"seeds {first} to {seed - 1}: {done} explanations judged", flush=True)
 
 
 if __name__ == "__main__":

@@ -35,11 +35,13 @@ def counted(spark: SparkSession, kb: holdfast.KnowledgeBase, fact: str) -> tuple
     return proof, len(spark.sparkContext.statusTracker().getJobIdsForGroup(group))
 
 
-@pytest.mark.parametrize("way", ["driver", "folded"])
-def test_jobs_over_large_relations(spark: SparkSession, way: str) -> None:
-    """More facts than are fetched whole: no relation is collected, and jobs grow with the height only."""
+def test_jobs_over_large_relations(spark: SparkSession) -> None:
+    """More facts than are fetched whole, with the settings of everyday: jobs grow with the height only.
+
+    Where relations are in DataFrames, a query is several jobs: decision 0055 has the figures.
+    """
     facts = {"edge": [(10 * chain + n, 10 * chain + n + 1) for chain in range(130) for n in range(9)]}
-    kb = holdfast.from_text(RULES, facts=facts, engine=session(spark, way), modules=())
+    kb = holdfast.from_text(RULES, facts=facts, engine=session(spark, "driver"), modules=())
     here = holdfast.from_text(RULES, facts=facts, modules=())
     for fact in ("path(20, 26)", "end(29)"):
         proof, jobs = counted(spark, kb, fact)
