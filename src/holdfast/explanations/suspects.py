@@ -333,11 +333,13 @@ def _together(facts: Sequence[Fact]) -> tuple[str, tuple[Fact, ...]]:
     shown = list(ways[place].items())[:SHOWN]
     texts = []
     for pattern, some in shown:
-        values = ", ".join("_" if row[place] is ANY else text_of(row[place]) for _, row in some[:_VALUES])
-        more = f" or {len(some) - _VALUES:,} more" if len(some) > _VALUES else ""
-        texts.append(f"{fact_text((name, pattern))} with {values}{more}")
+        values = ["_" if row[place] is ANY else text_of(row[place]) for _, row in some[:_VALUES]]
+        values += [f"{len(some) - _VALUES:,} more"] if len(some) > _VALUES else []
+        columns = ["_" if value is ANY else text_of(value) for value in pattern]
+        columns[place] = " or ".join(values)
+        texts.append(f"{fact_text((name, ())).removesuffix('()')}({', '.join(columns)})")
     more = f", and {len(ways[place]) - SHOWN:,} more" if len(ways[place]) > SHOWN else ""
-    return "; no ".join(texts) + more, tuple(fact for _, some in shown for fact in some[:_VALUES])
+    return ", no ".join(texts) + more, tuple(fact for _, some in shown for fact in some[:_VALUES])
 
 
 def _most_general(facts: list[Fact]) -> list[Fact]:

@@ -24,6 +24,7 @@ class NodeFigures:
     facts: int
     seconds: float
     work: float = 0.0  # seconds, without those in which the process waited
+    modules: tuple[str, ...] = ()  # that derived facts instead of rules
 
 
 def materialise(
